@@ -1,0 +1,1 @@
+"""The Data Scientist Portal: login, pages and settings around the spawner."""
