@@ -1,0 +1,89 @@
+"""What can go wrong with a session, as one tree.
+
+SpawnerError
+├── Refusal              the user asked for something that is not to be had; nothing was submitted
+│   ├── BadOption        an option is unknown, malformed or out of its range
+│   └── OverLimit        a well-formed request is more than a partition or a node gives
+├── SlurmError           the scheduler, or the way to it, did not do what it should
+│   ├── CommandFailed    a Slurm program ended with an error
+│   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
+│   ├── SubmissionRefused  sbatch said no
+│   └── UnreadableOutput a Slurm program printed what cannot be read
+├── ScriptError          a value may not be written into a job script
+└── SessionEnded         the job ended before its server answered
+
+``str(error)`` is written for the user of the portal; details for the log are in ``detail``.
+"""
+
+
+class SpawnerError(Exception):
+    """The root: catch this at the edge to JupyterHub.
+
+    ``reason`` is the short label that JupyterHub's metrics count.
+    """
+
+    reason = "error"
+
+    def __init__(self, message: str, *, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail or message
+
+
+class Refusal(SpawnerError):
+    """The request cannot be granted; nothing was submitted."""
+
+    reason = "refused"
+
+
+class BadOption(Refusal):
+    """An option is unknown, malformed or out of its range."""
+
+    reason = "bad_option"
+
+
+class OverLimit(Refusal):
+    """A well-formed request is more than a partition or a node gives."""
+
+    reason = "over_limit"
+
+
+class SlurmError(SpawnerError):
+    """The scheduler, or the way to it, did not do what it should."""
+
+    reason = "slurm"
+
+
+class CommandFailed(SlurmError):
+    """A Slurm program ended with an error."""
+
+    reason = "slurm_command"
+
+
+class CommandTimedOut(SlurmError):
+    """A Slurm program did not answer in time; what it did is unknown."""
+
+    reason = "slurm_timeout"
+
+
+class SubmissionRefused(SlurmError):
+    """Slurm's sbatch said no."""
+
+    reason = "slurm_refused"
+
+
+class UnreadableOutput(SlurmError):
+    """A Slurm program printed what cannot be read."""
+
+    reason = "slurm_output"
+
+
+class ScriptError(SpawnerError):
+    """A value may not be written into a job script."""
+
+    reason = "script"
+
+
+class SessionEnded(SpawnerError):
+    """The job ended before its server answered."""
+
+    reason = "session_ended"

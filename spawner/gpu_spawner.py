@@ -1,0 +1,393 @@
+"""A session as a Slurm job: the life cycle, and the settings of all that it uses."""
+
+import asyncio
+import contextlib
+import grp
+import os
+import pwd
+import re
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from batchspawner import BatchSpawnerBase
+from jupyterhub.spawner import SpawnException
+from traitlets import Dict, Float, Integer, List, Unicode, default
+
+from spawner import callback, options, progress
+from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError
+from spawner.form import render as form
+from spawner.offer import limits_for
+from spawner.policy import AcceptedRequest, Defaults, Limits, accept
+from spawner.resources import ResourceShape
+from spawner.script import SessionProgram, render
+from spawner.slurm.client import SlurmClient
+from spawner.slurm.records import Job, JobState
+from spawner.slurm.watcher import ClusterWatcher, JobWatcher
+
+callback.install()
+
+_CLUSTER_INTERVAL = 30.0
+_STARTING_INTERVAL = 0.5
+_CANCEL_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
+_NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
+
+
+class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
+    """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
+
+    slurm_conf = Unicode(
+        "/etc/slurm/slurm.conf", help="Slurm's configuration file, for the hub's own questions."
+    ).tag(config=True)
+    slurm_bin_dir = Unicode(
+        "/usr/bin",
+        help="The folder with squeue, sinfo and scontrol. An absolute path: the hub has no PATH.",
+    ).tag(config=True)
+    launcher_cmd = List(
+        Unicode(),
+        ["/usr/bin/sudo", "-n", "-u", "{username}", "--", "/usr/local/libexec/slurm-launcher"],
+        help="""
+        The argv that runs the launcher as a user; ``{username}`` stands for the user.
+        The launcher is the one program that sudo must allow.
+        """,
+    ).tag(config=True)
+    hub_mark = Unicode(
+        "portal", help="Names this hub: the start of its jobs' names. Letters, digits, hyphens."
+    ).tag(config=True)
+    query_interval = Float(
+        2.0,
+        help="Seconds between two questions to squeue, for all sessions of the hub together.",
+    ).tag(config=True)
+    command_timeout = Float(
+        20.0, help="Seconds after which a Slurm program is taken not to answer."
+    ).tag(config=True)
+    cores_per_gpu = Integer(8, help="CPU cores that come with each GPU.").tag(config=True)
+    memory_mb_per_gpu = Integer(
+        48 * 1024, help="Memory in MiB that comes with each GPU. Default: 48 GB."
+    ).tag(config=True)
+    cores_without_gpu = Integer(2, help="CPU cores of a session without GPUs.").tag(config=True)
+    memory_mb_without_gpu = Integer(
+        12 * 1024, help="Memory in MiB of a session without GPUs. Default: 12 GB."
+    ).tag(config=True)
+    default_gpus = Integer(1, help="GPUs of a session where the user says nothing.").tag(
+        config=True
+    )
+    default_hours = Float(
+        8.0, help="Hours of a session where the user says nothing; the partition's limit if less."
+    ).tag(config=True)
+    default_partition = Unicode(
+        "", help="Partition where the user says nothing. Empty: the cluster's default."
+    ).tag(config=True)
+    launch_timeout = Float(
+        180.0,
+        help="""
+        Seconds from the job's start on its node until its server listens. The time in the queue
+        counts for ``start_timeout`` only.
+        """,
+    ).tag(config=True)
+    session_python = Unicode(
+        help="The interpreter on the compute nodes that has ``portal.session``. Absolute path."
+    ).tag(config=True)
+    session_input = Dict(
+        help="What ``portal.session`` is told besides its environment: folders, kernels, tools."
+    ).tag(config=True)
+
+    # One for the whole hub, made from the settings of the first spawner that needs them.
+    _shared: ClassVar[tuple[SlurmClient, JobWatcher, ClusterWatcher] | None] = None
+
+    session_id = Unicode()
+    """Marks the job as this session's; chosen before the submission, so that a job whose number
+    never reached us can still be found and cancelled."""
+
+    # Why the last session of a server ended, for its form. Not on the instance: JupyterHub makes
+    # a new spawner after each stop.
+    _endings: ClassVar[dict[str, str]] = {}
+
+    _job: Job | None = None
+    _port_awaited: "asyncio.Future[int] | None" = None
+    _prefill: Mapping[str, str] | None = None
+
+    @default("start_timeout")
+    def _default_start_timeout(self) -> int:
+        # A job may wait in the queue for long; the user sees why, and can cancel.
+        return 12 * 3600
+
+    @default("options_form")
+    def _default_options_form(self) -> Any:
+        return type(self).render_form
+
+    @default("options_from_form")
+    def _default_options_from_form(self) -> Any:
+        return self.read_form
+
+    @property
+    def _services(self) -> tuple[SlurmClient, JobWatcher, ClusterWatcher]:
+        cls = GpuSlurmSpawner
+        if cls._shared is None:
+            client = SlurmClient(
+                bin_dir=self.slurm_bin_dir,
+                slurm_conf=self.slurm_conf,
+                launcher_cmd=tuple(self.launcher_cmd),
+                time_limit=self.command_timeout,
+            )
+            cls._shared = (
+                client,
+                JobWatcher(client, self.query_interval),
+                ClusterWatcher(client, _CLUSTER_INTERVAL),
+            )
+        return cls._shared
+
+    # --- what the user may ask for, and asks for ---
+
+    async def render_form(self) -> str:
+        """Return the options form for this user: what JupyterHub calls ``options_form``."""
+        try:
+            limits = await self._limits()
+        except SlurmError as error:
+            self.log.warning("No options form for %s: %s", self.user.name, error.detail)
+            return form.render_unavailable(str(error))
+        prefill, self._prefill = self._prefill, None
+        chosen = prefill if prefill is not None else self._last_options()
+        return form.render(
+            limits, self._shape, self._defaults, chosen, self._endings.get(self._log_name, "")
+        )
+
+    def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
+        """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
+        try:
+            return options.parse(options.single_values(fields)).as_json()
+        except SpawnerError as error:
+            raise self._shown(error) from error
+
+    def options_from_query(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
+        """Let a link fill in the form; it never starts a job.
+
+        JupyterHub asks here what to start when a link has options. Raising makes it show the form,
+        with these words above it.
+        """
+        try:
+            self._prefill = options.single_values(query)
+            options.parse(self._prefill)
+        except SpawnerError as error:
+            self._prefill = None
+            raise self._shown(error) from error
+        raise SpawnException(
+            "The link that you followed filled in this form. Nothing has been started.",
+            reason="link",
+            status_code=200,
+        )
+
+    async def _limits(self) -> Limits:
+        cluster = await self._services[2].cluster()
+        groups = await asyncio.to_thread(_unix_groups, self.user.name)
+        return limits_for(groups, cluster, self._shape, self.default_partition or None)
+
+    async def _accepted(self) -> AcceptedRequest:
+        """Check the options once more: the REST API hands them over as they were sent."""
+        request = options.parse(self.user_options)
+        return accept(request, await self._limits(), self._shape, self._defaults)
+
+    def _last_options(self) -> Mapping[str, str]:
+        stored = self.orm_spawner.user_options or {}
+        try:
+            return {key: f"{value}" for key, value in options.parse(stored).as_json().items()}
+        except Refusal:
+            return {}
+
+    @property
+    def _shape(self) -> ResourceShape:
+        return ResourceShape(
+            self.cores_per_gpu,
+            self.memory_mb_per_gpu,
+            self.cores_without_gpu,
+            self.memory_mb_without_gpu,
+        )
+
+    @property
+    def _defaults(self) -> Defaults:
+        return Defaults(
+            self.default_gpus, timedelta(hours=self.default_hours), self.default_partition or None
+        )
+
+    # --- the life of the job ---
+
+    async def start(self) -> str:
+        """Submit the job and wait until its server listens; return the server's address."""
+        self._endings.pop(self._log_name, None)
+        self.ip, self.port = "0.0.0.0", 0  # noqa: S104  where the session listens, on its node
+        self._job = None
+        try:
+            request = await self._accepted()
+            await self._submit(request)
+            port = await self._await_port()
+            return f"http://{await self._address()}:{port}"
+        except SpawnerError as error:
+            if isinstance(error, SessionEnded):
+                self._endings[self._log_name] = str(error)
+            raise self._shown(error) from error
+        finally:
+            self._port_awaited = None
+
+    async def _submit(self, request: AcceptedRequest) -> None:
+        name = f"{self.hub_mark}-{_NOT_IN_A_JOB_NAME.sub('_', self.user.name)}"
+        environment = self.get_env()
+        environment["SLURM_CONF"] = self.slurm_conf
+        environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + callback.PATH
+        program = SessionProgram(
+            self.session_python, {**self.session_input, "environment": environment}
+        )
+        script = render(name, request, program)
+        self.session_id = secrets.token_hex(16)
+        self._port_awaited = asyncio.get_running_loop().create_future()
+        self._save_state()
+        self.job_id = str(await self._services[0].submit(self.user.name, self.session_id, script))
+        self._save_state()
+        self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
+
+    async def _await_port(self) -> int:
+        """Wait for the session's own word; meanwhile see how its job is."""
+        assert self._port_awaited is not None  # noqa: S101  made by _submit
+        launched_at: float | None = None
+        loop = asyncio.get_running_loop()
+        while True:
+            done, _ = await asyncio.wait({self._port_awaited}, timeout=_STARTING_INTERVAL)
+            if done:
+                return self._port_awaited.result()
+            job = await self._look()
+            if job.state.is_over:
+                raise SessionEnded(f"The session could not be started. {progress.ending(job)}")
+            if job.state is JobState.RUNNING:
+                launched_at = launched_at or loop.time()
+                if loop.time() - launched_at > self.launch_timeout:
+                    raise SessionEnded(
+                        f"Job {self.job_id} runs on {job.node}, but its server did not answer "
+                        f"within {self.launch_timeout:g} seconds."
+                    )
+
+    async def _address(self) -> str:
+        """Return where the job's node is reached, as Slurm says."""
+        job = await self._look(max_age=0)
+        if job.state is not JobState.RUNNING or job.node is None:
+            raise SessionEnded(f"The session ended while it started. {progress.describe(job)}")
+        cluster = await self._services[2].cluster()
+        return cluster.address_of(job.node) or job.node
+
+    async def _look(self, max_age: float | None = None) -> Job:
+        self._job = await self._services[1].job(int(self.job_id), max_age=max_age)
+        return self._job
+
+    def take_port(self, port: int) -> bool:
+        """Take the port from the session; ``False`` when none is awaited."""
+        if self._port_awaited is None or self._port_awaited.done():
+            return False
+        self._port_awaited.set_result(port)
+        return True
+
+    async def poll(self) -> int | None:
+        """Return ``None`` while the job holds its resources, or Slurm does not say otherwise."""
+        if not self.session_id and not self.job_id:
+            return 0
+        if not self.job_id:
+            # Submitted, perhaps: stop() will find out.
+            return None
+        job = await self._look()
+        if not job.state.is_over:
+            return None
+        ending = progress.ending(job)
+        self._endings[self._log_name] = f"Your last session has ended. {ending}"
+        self.log.info("The session of %s is over: %s", self._log_name, ending)
+        self._services[1].forget(job.job_id)
+        return 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
+
+    async def stop(self, now: bool = False) -> None:
+        """Cancel the job; return when it has left its node, or at once if ``now``.
+
+        While Slurm does not answer this goes on trying: JupyterHub forgets the session when this
+        returns, and a forgotten job would keep its GPUs.
+        """
+        if not self.session_id:
+            return
+        await self._cancel()
+        if self.job_id:
+            # Slurm sends no events.
+            while not now and not (await self._look(max_age=0)).state.is_over:  # noqa: ASYNC110
+                await asyncio.sleep(_STARTING_INTERVAL)
+            self._services[1].forget(int(self.job_id))
+
+    async def _cancel(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self._services[0].cancel(self.user.name, self.session_id)
+                return
+            except SlurmError as error:
+                delay = _CANCEL_RETRY_SECONDS[min(attempt, len(_CANCEL_RETRY_SECONDS) - 1)]
+                self.log.warning(
+                    "Job %s of %s is not cancelled yet, next try in %d s: %s",
+                    self.job_id,
+                    self._log_name,
+                    delay,
+                    error.detail,
+                )
+                await asyncio.sleep(delay)
+                attempt += 1
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """Tell the spawn page Slurm's state and reason, whenever they change."""
+        said = ""
+        while True:
+            if self._job is None:
+                message, done = "Submitting the job to Slurm.", 5
+            else:
+                message, done = progress.describe(self._job), progress.percent(self._job)
+            if message != said:
+                said = message
+                yield {"message": message, "progress": done}
+            await asyncio.sleep(_STARTING_INTERVAL)
+
+    # --- what is kept ---
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what must survive a restart of the hub."""
+        state: dict[str, Any] = super().get_state()
+        state.pop("job_status", None)
+        if self.session_id:
+            state["session_id"] = self.session_id
+        return state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `get_state` gave."""
+        super().load_state(state)
+        self.session_id = state.get("session_id", "")
+
+    def clear_state(self) -> None:
+        """Forget the job."""
+        super().clear_state()
+        self.session_id = ""
+
+    def _save_state(self) -> None:
+        self.orm_spawner.state = self.get_state()
+        self.db.commit()
+
+    def _shown(self, error: SpawnerError) -> SpawnException:
+        """Turn one of our errors into JupyterHub's: its words, its label, its log line."""
+        return SpawnException(
+            str(error),
+            reason=error.reason,
+            log_message=error.detail,
+            status_code=400 if isinstance(error, Refusal) else 503,
+        )
+
+
+def _unix_groups(username: str) -> list[str]:
+    """Return the names of a user's Unix groups; none for a user whom the system does not know."""
+    try:
+        account = pwd.getpwnam(username)
+    except KeyError:
+        return []
+    names = []
+    for gid in os.getgrouplist(username, account.pw_gid):
+        with contextlib.suppress(KeyError):
+            names.append(grp.getgrgid(gid).gr_name)
+    return names

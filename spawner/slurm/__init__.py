@@ -1,0 +1,1 @@
+"""The way to Slurm: what is asked, what comes back, who asks."""

@@ -1,0 +1,141 @@
+"""The one place that runs Slurm's programs, and the launcher, for the hub."""
+
+import asyncio
+import contextlib
+import json
+import logging
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from spawner.errors import CommandFailed, CommandTimedOut, SubmissionRefused, UnreadableOutput
+from spawner.slurm import commands, parsing
+from spawner.slurm.records import Cluster, Job
+
+log = logging.getLogger(__name__)
+
+_NO_SUCH_JOB = "Invalid job id specified"
+
+
+@dataclass(frozen=True)
+class SlurmClient:
+    """Asks Slurm as the hub's user, and acts as others through the launcher.
+
+    Every call has a time limit. What went wrong is raised from the tree in `spawner.errors`;
+    ``calls`` counts the programs that were run, by name.
+    """
+
+    bin_dir: str
+    slurm_conf: str
+    launcher_cmd: tuple[str, ...]
+    """The launcher's argv; ``{username}`` stands for the user it is to act as."""
+    time_limit: float
+    """Seconds."""
+    calls: dict[str, int] = field(default_factory=dict, compare=False)
+
+    async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
+        """Return those of the jobs that Slurm knows."""
+        if not job_ids:
+            return {}
+        try:
+            return parsing.jobs(await self._ask(commands.jobs(job_ids)))
+        except CommandFailed as error:
+            # squeue fails so when it was asked for one job only and does not know it.
+            if len(job_ids) == 1 and _NO_SUCH_JOB in error.detail:
+                return {}
+            raise
+
+    async def cluster(self) -> Cluster:
+        """Return the partitions and their nodes."""
+        nodes, partitions = await asyncio.gather(
+            self._ask(commands.nodes()), self._ask(commands.partitions())
+        )
+        return parsing.cluster(nodes, partitions)
+
+    async def submit(self, username: str, session: str, script: str) -> int:
+        """Submit a session's script as a user; return the job's number."""
+        answer = await self._launch(
+            username, {"verb": "submit", "session": session, "script": script}
+        )
+        job_id = answer.get("job_id")
+        if type(job_id) is not int:
+            raise UnreadableOutput(
+                "Slurm's answer to the submission could not be read.", detail=f"launcher: {answer}"
+            )
+        return job_id
+
+    async def cancel(self, username: str, session: str) -> list[int]:
+        """Cancel a user's jobs of one session; return their numbers."""
+        answer = await self._launch(username, {"verb": "cancel", "session": session})
+        return list(answer.get("job_ids", ()))
+
+    async def _ask(self, argv: list[str]) -> str:
+        program, *arguments = argv
+        environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "SLURM_CONF": self.slurm_conf}
+        path = str(PurePosixPath(self.bin_dir, program))
+        code, out, err = await self._run([path, *arguments], environment, b"")
+        if code != 0:
+            raise CommandFailed(
+                f"Slurm's {program} failed.", detail=f"{program} ended with {code}: {err.strip()}"
+            )
+        return out
+
+    async def _launch(self, username: str, request: dict[str, object]) -> dict[str, Any]:
+        argv = [part.replace("{username}", username) for part in self.launcher_cmd]
+        environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
+        verb = request["verb"]
+        code, out, err = await self._run(argv, environment, json.dumps(request).encode())
+        try:
+            answer = json.loads(out)
+        except json.JSONDecodeError as error:
+            raise CommandFailed(
+                "The portal may not act in your name on the cluster; ask its administrators.",
+                detail=f"launcher for {username} ended with {code}: {err.strip()}",
+            ) from error
+        if "error" in answer:
+            detail = f"launcher, {verb} for {username}: {answer['error']}"
+            if answer.get("refused"):
+                raise SubmissionRefused(
+                    f"Slurm said no: {_last_line(answer['error'])}", detail=detail
+                )
+            raise CommandFailed("The cluster's scheduler did not do its part.", detail=detail)
+        return dict(answer)
+
+    async def _run(
+        self, argv: list[str], environment: dict[str, str], stdin: bytes
+    ) -> tuple[int, str, str]:
+        name = PurePosixPath(argv[0]).name
+        self.calls[name] = self.calls.get(name, 0) + 1
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment,
+            )
+        except OSError as error:
+            raise CommandFailed(
+                f"{name} cannot be run; ask the administrators.", detail=f"{argv[0]}: {error}"
+            ) from error
+        try:
+            async with asyncio.timeout(self.time_limit):
+                out, err = await process.communicate(stdin)
+        except TimeoutError as error:
+            raise CommandTimedOut(
+                "The cluster's scheduler does not answer at the moment.",
+                detail=f"{name} did not answer in {self.time_limit:g} s",
+            ) from error
+        finally:
+            if process.returncode is None:
+                # sudo runs as root and cannot be signalled; the launcher has a limit of its own.
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    process.kill()
+        assert process.returncode is not None  # noqa: S101  communicate() returned
+        return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def _last_line(text: str) -> str:
+    """Return the line of sbatch's complaint that says what is wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("sbatch: error: ") if lines else "no reason given"

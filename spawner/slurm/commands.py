@@ -1,0 +1,29 @@
+"""What is asked of Slurm's programs: argv lists, without the folder of the programs.
+
+Only fields that no user can write are asked for: a job's name and comment are its owner's words,
+and a newline or a separator in them would forge another job's line.
+"""
+
+from collections.abc import Iterable
+
+JOB_FIELDS = "%i|%T|%r|%u|%P|%N"
+"""squeue(1): job id, long state, reason, user, partition, nodes."""
+
+NODE_FIELDS = "%R|%N|%o|%T|%c|%m|%G"
+"""sinfo(1): partition, node, NodeAddr, long state, CPUs, memory in MiB, generic resources."""
+
+
+def jobs(job_ids: Iterable[int]) -> list[str]:
+    """Ask for these jobs, ended ones too while Slurm still knows them (``MinJobAge``)."""
+    listed = ",".join(str(job_id) for job_id in sorted(job_ids))
+    return ["squeue", "--noheader", "--all", "--states=all", f"--jobs={listed}", "-o", JOB_FIELDS]
+
+
+def nodes() -> list[str]:
+    """Ask for every node, one line for each partition it is in."""
+    return ["sinfo", "--noheader", "--all", "--Node", "-o", NODE_FIELDS]
+
+
+def partitions() -> list[str]:
+    """Ask for every partition's rules, a line each."""
+    return ["scontrol", "--all", "--oneliner", "show", "partition"]

@@ -1,0 +1,168 @@
+"""The one program through which the hub acts as a user: ``sudo -n -u USER -- slurm-launcher``.
+
+Deployed as a root-owned file of its own, with its settings beside it as ``NAME.json``:
+``{"slurm_conf": "/etc/slurm/slurm.conf", "bin_dir": "/usr/bin", "mark": "portal"}``. It takes no
+arguments, reads one JSON object on its standard input, runs Slurm's programs with an empty
+environment, and prints one JSON object. The verbs:
+
+``{"verb": "submit", "session": ID, "script": TEXT}`` -> ``{"job_id": N}``
+    Submit the user's job. Its comment carries the hub's mark and the session, its output goes into
+    a private folder of the home.
+``{"verb": "cancel", "session": ID}`` -> ``{"job_ids": [N, ...]}``
+    Cancel the user's jobs that carry this mark and session, and no other.
+
+A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself said no.
+It uses the standard library only, so that what sudo allows is what can be read here.
+"""
+
+import json
+import os
+import pwd
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+_SESSION = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_MOST_INPUT = 1 << 20
+_LOG_FOLDER = Path(".local", "state", "data-scientist-portal")
+_MOST_LOGS = 20
+_TIME_LIMIT_SECONDS = 60
+
+
+class LauncherError(Exception):
+    """Something to tell the hub."""
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+class Slurm:
+    """Slurm's programs, run as the user who runs this."""
+
+    def __init__(self, settings: dict[str, str], account: pwd.struct_passwd) -> None:
+        self.mark = settings["mark"]
+        self._bin_dir = Path(settings["bin_dir"])
+        self._environment = {
+            "HOME": account.pw_dir,
+            "LC_ALL": "C",
+            "LOGNAME": account.pw_name,
+            "PATH": "/usr/bin:/bin",
+            "SLURM_CONF": settings["slurm_conf"],
+            "USER": account.pw_name,
+        }
+
+    def run(self, program: str, *arguments: str, stdin: str = "") -> str:
+        """Run one program; return what it printed."""
+        try:
+            done = subprocess.run(
+                [str(self._bin_dir / program), *arguments],
+                input=stdin,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env=self._environment,
+                timeout=_TIME_LIMIT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            message = f"{program} did not answer in {_TIME_LIMIT_SECONDS} s"
+            raise LauncherError(message) from error
+        except OSError as error:
+            raise LauncherError(f"{program} cannot be run: {error.strerror}") from error
+        if done.returncode != 0:
+            raise LauncherError(done.stderr.strip() or f"{program} failed", refused=True)
+        return done.stdout
+
+
+def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+    """Submit a session's script."""
+    script = request.get("script")
+    if not isinstance(script, str) or not script.startswith("#!"):
+        raise LauncherError("the script is missing")
+    session = _session(request)
+    log = _log_folder(account) / "session-%j.log"
+    printed = slurm.run(
+        "sbatch",
+        "--parsable",
+        "--export=NIL",
+        f"--comment={slurm.mark}:{session}",
+        f"--chdir={account.pw_dir}",
+        f"--output={str(log.parent).replace('%', '%%')}/{log.name}",
+        stdin=script,
+    )
+    # "12" or, in a federation, "12;cluster".
+    job_id = printed.strip().partition(";")[0]
+    if not job_id.isdecimal():
+        raise LauncherError(f"sbatch printed {printed!r} instead of a job's number")
+    return {"job_id": int(job_id)}
+
+
+def cancel(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+    """Cancel the jobs of one session."""
+    wanted = f"{slurm.mark}:{_session(request)}"
+    printed = slurm.run("squeue", "--noheader", "--all", f"--user={account.pw_name}", "-o", "%i|%k")
+    job_ids = [
+        int(job_id)
+        for job_id, _, comment in (line.strip().partition("|") for line in printed.splitlines())
+        if comment == wanted and job_id.isdecimal()
+    ]
+    if job_ids:
+        slurm.run("scancel", f"--user={account.pw_name}", *map(str, job_ids))
+    return {"job_ids": job_ids}
+
+
+VERBS = {"submit": submit, "cancel": cancel}
+
+
+def answer(settings: dict[str, str], account: pwd.struct_passwd, text: str) -> dict[str, Any]:
+    """Do what the JSON ``text`` asks; return what to print."""
+    try:
+        request = json.loads(text)
+        if not isinstance(request, dict) or request.get("verb") not in VERBS:
+            raise LauncherError(f"the verbs are: {', '.join(VERBS)}")
+        return VERBS[request["verb"]](Slurm(settings, account), account, request)
+    except json.JSONDecodeError as error:
+        return {"error": f"the input is not JSON: {error.msg}", "refused": False}
+    except LauncherError as error:
+        return {"error": str(error), "refused": error.refused}
+
+
+def _session(request: dict[str, Any]) -> str:
+    session = request.get("session")
+    if not isinstance(session, str) or not _SESSION.fullmatch(session):
+        raise LauncherError("a session is named by 32 hexadecimal digits")
+    return session
+
+
+def _log_folder(account: pwd.struct_passwd) -> Path:
+    """Make the private folder for the logs of the user's sessions; keep only the newest logs."""
+    folder = Path(account.pw_dir) / _LOG_FOLDER
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs = sorted(folder.glob("session-*.log"), key=lambda log: log.lstat().st_mtime)
+        for old in logs[: -_MOST_LOGS or None] if len(logs) > _MOST_LOGS else []:
+            old.unlink(missing_ok=True)
+    except OSError as error:
+        raise LauncherError(
+            f"the folder {folder} cannot be used: {error.strerror}", refused=True
+        ) from error
+    return folder
+
+
+def main() -> None:
+    """Read, act, print."""
+    if len(sys.argv) > 1:
+        sys.exit("slurm-launcher takes no arguments")
+    os.umask(0o077)
+    settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    account = pwd.getpwuid(os.getuid())
+    text = sys.stdin.read(_MOST_INPUT)
+    json.dump(answer(settings, account, text), sys.stdout)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

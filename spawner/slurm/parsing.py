@@ -1,0 +1,117 @@
+"""Slurm's printed words as records. Traps and examples are in the tests' tables.
+
+Raises `UnreadableOutput` for what does not look like Slurm's own output.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+from spawner.errors import UnreadableOutput
+from spawner.slurm.records import Cluster, Job, Node, Partition
+
+# days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
+_TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
+# gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1); other resources (gpu_mem:..., mps:...) are not GPUs.
+_GPU = re.compile(r"gpu:(?:[^:(),]+:)?(\d+)(?:\([^)]*\))?", re.ASCII)
+# Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away.
+_NOT_UP = re.compile(r"down|drain|fail|maint|reboot|power(ed|ing)_down|unknown|future", re.ASCII)
+
+
+def jobs(text: str) -> dict[int, Job]:
+    """Read the answer to :func:`spawner.slurm.commands.jobs`."""
+    found: dict[int, Job] = {}
+    for fields in _rows(text, 6):
+        job_id, state, reason, user, partition, nodes = fields
+        if not job_id.isdecimal():
+            raise UnreadableOutput(f"squeue printed {job_id!r} for a job id.")
+        found[int(job_id)] = Job(
+            job_id=int(job_id),
+            slurm_state=state,
+            reason=_known(reason),
+            user=_known(user),
+            partition=_known(partition),
+            node=_known(nodes),
+        )
+    return found
+
+
+def cluster(node_text: str, partition_text: str) -> Cluster:
+    """Read the answers to `commands.nodes` and `commands.partitions`."""
+    members: dict[str, list[Node]] = {}
+    for fields in _rows(node_text, 7):
+        partition, name, address, state, cores, memory_mb, gres = fields
+        members.setdefault(partition, []).append(
+            Node(
+                name=name,
+                address=address,
+                gpus=gpus(gres),
+                cores=_number("cores", cores),
+                memory_mb=_number("memory", memory_mb),
+                is_up=not _NOT_UP.search(state.lower()),
+            )
+        )
+    return Cluster(
+        tuple(
+            Partition(
+                name=words["PartitionName"],
+                is_default=words.get("Default") == "YES",
+                is_up=words.get("State") == "UP",
+                max_time=time_limit(words.get("MaxTime", "UNLIMITED")),
+                allowed_groups=_groups(words.get("AllowGroups", "ALL")),
+                nodes=tuple(members.get(words["PartitionName"], ())),
+            )
+            for words in _partitions(partition_text)
+        )
+    )
+
+
+def gpus(gres: str) -> int:
+    """Count the GPUs of a node's ``Gres``: ``gpu:v100:4(S:0-1)`` has 4, ``(null)`` none."""
+    return sum(int(count) for count in _GPU.findall(gres))
+
+
+def time_limit(text: str) -> timedelta | None:
+    """Read a time limit of a partition; ``None`` for no limit."""
+    if text in ("UNLIMITED", "infinite"):
+        return None
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise UnreadableOutput(f"{text!r} is not a time limit.")
+    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=rest)
+
+
+def _rows(text: str, width: int) -> Iterator[list[str]]:
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) != width:
+            raise UnreadableOutput(f"Slurm printed {line!r}; {width} fields were asked for.")
+        yield fields
+
+
+def _partitions(text: str) -> Iterator[dict[str, str]]:
+    for line in text.splitlines():
+        if not line.startswith("PartitionName="):
+            if line.strip() and not line.startswith("No partitions"):
+                raise UnreadableOutput(f"scontrol printed {line!r} for a partition.")
+            continue
+        yield dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+def _groups(text: str) -> frozenset[str] | None:
+    return None if text == "ALL" else frozenset(text.split(","))
+
+
+def _known(text: str) -> str | None:
+    return None if text in ("", "None", "(null)", "N/A") else text
+
+
+def _number(what: str, text: str) -> int:
+    # sinfo marks a number that differs among grouped nodes with a plus sign.
+    digits = text.removesuffix("+")
+    if not digits.isdecimal():
+        raise UnreadableOutput(f"sinfo printed {text!r} for a node's {what}.")
+    return int(digits)

@@ -1,0 +1,117 @@
+"""What Slurm tells, as values. Unknown is ``None`` or a state, never 0 or an empty text."""
+
+import enum
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+class JobState(enum.Enum):
+    """The states a session's job can be in, as far as the portal tells them apart.
+
+    Slurm's own names: squeue(1), "JOB STATE CODES".
+    """
+
+    PENDING = "waiting in the queue"
+    RUNNING = "holds its resources, or is being prepared or suspended with them"
+    COMPLETING = "has ended; its processes are being cleared away"
+    ENDED = "has ended; holds nothing"
+    GONE = "Slurm answered and does not know the job (any more)"
+    UNKNOWN = "Slurm did not answer, or said what we do not know"
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether the job will not run (again). ``UNKNOWN`` is not over."""
+        return self in _OVER
+
+
+_OVER = frozenset({JobState.COMPLETING, JobState.ENDED, JobState.GONE})
+
+_STATES = {
+    "PENDING": JobState.PENDING,
+    "CONFIGURING": JobState.RUNNING,
+    "RUNNING": JobState.RUNNING,
+    "RESIZING": JobState.RUNNING,
+    "SIGNALING": JobState.RUNNING,
+    "STAGE_OUT": JobState.COMPLETING,
+    "STOPPED": JobState.RUNNING,
+    "SUSPENDED": JobState.RUNNING,
+    "REQUEUED": JobState.PENDING,
+    "REQUEUE_FED": JobState.PENDING,
+    "REQUEUE_HOLD": JobState.PENDING,
+    "RESV_DEL_HOLD": JobState.PENDING,
+    "SPECIAL_EXIT": JobState.PENDING,
+    "COMPLETING": JobState.COMPLETING,
+    "BOOT_FAIL": JobState.ENDED,
+    "CANCELLED": JobState.ENDED,
+    "COMPLETED": JobState.ENDED,
+    "DEADLINE": JobState.ENDED,
+    "FAILED": JobState.ENDED,
+    "NODE_FAIL": JobState.ENDED,
+    "OUT_OF_MEMORY": JobState.ENDED,
+    "PREEMPTED": JobState.ENDED,
+    "REVOKED": JobState.ENDED,
+    "TIMEOUT": JobState.ENDED,
+    # Not a word of Slurm: it answered, and the job was not among the answers.
+    "GONE": JobState.GONE,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job as ``squeue`` shows it."""
+
+    job_id: int
+    slurm_state: str
+    """Slurm's own word, such as ``OUT_OF_MEMORY``; empty where Slurm did not answer."""
+    reason: str | None = None
+    user: str | None = None
+    partition: str | None = None
+    node: str | None = None
+    """The first node of the job; a session has only one."""
+
+    @property
+    def state(self) -> JobState:
+        """What Slurm's word means for the portal."""
+        return _STATES.get(self.slurm_state, JobState.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A compute node's size. Memory is in MiB."""
+
+    name: str
+    address: str
+    """``NodeAddr``: where it is reached."""
+    gpus: int
+    cores: int
+    memory_mb: int
+    is_up: bool
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition and the sizes of its nodes."""
+
+    name: str
+    is_default: bool
+    is_up: bool
+    max_time: timedelta | None
+    """``None``: no limit."""
+    allowed_groups: frozenset[str] | None
+    """Unix groups; ``None``: everybody."""
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """All partitions, as of one moment."""
+
+    partitions: tuple[Partition, ...]
+
+    def address_of(self, node_name: str) -> str | None:
+        """Return where a node is reached, ``None`` if there is no such node."""
+        for partition in self.partitions:
+            for node in partition.nodes:
+                if node.name == node_name:
+                    return node.address
+        return None

@@ -1,0 +1,116 @@
+import json
+import os
+import pwd
+import stat
+from pathlib import Path
+
+import pytest
+
+from spawner.slurm import launcher
+
+SESSION = "0123456789abcdef" * 2
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> pwd.struct_passwd:
+    mine = pwd.getpwuid(os.getuid())
+    return pwd.struct_passwd((mine.pw_name, "x", mine.pw_uid, mine.pw_gid, "", str(tmp_path), ""))
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """Stand-ins for Slurm's programs that write down how they were called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, output in {"sbatch": "42", "squeue": "", "scancel": ""}.items():
+        program = folder / name
+        program.write_text(
+            f'#!/bin/bash\nprintf "%s\\n" "$@" > "{folder}/{name}.argv"\n'
+            f'/usr/bin/env > "{folder}/{name}.env"\n'
+            f'/bin/cat > "{folder}/{name}.stdin"\necho "{output}"\n'
+        )
+        program.chmod(0o755)
+    return folder
+
+
+def ask(account: pwd.struct_passwd, programs: Path, request: object) -> dict[str, object]:
+    settings = {"slurm_conf": "/etc/slurm.conf", "bin_dir": str(programs), "mark": "portal"}
+    return launcher.answer(settings, account, json.dumps(request))
+
+
+def test_a_submission_carries_the_mark_and_a_private_log(
+    account: pwd.struct_passwd, programs: Path
+) -> None:
+    request = {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"}
+    assert ask(account, programs, request) == {"job_id": 42}
+    argv = (programs / "sbatch.argv").read_text().splitlines()
+    assert f"--comment=portal:{SESSION}" in argv
+    assert "--export=NIL" in argv
+    log_folder = Path(account.pw_dir, ".local/state/data-scientist-portal")
+    assert f"--output={log_folder}/session-%j.log" in argv
+    assert stat.S_IMODE(log_folder.stat().st_mode) == 0o700
+    assert (programs / "sbatch.stdin").read_text() == "#!/bin/bash\n"
+
+
+def test_slurms_programs_get_nothing_of_the_callers_environment(
+    account: pwd.struct_passwd, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_CALLER", "1")
+    ask(account, programs, {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"})
+    environment = (programs / "sbatch.env").read_text()
+    assert "SECRET_OF_THE_CALLER" not in environment
+    assert "SLURM_CONF=/etc/slurm.conf" in environment
+
+
+def test_only_jobs_with_the_mark_of_the_session_are_cancelled(
+    account: pwd.struct_passwd, programs: Path
+) -> None:
+    lines = f"7|portal:{SESSION}\n8|portal:{'f' * 32}\n9|other:{SESSION}\n10|(null)\n11|x|portal"
+    (programs / "squeue").write_text(f"#!/bin/bash\necho '{lines}'\n")
+    assert ask(account, programs, {"verb": "cancel", "session": SESSION}) == {"job_ids": [7]}
+    assert (programs / "scancel.argv").read_text().splitlines()[-1] == "7"
+
+
+def test_a_session_without_jobs_cancels_nothing(account: pwd.struct_passwd, programs: Path) -> None:
+    assert ask(account, programs, {"verb": "cancel", "session": SESSION}) == {"job_ids": []}
+    assert not (programs / "scancel.argv").exists()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        [],
+        {"verb": "run", "cmd": "id"},
+        {"verb": "submit", "session": SESSION},
+        {"verb": "submit", "session": SESSION, "script": "--wrap=id"},
+        {"verb": "submit", "session": "../../x", "script": "#!/bin/bash\n"},
+        {"verb": "cancel", "session": "1; id"},
+        {"verb": "cancel", "session": 12},
+    ],
+)
+def test_other_requests_are_refused(
+    account: pwd.struct_passwd, programs: Path, request_: object
+) -> None:
+    assert "error" in ask(account, programs, request_)
+    assert not list(programs.glob("*.argv"))
+
+
+def test_slurms_no_is_told_from_a_failure(account: pwd.struct_passwd, programs: Path) -> None:
+    (programs / "sbatch").write_text("#!/bin/bash\necho 'sbatch: error: no' >&2\nexit 1\n")
+    request = {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"}
+    assert ask(account, programs, request) == {"error": "sbatch: error: no", "refused": True}
+    (programs / "sbatch").unlink()
+    assert ask(account, programs, request)["refused"] is False
+
+
+def test_only_the_newest_logs_are_kept(account: pwd.struct_passwd, programs: Path) -> None:
+    folder = Path(account.pw_dir, ".local/state/data-scientist-portal")
+    folder.mkdir(parents=True)
+    for number in range(25):
+        log = folder / f"session-{number}.log"
+        log.touch()
+        os.utime(log, (number, number))
+    ask(account, programs, {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"})
+    kept = sorted(int(log.stem.removeprefix("session-")) for log in folder.iterdir())
+    assert kept == list(range(5, 25))
