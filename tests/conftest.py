@@ -1,0 +1,34 @@
+"""Fixtures for all tests that need the running portal."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests import instance
+from tests.instance import Instance
+from tests.visitor import Visitor
+
+
+@pytest.fixture(scope="session")
+def portal() -> Iterator[Instance]:
+    """The test instance: a real hub, proxy, directory and Slurm cluster."""
+    with instance.running() as running:
+        yield running
+
+
+@pytest.fixture
+def visit(portal: Instance) -> Iterator[Callable[[str], Visitor]]:
+    """Log users in; stop their sessions at the end."""
+    visitors: list[Visitor] = []
+
+    def log_in(name: str) -> Visitor:
+        visitor = Visitor(portal, name)
+        visitors.append(visitor)
+        visitor.log_in().raise_for_status()
+        return visitor
+
+    yield log_in
+    for visitor in visitors:
+        if visitor.server() is not None:
+            visitor.stop()
+        visitor.close()

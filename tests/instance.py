@@ -1,0 +1,101 @@
+"""The test instance of the portal: brought up by the deployment, asked as an administrator would.
+
+It is made by ``deploy/up test`` from the same roles as the real one, with ports, folders, nodes and
+users of its own. Missing parts are errors, never skips.
+"""
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = Path("/etc/data-scientist-portal-test/portal.toml")
+USERS = ("testuser1", "testuser2", "testuser3", "testuser4", "testuser5")
+ADMIN = "testadmin"
+PASSWORD = "portal"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A running portal with its cluster."""
+
+    settings: dict[str, Any]
+
+    @property
+    def url(self) -> str:
+        """The address a browser on this machine uses, without a slash at its end."""
+        parts = urlsplit(self.settings["hub"]["public_url"])
+        return f"{parts.scheme}://127.0.0.1:{parts.port}"
+
+    @property
+    def api_url(self) -> str:
+        """The hub's own address, past the proxy."""
+        return str(self.settings["hub"]["api_url"]).rstrip("/")
+
+    @property
+    def mark(self) -> str:
+        """What the jobs' names of this hub begin with."""
+        return str(self.settings["hub"]["name"])
+
+    @property
+    def slurm_environment(self) -> dict[str, str]:
+        """What Slurm's programs need to find this cluster."""
+        conf = self.settings["slurm"]["config_file"]
+        return {"SLURM_CONF": conf, "LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+
+    def slurm(self, *argv: str, user: str | None = None, stdin: str = "", home: str = "/") -> str:
+        """Run one of Slurm's programs, as root or as a user; return what it printed."""
+        prefix = [] if user is None else ["/usr/sbin/runuser", "-u", user, "--"]
+        done = subprocess.run(
+            [*prefix, *argv],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.slurm_environment,
+            cwd=home,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{argv} ended with {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def jobs(self, *, user: str | None = None) -> list[str]:
+        """Return the numbers of all jobs that are not over."""
+        of = [] if user is None else [f"--user={user}"]
+        return self.slurm("squeue", "--noheader", "-o", "%i", *of).split()
+
+    def job(self, job_id: str) -> dict[str, str]:
+        """Return what ``scontrol show job -d`` tells."""
+        text = self.slurm("scontrol", "show", "job", "-d", "--oneliner", job_id)
+        return dict(word.split("=", 1) for word in text.split() if "=" in word)
+
+
+def deploy(verb: str, *arguments: str) -> None:
+    """Run ``deploy/up`` or ``deploy/down``; its words go to the terminal."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    subprocess.run(
+        [str(ROOT / "deploy" / verb), *arguments], check=True, env=environment, timeout=1500
+    )
+
+
+@contextmanager
+def running() -> Iterator[Instance]:
+    """Bring the test instance up, and take it down at the end.
+
+    With ``PORTAL_TEST_KEEP=1`` an instance that runs is used as it is and left running.
+    """
+    keep = os.environ.get("PORTAL_TEST_KEEP") == "1"
+    if not (keep and SETTINGS.exists()):
+        deploy("up", "test")
+    try:
+        yield Instance(tomllib.loads(SETTINGS.read_text(encoding="utf-8")))
+    finally:
+        if not keep:
+            deploy("down", "test")

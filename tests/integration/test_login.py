@@ -1,0 +1,68 @@
+"""Who gets in, and as what."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.instance import ADMIN, Instance
+from tests.visitor import Visitor
+
+Visit = Callable[[str], Visitor]
+
+
+def test_the_login_page_is_on_the_public_port(portal: Instance) -> None:
+    page = httpx.get(f"{portal.url}/", follow_redirects=True)
+    assert page.status_code == 200
+    assert 'name="password"' in page.text
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [
+        ("testuser1", "wrong"),
+        ("testuser1", ""),
+        ("nobody-here", "portal"),
+        ("*", "portal"),
+        ("testuser1)(uid=*", "portal"),
+        ("root", ""),
+        ("", ""),
+    ],
+)
+def test_wrong_credentials_are_refused(portal: Instance, name: str, password: str) -> None:
+    visitor = Visitor(portal, name)
+    page = visitor.log_in(password)
+    visitor.close()
+    assert page.status_code in (401, 403)
+    assert "Traceback" not in page.text
+
+
+def test_an_admin_starts_and_stops_a_users_server(portal: Instance, visit: Visit) -> None:
+    admin, user = visit(ADMIN), visit("testuser1")
+    listed = admin.api("GET", "/users")
+    assert {"testuser1", ADMIN} <= {entry["name"] for entry in listed.json()}
+    assert "admin" in admin.http.get("/hub/admin").text
+    started = admin.api("POST", "/users/testuser1/server", json={"gpus": 1})
+    assert started.status_code in (201, 202)
+    user.wait_until_ready()
+    (job_id,) = portal.jobs(user="testuser1")
+    assert portal.job(job_id)["UserId"].startswith("testuser1(")
+    assert admin.api("DELETE", "/users/testuser1/server").status_code in (202, 204)
+
+
+def test_a_user_is_no_admin(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    assert user.api("GET", "/users").status_code == 403
+    assert user.http.get("/hub/admin").status_code == 403
+    assert user.api("POST", "/users/testuser2/server", json={"gpus": 1}).status_code in (403, 404)
+    assert portal.jobs(user="testuser2") == []
+
+
+def test_a_user_cannot_open_another_users_session(visit: Visit) -> None:
+    owner, other = visit("testuser1"), visit("testuser2")
+    owner.start_and_wait(gpus=0)
+    token = other.token()
+    url = f"{owner.instance.url}/user/testuser1/api/contents"
+    answer = httpx.get(url, headers={"Authorization": f"token {token}"})
+    assert answer.status_code in (403, 404)
+    assert httpx.get(url).status_code in (302, 403)

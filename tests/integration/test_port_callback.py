@@ -1,0 +1,102 @@
+"""The one thing that a session may tell the hub: its port, with its own token."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.instance import Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+Visit = Callable[[str], Visitor]
+SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"
+
+
+def report(portal: Instance, body: object, token: str | None) -> httpx.Response:
+    headers = {} if token is None else {"Authorization": f"token {token}"}
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    url = f"{portal.api_url}/hub/api/gpu-session/port"
+    return httpx.post(url, content=content, headers=headers)
+
+
+@pytest.fixture
+def waiting(portal: Instance, visit: Visit) -> tuple[Visitor, str]:
+    """A user whose session waits in the queue, and that session's token, from its own script."""
+    for name in ("testuser1", "testuser2", "testuser3"):
+        visit(name).start_and_wait(gpus=4)
+    user = visit("testuser4")
+    user.start(gpus=4)
+    (job_id,) = until(
+        lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
+    )
+    script = portal.slurm("scontrol", "write", "batch_script", job_id, "-")
+    line = next(line for line in script.splitlines() if line.startswith("{"))
+    return user, json.loads(line)["environment"]["JUPYTERHUB_API_TOKEN"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"port": 40000, "cmd": ["/bin/sh", "-c", "id"]},
+        {"cmd": ["/bin/sh"]},
+        {"port": "40000"},
+        {"port": 80},
+        {"port": True},
+        [40000],
+        b"port=40000",
+        b"",
+    ],
+)
+def test_it_takes_a_port_and_nothing_else(
+    portal: Instance, waiting: tuple[Visitor, str], body: object
+) -> None:
+    assert report(portal, body, waiting[1]).status_code == 400
+
+
+def test_it_takes_the_port_once(portal: Instance, waiting: tuple[Visitor, str]) -> None:
+    assert report(portal, {"port": 40000}, waiting[1]).status_code == 204
+    assert report(portal, {"port": 40001}, waiting[1]).status_code in (403, 409)
+
+
+def test_it_takes_nobody_elses_token(portal: Instance, waiting: tuple[Visitor, str]) -> None:
+    user, _ = waiting
+    other = Visitor(portal, "testuser1")
+    other.log_in()
+    assert report(portal, {"port": 40000}, user.token()).status_code == 403
+    assert report(portal, {"port": 40000}, other.token()).status_code == 403
+    assert report(portal, {"port": 40000}, other.run(SESSION_TOKEN).strip()).status_code == 409
+    assert report(portal, {"port": 40000}, "0" * 32).status_code == 403
+    assert report(portal, {"port": 40000}, None).status_code == 403
+    assert user.api("POST", "/gpu-session/port", json={"port": 40000}).status_code == 403
+    server = user.server()
+    assert server is not None
+    assert server["pending"] == "spawn"
+
+
+def test_no_other_callback_is_among_the_routes(portal: Instance) -> None:
+    answer = httpx.post(f"{portal.api_url}/hub/api/batchspawner", json={"port": 40000})
+    assert answer.status_code == 404
+
+
+def test_the_token_is_in_no_job_record_and_on_no_command_line(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser1")
+    job_id = user.start_and_wait(gpus=0)
+    token = user.run(SESSION_TOKEN).strip()
+    assert len(token) >= 32
+    assert token not in portal.slurm("scontrol", "show", "job", "-dd", job_id)
+    assert token not in every_command_line()
+
+
+def every_command_line() -> str:
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return "\n".join(lines)

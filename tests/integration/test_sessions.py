@@ -1,0 +1,297 @@
+"""Sessions as Slurm jobs: what users get, and what stands between them."""
+
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.instance import Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+Visit = Callable[[str], Visitor]
+
+PRINT_GPUS = "import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))"
+
+
+def open_every_gpu(node: str, folder: str) -> str:
+    """Return code that tries each GPU device of a node and prints those that open."""
+    return f"""
+import glob, os
+opened = []
+for path in sorted(glob.glob("{folder}/{node}-gpu*")):
+    try:
+        os.close(os.open(path, os.O_RDWR))
+        opened.append(path)
+    except PermissionError:
+        pass
+print("opened", len(opened), "of", len(glob.glob("{folder}/{node}-gpu*")), opened)
+"""
+
+
+def test_a_session_has_the_gpus_cores_memory_and_time_asked_for(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser1")
+    job = portal.job(user.start_and_wait(gpus=2, hours=1.5, partition="shareq"))
+    assert job["UserId"].startswith("testuser1(")
+    assert job["JobName"] == f"{portal.mark}-testuser1"
+    assert job["Partition"] == "shareq"
+    assert job["NumNodes"] == "1"
+    assert job["TimeLimit"] == "01:30:00"
+    tres = dict(part.split("=", 1) for part in job["TRES"].split(","))
+    assert (tres["cpu"], tres["mem"], tres["gres/gpu"]) == ("16", "96G", "2")
+    assert len(user.run(PRINT_GPUS).strip().split(",")) == 2
+
+
+def test_two_users_share_a_node_and_get_different_gpus(portal: Instance, visit: Visit) -> None:
+    first, second = visit("testuser1"), visit("testuser2")
+    first_job = portal.job(first.start_and_wait(gpus=1))
+    second_job = portal.job(second.start_and_wait(gpus=1))
+    assert first_job["NodeList"] == second_job["NodeList"]
+    assert gpu_index(first_job) != gpu_index(second_job)
+    assert first.run(PRINT_GPUS).strip() == gpu_index(first_job)
+    assert second.run(PRINT_GPUS).strip() == gpu_index(second_job)
+
+
+def gpu_index(job: dict[str, str]) -> str:
+    """Return the ``IDX`` of a job's GPUs, as ``scontrol show job -d`` prints it."""
+    match = re.search(r"IDX:([0-9,-]+)", job["GRES"])
+    assert match, job
+    return match.group(1)
+
+
+def test_neither_can_open_the_others_gpu_device(portal: Instance, visit: Visit) -> None:
+    devices = gpu_devices(portal)
+    opened = {}
+    for name in ("testuser1", "testuser2"):
+        user = visit(name)
+        node = portal.job(user.start_and_wait(gpus=1))["NodeList"]
+        printed = user.run(open_every_gpu(node, devices)).strip()
+        assert printed.startswith("opened 1 of 4"), printed
+        opened[name] = printed
+    assert opened["testuser1"] != opened["testuser2"]
+
+
+def gpu_devices(portal: Instance) -> str:
+    """Return the folder of the virtual GPUs' device files, from Slurm's own gres.conf."""
+    conf = Path(portal.settings["slurm"]["config_file"]).with_name("gres.conf").read_text()
+    match = re.search(r"File=(\S+)/[^/\s]+", conf)
+    assert match, conf
+    return match.group(1)
+
+
+def test_a_session_over_its_memory_is_told_why_and_harms_nobody(
+    portal: Instance, visit: Visit
+) -> None:
+    greedy, other = visit("testuser1"), visit("testuser2")
+    greedy.start_and_wait(gpus=0)
+    other_job = other.start_and_wait(gpus=0)
+    printed = greedy.run(
+        "chunks = []\nfor _ in range(40):\n    chunks.append(bytearray(b'x') * (100 << 20))\n"
+        "print('not stopped')",
+        seconds=120,
+    )
+    assert "not stopped" not in printed
+    assert "memory" in printed
+    assert "1.5 GB" in printed
+    assert other.run("print(6 * 7)").strip() == "42"
+    assert portal.job(other_job)["JobState"] == "RUNNING"
+
+
+def test_who_asks_for_more_than_is_free_waits_and_starts_when_one_stops(
+    portal: Instance, visit: Visit
+) -> None:
+    holders = [visit(name) for name in ("testuser1", "testuser2", "testuser3")]
+    for holder in holders:
+        holder.start_and_wait(gpus=4)
+    waiting = visit("testuser4")
+    assert waiting.start(gpus=1).status_code == 202
+    (job_id,) = until(
+        lambda: portal.jobs(user="testuser4"), seconds=10, what="the fourth job is in the queue"
+    )
+    until(
+        lambda: portal.job(job_id)["Reason"] == "Resources",
+        seconds=20,
+        what="Slurm says why the fourth job waits",
+    )
+    with waiting.http.stream(
+        "GET", "/hub/api/users/testuser4/server/progress", headers={"X-XSRFToken": waiting.xsrf()}
+    ) as events:
+        said = next(line for line in events.iter_lines() if "queue" in line)
+    assert "PENDING" in said
+    assert "Resources" in said
+    holders[0].stop()
+    waiting.wait_until_ready()
+
+
+def test_stop_frees_the_gpus(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    job_id = user.start_and_wait(gpus=4)
+    user.stop()
+    assert portal.job(job_id)["JobState"] in ("CANCELLED", "COMPLETED")
+    assert portal.jobs(user="testuser1") == []
+
+
+def test_a_job_that_ends_by_itself_is_shown_as_stopped_within_30_s(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser1")
+    portal.slurm("scancel", user.start_and_wait(gpus=1))
+    until(lambda: user.server() is None, seconds=30, what="the hub shows the server as stopped")
+    form = user.http.get("/hub/spawn").text
+    assert "Your last session has ended" in form
+    assert "CANCELLED" in form
+
+
+def test_a_job_that_is_cancelled_while_it_waits_is_told_at_once(
+    portal: Instance, visit: Visit
+) -> None:
+    for name in ("testuser1", "testuser2", "testuser3"):
+        visit(name).start_and_wait(gpus=4)
+    user = visit("testuser4")
+    user.start(gpus=4)
+    (job_id,) = until(
+        lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
+    )
+    portal.slurm("scancel", job_id)
+    until(lambda: user.server() is None, seconds=10, what="the start has failed")
+    assert "it was cancelled" in user.http.get("/hub/spawn-pending/testuser4").text
+
+
+def test_the_landing_folder_has_templates_and_the_nas(visit: Visit) -> None:
+    user = visit("testuser1")
+    user.start_and_wait(gpus=0)
+    listing = user.session("GET", "/api/contents/").json()
+    names = {entry["name"] for entry in listing["content"]}
+    assert {"templates", "isilon"} <= names
+    datasets = user.session("GET", "/api/contents/isilon/datasets/mnist").json()["content"]
+    assert "train-images-idx3-ubyte.gz" in {entry["name"] for entry in datasets}
+    template = user.session("GET", "/api/contents/templates/tensorflow/mnist.ipynb").json()
+    assert template["writable"] is False
+
+
+def test_slurm_works_in_the_terminal_as_the_user(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    user.start_and_wait(gpus=0)
+    screen = user.type_in_terminal(
+        "cd; sinfo -h -o '%R:%D'; id -un; sbatch ~/templates/slurm/sample.job; echo en''d", "end"
+    )
+    assert "sxm2:3" in screen
+    assert "testuser1" in screen
+    match = re.search(r"Submitted batch job (\d+)", screen)
+    assert match, screen
+    job = portal.job(match.group(1))
+    assert (job["NumNodes"], job["NumTasks"]) == ("2", "8")
+    until(
+        lambda: portal.job(match.group(1))["JobState"] == "COMPLETED",
+        seconds=60,
+        what="sample.job has ended",
+    )
+    output = user.session("GET", f"/api/contents/slurm-{match.group(1)}.out").json()["content"]
+    assert "CUDA" in output
+    assert screen_of_tasks(output) == 8
+
+
+def screen_of_tasks(output: str) -> int:
+    """Count the tasks that printed a host's name."""
+    return sum(1 for line in output.splitlines() if line.split()[-1:] == [socket.gethostname()])
+
+
+def test_what_a_user_keeps_at_home_changes_nothing(portal: Instance, visit: Visit) -> None:
+    home = Path("/var/lib/data-scientist-portal-test/home/testuser5")
+    broken = {
+        "portal/__init__.py": "raise SystemExit('the wrong portal')\n",
+        "spawner/__init__.py": "raise SystemExit('the wrong spawner')\n",
+        "jupyterlab.py": "raise SystemExit('the wrong jupyterlab')\n",
+        ".bashrc": "echo broken >&2; exit 1\n",
+        ".profile": "export PYTHONPATH=$HOME; exit 1\n",
+        ".bash_profile": "export PYTHONPATH=$HOME; exit 1\n",
+        ".config/environment.d/50.conf": f"PYTHONPATH={home}\n",
+        ".jupyter/jupyter_server_config.py": "raise SystemExit('the wrong settings')\n",
+        ".jupyter/jupyter_server_config.json": "{not json",
+        ".local/lib/python3.11/site-packages/tornado/__init__.py": "raise SystemExit('wrong')\n",
+    }
+    for name, text in broken.items():
+        path = home / name
+        portal.slurm("/usr/bin/install", "-d", str(path.parent), user="testuser5")
+        portal.slurm("/usr/bin/tee", str(path), user="testuser5", stdin=text)
+    user = visit("testuser5")
+    user.start_and_wait(gpus=0)
+    printed = user.run("import os; print(os.environ.get('PYTHONPATH'), os.getcwd())")
+    assert printed.strip() == f"None {home}"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gpus": -1}, "whole number"),
+        ({"gpus": 5}, "at most 4"),
+        ({"gpus": 100000}, "whole number"),
+        ({"gpus": "many"}, "whole number"),
+        ({"gpus": "1\n#SBATCH --gres=gpu:4"}, "whole number"),
+        ({"hours": 13}, "at most 12"),
+        ({"hours": "soon"}, "hours"),
+        ({"partition": "sxm2\n#SBATCH --uid=root"}, "partition"),
+        ({"partition": "nowhere"}, "not open to you"),
+        ({"partition": "admins"}, "not open to you"),
+        ({"cmd": "/bin/sh"}, "Unknown option"),
+        ({"req_options": "--uid=root"}, "Unknown option"),
+    ],
+)
+def test_bad_options_through_the_rest_api_submit_nothing(
+    portal: Instance, visit: Visit, options: dict[str, object], words: str
+) -> None:
+    user = visit("testuser3")
+    before = portal.slurm("scontrol", "show", "config")
+    answer = user.start(**options)
+    assert answer.status_code == 400
+    assert words in answer.json()["message"]
+    assert "Traceback" not in answer.text
+    assert portal.jobs(user="testuser3") == []
+    assert user.server() is None
+    assert next_job_id(before) == next_job_id(portal.slurm("scontrol", "show", "config"))
+
+
+def next_job_id(config: str) -> str:
+    """Return the number that the next job will get: it shows whether one was submitted."""
+    match = re.search(r"NEXT_JOB_ID\s*=\s*(\d+)", config)
+    assert match, config
+    return match.group(1)
+
+
+def test_a_bad_form_is_shown_again_with_the_reason(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser3")
+    user.http.get("/hub/spawn")
+    answer = user.http.post(
+        "/hub/spawn", data={"gpus": "9", "hours": "8", "partition": "sxm2", "_xsrf": user.xsrf()}
+    )
+    assert "at most 4" in answer.text
+    assert "Traceback" not in answer.text
+    assert portal.jobs(user="testuser3") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["opt-gpus=2&opt-hours=3", "gpus=2&hours=3", "opt-gpus=2&next=%2Fhub%2Fhome&opt-hours=3"],
+)
+def test_a_link_fills_in_the_form_and_starts_nothing(
+    portal: Instance, visit: Visit, query: str
+) -> None:
+    user = visit("testuser3")
+    page = user.http.get(f"/hub/spawn?{query}")
+    assert 'name="gpus" value="2" checked' in page.text
+    assert 'name="hours" value="3"' in page.text
+    assert "Nothing has been started" in page.text
+    assert portal.jobs(user="testuser3") == []
+    assert user.server() is None
+
+
+def test_a_link_with_bad_options_starts_nothing(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser3")
+    page = user.http.get("/hub/spawn?opt-gpus=two&opt-cmd=id")
+    assert "Unknown option" in page.text
+    assert "Traceback" not in page.text
+    assert portal.jobs(user="testuser3") == []

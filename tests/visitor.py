@@ -1,0 +1,181 @@
+"""A user at the portal, over plain HTTP: what a browser or a script of theirs would send."""
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+
+from tests.instance import PASSWORD, Instance
+from tests.waiting import until
+
+
+@dataclass
+class Visitor:
+    """One user's cookies and requests."""
+
+    instance: Instance
+    name: str
+    http: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.http = httpx.Client(base_url=self.instance.url, timeout=60, follow_redirects=True)
+
+    def close(self) -> None:
+        self.http.close()
+
+    # --- login ---
+
+    def xsrf(self, path: str = "/hub/") -> str:
+        """Return the token that the hub set for its pages."""
+        cookies = [c for c in self.http.cookies.jar if c.name == "_xsrf" and c.path == path]
+        return str(cookies[0].value) if cookies else ""
+
+    def log_in(self, password: str = PASSWORD) -> httpx.Response:
+        """Send the login form; return the page that follows."""
+        self.http.get("/hub/login")
+        return self.http.post(
+            "/hub/login",
+            params={"next": "/hub/home"},
+            data={"username": self.name, "password": password, "_xsrf": self.xsrf()},
+        )
+
+    # --- the hub's REST API ---
+
+    def api(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Ask the hub's REST API as the page's scripts do: with cookies and the XSRF header."""
+        headers = {"X-XSRFToken": self.xsrf(), "Referer": f"{self.instance.url}/hub/home"}
+        return self.http.request(method, f"/hub/api{path}", headers=headers, **request)
+
+    def server(self) -> dict[str, Any] | None:
+        """Return the hub's record of this user's server, ``None`` if there is none."""
+        answer = self.api("GET", f"/users/{self.name}")
+        answer.raise_for_status()
+        server = answer.json()["servers"].get("")
+        return dict(server) if server else None
+
+    def start(self, **options: object) -> httpx.Response:
+        """Ask for a session through the REST API."""
+        return self.api("POST", f"/users/{self.name}/server", json=options)
+
+    def wait_until_ready(self, seconds: float = 90) -> None:
+        """Wait until the hub says that the server is ready."""
+
+        def is_ready() -> bool:
+            server = self.server()
+            if server is None:
+                raise AssertionError("the server is gone while it was awaited")
+            return bool(server["ready"])
+
+        until(is_ready, seconds=seconds, what=f"the server of {self.name} is ready")
+
+    def start_and_wait(self, **options: object) -> str:
+        """Start a session; return its job's number when it is ready."""
+        answer = self.start(**options)
+        assert answer.status_code in (201, 202), answer.text
+        self.wait_until_ready()
+        (job_id,) = self.instance.jobs(user=self.name)
+        return job_id
+
+    def stop(self) -> None:
+        """Stop the session and wait until the hub has forgotten it."""
+        self.api("DELETE", f"/users/{self.name}/server")
+        until(lambda: self.server() is None, seconds=60, what=f"{self.name}'s server stopped")
+
+    def token(self) -> str:
+        """Make an API token of this user's, as a script would use."""
+        answer = self.api("POST", f"/users/{self.name}/tokens", json={"note": "a test"})
+        answer.raise_for_status()
+        return str(answer.json()["token"])
+
+    # --- the session ---
+
+    def session(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Ask the session's Jupyter server, with a token of this user's."""
+        headers = {"Authorization": f"token {self.token()}"}
+        return httpx.request(
+            method,
+            f"{self.instance.url}/user/{self.name}{path}",
+            headers=headers,
+            timeout=60,
+            **request,
+        )
+
+    def socket(self, path: str) -> ClientConnection:
+        """Open a websocket to the session."""
+        url = f"{self.instance.url}/user/{self.name}{path}".replace("http:", "ws:", 1)
+        return connect(url, additional_headers={"Authorization": f"token {self.token()}"})
+
+    def run(self, code: str, *, kernel: str = "python3", seconds: float = 60) -> str:
+        """Run code in a new kernel; return all that it wrote, errors too."""
+        started = self.session("POST", "/api/kernels", json={"name": kernel})
+        started.raise_for_status()
+        kernel_id = started.json()["id"]
+        try:
+            with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
+                return execute(socket, code, seconds)
+        finally:
+            self.session("DELETE", f"/api/kernels/{kernel_id}")
+
+    def type_in_terminal(self, line: str, awaited: str, *, seconds: float = 30) -> str:
+        """Type a line into a new terminal; return the screen once ``awaited`` is on it."""
+        name = self.session("POST", "/api/terminals").json()["name"]
+        screen = ""
+        with self.socket(f"/terminals/websocket/{name}") as socket:
+            socket.send(json.dumps(["stdin", f"{line}\r"]))
+            while awaited not in screen:
+                kind, *rest = json.loads(socket.recv(timeout=seconds))
+                if kind == "stdout":
+                    screen += rest[0]
+        self.session("DELETE", f"/api/terminals/{name}")
+        return screen
+
+
+def execute(socket: ClientConnection, code: str, seconds: float) -> str:
+    """Send code over a kernel's websocket; return its output when the kernel is idle again."""
+    message_id = uuid.uuid4().hex
+    header = {
+        "msg_id": message_id,
+        "msg_type": "execute_request",
+        "username": "",
+        "session": uuid.uuid4().hex,
+        "version": "5.3",
+    }
+    content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True}
+    socket.send(
+        json.dumps(
+            {
+                "channel": "shell",
+                "header": header,
+                "parent_header": {},
+                "metadata": {},
+                "content": content,
+            }
+        )
+    )
+    written = ""
+    while True:
+        message = json.loads(socket.recv(timeout=seconds))
+        kind, content = message["header"]["msg_type"], message["content"]
+        if kind == "stream":
+            written += content["text"]
+        elif kind == "error":
+            written += "\n".join(content["traceback"])
+        elif kind == "execute_result":
+            written += content["data"].get("text/plain", "")
+        elif kind == "status" and message["parent_header"].get("msg_id") == message_id:
+            if content["execution_state"] == "idle":
+                return written
+        elif kind == "status" and content["execution_state"] in ("restarting", "dead"):
+            # What explains the death follows shortly.
+            written += f"[kernel {content['execution_state']}]"
+            try:
+                while "memory" not in written:
+                    late = json.loads(socket.recv(timeout=5))
+                    if late["header"]["msg_type"] == "stream":
+                        written += late["content"]["text"]
+            except TimeoutError:
+                pass
+            return written
