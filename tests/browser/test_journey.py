@@ -1,0 +1,149 @@
+"""What a data scientist does on the first day, in a real browser."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.instance import ADMIN, PASSWORD, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+pytestmark = pytest.mark.browser
+
+USER = "testuser1"
+ACCURACY = re.compile(
+    r"epoch +(\d+).*?step +([\d,]+).*?training accuracy +([\d.]+).*?test accuracy +([\d.]+)"
+)
+
+
+@pytest.fixture
+def clean_user(portal: Instance) -> Iterator[str]:
+    """A user without a session, before and after."""
+    yield USER
+    visitor = Visitor(portal, USER)
+    visitor.log_in()
+    if visitor.server() is not None:
+        visitor.stop()
+    visitor.close()
+
+
+def log_in(page: Page, portal: Instance, name: str) -> None:
+    page.goto(portal.url)
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def open_folder_or_file(page: Page, name: str) -> None:
+    page.locator(".jp-DirListing-item", has=page.get_by_text(name, exact=True)).dblclick()
+
+
+@pytest.mark.usefixtures("clean_user")
+def test_log_in_choose_gpus_train_look_and_stop(
+    portal: Instance, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    page.goto(portal.url)
+    photograph(page, "login")
+    log_in(page, portal, USER)
+
+    # My Server leads to the options.
+    page.get_by_role("radio", name=re.compile("^2 GPUs")).check(force=True)
+    photograph(page, "options")
+    page.get_by_role("button", name="Start").click()
+
+    # JupyterLab, with the two folders.
+    listing = page.locator(".jp-DirListing-content")
+    expect(listing.get_by_text("templates", exact=True)).to_be_visible(timeout=90_000)
+    expect(listing.get_by_text("isilon", exact=True)).to_be_visible()
+    expect(page.locator(".jp-LauncherCard", has_text="TensorFlow").first).to_be_visible()
+    photograph(page, "landing")
+    (job_id,) = portal.jobs(user=USER)
+    assert "gres/gpu=2" in portal.job(job_id)["TRES"]
+
+    # The TensorFlow template, Restart & Run All.
+    open_folder_or_file(page, "templates")
+    open_folder_or_file(page, "tensorflow")
+    open_folder_or_file(page, "mnist.ipynb")
+    expect(page.locator(".jp-Notebook")).to_be_visible()
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name=re.compile("Restart Kernel and Run All")).click()
+    page.get_by_role("button", name=re.compile("Restart")).last.click()
+    lines = until(
+        lambda: finished_lines(page), seconds=300, every=2, what="three epochs of training"
+    )
+    steps = [int(step.replace(",", "")) for _, step, _, _ in lines]
+    assert steps[:3] == [100, 200, 300]
+    assert float(lines[-1][3].rstrip(".")) > 0.9
+    photograph(page, "notebook")
+
+    # TensorBoard, in a tab of its own, with a scalar chart drawn.
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    page.get_by_role("menuitem", name="New Launcher").click()
+    with page.expect_popup() as popup:
+        page.locator(".jp-LauncherCard", has_text="TensorBoard").last.click()
+    board = popup.value
+    expect(board.locator("scalar-card").first).to_be_visible(timeout=60_000)
+    until(lambda: drawn_points(board) > 10, seconds=60, what="a scalar chart is drawn")
+    photograph(board, "tensorboard")
+    board.close()
+
+    # Control Panel, Stop My Server.
+    with page.context.expect_page() as panel:
+        page.get_by_role("menuitem", name="File", exact=True).click()
+        page.get_by_role("menuitem", name="Hub Control Panel").click()
+    home = panel.value
+    home.get_by_role("button", name="Stop My Server").click()
+    expect(home.get_by_role("button", name="Start My Server")).to_be_visible(timeout=30_000)
+    until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
+
+
+def finished_lines(page: Page) -> list[tuple[str, str, str, str]]:
+    """Return the accuracy lines once three epochs are done, before that nothing."""
+    text = page.locator(".jp-Notebook").inner_text()
+    lines = ACCURACY.findall(text)
+    is_done = page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").count() > 0
+    return lines if is_done and lines and lines[-1][0] == "3" else []
+
+
+def drawn_points(board: Page) -> int:
+    """Count the points of the lines that TensorBoard has drawn."""
+    paths = board.locator("scalar-card line-chart svg path").evaluate_all(
+        "paths => paths.map((path) => path.getAttribute('d') || '')"
+    )
+    return max((len(re.findall("[ML,]", path)) for path in paths), default=0)
+
+
+def test_the_page_says_why_a_session_waits(portal: Instance, page: Page) -> None:
+    holders = [Visitor(portal, f"testuser{number}") for number in (2, 3, 4)]
+    try:
+        for holder in holders:
+            holder.log_in()
+            holder.start_and_wait(gpus=4)
+        log_in(page, portal, "testuser5")
+        page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
+        page.get_by_role("button", name="Start").click()
+        expect(
+            page.get_by_text(re.compile("waits in the queue .PENDING, Resources"))
+        ).to_be_visible()
+    finally:
+        for visitor in (*holders, Visitor(portal, "testuser5")):
+            visitor.log_in()
+            if visitor.server() is not None:
+                visitor.stop()
+            visitor.close()
+
+
+@pytest.mark.usefixtures("clean_user")
+def test_an_admin_sees_starts_and_stops_a_users_server(portal: Instance, page: Page) -> None:
+    visitor = Visitor(portal, USER)
+    visitor.log_in()
+    visitor.start_and_wait(gpus=1)
+    visitor.close()
+    log_in(page, portal, ADMIN)
+    page.goto(f"{portal.url}/hub/admin")
+    row = page.get_by_role("row", name=re.compile(USER)).first
+    row.get_by_role("button", name="Stop Server").click()
+    until(lambda: not portal.jobs(user=USER), seconds=30, what="the user's job is gone")
+    expect(row.get_by_role("button", name="Start Server")).to_be_visible()
