@@ -1,0 +1,176 @@
+"""The hub's configuration: settings in, traits out.
+
+One function per concern, each of them onto a traitlets Config and nothing else, so that every one
+can be tried without a hub. ``jupyterhub_config.py`` calls ``configure_from_file``.
+"""
+
+import os
+import runpy
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from traitlets.config import Config
+
+from portal.settings import Settings, SettingsError, load
+
+SETTINGS_VARIABLE = "PORTAL_SETTINGS"
+TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
+DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
+
+
+def configure_from_file(c: Config, environment: Mapping[str, str] = os.environ) -> None:
+    """Configure the hub from the settings file; end with one line for each thing wrong with it."""
+    file = Path(environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE)
+    try:
+        settings = load(file)
+        configure(c, settings, environment)
+    except SettingsError as error:
+        sys.exit(str(error))
+    run_site_files(c, settings, file.parent / "conf.d")
+
+
+def run_site_files(c: Config, settings: Settings, folder: Path) -> None:
+    """Run a site's own ``*.py`` in the order of their names; they see ``c`` and ``settings``."""
+    for file in sorted(folder.glob("*.py")):
+        runpy.run_path(str(file), init_globals={"c": c, "settings": settings})
+
+
+def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os.environ) -> None:
+    """Set every trait that the settings decide."""
+    configure_hub(c, settings)
+    configure_proxy(c, settings, environment)
+    configure_database(c, settings)
+    configure_authentication(c, settings)
+    configure_starts(c)
+    configure_spawner(c, settings)
+    configure_resources(c, settings)
+    configure_session(c, settings)
+
+
+def configure_hub(c: Config, settings: Settings) -> None:
+    """Set where the hub listens, and that it outlives nothing but its own process."""
+    c.JupyterHub.bind_url = settings.hub.public_url
+    c.JupyterHub.hub_bind_url = settings.hub.api_url
+    c.JupyterHub.hub_connect_url = settings.hub.api_url
+    # Sessions are Slurm's: they go on while the hub is away, or its user logs out.
+    c.JupyterHub.cleanup_servers = False
+    c.JupyterHub.shutdown_on_logout = False
+    c.JupyterHub.authenticate_prometheus = True
+    c.JupyterHub.allow_named_servers = False
+
+
+def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
+    """Set how the hub speaks to a proxy that is a service of its own."""
+    token = environment.get(TOKEN_VARIABLE, "")
+    if not token:
+        raise SettingsError(
+            f"environment: {TOKEN_VARIABLE}: must be set to the token that the proxy has"
+        )
+    c.ConfigurableHTTPProxy.should_start = False
+    c.ConfigurableHTTPProxy.api_url = settings.hub.proxy_api_url
+    c.ConfigurableHTTPProxy.auth_token = token
+    c.JupyterHub.cleanup_proxy = False
+
+
+def configure_database(c: Config, settings: Settings) -> None:
+    """Set where the hub keeps what it must know after a restart."""
+    state = settings.hub.state_dir
+    c.JupyterHub.db_url = settings.hub.database_url or f"sqlite:///{state}/jupyterhub.sqlite"
+    c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
+    # A newer release brings its schema; of an SQLite file the hub keeps a copy.
+    c.JupyterHub.upgrade_db = True
+
+
+def configure_authentication(c: Config, settings: Settings) -> None:
+    """Set who is asked at login, and which groups let in or make an admin."""
+    authentication = settings.authentication
+    if authentication.method == "ldap":
+        c.JupyterHub.authenticator_class = "portal.authentication.ldap.DirectoryAuthenticator"
+        configure_directory(c, settings)
+        chosen = c.DirectoryAuthenticator
+    else:
+        c.JupyterHub.authenticator_class = "portal.authentication.pam.PamAuthenticator"
+        chosen = c.PamAuthenticator
+    chosen.allowed_groups = set(authentication.allowed_groups)
+    chosen.admin_groups = set(authentication.admin_groups)
+    chosen.contact = authentication.contact
+    # Groups decide at each login, whoever the hub has met before.
+    c.Authenticator.allow_all = False
+    c.Authenticator.allow_existing_users = False
+    c.Authenticator.manage_groups = True
+
+
+def configure_directory(c: Config, settings: Settings) -> None:
+    """Set which directory is asked, how long, and what it calls users and groups."""
+    ldap = settings.authentication.ldap
+    directory = c.DirectoryAuthenticator
+    directory.servers = list(ldap.servers)
+    directory.tls_strategy = "before_bind" if ldap.start_tls else "insecure"
+    directory.ca_file = ldap.ca_file
+    directory.user_search_base = ldap.user_base
+    directory.user_attribute = ldap.user_attribute
+    directory.group_search_base = ldap.group_base
+    directory.group_attribute = ldap.group_attribute
+    directory.lookup_dn_search_user = ldap.bind_dn
+    directory.lookup_dn_search_password_file = ldap.bind_password_file
+    directory.connect_timeout = ldap.connect_timeout_seconds
+    directory.receive_timeout = ldap.receive_timeout_seconds
+    directory.login_timeout = ldap.login_timeout_seconds
+
+
+def configure_starts(c: Config) -> None:
+    """Leave the queue to Slurm, and keep the user's browser informed."""
+    # A session that waits in Slurm's queue counts as starting: a limit here would refuse others.
+    c.JupyterHub.concurrent_spawn_limit = 0
+    # Polls read what one squeue said for all sessions, so they may come often.
+    c.Spawner.poll_interval = 10
+    # A crowd of failed starts is a matter of the cluster, not a reason to end the hub.
+    c.Spawner.consecutive_failure_limit = 0
+    # Seconds that the form's answer may take; then the page with the session's state comes.
+    c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 3}
+
+
+def configure_spawner(c: Config, settings: Settings) -> None:
+    """Set how sessions reach Slurm."""
+    slurm = settings.slurm
+    c.JupyterHub.spawner_class = "spawner.gpu_spawner.GpuSlurmSpawner"
+    spawner = c.GpuSlurmSpawner
+    spawner.slurm_conf = slurm.config_file
+    spawner.slurm_bin_dir = slurm.bin_dir
+    spawner.launcher_cmd = [slurm.sudo, "-n", "-u", "{username}", "--", slurm.launcher]
+    spawner.hub_mark = settings.hub.name
+    spawner.query_interval = slurm.query_interval_seconds
+    spawner.command_timeout = slurm.command_timeout_seconds
+
+
+def configure_resources(c: Config, settings: Settings) -> None:
+    """Set what comes with a GPU, and what the form proposes."""
+    session = settings.session
+    spawner = c.GpuSlurmSpawner
+    spawner.cores_per_gpu = session.cores_per_gpu
+    spawner.memory_mb_per_gpu = session.memory_mb_per_gpu
+    spawner.cores_without_gpu = session.cores_without_gpu
+    spawner.memory_mb_without_gpu = session.memory_mb_without_gpu
+    spawner.default_gpus = session.default_gpus
+    spawner.default_hours = session.default_hours
+    spawner.default_partition = session.default_partition
+
+
+def configure_session(c: Config, settings: Settings) -> None:
+    """Set what runs in the job, where the user lands, and how long a start may take."""
+    session = settings.session
+    spawner = c.GpuSlurmSpawner
+    spawner.session_python = session.python
+    spawner.session_input = {
+        "folders": dict(session.folders),
+        "jupyter_path": list(session.jupyter_path),
+        "tensorboard_python": session.tensorboard_python,
+    }
+    spawner.default_url = "/lab"
+    # Nothing of the hub's own environment reaches a session.
+    spawner.env_keep = []
+    waiting = round(session.queue_timeout_hours * 3600)
+    spawner.launch_timeout = float(session.start_timeout_seconds)
+    spawner.start_timeout = waiting + session.start_timeout_seconds
+    spawner.http_timeout = 60
