@@ -1,0 +1,104 @@
+"""Kernels: which there are, and what the user is told when one is stopped for its memory."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+
+from portal.session.memory import JobMemory
+
+MEMORY_WATCH = "portal_memory_watch"
+"""Where the server's settings keep the one MemoryWatch."""
+
+_PYTHON3 = "python3"
+# Two windows on one kernel hear of its end within this time.
+_SAME_EVENT_SECONDS = 5.0
+
+
+class SessionKernels(KernelSpecManager):
+    """The settings' kernels, the user's own, and Python 3 with this very interpreter."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """Give a kernel's spec.
+
+        ``python3`` of this environment says ``python``, which is somebody else's on the
+        session's PATH, and is named after its package.
+        """
+        spec = super().get_kernel_spec(kernel_name)
+        if kernel_name == _PYTHON3 and Path(spec.resource_dir).is_relative_to(sys.prefix):
+            spec.argv = [sys.executable, *spec.argv[1:]]
+            spec.display_name = "Python 3"
+        return spec
+
+
+class MemoryWatch:
+    """Tells the end of a kernel for its memory from any other end.
+
+    The job has one counter for all its processes, so a rise is put down to the kernel
+    whose end is noticed first after it.
+    """
+
+    def __init__(self, memory: JobMemory) -> None:
+        self._memory = memory
+        self._explained = memory.kills()
+        self._last: tuple[str, float] | None = None
+
+    def stopped_for_memory(self, kernel_id: str, now: float) -> bool:
+        """Whether this kernel's unexpected end, noticed now, was for the job's memory."""
+        kills = self._memory.kills()
+        if kills > self._explained:
+            self._explained = kills
+            self._last = (kernel_id, now)
+            return True
+        if self._last is None:
+            return False
+        last_id, last_time = self._last
+        return kernel_id == last_id and now - last_time < _SAME_EVENT_SECONDS
+
+    def message(self) -> str:
+        """Word it for the user."""
+        limit_gb = self._memory.limit_gb()
+        size = f"its {limit_gb:g} GB of memory" if limit_gb else "its memory"
+        return (
+            f"The kernel was stopped because the session used more than {size}, and has been "
+            "restarted: its variables are gone. Use less memory, shut down notebooks that you "
+            "do not need, or start a session with more GPUs: each brings memory of its own."
+        )
+
+
+class SessionKernelConnection(ZMQChannelsWebsocketConnection):
+    """A notebook's connection to its kernel, which says why the kernel died."""
+
+    _running: Any = None
+
+    def handle_outgoing_message(self, stream: Any, outgoing_msg: list[Any]) -> None:
+        """Pass on what the kernel says, and note which cell runs."""
+        _, parts = self.session.feed_identities(outgoing_msg)
+        # Header, parent header, ...; the kernel announces each cell with execute_input.
+        header, parent_header = (_bytes(part) for part in parts[1:3])
+        if b'"execute_input"' in header:
+            self._running = self.session.unpack(parent_header)
+        super().handle_outgoing_message(stream, outgoing_msg)
+
+    def on_kernel_restarted(self) -> None:
+        """Tell the reason first: after the restart, the cell takes no more output."""
+        self._tell_reason()
+        super().on_kernel_restarted()  # type: ignore[no-untyped-call]
+
+    def on_restart_failed(self) -> None:
+        """Tell the reason first, as for a restart."""
+        self._tell_reason()
+        super().on_restart_failed()  # type: ignore[no-untyped-call]
+
+    def _tell_reason(self) -> None:
+        watch: MemoryWatch = self.websocket_handler.settings[MEMORY_WATCH]
+        if watch.stopped_for_memory(self.kernel_id, time.monotonic()):
+            self.write_stderr(watch.message(), self._running or {})  # type: ignore[no-untyped-call]
+
+
+def _bytes(part: Any) -> bytes:
+    # zmq gives frames for large parts, bytes for small ones.
+    return bytes(part.bytes if hasattr(part, "bytes") else part)

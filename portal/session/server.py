@@ -1,0 +1,153 @@
+"""The server of a session: JupyterLab, with the settings that a shared cluster needs."""
+
+import logging
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornado.httpserver import HTTPServer
+from traitlets.config import Config
+
+from portal.session.slow_imports import postponed
+
+with postponed():
+    from jupyter_server.serverapp import ServerApp
+    from jupyterlab.handlers.announcements import NeverCheckForUpdate
+
+from portal.session import tensorboard
+from portal.session.callback import HubRefusedError, report_port
+from portal.session.checkpoints import HomeCheckpoints
+from portal.session.deferred import DeferredRoutes
+from portal.session.hub_login import is_login_of_the_hub
+from portal.session.kernels import (
+    MEMORY_WATCH,
+    MemoryWatch,
+    SessionKernelConnection,
+    SessionKernels,
+)
+from portal.session.memory import JobMemory
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a session runs."""
+
+    home: Path
+    runtime_folder: Path
+    """Only the user can enter it: sockets, connection files."""
+    jupyter_path: tuple[str, ...]
+    tensorboard_python: str | None
+
+
+def serve(place: Place, listener: socket.socket) -> int:
+    """Run the server until it is told to stop; gives the exit code of the process."""
+    server = SessionServer.instance(config=settings(place))
+    server.place = place
+    server.listener = listener
+    server.initialize(argv=[], find_extensions=False)
+    if not is_login_of_the_hub(server.identity_provider):
+        log.critical("The hub's login is missing: this server does not start")
+        return 1
+    server.start()
+    return server.exit_code
+
+
+def settings(place: Place) -> Config:
+    """Say what differs from Jupyter's defaults."""
+    shared = [str(Path(path) / "labextensions") for path in place.jupyter_path]
+    return Config(
+        {
+            "ServerApp": {
+                "root_dir": str(place.home),
+                "jpserver_extensions": {
+                    "jupyterlab": True,
+                    "jupyter_server_terminals": True,
+                    "portal.session.hub_login": True,
+                },
+                # Without this, an extension that does not load is a warning.
+                "reraise_server_extension_failures": True,
+                "kernel_spec_manager_class": SessionKernels,
+                "kernel_websocket_connection_class": SessionKernelConnection,
+                "tornado_settings": {MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process())},
+            },
+            # A TCP port of localhost is open to everybody on the node.
+            "KernelManager": {"transport": "ipc"},
+            "FileContentsManager": {"checkpoints_class": HomeCheckpoints},
+            "LabApp": {
+                # Not those of the home: what a user has installed must not break the page.
+                "labextensions_path": [*shared, f"{sys.prefix}/share/jupyter/labextensions"],
+                # Nothing of the outer network is asked for.
+                "extension_manager": "readonly",
+                "news_url": None,
+                "check_for_updates_class": NeverCheckForUpdate,
+            },
+        }
+    )
+
+
+class SessionServer(ServerApp):
+    """Jupyter's server, on a socket that is already there, telling the hub its port."""
+
+    name = "session"
+    no_browser_open_file = True
+    place: Place
+    listener: socket.socket
+    exit_code = 0
+
+    @property
+    def config_file_paths(self) -> list[str]:
+        """None: a file in ``~/.jupyter`` must neither break nor change the server."""
+        return []
+
+    def migrate_config(self) -> None:
+        """Nothing to migrate from IPython 3, and nothing to write into the home for it."""
+
+    def init_httpserver(self) -> None:
+        """Serve on the socket that we have, and tell the hub once we do."""
+        self.port = self.listener.getsockname()[1]
+        self._http_server = HTTPServer(
+            self.web_app,
+            ssl_options=self.ssl_options,
+            xheaders=self.trust_xheaders,
+            max_body_size=self.max_body_size,
+            max_buffer_size=self.max_buffer_size,
+        )
+        deferred = self._deferred_routes()
+        if deferred is not None:
+            self.web_app.add_handlers(  # type: ignore[no-untyped-call]
+                ".*", deferred.placeholders(self.base_url)
+            )
+        self.io_loop.add_callback(self._open, deferred)
+
+    def _deferred_routes(self) -> DeferredRoutes | None:
+        if self.place.tensorboard_python is None:
+            return None
+        process = tensorboard.server_process(
+            self.place.tensorboard_python, self.place.runtime_folder, self.place.home
+        )
+        return DeferredRoutes(
+            tensorboard.ROUTES,
+            ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhub.httpclient"),
+            lambda: tensorboard.add_routes(self.web_app, process),
+        )
+
+    async def _open(self, deferred: DeferredRoutes | None) -> None:
+        self._http_server.add_socket(self.listener)
+        try:
+            await report_port(
+                os.environ["PORTAL_PORT_CALLBACK_URL"],
+                os.environ["JUPYTERHUB_API_TOKEN"],
+                self.port,
+            )
+        except HubRefusedError as error:
+            log.critical("The session ends: %s", error)
+            self.exit_code = 1
+            self.stop()
+            return
+        log.info("The hub knows this session: port %d", self.port)
+        if deferred is not None:
+            await deferred.load()

@@ -1,0 +1,83 @@
+"""Modules that a session's start would import for nothing, put off until they are used.
+
+``jupyter lab`` and JupyterHub's part of it need about 1.9 s to import; four fifths go
+into modules that a session's server uses late or never. While the importing modules
+load, a stand-in takes the slow module's place in ``sys.modules``; afterwards it is gone,
+so whoever imports the module later gets the real one, and whoever holds the stand-in is
+handed on to the real one at the first use.
+
+Checked with jsonschema 4.26, jupyterhub 6.1.1, jupyterlab_server 2.28. With versions
+that need more of these modules while they load, a stand-in fetches the real module at
+once: then all is as without this, only slower.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+
+def _called_later(module: str, name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*args, **kwargs)
+
+    return call
+
+
+class _NeverRaised(Exception):
+    """For code that asks ``isinstance`` or ``except`` for what a session never meets."""
+
+
+# Module -> the names bound with "from module import name" while the others load.
+_STAND_INS: Mapping[str, Mapping[str, Any]] = {
+    # jsonschema checks the format "iri" with it, which no schema of Jupyter's uses; the
+    # import translates a grammar: 1,250 ms, more than all the rest together.
+    "rfc3987_syntax": {"is_valid_syntax": _called_later("rfc3987_syntax", "is_valid_syntax")},
+    # JupyterHub's database, 400 ms, in a process without one: functions of the hub's in
+    # jupyterhub.scopes, jupyterhub.metrics and jupyterhub.utils use it.
+    "sqlalchemy": {},
+    "sqlalchemy.exc": {"SQLAlchemyError": _NeverRaised},
+    "jupyterhub.orm": {},
+    "jupyterhub.roles": {},
+    "jupyterhub.handlers.pages": {"HealthCheckHandler": _NeverRaised},
+    # What is asked of the hub goes through these, 150 ms: first at the first login.
+    "aiohttp": {},
+    "jupyterhub.httpclient": {"fetch": _called_later("jupyterhub.httpclient", "fetch")},
+    # Fetches a listing of blocked Lab extensions, 40 ms; a session has none.
+    "requests": {},
+}
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Import inside this what would import the slow modules."""
+    stand_ins = {
+        name: _StandIn(name, attributes)
+        for name, attributes in _STAND_INS.items()
+        if name not in sys.modules
+    }
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for stand_in in stand_ins.values():
+            stand_in.give_way()
+
+
+class _StandIn(ModuleType):
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(name)
+        self.__dict__.update(attributes)
+
+    def give_way(self) -> None:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+
+    def __getattr__(self, name: str) -> Any:
+        # The import system asks for __path__ and the like; those are not the module's use.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.give_way()
+        return getattr(importlib.import_module(self.__name__), name)

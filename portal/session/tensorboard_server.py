@@ -1,0 +1,77 @@
+"""TensorBoard on a unix socket. Run by TensorBoard's own interpreter, without our package.
+
+    PYTHON -I tensorboard_server.py --socket=S --path-prefix=/user/NAME/tensorboard --logdir=L
+
+Plain TensorBoard listens on TCP, which on a shared node is open to everybody, starts a
+data server on a second port, and notes its runs in a folder in ``/tmp`` that all may
+write to. ``TensorBoard.launch`` writes no such note, and ``load_fast`` decides about the
+data server.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from tensorboard import program
+from werkzeug import serving
+
+
+class _RequestHandler(serving.WSGIRequestHandler):  # type: ignore[misc]
+    protocol_version = "HTTP/1.1"
+
+    def address_string(self) -> str:
+        return "session"
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Keep the session's log for what matters."""
+
+
+class UnixSocketServer(serving.ThreadedWSGIServer, program.TensorBoardServer):  # type: ignore[misc]
+    """TensorBoard's server, reachable by the owner of the socket alone."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path, wsgi_app: Any) -> None:
+        """Listen. Werkzeug takes ``unix://`` for a host and removes a stale socket."""
+        self._path = path
+        mask = os.umask(0o177)
+        try:
+            super().__init__(f"unix://{path}", 0, wsgi_app, _RequestHandler)
+        finally:
+            os.umask(mask)
+
+    def get_url(self) -> str:
+        """Where it listens, for TensorBoard's log line."""
+        return f"unix://{self._path}"
+
+
+def main() -> int:
+    """Serve until a signal ends the process."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--path-prefix", required=True)
+    parser.add_argument("--logdir", type=Path, required=True)
+    arguments = parser.parse_args()
+
+    arguments.logdir.mkdir(parents=True, exist_ok=True)
+    tensorboard = program.TensorBoard(
+        server_class=lambda wsgi_app, flags: UnixSocketServer(arguments.socket, wsgi_app)
+    )
+    tensorboard.configure(
+        argv=("tensorboard",),
+        logdir=str(arguments.logdir),
+        path_prefix=arguments.path_prefix,
+        load_fast="false",
+        # Runs of a training appear as they are written.
+        reload_interval=5.0,
+    )
+    tensorboard.launch()
+    signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
