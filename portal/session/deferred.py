@@ -13,7 +13,8 @@ from typing import Any
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
-from tornado import web
+from tornado.httputil import HTTPServerRequest
+from tornado.routing import PathMatches, Rule
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +33,14 @@ class DeferredRoutes:
         self._add = add
         self._loaded = asyncio.Event()
 
-    def placeholders(self, base_url: str) -> list[tuple[Any, ...]]:
+    def placeholders(self, base_url: str) -> list[Rule]:
         """Give what answers until the routes are there."""
         return [
-            (url_path_join(base_url, pattern), _WaitHandler, {"loaded": self._loaded})
+            Rule(
+                _UntilLoaded(url_path_join(base_url, pattern), self._loaded),
+                _WaitHandler,
+                {"loaded": self._loaded},
+            )
             for pattern in self._patterns
         ]
 
@@ -50,6 +55,15 @@ class DeferredRoutes:
         self._loaded.set()
 
 
+class _UntilLoaded(PathMatches):
+    def __init__(self, pattern: str, loaded: asyncio.Event) -> None:
+        super().__init__(pattern)
+        self._loaded = loaded
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        return None if self._loaded.is_set() else super().match(request)
+
+
 class _WaitHandler(JupyterHandler):
     def initialize(self, loaded: asyncio.Event) -> None:
         self._loaded = loaded
@@ -57,7 +71,5 @@ class _WaitHandler(JupyterHandler):
     # The routes themselves ask for the login; here is nothing to protect.
     @allow_unauthenticated
     async def get(self) -> None:
-        if self._loaded.is_set():
-            raise web.HTTPError(404)
         await asyncio.wait_for(self._loaded.wait(), _WAIT_SECONDS)
         self.redirect(self.request.uri or self.base_url)

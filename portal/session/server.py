@@ -18,8 +18,8 @@ with postponed():
 
 from portal.session import tensorboard
 from portal.session.callback import HubRefusedError, report_port
-from portal.session.checkpoints import HomeCheckpoints
 from portal.session.deferred import DeferredRoutes
+from portal.session.files import HomeCheckpoints, LinkedFileHandler
 from portal.session.hub_login import is_login_of_the_hub
 from portal.session.kernels import (
     MEMORY_WATCH,
@@ -76,7 +76,14 @@ def settings(place: Place) -> Config:
             },
             # A TCP port of localhost is open to everybody on the node.
             "KernelManager": {"transport": "ipc"},
-            "FileContentsManager": {"checkpoints_class": HomeCheckpoints},
+            "FileContentsManager": {
+                "checkpoints_class": HomeCheckpoints,
+                "files_handler_class": LinkedFileHandler,
+                "files_handler_params": {
+                    "path": str(place.home),
+                    "allowed_symlink_directory": "/",
+                },
+            },
             "LabApp": {
                 # Not those of the home: what a user has installed must not break the page.
                 "labextensions_path": [*shared, f"{sys.prefix}/share/jupyter/labextensions"],

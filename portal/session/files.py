@@ -1,0 +1,50 @@
+"""The user's files: the home has links that lead out of it, to folders that may be read-only.
+
+Jupyter's own classes expect neither. What may be read and written is decided by the
+user's own rights, as in a terminal.
+"""
+
+import os
+from pathlib import Path
+
+from jupyter_core.paths import is_hidden
+from jupyter_server.base.handlers import AuthenticatedFileHandler
+from jupyter_server.services.contents.filecheckpoints import AsyncFileCheckpoints
+from tornado import web
+
+
+class LinkedFileHandler(AuthenticatedFileHandler):
+    """Downloads and pictures, also from where a link of the home leads.
+
+    tornado (since 6.5.9) refuses what a link leads to outside the root, unless its
+    argument ``allowed_symlink_directory`` says where to; jupyter_server (2.21) then
+    takes the link's end for the name, and fails.
+    """
+
+    def validate_absolute_path(self, root: str, absolute_path: str) -> str:
+        """Refuse what is above the root or hidden, by its name below the root."""
+        found = web.StaticFileHandler.validate_absolute_path(self, root, absolute_path)
+        if found is None:
+            raise web.HTTPError(404)
+        if not self.contents_manager.allow_hidden and is_hidden(absolute_path, root):
+            raise web.HTTPError(404)
+        return found
+
+
+class HomeCheckpoints(AsyncFileCheckpoints):
+    """Saved states of notebooks: beside the file, or in the home for read-only folders.
+
+    Jupyter's own way out of a read-only folder is one folder in ``/tmp`` for all users
+    of the machine: the first to come owns it, and the next cannot even open a template.
+    """
+
+    def checkpoint_path(self, checkpoint_id: str, path: str) -> str:
+        """Find the path of a checkpoint, and make its folder."""
+        file = Path(self._get_os_path(path.strip("/")))  # type: ignore[no-untyped-call]
+        if os.access(file.parent, os.W_OK):
+            return str(super().checkpoint_path(checkpoint_id, path))  # type: ignore[no-untyped-call]
+        kept = Path.home() / ".local/share/data-scientist-portal/checkpoints"
+        folder = kept / file.parent.relative_to(self.root_dir)
+        with self.perm_to_403():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return str(folder / f"{file.stem}-{checkpoint_id}{file.suffix}")
