@@ -1,0 +1,1 @@
+"""Who may log in, and as what: the directory (ldap) or the machine's accounts (pam)."""

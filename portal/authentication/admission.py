@@ -1,0 +1,64 @@
+"""Groups decide who gets in and who is an admin, whatever knows the groups."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from jupyterhub.auth import Authenticator
+from tornado import web
+from traitlets import Float, Set, Unicode, default
+
+from portal.authentication.groups import standing
+
+NO_ANSWER = 503
+
+
+class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no types
+    """What the portal's authenticators share: the groups that let in and those that make an admin.
+
+    Rights are looked up at each login and not remembered: who has left a group loses what it gave.
+    """
+
+    allowed_groups = Set(Unicode(), help="Names of the groups whose members may log in.").tag(
+        config=True, allow_config=True
+    )
+    admin_groups = Set(
+        Unicode(),
+        help="Names of the groups whose members are admins; they may log in too.",
+    ).tag(config=True, allow_config=True)
+    contact = Unicode(
+        "the administrators of the portal", help="Whom a user who may not log in is told to ask."
+    ).tag(config=True)
+    login_timeout = Float(20.0, help="Seconds that one login may take in all.").tag(config=True)
+
+    @default("manage_groups")
+    def _default_manage_groups(self) -> bool:
+        return True
+
+    def auth_model(self, name: str, groups: Iterable[str]) -> dict[str, Any]:
+        """Give what JupyterHub keeps of a login."""
+        found = standing(groups, allowed=self.allowed_groups, admin=self.admin_groups)
+        return {
+            "name": name,
+            # True or False, never None, which would leave an admin of yesterday one.
+            "admin": found.admin or name in self.admin_users,
+            "groups": list(found.groups),
+        }
+
+    async def check_allowed(
+        self, username: str, authentication: dict[str, Any] | None = None
+    ) -> bool:
+        """Let in whom the groups or ``allowed_users`` let in; tell others whom to ask."""
+        groups = (authentication or {}).get("groups") or ()
+        found = standing(groups, allowed=self.allowed_groups, admin=self.admin_groups)
+        if found.allowed or username in self.allowed_users | self.admin_users:
+            return True
+        self.log.warning(
+            "Login of %s refused: in none of the groups %s (is in: %s)",
+            username,
+            ", ".join(sorted(self.allowed_groups | self.admin_groups)),
+            ", ".join(found.groups) or "none",
+        )
+        raise web.HTTPError(
+            403,
+            f"Your account is not allowed to use the portal; ask {self.contact} for access.",
+        )
