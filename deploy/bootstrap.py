@@ -1,0 +1,221 @@
+"""Ready environments from lock files, and the playbooks run with them.
+
+Standard library only: this is what runs before anything is installed.
+
+An environment is a folder NAME-HASH, where HASH covers everything it is made of: its lock file
+and, for hub and session, our wheel. It is built under a temporary name and renamed when complete,
+so a half-made one is never used and a finished one never changes.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+DEPLOY = Path(__file__).resolve().parent
+REPOSITORY = DEPLOY.parent
+LOCKS = DEPLOY / "locks"
+PYTHON = "/usr/bin/python3"
+CACHE = Path(os.environ.get("PORTAL_CACHE", "/var/cache/data-scientist-portal"))
+
+# python3-apt is what Ansible asks about packages; the other two make the first environment.
+SYSTEM_PACKAGES = {
+    "python3-venv": "/usr/share/doc/python3-venv",
+    "python3-apt": "/usr/share/doc/python3-apt",
+    "ca-certificates": "/usr/sbin/update-ca-certificates",
+}
+
+
+class DeploymentError(Exception):
+    """A step failed; the message says which."""
+
+
+def child_environment(**extra: str) -> dict[str, str]:
+    """Return our environment without what makes Python slow or lets it load the wrong code."""
+    unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    kept = {key: value for key, value in os.environ.items() if key not in unwanted}
+    return kept | extra
+
+
+def call(argv: Sequence[str | Path], **extra: str) -> None:
+    """Run a program, its output going to stderr, and raise when it fails."""
+    result = subprocess.run(
+        [str(word) for word in argv],
+        env=child_environment(**extra),
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        check=False,
+    )
+    if result.returncode:
+        raise DeploymentError(f"{argv[0]} ended with status {result.returncode}")
+
+
+def ensure_system_packages() -> None:
+    """Install what the first environment needs and this machine lacks."""
+    missing = [name for name, sign in SYSTEM_PACKAGES.items() if not Path(sign).exists()]
+    if not missing:
+        return
+    say(f"installing {', '.join(missing)}")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    call(["/usr/bin/apt-get", "-q", "update"], **quiet)
+    call(["/usr/bin/apt-get", "-q", "install", "-y", "--no-install-recommends", *missing], **quiet)
+
+
+def content_hash(files: Sequence[Path]) -> str:
+    """Return the twelve hex digits that name what is made of these files."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+def say(text: str) -> None:
+    """Tell the person at the terminal what is going on."""
+    print(f"portal: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def only_one(folder: Path, name: str) -> Iterator[None]:
+    """Hold the lock under which NAME is built, so that two runs do not build it twice."""
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with (folder / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def deploy_environment() -> Path:
+    """Return the environment with Ansible, supervisor, uv and hatchling; make it when missing."""
+    lock = LOCKS / "deploy.txt"
+    root = CACHE / "environments"
+    final = root / f"deploy-{content_hash([lock])}"
+    with only_one(root, "deploy"):
+        if not final.exists():
+            ensure_system_packages()
+            say("making the environment of the deployment")
+            install_with_pip(lock, final)
+    return final
+
+
+def install_with_pip(lock: Path, final: Path) -> None:
+    """Make FINAL with pip: uv is not there yet. Scripts made by pip name their interpreter."""
+    building = final.with_name(f".{final.name}.building")
+    shutil.rmtree(building, ignore_errors=True)
+    call([PYTHON, "-m", "venv", building])
+    pip = [building / "bin/python", "-m", "pip", "install", "--quiet", "--no-cache-dir"]
+    call([*pip, "--require-hashes", "--only-binary=:all:", "-r", lock])
+    for script in (building / "bin").iterdir():
+        if script.is_file() and not script.is_symlink():
+            rename_interpreter(script, building, final)
+    building.rename(final)
+
+
+def rename_interpreter(script: Path, old: Path, new: Path) -> None:
+    """Rewrite the folder in a script's text; leave programs that are not text alone."""
+    content = script.read_bytes()
+    if content.startswith(b"#!") or script.name.lower().startswith("activate"):
+        script.write_bytes(content.replace(bytes(old), bytes(new)))
+
+
+def environment(name: str, root: Path, wheel: Path | None = None) -> tuple[Path, bool]:
+    """Return the environment NAME of this lock file (and wheel) below ROOT, and whether it is new.
+
+    Built by uv, byte-compiled, readable by everybody.
+    """
+    lock = LOCKS / f"{name}.txt"
+    if not lock.exists():
+        known = ", ".join(sorted(path.stem for path in LOCKS.glob("*.txt")))
+        raise DeploymentError(f"no lock file for an environment {name!r}; there are: {known}")
+    parts = [lock] if wheel is None else [lock, wheel]
+    final = root / f"{name}-{content_hash(parts)}"
+    os.umask(0o022)
+    with only_one(root, name):
+        if final.exists():
+            return final, False
+        say(f"making environment {final.name}")
+        install_with_uv(lock, wheel, final)
+    return final, True
+
+
+def install_with_uv(lock: Path, wheel: Path | None, final: Path) -> None:
+    """Build beside FINAL and rename; uv's relocatable environments do not name their folder."""
+    uv = deploy_environment() / "bin/uv"
+    building = final.with_name(f".{final.name}.building")
+    shutil.rmtree(building, ignore_errors=True)
+    settings = {"UV_CACHE_DIR": str(CACHE / "uv"), "UV_PYTHON_DOWNLOADS": "never"}
+    call([uv, "venv", "--quiet", "--relocatable", "--python", PYTHON, building], **settings)
+    install: list[str | Path] = [uv, "pip", "install", "--quiet", "--compile-bytecode"]
+    install += ["--python", building / "bin/python", "--no-deps"]
+    call([*install, "--require-hashes", "--no-build", "-r", lock], **settings)
+    if wheel is not None:
+        call([*install, wheel], **settings)
+    building.rename(final)
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build our wheel, the same bytes from the same sources, and return its path.
+
+    Python wants a wheel's name in its own form, so the folder carries the hash of its content.
+    """
+    hatchling = deploy_environment() / "bin/hatchling"
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with only_one(folder, "wheel"):
+        building = folder / ".building"
+        shutil.rmtree(building, ignore_errors=True)
+        argv = [str(hatchling), "build", "-t", "wheel", "-d", str(building)]
+        result = subprocess.run(
+            argv,
+            cwd=REPOSITORY,
+            env=child_environment(SOURCE_DATE_EPOCH="1577836800"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if result.returncode:
+            raise DeploymentError(f"the wheel could not be built:\n{result.stderr}")
+        (wheel,) = building.glob("*.whl")
+        final = folder / content_hash([wheel])
+        if not final.exists():
+            building.rename(final)
+        shutil.rmtree(building, ignore_errors=True)
+    return final / wheel.name
+
+
+def inventories() -> list[str]:
+    """Return the names one may deploy."""
+    return sorted(path.name for path in (DEPLOY / "ansible/inventories").iterdir())
+
+
+def play(playbook: str, inventory: str, arguments: Sequence[str]) -> int:
+    """Run a playbook against a named inventory and return its exit status."""
+    if inventory not in inventories():
+        say(f"no inventory {inventory!r}; there are: {', '.join(inventories())}")
+        return 2
+    if os.geteuid() != 0:
+        say("this installs packages and services: run it as root")
+        return 2
+    started = time.monotonic()
+    os.umask(0o022)
+    tools = deploy_environment()
+    folder = DEPLOY / "ansible"
+    result = subprocess.run(
+        [str(tools / "bin/ansible-playbook"), "-i", f"inventories/{inventory}", playbook, *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        env=child_environment(
+            ANSIBLE_CONFIG=str(folder / "ansible.cfg"),
+            ANSIBLE_HOME=str(CACHE / "ansible"),
+            PYTHONPYCACHEPREFIX=str(CACHE / "bytecode"),
+            LC_ALL="C.UTF-8",
+        ),
+        check=False,
+    )
+    word = "done" if result.returncode == 0 else f"failed (status {result.returncode})"
+    say(f"{playbook} {inventory}: {word} in {time.monotonic() - started:.0f} s")
+    return result.returncode
