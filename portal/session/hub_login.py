@@ -6,12 +6,28 @@ listens; here the server listens first, and asks afterwards.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from portal.session.slow_imports import postponed
 
 with postponed():
     from jupyterhub.singleuser.extension import JupyterHubIdentityProvider, JupyterHubSingleUser
+
+# How Jupyter Server's extensions change what JupyterLab's page is told.
+PageConfigHook = Callable[[Any, dict[str, Any]], dict[str, Any]]
+
+# Plugins of JupyterLab that would only ask for what is not there.
+DISABLED_PLUGINS = (
+    # News and updates come from the outer network, and sessions are updated by the admins.
+    "@jupyterlab/apputils-extension:announcements",
+    # Installing into the session's environment, which is read-only.
+    "@jupyterlab/extensionmanager-extension",
+    # Language servers: none is installed, and the extension that would look is not loaded.
+    "@jupyterlab/lsp-extension",
+    "@jupyterlab/fileeditor-extension:language-server",
+    "@jupyterlab/notebook-extension:language-server",
+)
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +40,12 @@ class HubLogin(JupyterHubSingleUser):  # type: ignore[misc]
 
     # Listed by name in the server's settings, nothing else is looked for.
     load_other_extensions = False
+
+    def initialize(self, args: Any = None) -> None:
+        """Add the hub's login, and take from the page what a session has no use for."""
+        super().initialize(args)
+        settings = self.serverapp.web_app.settings
+        settings["page_config_hook"] = _without_plugins(settings["page_config_hook"])
 
     async def check_hub_version(self) -> None:
         """Leave the question for keep_activity_updated; the start does not wait for it."""
@@ -42,6 +64,15 @@ def is_login_of_the_hub(identity_provider: Any) -> bool:
     server with the login that is its default.
     """
     return isinstance(identity_provider, JupyterHubIdentityProvider)
+
+
+def _without_plugins(hook: PageConfigHook) -> PageConfigHook:
+    def page_config(handler: Any, config: dict[str, Any]) -> dict[str, Any]:
+        config = hook(handler, config)
+        config["disabledExtensions"] = [*config.get("disabledExtensions", []), *DISABLED_PLUGINS]
+        return config
+
+    return page_config
 
 
 def _jupyter_server_extension_points() -> list[dict[str, Any]]:

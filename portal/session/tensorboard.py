@@ -39,7 +39,8 @@ def server_process(python: str, folder: Path, home: Path) -> dict[str, Any]:
         "launcher_entry": {
             "title": "TensorBoard",
             "icon_path": str(Path(__file__).with_name("tensorboard.svg")),
-            "category": "Other",
+            # JupyterLab's launcher draws pictures only in its sections for kernels.
+            "category": "Notebook",
         },
     }
 
