@@ -45,7 +45,7 @@ def test_a_submission_carries_the_mark_and_a_private_log(
     assert ask(account, programs, request) == {"job_id": 42}
     argv = (programs / "sbatch.argv").read_text().splitlines()
     assert f"--comment=portal:{SESSION}" in argv
-    assert "--export=NIL" in argv
+    assert "--export=ALL" in argv
     log_folder = Path(account.pw_dir, ".local/state/data-scientist-portal")
     assert f"--output={log_folder}/session-%j.log" in argv
     assert stat.S_IMODE(log_folder.stat().st_mode) == 0o700
