@@ -232,14 +232,17 @@ class Directory:
             check_names=False,
             receive_timeout=access.receive_seconds,
         )
-        connection.open(read_server_info=False)
         try:
+            connection.open(read_server_info=False)
             if access.start_tls and not server.ssl:
                 connection.start_tls(read_server_info=False)
             yield connection
         finally:
             with contextlib.suppress(LDAPException, OSError):
                 connection.strategy.close()
+            # One that did not open is left to us.
+            if connection.socket is not None:
+                connection.socket.close()
 
 
 class _CheckedTls(Tls):
