@@ -30,6 +30,7 @@ callback.install()
 
 _CLUSTER_INTERVAL = 30.0
 _STARTING_INTERVAL = 0.5
+_ENDING_INTERVAL = 0.2
 _CANCEL_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
@@ -84,6 +85,13 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         help="""
         Seconds from the job's start on its node until its server listens. The time in the queue
         counts for ``start_timeout`` only.
+        """,
+    ).tag(config=True)
+    end_timeout = Float(
+        60.0,
+        help="""
+        Seconds that Stop waits for a cancelled job to leave its node. Slurm ends what does not end
+        by itself after its ``KillWait``.
         """,
     ).tag(config=True)
     session_python = Unicode(
@@ -172,11 +180,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         except SpawnerError as error:
             self._prefill = None
             raise self._shown(error) from error
-        raise SpawnException(
-            "The link that you followed filled in this form. Nothing has been started.",
-            reason="link",
-            status_code=200,
-        )
+        raise _for_the_page("", reason="link", log_message="a link filled in the form", status=200)
 
     async def _limits(self) -> Limits:
         cluster = await self._services[2].cluster()
@@ -310,10 +314,23 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
             return
         await self._cancel()
         if self.job_id:
-            # Slurm sends no events.
-            while not now and not (await self._look(max_age=0)).state.is_over:  # noqa: ASYNC110
-                await asyncio.sleep(_STARTING_INTERVAL)
+            if not now:
+                await self._await_end()
             self._services[1].forget(int(self.job_id))
+
+    async def _await_end(self) -> None:
+        """Wait until the job has left its node: until then its GPUs are not free."""
+        deadline = asyncio.get_running_loop().time() + self.end_timeout
+        while (await self._look(max_age=0)).state not in (JobState.ENDED, JobState.GONE):
+            if asyncio.get_running_loop().time() > deadline:
+                self.log.warning(
+                    "Job %s of %s is cancelled, but still on its node after %g s",
+                    self.job_id,
+                    self._log_name,
+                    self.end_timeout,
+                )
+                return
+            await asyncio.sleep(_ENDING_INTERVAL)
 
     async def _cancel(self) -> None:
         attempt = 0
@@ -372,12 +389,18 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
 
     def _shown(self, error: SpawnerError) -> SpawnException:
         """Turn one of our errors into JupyterHub's: its words, its label, its log line."""
-        return SpawnException(
-            str(error),
-            reason=error.reason,
-            log_message=error.detail,
-            status_code=400 if isinstance(error, Refusal) else 503,
+        status = 400 if isinstance(error, Refusal) else 503
+        return _for_the_page(
+            str(error), reason=error.reason, log_message=error.detail, status=status
         )
+
+
+def _for_the_page(words: str, *, reason: str, log_message: str, status: int) -> SpawnException:
+    """Return JupyterHub's exception for a refused or failed start."""
+    error = SpawnException(words, reason=reason, log_message=log_message, status_code=status)
+    # Pages show this where it is set, and else the exception's own text, which is for logs.
+    error.jupyterhub_message = words
+    return error
 
 
 def _unix_groups(username: str) -> list[str]:

@@ -54,7 +54,7 @@ def render(
     shape: ResourceShape,
     defaults: Defaults,
     chosen: Mapping[str, str],
-    ended: str = "",
+    note: str = "",
 ) -> str:
     """Return the form. ``chosen`` pre-fills it; what does not fit is left at its default."""
     if not limits.partitions:
@@ -80,7 +80,7 @@ def render(
         hours=_hours(chosen.get("hours", ""), defaults, limits, partition),
         rows=rows,
         data=[asdict(row) for row in rows],
-        ended=ended,
+        note=note,
     )
 
 

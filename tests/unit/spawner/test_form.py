@@ -9,8 +9,8 @@ LIMITS = Limits(
 )
 
 
-def form(chosen: dict[str, str] | None = None, ended: str = "", limits: Limits = LIMITS) -> str:
-    return render(limits, ResourceShape(), Defaults(), chosen or {}, ended)
+def form(chosen: dict[str, str] | None = None, note: str = "", limits: Limits = LIMITS) -> str:
+    return render(limits, ResourceShape(), Defaults(), chosen or {}, note)
 
 
 def test_each_number_of_gpus_shows_its_cores_and_memory() -> None:
