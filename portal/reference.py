@@ -1,7 +1,6 @@
 """The reference page of the settings, made from the settings' own descriptions."""
 
 import json
-import types
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -94,6 +93,4 @@ def _range(field: FieldInfo) -> str:
 def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "must be set"
-    if isinstance(field.default, types.MappingProxyType):
-        return "`{}`"
     return f"`{json.dumps(field.default)}`"

@@ -150,8 +150,6 @@ FolderName = Annotated[
 ]
 Folders = Annotated[Mapping[FolderName, AbsolutePath], AfterValidator(MappingProxyType)]
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
-
 
 def setting(
     default: Any, sentence: str, *, unit: str = "", secret: bool = False, **rules: Any
@@ -352,7 +350,7 @@ class Session(Table):
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(
-        NOTHING, "The links made in a user's home: a name, and the folder it leads to."
+        {}, "The links made in a user's home: a name, and the folder it leads to."
     )
 
 
@@ -399,7 +397,7 @@ def _printable(text: str) -> str:
 
 
 def _words(detail: ErrorDetails, keys: list[str]) -> str:
-    bounds: Mapping[str, Any] = detail.get("ctx", NOTHING)
+    bounds: Mapping[str, Any] = detail.get("ctx", {})
     kind = detail["type"]
     if kind == "extra_forbidden":
         return "is not a known key" + _did_you_mean(keys)
