@@ -157,9 +157,10 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
             return form.render_unavailable(str(error))
         prefill, self._prefill = self._prefill, None
         chosen = prefill if prefill is not None else self._last_options()
-        return form.render(
-            limits, self._shape, self._defaults, chosen, self._endings.get(self._log_name, "")
-        )
+        note = self._endings.get(self._log_name, "")
+        if prefill is not None:
+            note = "The link that you followed filled in this form. Nothing has been started."
+        return form.render(limits, self._shape, self._defaults, chosen, note)
 
     def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
         """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
