@@ -405,8 +405,8 @@ def _words(detail: ErrorDetails, keys: list[str]) -> str:
         return _TYPE_WORDS[kind]
     for bound, words in _BOUND_WORDS.items():
         if bound in bounds and kind != "literal_error":
-            unit = _unit(keys)
-            return f"must be {words} {bounds[bound]}{f' ({unit})' if unit else ''}"
+            unit = _extra(keys, "unit")
+            return f"must be {words} {bounds[bound]:g}{f' ({unit})' if unit else ''}"
     if kind == "literal_error":
         return f"must be {bounds['expected']}"
     return detail["msg"]
@@ -434,10 +434,6 @@ def _did_you_mean(keys: list[str]) -> str:
     table = table_at(keys[:-1])
     near = difflib.get_close_matches(keys[-1], table.model_fields, n=1) if table else []
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def _unit(keys: list[str]) -> str:
-    return _extra(keys, "unit")
 
 
 def _extra(keys: list[str], name: str) -> str:

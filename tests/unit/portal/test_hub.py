@@ -1,0 +1,226 @@
+"""The hub's configuration, onto a bare Config: no hub runs here."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyterhub.app import JupyterHub
+from jupyterhub.proxy import ConfigurableHTTPProxy
+from traitlets.config import Config
+
+from portal import hub
+from portal.settings import Settings, SettingsError, load
+from spawner.gpu_spawner import GpuSlurmSpawner
+
+# ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
+with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+    from portal.authentication.ldap import DirectoryAuthenticator
+
+TOKEN = {"CONFIGPROXY_AUTH_TOKEN": "secret"}
+FILE = """\
+[hub]
+name = "portal-test"
+public_url = "http://0.0.0.0:18000"
+api_url = "http://127.0.0.1:18081"
+proxy_api_url = "http://127.0.0.1:18001"
+state_dir = "/var/lib/portal-test/hub"
+[authentication]
+allowed_groups = ["data-scientists"]
+admin_groups = ["portal-admins"]
+contact = "Ada"
+[authentication.ldap]
+servers = ["ldap://127.0.0.1:13890"]
+user_base = "ou=people,dc=portal,dc=example"
+group_base = "ou=groups,dc=portal,dc=example"
+[slurm]
+config_file = "/etc/slurm-portal-test/slurm.conf"
+launcher = "/opt/portal/slurm-launcher"
+[session]
+python = "/opt/session/bin/python"
+memory_mb_without_gpu = 1536
+tensorboard_python = "/opt/tensorboard/bin/python"
+jupyter_path = ["/opt/share/jupyter"]
+[session.folders]
+templates = "/opt/templates"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "portal.toml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def settings(file: Path) -> Settings:
+    return load(file)
+
+
+@pytest.fixture
+def c() -> Any:
+    """A bare Config; its parts appear when they are set."""
+    return Config()
+
+
+def test_the_hub_listens_where_the_settings_say(c: Any, settings: Settings) -> None:
+    hub.configure_hub(c, settings)
+    assert c.JupyterHub.bind_url == "http://0.0.0.0:18000"
+    assert c.JupyterHub.hub_bind_url == "http://127.0.0.1:18081"
+    assert c.JupyterHub.hub_connect_url == "http://127.0.0.1:18081"
+
+
+def test_sessions_outlive_the_hub_and_a_logout(c: Any, settings: Settings) -> None:
+    hub.configure_hub(c, settings)
+    assert c.JupyterHub.cleanup_servers is False
+    assert c.JupyterHub.shutdown_on_logout is False
+
+
+def test_the_proxy_is_a_service_of_its_own(c: Any, settings: Settings) -> None:
+    hub.configure_proxy(c, settings, TOKEN)
+    assert c.ConfigurableHTTPProxy.should_start is False
+    assert c.ConfigurableHTTPProxy.api_url == "http://127.0.0.1:18001"
+    assert c.ConfigurableHTTPProxy.auth_token == "secret"
+    assert c.JupyterHub.cleanup_proxy is False
+
+
+def test_a_missing_token_of_the_proxy_is_one_line(c: Any, settings: Settings) -> None:
+    with pytest.raises(SettingsError, match=r"^environment: CONFIGPROXY_AUTH_TOKEN: must be set"):
+        hub.configure_proxy(c, settings, {})
+
+
+def test_state_is_in_the_state_folder(c: Any, settings: Settings) -> None:
+    hub.configure_database(c, settings)
+    assert c.JupyterHub.db_url == "sqlite:////var/lib/portal-test/hub/jupyterhub.sqlite"
+    assert c.JupyterHub.cookie_secret_file == "/var/lib/portal-test/hub/jupyterhub_cookie_secret"
+
+
+def test_a_database_may_be_elsewhere(c: Any, settings: Settings) -> None:
+    url = "postgresql://db/hub"
+    elsewhere = settings.hub.model_copy(update={"database_url": url})
+    hub.configure_database(c, settings.model_copy(update={"hub": elsewhere}))
+    assert c.JupyterHub.db_url == url
+
+
+def test_groups_of_the_directory_decide(c: Any, settings: Settings) -> None:
+    hub.configure_authentication(c, settings)
+    assert c.JupyterHub.authenticator_class == "portal.authentication.ldap.DirectoryAuthenticator"
+    assert c.DirectoryAuthenticator.allowed_groups == {"data-scientists"}
+    assert c.DirectoryAuthenticator.admin_groups == {"portal-admins"}
+    assert c.DirectoryAuthenticator.contact == "Ada"
+    assert c.Authenticator.allow_all is False
+    assert c.Authenticator.allow_existing_users is False
+    assert c.Authenticator.manage_groups is True
+
+
+def test_groups_of_the_machine_decide(c: Any, settings: Settings) -> None:
+    pam = settings.authentication.model_copy(update={"method": "pam"})
+    hub.configure_authentication(c, settings.model_copy(update={"authentication": pam}))
+    assert c.JupyterHub.authenticator_class == "portal.authentication.pam.PamAuthenticator"
+    assert c.PamAuthenticator.allowed_groups == {"data-scientists"}
+    assert "DirectoryAuthenticator" not in c
+
+
+@pytest.mark.parametrize(("start_tls", "strategy"), [(True, "before_bind"), (False, "insecure")])
+def test_starttls_is_as_set(c: Any, settings: Settings, start_tls: bool, strategy: str) -> None:
+    ldap = settings.authentication.ldap.model_copy(update={"start_tls": start_tls})
+    authentication = settings.authentication.model_copy(update={"ldap": ldap})
+    hub.configure_directory(c, settings.model_copy(update={"authentication": authentication}))
+    assert c.DirectoryAuthenticator.tls_strategy == strategy
+
+
+def test_a_queue_in_slurm_keeps_nobody_from_starting(c: Any) -> None:
+    hub.configure_starts(c)
+    assert c.JupyterHub.concurrent_spawn_limit == 0
+    assert c.Spawner.consecutive_failure_limit == 0
+
+
+def test_a_session_that_ended_shows_within_half_a_minute(c: Any) -> None:
+    hub.configure_starts(c)
+    assert c.Spawner.poll_interval <= 15
+
+
+def test_the_spawner_reaches_slurm_through_the_launcher(c: Any, settings: Settings) -> None:
+    hub.configure_spawner(c, settings)
+    spawner = c.GpuSlurmSpawner
+    assert spawner.launcher_cmd == [
+        *("/usr/bin/sudo", "-n", "-u", "{username}", "--"),
+        "/opt/portal/slurm-launcher",
+    ]
+    assert spawner.slurm_conf == "/etc/slurm-portal-test/slurm.conf"
+    assert spawner.hub_mark == "portal-test"
+
+
+def test_resources_are_the_settings(c: Any, settings: Settings) -> None:
+    hub.configure_resources(c, settings)
+    assert c.GpuSlurmSpawner.cores_per_gpu == 8
+    assert c.GpuSlurmSpawner.memory_mb_without_gpu == 1536
+    assert c.GpuSlurmSpawner.default_hours == 8.0
+
+
+def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -> None:
+    hub.configure_session(c, settings)
+    assert c.GpuSlurmSpawner.session_input == {
+        "folders": {"templates": "/opt/templates"},
+        "jupyter_path": ["/opt/share/jupyter"],
+        "tensorboard_python": "/opt/tensorboard/bin/python",
+    }
+    assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
+    assert c.GpuSlurmSpawner.env_keep == []
+
+
+def test_waiting_in_the_queue_is_not_starting(c: Any, settings: Settings) -> None:
+    hub.configure_session(c, settings)
+    assert c.GpuSlurmSpawner.launch_timeout == 300
+    assert c.GpuSlurmSpawner.start_timeout == 12 * 3600 + 300
+
+
+def test_every_trait_set_for_the_spawner_is_one_of_its_traits(c: Any, settings: Settings) -> None:
+    hub.configure(c, settings, TOKEN)
+    assert set(c.GpuSlurmSpawner) <= set(GpuSlurmSpawner.class_trait_names(config=True))
+    spawner = GpuSlurmSpawner(config=c)
+    for name, value in c.GpuSlurmSpawner.items():
+        assert getattr(spawner, name) == value
+
+
+def test_every_trait_set_for_the_directory_is_one_of_its_traits(c: Any, settings: Settings) -> None:
+    hub.configure(c, settings, TOKEN)
+    authenticator = DirectoryAuthenticator(config=c)
+    assert set(c.DirectoryAuthenticator) <= set(authenticator.trait_names(config=True))
+    assert authenticator.login_timeout == 20
+
+
+def test_every_trait_set_for_the_hub_is_one_of_its_traits(c: Any, settings: Settings) -> None:
+    hub.configure(c, settings, TOKEN)
+    assert set(c.JupyterHub) <= set(JupyterHub.class_trait_names(config=True))
+    assert set(c.ConfigurableHTTPProxy) <= set(ConfigurableHTTPProxy.class_trait_names(config=True))
+
+
+def test_a_bad_file_ends_the_start_with_its_lines(tmp_path: Path, c: Any) -> None:
+    file = tmp_path / "portal.toml"
+    file.write_text("colour = 1\n")
+    with pytest.raises(SystemExit) as caught:
+        hub.configure_from_file(c, {"PORTAL_SETTINGS": str(file), **TOKEN})
+    assert str(caught.value.code).splitlines()[0].endswith(": authentication: must be set")
+    assert f"{file}:1: colour: is not a known key" in str(caught.value.code)
+
+
+def test_a_missing_token_ends_the_start_with_its_line(file: Path, c: Any) -> None:
+    with pytest.raises(SystemExit, match="CONFIGPROXY_AUTH_TOKEN"):
+        hub.configure_from_file(c, {"PORTAL_SETTINGS": str(file)})
+
+
+def test_the_sites_own_files_come_last_in_order(file: Path, c: Any) -> None:
+    folder = file.parent / "conf.d"
+    folder.mkdir()
+    (folder / "20-last.py").write_text("c.JupyterHub.log_level += 1\n")
+    (folder / "10-first.py").write_text(
+        "c.JupyterHub.log_level = 10\nc.Spawner.args = [settings.hub.name]\n"
+        "c.JupyterHub.shutdown_on_logout = True\n"
+    )
+    (folder / "notes.txt").write_text("not run")
+    hub.configure_from_file(c, {"PORTAL_SETTINGS": str(file), **TOKEN})
+    assert c.JupyterHub.log_level == 11
+    assert c.Spawner.args == ["portal-test"]
+    assert c.JupyterHub.shutdown_on_logout is True

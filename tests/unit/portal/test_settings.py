@@ -1,0 +1,333 @@
+"""portal.toml: what is good, and what each mistake is answered with."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from portal.settings import Settings, SettingsError, load
+
+SMALLEST = """\
+[authentication]
+method = "pam"
+allowed_groups = ["data-scientists"]
+[session]
+python = "/opt/session/bin/python"
+"""
+LDAP = """\
+[authentication]
+allowed_groups = ["data-scientists"]
+[authentication.ldap]
+servers = ["ldap://127.0.0.1", "ldaps://ldap2.example.org:1636"]
+user_base = "ou=people,dc=portal,dc=example"
+group_base = "ou=groups,dc=portal,dc=example"
+[session]
+python = "/opt/session/bin/python"
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "portal.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def problems(folder: Path, text: str) -> tuple[str, ...]:
+    """Load a bad file; give its problems without the folder's name."""
+    with pytest.raises(SettingsError) as caught:
+        load(written(folder, text))
+    assert all("\n" not in line for line in caught.value.problems)
+    return tuple(line.replace(f"{folder}/", "") for line in caught.value.problems)
+
+
+def with_key(table: str, line: str) -> str:
+    """Add a line to a table of the smallest file; the table's own line number is 6."""
+    return f"{SMALLEST}[{table}]\n{line}\n"
+
+
+def test_the_smallest_file_has_working_defaults(tmp_path: Path) -> None:
+    settings = load(written(tmp_path, SMALLEST))
+    assert settings.hub.public_url == "http://0.0.0.0:8000"
+    assert settings.session.cores_per_gpu == 8
+    assert settings.session.memory_mb_per_gpu == 48 * 1024
+    assert settings.session.default_hours == 8
+    assert dict(settings.session.folders) == {}
+
+
+def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
+    settings = load(
+        written(
+            tmp_path,
+            LDAP + 'default_hours = 4\n[session.folders]\nisilon = "/mnt/isilon"\n'
+            '[slurm]\nquery_interval_seconds = 2\n[hub]\nname = "portal-test"\n',
+        )
+    )
+    assert settings.authentication.ldap.servers[1] == "ldaps://ldap2.example.org:1636"
+    assert settings.session.default_hours == 4.0
+    assert settings.session.folders["isilon"] == "/mnt/isilon"
+    assert settings.slurm.query_interval_seconds == 2.0
+    assert settings.hub.name == "portal-test"
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "problem"),
+    [
+        ("hub", "nmae = 'x'", "hub.nmae: is not a known key; did you mean name?"),
+        ("hub", "colour = 'x'", "hub.colour: is not a known key"),
+        ("hub", "name = 3", "hub.name = 3: must be text"),
+        (
+            "hub",
+            'name = "My Hub"',
+            'hub.name = "My Hub": must be 1 to 32 small letters, digits and hyphens',
+        ),
+        (
+            "hub",
+            'name = "a\\nb"',
+            'hub.name = "a\\nb": must have no control characters',
+        ),
+        (
+            "hub",
+            'public_url = "gopher://0.0.0.0:8000"',
+            'hub.public_url = "gopher://0.0.0.0:8000": '
+            "must be http://HOST:PORT or https://HOST:PORT",
+        ),
+        (
+            "hub",
+            'public_url = "http://0.0.0.0:port"',
+            'hub.public_url = "http://0.0.0.0:port": must be http://HOST:PORT or https://HOST:PORT',
+        ),
+        (
+            "hub",
+            'api_url = "http://0.0.0.0:8081"',
+            'hub.api_url = "http://0.0.0.0:8081": '
+            "must name an address that others can reach, not a wildcard",
+        ),
+        (
+            "hub",
+            'proxy_api_url = "http://127.0.0.1:8001/api"',
+            'hub.proxy_api_url = "http://127.0.0.1:8001/api": '
+            "must be http://HOST:PORT or https://HOST:PORT",
+        ),
+        (
+            "hub",
+            'state_dir = "var/lib"',
+            "hub.state_dir = \"var/lib\": must be an absolute path without '..' in it",
+        ),
+        (
+            "hub",
+            'database_url = "postgresql//hub:secret@db/hub"',
+            "hub.database_url = (not shown): "
+            "must start with sqlite://, postgresql:// or mysql://, or be empty",
+        ),
+        ("hub", 'database_url = ["a"]', "hub.database_url = (not shown): must be text"),
+        (
+            "slurm",
+            'launcher = "../launcher"',
+            "slurm.launcher = \"../launcher\": must be an absolute path without '..' in it",
+        ),
+        (
+            "slurm",
+            "query_interval_seconds = 0",
+            "slurm.query_interval_seconds = 0: must be at least 0.1 (seconds)",
+        ),
+        (
+            "slurm",
+            "command_timeout_seconds = inf",
+            "slurm.command_timeout_seconds = Infinity: must be a number that is finite",
+        ),
+        (
+            "slurm",
+            'command_timeout_seconds = "20"',
+            'slurm.command_timeout_seconds = "20": must be a number',
+        ),
+        (
+            "slurm",
+            "command_timeout_seconds = true",
+            "slurm.command_timeout_seconds = true: must be a number",
+        ),
+        (
+            "authentication.ldap",
+            'servers = ["http://ldap"]',
+            'authentication.ldap.servers = "http://ldap": '
+            "must be ldap://HOST[:PORT] or ldaps://HOST[:PORT]",
+        ),
+        (
+            "authentication.ldap",
+            'servers = "ldap://a"',
+            'authentication.ldap.servers = "ldap://a": must be a list',
+        ),
+        (
+            "authentication.ldap",
+            'start_tls = "yes"',
+            'authentication.ldap.start_tls = "yes": must be true or false',
+        ),
+        (
+            "authentication.ldap",
+            "connect_timeout_seconds = 0",
+            "authentication.ldap.connect_timeout_seconds = 0: must be at least 1 (seconds)",
+        ),
+        (
+            "authentication.ldap",
+            "receive_timeout_seconds = 1e9",
+            "authentication.ldap.receive_timeout_seconds = 1000000000.0: must be a whole number",
+        ),
+        (
+            "authentication.ldap",
+            'user_base = "people"',
+            'authentication.ldap.user_base = "people": '
+            "must be a distinguished name such as ou=people,dc=example,dc=org",
+        ),
+        (
+            "authentication.ldap",
+            'user_attribute = "uid)(x"',
+            'authentication.ldap.user_attribute = "uid)(x": '
+            "must be the name of an attribute, such as uid",
+        ),
+        (
+            "authentication.ldap",
+            'bind_dn = "cn=reader,dc=x"',
+            "authentication.ldap = {...}: bind_dn and bind_password_file go together",
+        ),
+        (
+            "session.folders",
+            '"a/b" = "/mnt"',
+            'session.folders.a/b = "a/b": '
+            "a folder's name must not be empty, hold a slash or start with a dot",
+        ),
+        (
+            "session.folders",
+            '".ssh" = "/mnt"',
+            'session.folders..ssh = ".ssh": '
+            "a folder's name must not be empty, hold a slash or start with a dot",
+        ),
+        (
+            "session.folders",
+            'isilon = "mnt"',
+            "session.folders.isilon = \"mnt\": must be an absolute path without '..' in it",
+        ),
+    ],
+)
+def test_each_mistake_is_one_line_that_names_it(
+    tmp_path: Path, table: str, line: str, problem: str
+) -> None:
+    (found,) = problems(tmp_path, with_key(table, line))
+    where, _, said = found.partition(": ")
+    assert where in {"portal.toml:6", "portal.toml:7"}
+    assert said == problem
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("cores_per_gpu = 0", "session.cores_per_gpu = 0: must be at least 1 (cores)"),
+        ("cores_per_gpu = -1", "session.cores_per_gpu = -1: must be at least 1 (cores)"),
+        ("cores_per_gpu = 1.5", "session.cores_per_gpu = 1.5: must be a whole number"),
+        ("cores_per_gpu = true", "session.cores_per_gpu = true: must be a whole number"),
+        ('cores_per_gpu = "8"', 'session.cores_per_gpu = "8": must be a whole number'),
+        (
+            "memory_mb_without_gpu = 10",
+            "session.memory_mb_without_gpu = 10: must be at least 256 (MiB)",
+        ),
+        ("default_gpus = -1", "session.default_gpus = -1: must be at least 0 (GPUs)"),
+        ("default_hours = 0", "session.default_hours = 0: must be more than 0 (hours)"),
+        ("default_hours = nan", "session.default_hours = NaN: must be a number that is finite"),
+        (
+            'default_partition = "a,b"',
+            'session.default_partition = "a,b": must be the name of one partition, or empty',
+        ),
+        (
+            'jupyter_path = ["/opt", "kernels"]',
+            "session.jupyter_path = \"kernels\": must be an absolute path without '..' in it",
+        ),
+        ("folders = 3", "session.folders = 3: must be a table"),
+        (
+            "start_timeout_seconds = 5",
+            "session.start_timeout_seconds = 5: must be at least 10 (seconds)",
+        ),
+    ],
+)
+def test_a_bad_figure_of_a_session_is_named(tmp_path: Path, line: str, problem: str) -> None:
+    assert problems(tmp_path, f"{SMALLEST}{line}\n") == (f"portal.toml:6: {problem}",)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "portal.toml: authentication: must be set|portal.toml: session: must be set"),
+        (
+            SMALLEST.replace('python = "/opt/session/bin/python"', ""),
+            "portal.toml:4: session.python: must be set",
+        ),
+        (
+            SMALLEST.replace('"pam"', '"ldap"'),
+            "portal.toml:1: authentication = {...}: "
+            'method = "ldap" needs authentication.ldap.servers, '
+            "authentication.ldap.user_base, authentication.ldap.group_base",
+        ),
+        (
+            SMALLEST.replace('"pam"', '"kerberos"'),
+            "portal.toml:2: authentication.method = \"kerberos\": must be 'ldap' or 'pam'",
+        ),
+        (
+            SMALLEST.replace('["data-scientists"]', "[]"),
+            "portal.toml:1: authentication = {...}: "
+            "allowed_groups or admin_groups must name a group, or nobody can log in",
+        ),
+        (
+            SMALLEST.replace('["data-scientists"]', '[" "]'),
+            'portal.toml:3: authentication.allowed_groups = " ": must not be empty',
+        ),
+        (
+            SMALLEST + '[hub]\napi_url = "http://127.0.0.1:8000"\n',
+            "portal.toml:6: hub = {...}: "
+            "public_url, api_url and proxy_api_url need different ports",
+        ),
+        ("hub = 3\n" + SMALLEST, "portal.toml:1: hub = 3: must be a table"),
+        ("[hub\n", "portal.toml: is not TOML: Expected ']' at the end of a table declaration"),
+        ("a = 1\na = 2\n", "portal.toml: is not TOML: Cannot overwrite a value"),
+    ],
+)
+def test_a_file_that_cannot_work_says_why(tmp_path: Path, text: str, problem: str) -> None:
+    found = "|".join(problems(tmp_path, text))
+    assert found.startswith(problem)
+
+
+def test_all_problems_are_told_at_once_in_the_files_order(tmp_path: Path) -> None:
+    found = problems(tmp_path, "[hub]\nname = 1\ncolour = 2\n[slurm]\nsudo = 'sudo'\n" + SMALLEST)
+    assert [line.split(" ")[0] for line in found] == [
+        "portal.toml:2:",
+        "portal.toml:3:",
+        "portal.toml:5:",
+    ]
+
+
+def test_a_long_value_is_cut(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, with_key("hub", f'name = "{"x" * 10_000}"'))
+    assert len(found) < 200
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"portal\.toml: cannot be read: No such file"):
+        load(tmp_path / "portal.toml")
+
+
+def test_a_file_that_is_not_text_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "portal.toml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(SettingsError, match="is not text in UTF-8"):
+        load(file)
+
+
+def test_settings_do_not_change(tmp_path: Path) -> None:
+    settings = load(written(tmp_path, LDAP))
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.hub.name = "other"
+    with pytest.raises(TypeError):
+        settings.session.folders["x"] = "/y"  # type: ignore[index]
+
+
+def test_the_database_password_is_not_in_the_settings_text(tmp_path: Path) -> None:
+    text = with_key("hub", 'database_url = "postgresql://hub:secret@db/hub"')
+    settings: Settings = load(written(tmp_path, text))
+    assert "secret" in settings.hub.database_url
+    assert "secret" not in repr(settings)
