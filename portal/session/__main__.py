@@ -55,8 +55,8 @@ def _settle_in(orders: Orders) -> Path:
 
 
 def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
-    # Imports and set-up make objects that stay; to look for garbage among them takes 10 %
-    # of the start.
+    # Imports and set-up make objects that stay; to look for garbage among them takes
+    # time. The server turns it on again when it listens.
     gc.disable()
     # Imported now: some of it reads the environment while it loads.
     from portal.session.callback import open_socket
@@ -69,6 +69,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
     place = Place(
         home=home,
         runtime_folder=runtime_folder,
+        callback_url=orders.callback_url,
         jupyter_path=orders.jupyter_path,
         tensorboard_python=orders.tensorboard_python,
     )

@@ -10,11 +10,19 @@ class OrdersError(ValueError):
     """The input is not what a session understands; the message names the key."""
 
 
+_KEYS = {"environment", "folders", "jupyter_path", "tensorboard_python"}
+_CALLBACK = "PORTAL_PORT_CALLBACK_URL"
+_REQUIRED = ("JUPYTERHUB_API_TOKEN", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTERHUB_USER", _CALLBACK)
+
+
 @dataclass(frozen=True)
 class Orders:
     """One session's orders: one JSON object on one line."""
 
     environment: Mapping[str, str]
+    """What JupyterHub gives to each server, and what the site adds."""
+    callback_url: str
+    """Where the hub wants to hear of the port; comes as a variable of ``environment``."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Name of a link in the home -> the folder that it shows."""
     jupyter_path: tuple[str, ...] = ()
@@ -35,13 +43,18 @@ def parse_orders(text: str) -> Orders:
         raise OrdersError(f"not JSON: {error}") from error
     if not isinstance(given, dict):
         raise OrdersError("not a JSON object")
-    unknown = sorted(set(given) - set(Orders.__dataclass_fields__))
+    unknown = sorted(set(given) - _KEYS)
     if unknown:
         raise OrdersError(f"unknown key: {', '.join(unknown)}")
     if "environment" not in given:
         raise OrdersError("missing key: environment")
+    environment = _texts_by_name("environment", given["environment"])
+    missing = [name for name in _REQUIRED if not environment.get(name)]
+    if missing:
+        raise OrdersError(f"missing in environment: {', '.join(missing)}")
     return Orders(
-        environment=_texts_by_name("environment", given["environment"]),
+        environment={name: text for name, text in environment.items() if name != _CALLBACK},
+        callback_url=environment[_CALLBACK],
         folders=_texts_by_name("folders", given.get("folders", {})),
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),

@@ -1,5 +1,6 @@
 """The server of a session: JupyterLab, with the settings that a shared cluster needs."""
 
+import gc
 import logging
 import os
 import socket
@@ -10,10 +11,13 @@ from pathlib import Path
 from tornado.httpserver import HTTPServer
 from traitlets.config import Config
 
-from portal.session.slow_imports import postponed
+from portal.session.slow_imports import postponed, without_node
 
 with postponed():
     from jupyter_server.serverapp import ServerApp
+
+    with without_node():
+        import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
 from portal.session import tensorboard
@@ -39,6 +43,8 @@ class Place:
     home: Path
     runtime_folder: Path
     """Only the user can enter it: sockets, connection files."""
+    callback_url: str
+    """Where the hub wants to hear of the port."""
     jupyter_path: tuple[str, ...]
     tensorboard_python: str | None
 
@@ -146,9 +152,7 @@ class SessionServer(ServerApp):
         self._http_server.add_socket(self.listener)
         try:
             await report_port(
-                os.environ["PORTAL_PORT_CALLBACK_URL"],
-                os.environ["JUPYTERHUB_API_TOKEN"],
-                self.port,
+                self.place.callback_url, os.environ["JUPYTERHUB_API_TOKEN"], self.port
             )
         except HubRefusedError as error:
             log.critical("The session ends: %s", error)
@@ -156,5 +160,7 @@ class SessionServer(ServerApp):
             self.stop()
             return
         log.info("The hub knows this session: port %d", self.port)
+        gc.freeze()
+        gc.enable()
         if deferred is not None:
             await deferred.load()
