@@ -263,8 +263,7 @@ class _CheckedTls(Tls):
 def _bind(connection: Connection, dn: str, password: str) -> bool:
     """Prove a password; False where the directory says it is wrong.
 
-    The password goes as the bytes that were typed, as other clients send it: ldap3's preparation
-    of text makes some passwords empty, and an empty one is a bind as nobody, which succeeds.
+    The password goes as the very bytes that were typed, as other clients send it, and never empty.
     """
     if not password:
         return False

@@ -27,9 +27,17 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
 
 
 @pytest.fixture
-def silent_directory(directory: Slapd, tmp_path: Path) -> Iterator[Slapd]:
+def silent_directory(tmp_path: Path) -> Iterator[Slapd]:
     """A directory that accepts connections and answers nothing."""
     with slapd.running(tmp_path) as running, running.silent():
+        yield running
+
+
+@pytest.fixture(scope="session")
+def strict_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
+    """A directory that takes passwords over TLS only."""
+    folder = tmp_path_factory.mktemp("strict")
+    with slapd.running(folder, "security simple_bind=128") as running:
         yield running
 
 

@@ -33,6 +33,7 @@ allow bind_anon_cred
 TLSCACertificateFile {certificates}/ca.pem
 TLSCertificateFile {certificates}/server.pem
 TLSCertificateKeyFile {certificates}/server.key
+{extra}
 database mdb
 suffix "{base}"
 directory {folder}
@@ -115,9 +116,19 @@ class Slapd:
         finally:
             self.process.send_signal(signal.SIGCONT)
 
-    def change(self, ldif: str) -> None:
+    def change(self, ldif: str, program: str = "ldapmodify") -> None:
         """Change what it holds."""
-        _load(self.url, ldif, "ldapmodify")
+        argv = [f"/usr/bin/{program}", "-x", "-H", self.tls_url, "-D", ROOT_DN, "-w", PASSWORD]
+        environment = {**os.environ, "LDAPTLS_CACERT": self.ca_file}
+        subprocess.run(
+            argv,
+            input=ldif,
+            text=True,
+            check=True,
+            capture_output=True,
+            timeout=30,
+            env=environment,
+        )
 
 
 def free_port() -> int:
@@ -128,15 +139,20 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Slapd]:
-    """Run a directory with its people in a folder; end it."""
+def running(folder: Path, extra: str = "") -> Iterator[Slapd]:
+    """Run a directory with its people in a folder, with a setting of slapd more; end it."""
     certificates, data = folder / "certificates", folder / "data"
     data.mkdir()
     make_certificates(certificates)
     settings = folder / "slapd.conf"
     settings.write_text(
         _SETTINGS.format(
-            folder=data, certificates=certificates, base=BASE, root_dn=ROOT_DN, password=PASSWORD
+            folder=data,
+            certificates=certificates,
+            extra=extra,
+            base=BASE,
+            root_dn=ROOT_DN,
+            password=PASSWORD,
         )
     )
     url, tls_url = (f"{scheme}://127.0.0.1:{free_port()}" for scheme in ("ldap", "ldaps"))
@@ -146,8 +162,9 @@ def running(folder: Path) -> Iterator[Slapd]:
     try:
         port = int(url.rsplit(":", 1)[1])
         until(lambda: _accepts(port), seconds=30, what="slapd listens")
-        _load(url, "\n".join((_PEOPLE, *_accounts(), _GROUPS)), "ldapadd")
-        yield Slapd(url, tls_url, str(certificates / "ca.pem"), process)
+        directory = Slapd(url, tls_url, str(certificates / "ca.pem"), process)
+        directory.change("\n".join((_PEOPLE, *_accounts(), _GROUPS)), "ldapadd")
+        yield directory
     finally:
         process.send_signal(signal.SIGCONT)
         process.terminate()
@@ -190,16 +207,3 @@ def _account(dn: str, names: list[str], gid: int) -> str:
 def _accepts(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _load(url: str, ldif: str, program: str) -> None:
-    argv = [f"/usr/bin/{program}", "-x", "-H", url, "-D", ROOT_DN, "-w", PASSWORD]
-    subprocess.run(
-        argv,
-        input=ldif,
-        text=True,
-        check=True,
-        capture_output=True,
-        timeout=30,
-        env={**os.environ, "LDAPNOINIT": "1"},
-    )

@@ -76,7 +76,7 @@ def test_who_left_the_admin_group_is_no_admin_at_the_next_login(
         ("user1", "wrong"),
         ("user1", ""),
         ("user1", " "),
-        ("user1", "\u00ad"),  # a soft hyphen, which LDAP's preparation of texts drops
+        ("user1", "\u00ad"),  # a soft hyphen
         ("user1", "\x00"),
         ("nobody-here", PASSWORD),
         ("", ""),
@@ -289,6 +289,17 @@ def test_a_reader_with_a_wrong_password_is_a_failure_not_a_refusal(
 ) -> None:
     used = authenticator(lookup_dn_search_user=READER_DN, lookup_dn_search_password="wrong")
     assert refusal(used, "user1").status_code == 503
+
+
+def test_a_directory_that_demands_encryption_is_a_failure_not_a_refusal(
+    authenticator: MakeAuthenticator, strict_directory: Slapd, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert refusal(authenticator(strict_directory.url), "user1").status_code == 503
+    assert "confidentialityRequired" in caplog.text
+    used = authenticator(
+        strict_directory.url, tls_strategy="before_bind", ca_file=strict_directory.ca_file
+    )
+    assert log_in(used, "user1") is not None
 
 
 def test_a_groups_branch_that_is_not_there_is_a_failure_not_a_refusal(
