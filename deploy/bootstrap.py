@@ -22,6 +22,7 @@ DEPLOY = Path(__file__).resolve().parent
 REPOSITORY = DEPLOY.parent
 LOCKS = DEPLOY / "locks"
 PYTHON = "/usr/bin/python3"
+PROXY = "proxy"
 CACHE = Path(os.environ.get("PORTAL_CACHE", "/var/cache/data-scientist-portal"))
 
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
@@ -123,38 +124,57 @@ def rename_interpreter(script: Path, old: Path, new: Path) -> None:
 
 
 def environment(name: str, root: Path, wheel: Path | None = None) -> tuple[Path, bool]:
-    """Return the environment NAME of this lock file (and wheel) below ROOT, and whether it is new.
+    """Return the environment NAME of its lock file (and wheel) below ROOT, and whether it is new.
 
-    Built by uv, byte-compiled, readable by everybody.
+    Readable by everybody, so that sessions can run from it.
     """
-    lock = LOCKS / f"{name}.txt"
-    if not lock.exists():
-        known = ", ".join(sorted(path.stem for path in LOCKS.glob("*.txt")))
-        raise DeploymentError(f"no lock file for an environment {name!r}; there are: {known}")
-    parts = [lock] if wheel is None else [lock, wheel]
+    parts = [lock_file(name)] if wheel is None else [lock_file(name), wheel]
     final = root / f"{name}-{content_hash(parts)}"
     os.umask(0o022)
     with only_one(root, name):
         if final.exists():
             return final, False
         say(f"making environment {final.name}")
-        install_with_uv(lock, wheel, final)
+        building = final.with_name(f".{final.name}.building")
+        shutil.rmtree(building, ignore_errors=True)
+        if name == PROXY:
+            install_with_npm(building)
+        else:
+            install_with_uv(parts, building)
+        building.rename(final)
     return final, True
 
 
-def install_with_uv(lock: Path, wheel: Path | None, final: Path) -> None:
-    """Build beside FINAL and rename; uv's relocatable environments do not name their folder."""
+def lock_file(name: str) -> Path:
+    """Return the file that says what is in the environment NAME."""
+    lock = LOCKS / PROXY / "package-lock.json" if name == PROXY else LOCKS / f"{name}.txt"
+    if not lock.exists():
+        known = ", ".join(sorted([PROXY, *(path.stem for path in LOCKS.glob("*.txt"))]))
+        raise DeploymentError(f"no lock file for an environment {name!r}; there are: {known}")
+    return lock
+
+
+def install_with_npm(building: Path) -> None:
+    """Install the proxy: JavaScript, run by the machine's Node."""
+    shutil.copytree(LOCKS / PROXY, building)
+    npm = ["/usr/bin/npm", "ci", "--prefix", building, "--cache", CACHE / "npm"]
+    call([*npm, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
+
+
+def install_with_uv(parts: Sequence[Path], building: Path) -> None:
+    """Install a lock file, and our wheel when it is among the parts; byte-compiled.
+
+    uv's relocatable environments do not name their own folder, so one may be renamed.
+    """
+    lock, *wheels = parts
     uv = deploy_environment() / "bin/uv"
-    building = final.with_name(f".{final.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
     settings = {"UV_CACHE_DIR": str(CACHE / "uv"), "UV_PYTHON_DOWNLOADS": "never"}
     call([uv, "venv", "--quiet", "--relocatable", "--python", PYTHON, building], **settings)
     install: list[str | Path] = [uv, "pip", "install", "--quiet", "--compile-bytecode"]
     install += ["--python", building / "bin/python", "--no-deps"]
     call([*install, "--require-hashes", "--no-build", "-r", lock], **settings)
-    if wheel is not None:
-        call([*install, wheel], **settings)
-    building.rename(final)
+    if wheels:
+        call([*install, *wheels], **settings)
 
 
 def build_wheel(folder: Path) -> Path:
