@@ -1,5 +1,6 @@
 """The server of a session: JupyterLab, with the settings that a shared cluster needs."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -31,6 +32,7 @@ from portal.session.kernels import (
     SessionKernelConnection,
     SessionKernels,
 )
+from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
 
 log = logging.getLogger(__name__)
@@ -78,6 +80,8 @@ def settings(place: Place) -> Config:
                 "reraise_server_extension_failures": True,
                 "kernel_spec_manager_class": SessionKernels,
                 "kernel_websocket_connection_class": SessionKernelConnection,
+                # Its default is over the limit that Jupyter sets itself, which it then warns of.
+                "websocket_ping_timeout": 30_000,
                 "tornado_settings": {MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process())},
             },
             # A TCP port of localhost is open to everybody on the node.
@@ -162,5 +166,6 @@ class SessionServer(ServerApp):
         log.info("The hub knows this session: port %d", self.port)
         gc.freeze()
         gc.enable()
+        await asyncio.to_thread(set_broken_files_aside, self.place.home)
         if deferred is not None:
             await deferred.load()

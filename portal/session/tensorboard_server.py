@@ -56,7 +56,11 @@ def main() -> int:
     parser.add_argument("--logdir", type=Path, required=True)
     arguments = parser.parse_args()
 
-    arguments.logdir.mkdir(parents=True, exist_ok=True)
+    try:
+        arguments.logdir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        # TensorBoard's page then says that there is no data, which is right.
+        sys.stderr.write(f"TensorBoard: no folder {arguments.logdir}: {error}\n")
     tensorboard = program.TensorBoard(
         server_class=lambda wsgi_app, flags: UnixSocketServer(arguments.socket, wsgi_app)
     )
