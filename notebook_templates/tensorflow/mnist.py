@@ -1,0 +1,82 @@
+"""MNIST's files and a small network for them; the notebook beside this tells the story."""
+
+import gzip
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+
+IMAGES_MAGIC = 2051
+LABELS_MAGIC = 2049
+
+
+class DataError(Exception):
+    """The data set is not there, or is not what it should be."""
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Images with values from 0 to 1, shape (n, 28, 28, 1), and their labels, shape (n,)."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+
+def load(folder: Path) -> tuple[Digits, Digits]:
+    """Read MNIST's four files; return the part to train on and the part to test with."""
+    return _part(folder, "train"), _part(folder, "t10k")
+
+
+def _part(folder: Path, name: str) -> Digits:
+    images = read_images(folder / f"{name}-images-idx3-ubyte.gz")
+    labels = read_labels(folder / f"{name}-labels-idx1-ubyte.gz")
+    if len(images) != len(labels):
+        raise DataError(f"{folder}: {len(images)} images of {name}, but {len(labels)} labels")
+    return Digits(images[..., np.newaxis].astype(np.float32) / 255, labels.astype(np.int32))
+
+
+def read_images(file: Path) -> np.ndarray:
+    """Read an IDX file of images: unsigned bytes, shape (n, rows, columns)."""
+    content = _content(file)
+    magic, count, rows, columns = struct.unpack_from(">IIII", content)
+    if magic != IMAGES_MAGIC or len(content) != 16 + count * rows * columns:
+        raise DataError(f"{file} is not an IDX file of images, or is cut short")
+    return np.frombuffer(content, np.uint8, offset=16).reshape(count, rows, columns)
+
+
+def read_labels(file: Path) -> np.ndarray:
+    """Read an IDX file of labels: unsigned bytes, shape (n,)."""
+    content = _content(file)
+    magic, count = struct.unpack_from(">II", content)
+    if magic != LABELS_MAGIC or len(content) != 8 + count:
+        raise DataError(f"{file} is not an IDX file of labels, or is cut short")
+    return np.frombuffer(content, np.uint8, offset=8)
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return gzip.decompress(file.read_bytes())
+    except FileNotFoundError:
+        message = f"{file} is missing; set data_dir in the second cell, or ask for the data set"
+        raise DataError(message) from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"{file} cannot be read: {error}") from error
+
+
+def build_model(dropout: float) -> keras.Model:
+    """Two convolutions, two dense layers: about 225,000 weights; gives one logit a digit."""
+    return keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            keras.layers.Conv2D(32, 3, activation="relu"),
+            keras.layers.MaxPooling2D(),
+            keras.layers.Conv2D(64, 3, activation="relu"),
+            keras.layers.MaxPooling2D(),
+            keras.layers.Flatten(),
+            keras.layers.Dense(128, activation="relu"),
+            keras.layers.Dropout(dropout),
+            keras.layers.Dense(10),
+        ]
+    )
