@@ -76,6 +76,8 @@ def settings(place: Place) -> Config:
                     "jupyter_server_terminals": True,
                     "portal.session.hub_login": True,
                 },
+                # A handler that forgets to ask for the login is closed, not open.
+                "allow_unauthenticated_access": False,
                 # Without this, an extension that does not load is a warning.
                 "reraise_server_extension_failures": True,
                 "kernel_spec_manager_class": SessionKernels,

@@ -24,7 +24,7 @@ from nbclient import NotebookClient
 
 notebook = nbformat.read(sys.argv[1], 4)
 NotebookClient(
-    notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": sys.argv[2]}}
+    notebook, timeout=300, resources={"metadata": {"path": sys.argv[2]}}
 ).execute()
 nbformat.write(notebook, sys.argv[3])
 """
@@ -91,7 +91,7 @@ def test_missing_data_is_said_in_words(tensorflow_python: Path, tmp_path: Path) 
 def run(python: Path, notebook: Path, done: Path, *, home: Path) -> None:
     """Run all cells with the kernel's own interpreter, in the notebook's own folder."""
     # The kernel's environment has no nbclient; the tests' has, and starts this interpreter.
-    kernels = home / "share" / "jupyter" / "kernels" / "python3"
+    kernels = home / "share" / "jupyter" / "kernels" / "tensorflow"
     kernels.mkdir(parents=True)
     spec = {
         "argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"],
