@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_core.paths import jupyter_path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+from traitlets import default
 
 from portal.session.memory import JobMemory
 
@@ -21,16 +23,26 @@ _SAME_EVENT_SECONDS = 5.0
 class SessionKernels(KernelSpecManager):
     """The settings' kernels, the user's own, and Python 3 with this very interpreter."""
 
+    # The native kernel's spec comes with its package; to look for it another way would
+    # import IPython into the server, 200 ms at the first page.
+    ensure_native_kernel = False
+
+    @default("kernel_dirs")
+    def _kernel_dirs(self) -> list[str]:
+        return jupyter_path("kernels")
+
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Give a kernel's spec.
 
         ``python3`` of this environment says ``python``, which is somebody else's on the
         session's PATH, and is named after its package.
         """
-        spec = super().get_kernel_spec(kernel_name)
-        if kernel_name == _PYTHON3 and Path(spec.resource_dir).is_relative_to(sys.prefix):
-            spec.argv = [sys.executable, *spec.argv[1:]]
-            spec.display_name = "Python 3"
+        folder = Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)
+        if kernel_name != _PYTHON3 or self.find_kernel_specs().get(_PYTHON3) != str(folder):
+            return super().get_kernel_spec(kernel_name)
+        spec = self.kernel_spec_class.from_resource_dir(str(folder))
+        spec.argv = [sys.executable, *spec.argv[1:]]
+        spec.display_name = "Python 3"
         return spec
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from portal.session.slow_imports import postponed, without_node
 
 with postponed():
     from jupyter_server.serverapp import ServerApp
+    from jupyter_server.utils import JupyterServerAuthWarning
 
     with without_node():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
@@ -53,6 +55,8 @@ class Place:
 
 def serve(place: Place, listener: socket.socket) -> int:
     """Run the server until it is told to stop; gives the exit code of the process."""
+    # It tells of handlers that do not ask for the login; our settings close them.
+    warnings.simplefilter("ignore", JupyterServerAuthWarning)
     server = SessionServer.instance(config=settings(place))
     server.place = place
     server.listener = listener
