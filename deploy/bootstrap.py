@@ -108,7 +108,14 @@ def install_with_pip(lock: Path, final: Path) -> None:
     building = final.with_name(f".{final.name}.building")
     shutil.rmtree(building, ignore_errors=True)
     call([PYTHON, "-m", "venv", building])
-    pip = [building / "bin/python", "-m", "pip", "install", "--quiet", "--no-cache-dir"]
+    pip: list[str | Path] = [
+        building / "bin/python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-cache-dir",
+    ]
     call([*pip, "--require-hashes", "--only-binary=:all:", "-r", lock])
     for script in (building / "bin").iterdir():
         if script.is_file() and not script.is_symlink():
@@ -157,8 +164,9 @@ def lock_file(name: str) -> Path:
 def install_with_npm(building: Path) -> None:
     """Install the proxy: JavaScript, run by the machine's Node."""
     shutil.copytree(LOCKS / PROXY, building)
-    npm = ["/usr/bin/npm", "ci", "--prefix", building, "--cache", CACHE / "npm"]
-    call([*npm, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
+    npm: list[str | Path] = ["/usr/bin/npm", "ci", "--prefix", building, "--cache", CACHE / "npm"]
+    npm += ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    call(npm)
 
 
 def install_with_uv(parts: Sequence[Path], building: Path) -> None:
@@ -225,7 +233,13 @@ def play(playbook: str, inventory: str, arguments: Sequence[str]) -> int:
     tools = deploy_environment()
     folder = DEPLOY / "ansible"
     result = subprocess.run(
-        [str(tools / "bin/ansible-playbook"), "-i", f"inventories/{inventory}", playbook, *arguments],
+        [
+            str(tools / "bin/ansible-playbook"),
+            "-i",
+            f"inventories/{inventory}",
+            playbook,
+            *arguments,
+        ],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         env=child_environment(

@@ -4,6 +4,7 @@ Asks the scheduler where it runs. Processes of jobs that nobody answers for any 
 daemon was killed, are found by their cgroup and killed. Prints what it ended.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -60,7 +61,7 @@ def processes(nodes: list[str]) -> set[int]:
     """Return the processes in the cgroups of these nodes' jobs."""
     found: set[int] = set()
     for node in nodes:
-        # v1: CONTROLLER/slurm_NODE/uid_U/job_J; v2: system.slice/NODE_slurmstepd.scope/job_J
+        # Version 1 has a tree for each controller, version 2 has one.
         for pattern in (f"*/slurm_{node}/uid_*/job_*", f"*/{node}_slurmstepd.scope/job_*"):
             for job in CGROUPS.glob(pattern):
                 for tasks in job.rglob("cgroup.procs"):
@@ -82,10 +83,8 @@ def end_by_cgroup(nodes: list[str]) -> None:
     while (found := processes(nodes)) and time.monotonic() < deadline:
         print(f"killed {len(found)} processes")
         for number in found:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         time.sleep(0.3)
 
 

@@ -16,7 +16,11 @@ def ensure_device(path: Path, number: int) -> None:
     except FileNotFoundError:
         pass
     else:
-        if stat.S_ISCHR(found.st_mode) and found.st_rdev == number and found.st_mode & 0o777 == 0o666:
+        if (
+            stat.S_ISCHR(found.st_mode)
+            and found.st_rdev == number
+            and found.st_mode & 0o777 == 0o666
+        ):
             return
         path.unlink()
     os.mknod(path, stat.S_IFCHR | 0o666, number)
@@ -24,7 +28,7 @@ def ensure_device(path: Path, number: int) -> None:
 
 
 def main() -> None:
-    """Number the devices through, node by node."""
+    """Give the devices consecutive numbers, node by node."""
     folder, major, first_minor, gpus, *nodes = sys.argv[1:]
     os.umask(0)
     for index, node in enumerate(nodes):

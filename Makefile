@@ -1,0 +1,13 @@
+# As root on Debian 12. What each does is in the program it calls.
+.PHONY: up down test lint bench docs locks
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH VIRTUAL_ENV
+DEV = $$(deploy/venv dev)/bin
+
+up: /usr/bin/python3 ; deploy/up all_in_one
+down: /usr/bin/python3 ; deploy/down all_in_one
+test: /usr/bin/python3 ; $(DEV)/python -m pytest tests
+lint: /usr/bin/python3 ; deploy/lint
+bench: /usr/bin/python3 ; $(DEV)/python -m benchmarks.portal.session_start
+docs: /usr/bin/python3 ; $(DEV)/python -m portal.cli settings reference docs/reference/settings.md
+locks: /usr/bin/python3 ; deploy/lock
+/usr/bin/python3: ; apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends python3
