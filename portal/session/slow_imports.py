@@ -93,8 +93,8 @@ class _StandIn(ModuleType):
             del sys.modules[self.__name__]
 
     def __getattr__(self, name: str) -> Any:
-        # The import system asks for __path__ and the like; those are not the module's use.
-        if name.startswith("__"):
+        # The import system asks for __path__ and the like; that is not the module's use.
+        if name.startswith("__") and sys.modules.get(self.__name__) is self:
             raise AttributeError(name)
         self.give_way()
         return getattr(importlib.import_module(self.__name__), name)

@@ -1,0 +1,84 @@
+import pytest
+
+from portal.session.environment import SANE_PATH, Account, session_environment, with_port
+
+ACCOUNT = Account("user1", "/home/user1", "/bin/zsh")
+
+
+def test_the_account_says_who_and_where() -> None:
+    environment = session_environment(ACCOUNT, {}, {})
+    assert environment == {
+        "HOME": "/home/user1",
+        "USER": "user1",
+        "LOGNAME": "user1",
+        "SHELL": "/bin/zsh",
+        "PATH": SANE_PATH,
+        "LANG": "C.UTF-8",
+    }
+
+
+def test_an_account_without_a_shell_gets_sh() -> None:
+    assert session_environment(Account("u", "/home/u", ""), {}, {})["SHELL"] == "/bin/sh"
+
+
+@pytest.mark.parametrize(
+    "name", ["CUDA_VISIBLE_DEVICES", "TMPDIR", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_CONF"]
+)
+def test_what_describes_the_job_is_kept(name: str) -> None:
+    assert session_environment(ACCOUNT, {name: "x"}, {})[name] == "x"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PYTHONPATH",
+        "LD_PRELOAD",
+        "BASH_ENV",
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTERHUB_SINGLEUSER_APP",
+        # Options of srun and sbatch, which a job submitted from the terminal would inherit.
+        "SLURM_MEM_PER_NODE",
+        "SLURM_CPUS_PER_TASK",
+        "SLURM_NTASKS",
+        "SLURM_EXPORT_ENV",
+        "SLURM_GET_USER_ENV",
+        "SBATCH_EXPORT",
+    ],
+)
+def test_nothing_else_is_inherited(name: str) -> None:
+    assert name not in session_environment(ACCOUNT, {name: "x"}, {})
+
+
+def test_the_hub_gives_the_rest_and_wins() -> None:
+    environment = session_environment(
+        ACCOUNT,
+        {"SLURM_CONF": "/etc/slurm/slurm.conf"},
+        {"SLURM_CONF": "/etc/other.conf", "JUPYTERHUB_USER": "user1", "LANG": "de_DE.UTF-8"},
+    )
+    assert environment["SLURM_CONF"] == "/etc/other.conf"
+    assert environment["JUPYTERHUB_USER"] == "user1"
+    assert environment["LANG"] == "de_DE.UTF-8"
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV"])
+def test_the_hubs_own_variables_do_not_arrive(name: str) -> None:
+    environment = session_environment(ACCOUNT, {}, {name: "/opt/hub"})
+    assert environment.get(name) != "/opt/hub"
+
+
+def test_kernels_are_found_by_the_jupyter_path() -> None:
+    environment = session_environment(ACCOUNT, {}, {}, ("/opt/a", "/opt/b"))
+    assert environment["JUPYTER_PATH"] == "/opt/a:/opt/b"
+
+
+@pytest.mark.parametrize(
+    ("planned", "real"),
+    [
+        ("http://0.0.0.0:0/user/user1/", "http://0.0.0.0:4711/user/user1/"),
+        ("http://node001/user/user1/", "http://node001:4711/user/user1/"),
+        ("https://[::]:80/user/user1/", "https://[::]:4711/user/user1/"),
+        ("http://:0/user/user1/", "http://:4711/user/user1/"),
+    ],
+)
+def test_the_planned_address_gets_the_real_port(planned: str, real: str) -> None:
+    assert with_port(planned, 4711) == real

@@ -1,0 +1,66 @@
+import json
+from typing import Any
+
+import pytest
+
+from portal.session.orders import OrdersError, parse_orders
+
+ENVIRONMENT = {
+    "JUPYTERHUB_API_TOKEN": "secret",
+    "JUPYTERHUB_SERVICE_PREFIX": "/user/user1/",
+    "JUPYTERHUB_USER": "user1",
+    "PORTAL_PORT_CALLBACK_URL": "http://hub:8081/hub/api/gpu-session/port",
+}
+
+
+def test_all_keys_are_read() -> None:
+    orders = parse_orders(
+        json.dumps(
+            {
+                "environment": ENVIRONMENT,
+                "folders": {"isilon": "/mnt/isilon"},
+                "jupyter_path": ["/opt/share/jupyter"],
+                "tensorboard_python": "/opt/tensorboard/bin/python",
+            }
+        )
+    )
+    assert orders.environment["JUPYTERHUB_USER"] == "user1"
+    assert orders.folders == {"isilon": "/mnt/isilon"}
+    assert orders.jupyter_path == ("/opt/share/jupyter",)
+    assert orders.tensorboard_python == "/opt/tensorboard/bin/python"
+
+
+def test_the_environment_alone_will_do() -> None:
+    orders = parse_orders(json.dumps({"environment": ENVIRONMENT}))
+    assert (orders.folders, orders.jupyter_path, orders.tensorboard_python) == ({}, (), None)
+
+
+def test_an_empty_tensorboard_python_is_none() -> None:
+    text = json.dumps({"environment": ENVIRONMENT, "tensorboard_python": ""})
+    assert parse_orders(text).tensorboard_python is None
+
+
+def test_the_callback_address_is_not_for_kernels() -> None:
+    orders = parse_orders(json.dumps({"environment": ENVIRONMENT}))
+    assert orders.callback_url == "http://hub:8081/hub/api/gpu-session/port"
+    assert "PORTAL_PORT_CALLBACK_URL" not in orders.environment
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", "not JSON"),
+        ("[]", "not a JSON object"),
+        ({}, "missing key: environment"),
+        ({"environment": ENVIRONMENT, "command": "x"}, "unknown key: command"),
+        ({"environment": {}}, "missing in environment: JUPYTERHUB_API_TOKEN"),
+        ({"environment": ENVIRONMENT | {"A": 1}}, "environment: not an object of texts"),
+        ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
+        ({"environment": ENVIRONMENT, "jupyter_path": "/opt"}, "jupyter_path: not a list"),
+        ({"environment": ENVIRONMENT, "tensorboard_python": 1}, "tensorboard_python: not a text"),
+    ],
+)
+def test_anything_else_is_refused_by_name(given: Any, message: str) -> None:
+    text = given if isinstance(given, str) else json.dumps(given)
+    with pytest.raises(OrdersError, match=message):
+        parse_orders(text)

@@ -1,0 +1,73 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def python(program: str) -> str:
+    """Run a program in a fresh interpreter that sees this checkout's packages."""
+    given = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", given], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_server_starts_without_the_slow_modules() -> None:
+    loaded = python(
+        "import portal.session.server\n"
+        "slow = {'rfc3987_syntax', 'lark', 'sqlalchemy', 'alembic', 'aiohttp', 'requests',\n"
+        "        'jupyterhub.orm', 'jupyterhub.handlers', 'nbconvert', 'IPython', 'ipykernel',\n"
+        "        'jupyter_server_proxy', 'notebook', 'jupyter_lsp'}\n"
+        "print(sorted(slow & set(sys.modules)))"
+    )
+    assert loaded == "[]"
+
+
+def test_the_server_starts_no_other_process() -> None:
+    python(
+        "import subprocess\n"
+        "def refuse(*args, **kwargs): raise AssertionError(args)\n"
+        "subprocess.Popen.__init__ = refuse\n"
+        "import portal.session.server"
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "result"),
+    [
+        # Each is reached through the module that holds the stand-in.
+        ("__import__('jupyterhub.scopes').scopes.sa.__version__[:2]", "2."),
+        ("__import__('jupyterhub.scopes').scopes.orm.User.__name__", "User"),
+        ("__import__('jupyterhub.utils').utils.aiohttp.ClientSession.__name__", "ClientSession"),
+        ("__import__('jsonschema').FormatChecker().conforms('http://a/ä', 'iri')", "True"),
+        ("__import__('jsonschema').FormatChecker().conforms('no iri', 'iri')", "False"),
+    ],
+)
+def test_a_stand_in_becomes_the_real_module_when_used(use: str, result: str) -> None:
+    assert python(f"import portal.session.server\nprint({use})") == result
+
+
+def test_what_is_imported_later_is_real() -> None:
+    name = python(
+        "import portal.session.server\n"
+        "from jupyterhub.httpclient import fetch\n"
+        "from jupyterhub.handlers.pages import HealthCheckHandler\n"
+        "import sqlalchemy.exc\n"
+        "print(fetch.__module__, HealthCheckHandler.__module__, sqlalchemy.exc.__name__)"
+    )
+    assert name == "jupyterhub.httpclient jupyterhub.handlers.pages sqlalchemy.exc"
+
+
+def test_the_lab_knows_its_version() -> None:
+    assert (
+        python(
+            "import portal.session.server, jupyterlab.labapp, importlib.metadata\n"
+            "print(jupyterlab.labapp.app_version == importlib.metadata.version('jupyterlab'))"
+        )
+        == "True"
+    )
