@@ -31,6 +31,7 @@ callback.install()
 _CLUSTER_INTERVAL = 30.0
 _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
+_LAST_WORD_SECONDS = 5.0
 _CANCEL_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
@@ -261,7 +262,8 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
                 return self._port_awaited.result()
             job = await self._look()
             if job.state.is_over:
-                raise SessionEnded(f"The session could not be started. {progress.ending(job)}")
+                ending = progress.ending(await self._final(job))
+                raise SessionEnded(f"The session could not be started. {ending}")
             if job.state is JobState.RUNNING:
                 launched_at = launched_at or loop.time()
                 if loop.time() - launched_at > self.launch_timeout:
@@ -282,6 +284,14 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         self._job = await self._services[1].job(int(self.job_id), max_age=max_age)
         return self._job
 
+    async def _final(self, job: Job) -> Job:
+        """Return a job that is over with its last word: until it has left, Slurm says none."""
+        deadline = asyncio.get_running_loop().time() + _LAST_WORD_SECONDS
+        while job.state is JobState.COMPLETING and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(_ENDING_INTERVAL)
+            job = await self._look(max_age=0)
+        return job
+
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
         if self._port_awaited is None or self._port_awaited.done():
@@ -299,7 +309,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         job = await self._look()
         if not job.state.is_over:
             return None
-        ending = progress.ending(job)
+        ending = progress.ending(await self._final(job))
         self._endings[self._log_name] = f"Your last session has ended. {ending}"
         self.log.info("The session of %s is over: %s", self._log_name, ending)
         self._services[1].forget(job.job_id)

@@ -1,6 +1,7 @@
 """Fixtures for all tests that need the running portal."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -27,8 +28,8 @@ def visit(portal: Instance) -> Iterator[Callable[[str], Visitor]]:
         visitor.log_in().raise_for_status()
         return visitor
 
-    yield log_in
-    for visitor in visitors:
-        if visitor.server() is not None:
-            visitor.stop()
-        visitor.close()
+    with ExitStack() as leaving:
+        yield log_in
+        for visitor in visitors:
+            leaving.callback(visitor.close)
+            leaving.callback(visitor.leave)

@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.waiting import until
+
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = Path("/etc/data-scientist-portal-test/portal.toml")
 USERS = ("testuser1", "testuser2", "testuser3", "testuser4", "testuser5")
 ADMIN = "testadmin"
+FILLER = USERS[4]
+"""Whose plain jobs take GPUs away where a test needs a full cluster."""
 PASSWORD = "portal"
 
 
@@ -70,6 +74,23 @@ class Instance:
         """Return the numbers of all jobs that are not over."""
         of = [] if user is None else [f"--user={user}"]
         return self.slurm("squeue", "--noheader", "-o", "%i", *of).split()
+
+    @contextmanager
+    def gpus_taken(self, nodes: int = 3) -> Iterator[list[str]]:
+        """Hold all GPUs of some nodes with plain jobs of another user; give their numbers."""
+        argv = ["sbatch", "--parsable", "--nodes=1", "--gres=gpu:4", "--time=30", "--mem=1G"]
+        argv += ["--output=/dev/null", "--wrap=exec sleep 1800"]
+        job_ids = [self.slurm(*argv, user=FILLER).strip() for _ in range(nodes)]
+        try:
+            until(
+                lambda: all(self.job(job_id)["JobState"] == "RUNNING" for job_id in job_ids),
+                seconds=20,
+                what="the jobs that take the GPUs run",
+            )
+            yield job_ids
+        finally:
+            self.slurm("scancel", *job_ids)
+            until(lambda: not set(job_ids) & set(self.jobs()), seconds=30, what="the GPUs are free")
 
     def job(self, job_id: str) -> dict[str, str]:
         """Return what ``scontrol show job -d`` tells."""

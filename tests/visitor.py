@@ -84,6 +84,11 @@ class Visitor:
         self.api("DELETE", f"/users/{self.name}/server")
         until(lambda: self.server() is None, seconds=60, what=f"{self.name}'s server stopped")
 
+    def leave(self) -> None:
+        """Stop the session if there is one."""
+        if self.server() is not None:
+            self.stop()
+
     def token(self) -> str:
         """Make an API token of this user's, as a script would use."""
         answer = self.api("POST", f"/users/{self.name}/tokens", json={"note": "a test"})

@@ -60,7 +60,7 @@ def test_log_in_choose_gpus_train_look_and_stop(
     expect(page.locator(".jp-LauncherCard", has_text="TensorFlow").first).to_be_visible()
     photograph(page, "landing")
     (job_id,) = portal.jobs(user=USER)
-    assert "gres/gpu=2" in portal.job(job_id)["TRES"]
+    assert portal.job(job_id)["TresPerNode"] == "gres:gpu:2"
 
     # The TensorFlow template, Restart & Run All.
     open_folder_or_file(page, "templates")
@@ -115,24 +115,18 @@ def drawn_points(board: Page) -> int:
     return max((len(re.findall("[ML,]", path)) for path in paths), default=0)
 
 
-def test_the_page_says_why_a_session_waits(portal: Instance, page: Page) -> None:
-    holders = [Visitor(portal, f"testuser{number}") for number in (2, 3, 4)]
-    try:
-        for holder in holders:
-            holder.log_in()
-            holder.start_and_wait(gpus=4)
-        log_in(page, portal, "testuser5")
+@pytest.mark.usefixtures("clean_user")
+def test_the_page_says_why_a_session_waits(
+    portal: Instance, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    with portal.gpus_taken():
+        log_in(page, portal, USER)
         page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
         page.get_by_role("button", name="Start").click()
-        expect(
-            page.get_by_text(re.compile("waits in the queue .PENDING, Resources"))
-        ).to_be_visible()
-    finally:
-        for visitor in (*holders, Visitor(portal, "testuser5")):
-            visitor.log_in()
-            if visitor.server() is not None:
-                visitor.stop()
-            visitor.close()
+        expect(page.locator("#progress-message", has_text="PENDING, Resources")).to_be_visible()
+        photograph(page, "waiting")
+        page.get_by_role("button", name="Stop Server").click()
+        until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
 
 
 @pytest.mark.usefixtures("clean_user")

@@ -1,7 +1,7 @@
 """The one thing that a session may tell the hub: its port, with its own token."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -22,19 +22,22 @@ def report(portal: Instance, body: object, token: str | None) -> httpx.Response:
     return httpx.post(url, content=content, headers=headers)
 
 
-@pytest.fixture
-def waiting(portal: Instance, visit: Visit) -> tuple[Visitor, str]:
+@pytest.fixture(scope="module")
+def waiting(portal: Instance) -> Iterator[tuple[Visitor, str]]:
     """A user whose session waits in the queue, and that session's token, from its own script."""
-    for name in ("testuser1", "testuser2", "testuser3"):
-        visit(name).start_and_wait(gpus=4)
-    user = visit("testuser4")
-    user.start(gpus=4)
-    (job_id,) = until(
-        lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
-    )
-    script = portal.slurm("scontrol", "write", "batch_script", job_id, "-")
-    line = next(line for line in script.splitlines() if line.startswith("{"))
-    return user, json.loads(line)["environment"]["JUPYTERHUB_API_TOKEN"]
+    user = Visitor(portal, "testuser4")
+    user.log_in()
+    with portal.gpus_taken():
+        user.start(gpus=4)
+        (job_id,) = until(
+            lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
+        )
+        script = portal.slurm("scontrol", "write", "batch_script", job_id, "-")
+        line = next(line for line in script.splitlines() if line.startswith("{"))
+        yield user, json.loads(line)["environment"]["JUPYTERHUB_API_TOKEN"]
+        if user.server() is not None:
+            user.stop()
+    user.close()
 
 
 @pytest.mark.parametrize(
@@ -56,24 +59,29 @@ def test_it_takes_a_port_and_nothing_else(
     assert report(portal, body, waiting[1]).status_code == 400
 
 
-def test_it_takes_the_port_once(portal: Instance, waiting: tuple[Visitor, str]) -> None:
-    assert report(portal, {"port": 40000}, waiting[1]).status_code == 204
-    assert report(portal, {"port": 40001}, waiting[1]).status_code in (403, 409)
-
-
 def test_it_takes_nobody_elses_token(portal: Instance, waiting: tuple[Visitor, str]) -> None:
     user, _ = waiting
-    other = Visitor(portal, "testuser1")
-    other.log_in()
     assert report(portal, {"port": 40000}, user.token()).status_code == 403
-    assert report(portal, {"port": 40000}, other.token()).status_code == 403
-    assert report(portal, {"port": 40000}, other.run(SESSION_TOKEN).strip()).status_code == 409
     assert report(portal, {"port": 40000}, "0" * 32).status_code == 403
     assert report(portal, {"port": 40000}, None).status_code == 403
     assert user.api("POST", "/gpu-session/port", json={"port": 40000}).status_code == 403
     server = user.server()
     assert server is not None
     assert server["pending"] == "spawn"
+
+
+def test_another_sessions_token_reports_nothing(portal: Instance, visit: Visit) -> None:
+    other = visit("testuser1")
+    with portal.gpus_taken(nodes=1):
+        other.start_and_wait(gpus=0)
+        token = other.run(SESSION_TOKEN).strip()
+        assert report(portal, {"port": 40000}, token).status_code == 409
+        assert report(portal, {"port": 40000}, other.token()).status_code == 403
+
+
+def test_it_takes_the_port_once(portal: Instance, waiting: tuple[Visitor, str]) -> None:
+    assert report(portal, {"port": 40000}, waiting[1]).status_code == 204
+    assert report(portal, {"port": 40001}, waiting[1]).status_code in (403, 409)
 
 
 def test_no_other_callback_is_among_the_routes(portal: Instance) -> None:

@@ -1,7 +1,7 @@
 """Sessions as Slurm jobs: what users get, and what stands between them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
 
-PRINT_GPUS = "import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))"
+PRINT_GPUS = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'], os.environ['SLURM_JOB_GPUS'])"
+"""What the session sees, counted among its own GPUs, and what that is on the node."""
 
 
 def open_every_gpu(node: str, folder: str) -> str:
@@ -20,13 +21,14 @@ def open_every_gpu(node: str, folder: str) -> str:
     return f"""
 import glob, os
 opened = []
-for path in sorted(glob.glob("{folder}/{node}-gpu*")):
+paths = sorted(glob.glob("{folder}/{node}/gpu*"))
+for path in paths:
     try:
-        os.close(os.open(path, os.O_RDWR))
+        os.close(os.open(path, os.O_RDWR | os.O_NOCTTY))
         opened.append(path)
     except PermissionError:
         pass
-print("opened", len(opened), "of", len(glob.glob("{folder}/{node}-gpu*")), opened)
+print("opened", len(opened), "of", len(paths), opened)
 """
 
 
@@ -40,9 +42,10 @@ def test_a_session_has_the_gpus_cores_memory_and_time_asked_for(
     assert job["Partition"] == "shareq"
     assert job["NumNodes"] == "1"
     assert job["TimeLimit"] == "01:30:00"
-    tres = dict(part.split("=", 1) for part in job["TRES"].split(","))
-    assert (tres["cpu"], tres["mem"], tres["gres/gpu"]) == ("16", "96G", "2")
-    assert len(user.run(PRINT_GPUS).strip().split(",")) == 2
+    assert (job["NumCPUs"], job["MinMemoryNode"], job["TresPerNode"]) == ("16", "96G", "gres:gpu:2")
+    seen, held = user.run(PRINT_GPUS).split()
+    assert len(seen.split(",")) == 2
+    assert len(held.split(",")) == 2
 
 
 def test_two_users_share_a_node_and_get_different_gpus(portal: Instance, visit: Visit) -> None:
@@ -51,8 +54,9 @@ def test_two_users_share_a_node_and_get_different_gpus(portal: Instance, visit: 
     second_job = portal.job(second.start_and_wait(gpus=1))
     assert first_job["NodeList"] == second_job["NodeList"]
     assert gpu_index(first_job) != gpu_index(second_job)
-    assert first.run(PRINT_GPUS).strip() == gpu_index(first_job)
-    assert second.run(PRINT_GPUS).strip() == gpu_index(second_job)
+    # Where devices are confined, Slurm counts CUDA_VISIBLE_DEVICES among those of the job.
+    assert first.run(PRINT_GPUS).split() == ["0", gpu_index(first_job)]
+    assert second.run(PRINT_GPUS).split() == ["0", gpu_index(second_job)]
 
 
 def gpu_index(job: dict[str, str]) -> str:
@@ -77,7 +81,7 @@ def test_neither_can_open_the_others_gpu_device(portal: Instance, visit: Visit) 
 def gpu_devices(portal: Instance) -> str:
     """Return the folder of the virtual GPUs' device files, from Slurm's own gres.conf."""
     conf = Path(portal.settings["slurm"]["config_file"]).with_name("gres.conf").read_text()
-    match = re.search(r"File=(\S+)/[^/\s]+", conf)
+    match = re.search(r"File=(\S+)/[^/\s]+/[^/\s]+", conf)
     assert match, conf
     return match.group(1)
 
@@ -103,27 +107,31 @@ def test_a_session_over_its_memory_is_told_why_and_harms_nobody(
 def test_who_asks_for_more_than_is_free_waits_and_starts_when_one_stops(
     portal: Instance, visit: Visit
 ) -> None:
-    holders = [visit(name) for name in ("testuser1", "testuser2", "testuser3")]
-    for holder in holders:
-        holder.start_and_wait(gpus=4)
-    waiting = visit("testuser4")
-    assert waiting.start(gpus=1).status_code == 202
-    (job_id,) = until(
-        lambda: portal.jobs(user="testuser4"), seconds=10, what="the fourth job is in the queue"
-    )
-    until(
-        lambda: portal.job(job_id)["Reason"] == "Resources",
-        seconds=20,
-        what="Slurm says why the fourth job waits",
-    )
-    with waiting.http.stream(
-        "GET", "/hub/api/users/testuser4/server/progress", headers={"X-XSRFToken": waiting.xsrf()}
-    ) as events:
-        said = next(line for line in events.iter_lines() if "queue" in line)
-    assert "PENDING" in said
-    assert "Resources" in said
-    holders[0].stop()
-    waiting.wait_until_ready()
+    first, second, third = visit("testuser1"), visit("testuser2"), visit("testuser3")
+    with portal.gpus_taken(nodes=2):
+        first.start_and_wait(gpus=2)
+        second.start_and_wait(gpus=1)
+        assert third.start(gpus=2).status_code == 202
+        (job_id,) = until(
+            lambda: portal.jobs(user="testuser3"), seconds=10, what="the third job is in the queue"
+        )
+        until(
+            lambda: portal.job(job_id)["Reason"] == "Resources",
+            seconds=20,
+            what="Slurm says why the third job waits",
+        )
+        said = next(line for line in progress(third) if "Resources" in line)
+        assert "PENDING" in said
+        first.stop()
+        third.wait_until_ready()
+        assert portal.job(job_id)["JobState"] == "RUNNING"
+
+
+def progress(user: Visitor) -> Iterator[str]:
+    """Give the events that the spawn page shows, as they come."""
+    path = f"/hub/api/users/{user.name}/server/progress"
+    with user.http.stream("GET", path, headers={"X-XSRFToken": user.xsrf()}) as events:
+        yield from (line for line in events.iter_lines() if line)
 
 
 def test_stop_frees_the_gpus(portal: Instance, visit: Visit) -> None:
@@ -148,16 +156,26 @@ def test_a_job_that_ends_by_itself_is_shown_as_stopped_within_30_s(
 def test_a_job_that_is_cancelled_while_it_waits_is_told_at_once(
     portal: Instance, visit: Visit
 ) -> None:
-    for name in ("testuser1", "testuser2", "testuser3"):
-        visit(name).start_and_wait(gpus=4)
     user = visit("testuser4")
-    user.start(gpus=4)
-    (job_id,) = until(
-        lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
-    )
-    portal.slurm("scancel", job_id)
-    until(lambda: user.server() is None, seconds=10, what="the start has failed")
-    assert "it was cancelled" in user.http.get("/hub/spawn-pending/testuser4").text
+    with portal.gpus_taken():
+        user.start(gpus=4)
+        (job_id,) = until(
+            lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
+        )
+        portal.slurm("scancel", job_id)
+        until(lambda: user.server() is None, seconds=10, what="the start has failed")
+        assert "it was cancelled" in user.http.get("/hub/spawn-pending/testuser4").text
+
+
+def test_stop_on_the_pending_page_takes_the_job_out_of_the_queue(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser4")
+    with portal.gpus_taken():
+        user.start(gpus=4)
+        until(lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue")
+        user.stop()
+        assert portal.jobs(user="testuser4") == []
 
 
 def test_the_landing_folder_has_templates_and_the_nas(visit: Visit) -> None:
@@ -182,13 +200,13 @@ def test_slurm_works_in_the_terminal_as_the_user(portal: Instance, visit: Visit)
     assert "testuser1" in screen
     match = re.search(r"Submitted batch job (\d+)", screen)
     assert match, screen
-    job = portal.job(match.group(1))
-    assert (job["NumNodes"], job["NumTasks"]) == ("2", "8")
     until(
         lambda: portal.job(match.group(1))["JobState"] == "COMPLETED",
         seconds=60,
         what="sample.job has ended",
     )
+    job = portal.job(match.group(1))
+    assert (job["NumNodes"], job["NumTasks"]) == ("2", "8")
     output = user.session("GET", f"/api/contents/slurm-{match.group(1)}.out").json()["content"]
     assert "CUDA" in output
     tasks = re.findall(r"^task (\d) on (\S+): ", output, re.MULTILINE)
