@@ -27,8 +27,12 @@ def main() -> int:
         log.critical("The session's input: %s", error)
         return 2
     _forget_stdin()
-    home = _settle_in(orders)
-    runtime_folder = make_runtime_folder()
+    try:
+        home = _settle_in(orders)
+        runtime_folder = make_runtime_folder()
+    except (KeyError, OSError) as error:
+        log.critical("No account, home or scratch space to work in: %s", error)
+        return 3
     os.environ["JUPYTER_RUNTIME_DIR"] = str(runtime_folder)
     try:
         return _serve(orders, home, runtime_folder)
