@@ -231,15 +231,19 @@ def play(playbook: str, inventory: str, arguments: Sequence[str]) -> int:
     started = time.monotonic()
     os.umask(0o022)
     tools = deploy_environment()
+    with only_one(CACHE / "runs", inventory):
+        status = run_ansible(tools, inventory, playbook, arguments)
+    word = "done" if status == 0 else f"failed (status {status})"
+    say(f"{playbook} {inventory}: {word} in {time.monotonic() - started:.0f} s")
+    return status
+
+
+def run_ansible(tools: Path, inventory: str, playbook: str, arguments: Sequence[str]) -> int:
+    """Run ansible-playbook with our settings and nobody else's."""
     folder = DEPLOY / "ansible"
-    result = subprocess.run(
-        [
-            str(tools / "bin/ansible-playbook"),
-            "-i",
-            f"inventories/{inventory}",
-            playbook,
-            *arguments,
-        ],
+    program = tools / "bin/ansible-playbook"
+    done = subprocess.run(
+        [str(program), "-i", f"inventories/{inventory}", playbook, *arguments],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         env=child_environment(
@@ -250,6 +254,4 @@ def play(playbook: str, inventory: str, arguments: Sequence[str]) -> int:
         ),
         check=False,
     )
-    word = "done" if result.returncode == 0 else f"failed (status {result.returncode})"
-    say(f"{playbook} {inventory}: {word} in {time.monotonic() - started:.0f} s")
-    return result.returncode
+    return done.returncode

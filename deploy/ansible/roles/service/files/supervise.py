@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import zlib
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from xmlrpc.client import Fault, ServerProxy
@@ -142,24 +143,24 @@ def connect(run: Path) -> Any:
     return ServerProxy("http://127.0.0.1", transport=transport).supervisor
 
 
-def answers(supervisor: Any) -> bool:
-    """Tell whether supervisord is there."""
+def answers(run: Path) -> bool:
+    """Tell whether supervisord is there; a connection that failed once is of no more use."""
     try:
-        return bool(supervisor.getState()["statename"] == "RUNNING")
-    except (OSError, Fault):
+        return bool(connect(run).getState()["statename"] == "RUNNING")
+    except (OSError, HTTPException, Fault):
         return False
 
 
-def ensure_supervisor(supervisor: Any, settings: Path) -> None:
+def ensure_supervisor(run: Path, settings: Path) -> None:
     """Start supervisord, with none of our own environment, when it does not answer."""
-    if answers(supervisor):
+    if answers(run):
         return
     argv = [sys.executable, "-m", "supervisor.supervisord", "-c", str(settings)]
     environment = {"PATH": PATH, "LANG": "C.UTF-8"}
     subprocess.run(argv, env=environment, cwd="/", check=True, stdin=subprocess.DEVNULL, timeout=60)
     changed("started supervisord")
     deadline = time.monotonic() + START_SECONDS
-    while not answers(supervisor):
+    while not answers(run):
         if time.monotonic() > deadline:
             sys.exit("supervisord was started and does not answer")
         time.sleep(0.1)
@@ -216,8 +217,8 @@ def main() -> None:
         ensure_runtime_folder(definition)
         path = folder / "services" / f"{definition['name']}.conf"
         ensure_file(path, program(definition, given))
+    ensure_supervisor(run, settings)
     supervisor = connect(run)
-    ensure_supervisor(supervisor, settings)
     apply(supervisor)
     wait_until_running(supervisor, [definition["name"] for definition in definitions], logs)
 
