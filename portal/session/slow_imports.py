@@ -1,6 +1,6 @@
 """Modules that a session's start would import for nothing, put off until they are used.
 
-``jupyter lab`` and JupyterHub's part of it need about 1.9 s to import; four fifths go
+``jupyter lab`` and JupyterHub's part of it need about 1.7 s to import; four fifths go
 into modules that a session's server uses late or never. While the importing modules
 load, a stand-in takes the slow module's place in ``sys.modules``; afterwards it is gone,
 so whoever imports the module later gets the real one, and whoever holds the stand-in is
@@ -33,16 +33,16 @@ class _NeverRaised(Exception):
 # Module -> the names bound with "from module import name" while the others load.
 _STAND_INS: Mapping[str, Mapping[str, Any]] = {
     # jsonschema checks the format "iri" with it, which no schema of Jupyter's uses; the
-    # import translates a grammar: 1,250 ms, more than all the rest together.
+    # import translates a grammar: 650 ms, more than all that is needed.
     "rfc3987_syntax": {"is_valid_syntax": _called_later("rfc3987_syntax", "is_valid_syntax")},
-    # JupyterHub's database, 400 ms, in a process without one: functions of the hub's in
+    # JupyterHub's database, 350 ms, in a process without one: functions of the hub's in
     # jupyterhub.scopes, jupyterhub.metrics and jupyterhub.utils use it.
     "sqlalchemy": {},
     "sqlalchemy.exc": {"SQLAlchemyError": _NeverRaised},
     "jupyterhub.orm": {},
     "jupyterhub.roles": {},
     "jupyterhub.handlers.pages": {"HealthCheckHandler": _NeverRaised},
-    # What is asked of the hub goes through these, 150 ms: first at the first login.
+    # What is asked of the hub goes through these, 100 ms: first at the first login.
     "aiohttp": {},
     "jupyterhub.httpclient": {"fetch": _called_later("jupyterhub.httpclient", "fetch")},
     # Fetches a listing of blocked Lab extensions, 40 ms; a session has none.
