@@ -114,6 +114,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
     _endings: ClassVar[dict[str, str]] = {}
 
     _job: Job | None = None
+    _exit_status: int | None = None
     _port_awaited: "asyncio.Future[int] | None" = None
     _prefill: Mapping[str, str] | None = None
 
@@ -262,7 +263,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
                 return self._port_awaited.result()
             job = await self._look()
             if job.state.is_over:
-                ending = progress.ending(await self._final(job))
+                ending = await self._record_end(job)
                 raise SessionEnded(f"The session could not be started. {ending}")
             if job.state is JobState.RUNNING:
                 launched_at = launched_at or loop.time()
@@ -284,13 +285,20 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         self._job = await self._services[1].job(int(self.job_id), max_age=max_age)
         return self._job
 
-    async def _final(self, job: Job) -> Job:
-        """Return a job that is over with its last word: until it has left, Slurm says none."""
+    async def _record_end(self, job: Job) -> str:
+        """Remember that the job is over; return how it ended, in words.
+
+        Until the job has left its node Slurm says "completing"; its last word is worth a moment.
+        """
         deadline = asyncio.get_running_loop().time() + _LAST_WORD_SECONDS
         while job.state is JobState.COMPLETING and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_ENDING_INTERVAL)
             job = await self._look(max_age=0)
-        return job
+        ending = progress.ending(job)
+        self.log.info("The session of %s is over: %s", self._log_name, ending)
+        self._services[1].forget(job.job_id)
+        self._exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
+        return ending
 
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
@@ -301,19 +309,17 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
 
     async def poll(self) -> int | None:
         """Return ``None`` while the job holds its resources, or Slurm does not say otherwise."""
-        if not self.session_id and not self.job_id:
-            return 0
+        if self._exit_status is not None or not (self.session_id or self.job_id):
+            return self._exit_status or 0
         if not self.job_id:
             # Submitted, perhaps: stop() will find out.
             return None
         job = await self._look()
         if not job.state.is_over:
             return None
-        ending = progress.ending(await self._final(job))
+        ending = await self._record_end(job)
         self._endings[self._log_name] = f"Your last session has ended. {ending}"
-        self.log.info("The session of %s is over: %s", self._log_name, ending)
-        self._services[1].forget(job.job_id)
-        return 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
+        return self._exit_status
 
     async def stop(self, now: bool = False) -> None:
         """Cancel the job; return when it has left its node, or at once if ``now``.
@@ -393,6 +399,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         """Forget the job."""
         super().clear_state()
         self.session_id = ""
+        self._exit_status = None
 
     def _save_state(self) -> None:
         self.orm_spawner.state = self.get_state()

@@ -39,6 +39,7 @@ class JobWatcher:
     def forget(self, job_id: int) -> None:
         """Stop asking for this job."""
         self._watched.discard(job_id)
+        self._asked -= {job_id}
         self._known.pop(job_id, None)
 
     async def job(self, job_id: int, *, max_age: float | None = None) -> Job:

@@ -72,11 +72,10 @@ def test_it_takes_nobody_elses_token(portal: Instance, waiting: tuple[Visitor, s
 
 def test_another_sessions_token_reports_nothing(portal: Instance, visit: Visit) -> None:
     other = visit("testuser1")
-    with portal.gpus_taken(nodes=1):
-        other.start_and_wait(gpus=0)
-        token = other.run(SESSION_TOKEN).strip()
-        assert report(portal, {"port": 40000}, token).status_code == 409
-        assert report(portal, {"port": 40000}, other.token()).status_code == 403
+    other.start_and_wait(gpus=0)
+    token = other.run(SESSION_TOKEN).strip()
+    assert report(portal, {"port": 40000}, token).status_code == 409
+    assert report(portal, {"port": 40000}, other.token()).status_code == 403
 
 
 def test_it_takes_the_port_once(portal: Instance, waiting: tuple[Visitor, str]) -> None:

@@ -71,3 +71,15 @@ def test_a_new_job_is_asked_for_at_once() -> None:
         return await watch.job(2)
 
     assert asyncio.run(ask()).state is JobState.PENDING
+
+
+def test_a_forgotten_job_is_asked_for_anew() -> None:
+    client = FakeClient({1: Job(1, "RUNNING")})
+
+    async def ask() -> Job:
+        watch = watcher(client)
+        await watch.job(1)
+        watch.forget(1)
+        return await watch.job(1)
+
+    assert asyncio.run(ask()).state is JobState.RUNNING
