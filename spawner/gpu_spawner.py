@@ -275,9 +275,12 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
 
     async def _address(self) -> str:
         """Return where the job's node is reached, as Slurm says."""
-        job = await self._look(max_age=0)
-        if job.state is not JobState.RUNNING or job.node is None:
-            raise SessionEnded(f"The session ended while it started. {progress.describe(job)}")
+        while (job := await self._look(max_age=0)).node is None:
+            # A question that failed says nothing: the server listens, so its node will be known.
+            if job.state.is_over:
+                ending = await self._record_end(job)
+                raise SessionEnded(f"The session ended while it started. {ending}")
+            await asyncio.sleep(_STARTING_INTERVAL)
         cluster = await self._services[2].cluster()
         return cluster.address_of(job.node) or job.node
 
