@@ -29,7 +29,9 @@ def lost(nodes: list[str]) -> set[str]:
     """Return the numbers of the jobs whose script is on none of the nodes it should be on."""
     fields = ",".join(f"{name}:{width}" for name, width in WIDTHS.items())
     argv = ["/usr/bin/squeue", "--noheader", "--states=RUNNING", f"--Format={fields}"]
-    result = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if result.returncode:
+        sys.exit(f"the scheduler does not answer: {result.stderr.strip()}")
     found = set()
     for line in result.stdout.splitlines():
         job, batch, used, node = line.split()
