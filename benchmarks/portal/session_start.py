@@ -143,15 +143,18 @@ def upstream_hub(portal: Instance, folder: Path) -> Iterator[Hub]:
         until(lambda: answers(f"{hub.url}/"), seconds=60, what="upstream's hub answers")
         httpx.post(f"{hub.url}/users/{UPSTREAM_USER}", headers=hub.headers).raise_for_status()
         yield hub
+    except httpx.HTTPError:
+        print((folder / "upstream.log").read_text(errors="replace")[-4000:], file=sys.stderr)
+        raise
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
 
 
 def answers(url: str) -> bool:
-    """Say whether something answers HTTP there."""
+    """Say whether there is an answer, and not an excuse."""
     try:
-        return httpx.get(url, timeout=1).status_code < 500
+        return httpx.get(url, timeout=1).status_code == 200
     except httpx.TransportError:
         return False
 
