@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 from tests.instance import PASSWORD, Instance
 from tests.waiting import until
@@ -108,7 +109,7 @@ class Visitor:
             **request,
         )
 
-    def socket(self, path: str) -> ClientConnection:
+    def socket(self, path: str) -> Connection:
         """Open a websocket to the session."""
         url = f"{self.instance.url}/user/{self.name}{path}".replace("http:", "ws:", 1)
         return connect(url, additional_headers={"Authorization": f"token {self.token()}"})
@@ -138,7 +139,7 @@ class Visitor:
         return screen
 
 
-def execute(socket: ClientConnection, code: str, seconds: float) -> str:
+def execute(socket: Connection, code: str, seconds: float) -> str:
     """Send code over a kernel's websocket; return its output when the kernel is idle again."""
     message_id = uuid.uuid4().hex
     header = {

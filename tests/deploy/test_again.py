@@ -1,0 +1,30 @@
+"""A second deployment changes nothing and disturbs nobody."""
+
+import re
+import subprocess
+from collections.abc import Callable
+
+from tests.instance import ROOT, Instance
+from tests.visitor import Visitor
+
+
+def test_a_second_run_changes_nothing_and_keeps_a_session_alive(
+    portal: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    user = visit("testuser1")
+    job_id = user.start_and_wait(gpus=1)
+    server = user.run("import os; print(os.getppid())").strip()
+    done = subprocess.run(
+        [str(ROOT / "deploy" / "up"), "test"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    recap = re.search(r"changed=(\d+)\s+unreachable=0\s+failed=0", done.stdout)
+    assert recap, done.stdout[-2000:]
+    assert recap.group(1) == "0", [
+        line for line in done.stdout.splitlines() if line.startswith("changed")
+    ]
+    assert portal.jobs(user="testuser1") == [job_id]
+    assert user.run("import os; print(os.getppid())").strip() == server

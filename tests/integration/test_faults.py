@@ -1,0 +1,80 @@
+"""What happens when something of the real stack stops answering."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.instance import ROOT, SETTINGS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+Visit = Callable[[str], Visitor]
+
+
+@pytest.fixture
+def freeze_slurmctld(portal: Instance) -> Iterator[Callable[[bool], None]]:
+    """Stop the real controller with SIGSTOP, and let it go on."""
+    config = portal.slurm("scontrol", "show", "config")
+    line = next(line for line in config.splitlines() if line.startswith("SlurmctldPidFile"))
+    pid = int(Path(line.split("=")[1].strip()).read_text())
+
+    def freeze(is_frozen: bool) -> None:
+        os.kill(pid, signal.SIGSTOP if is_frozen else signal.SIGCONT)
+
+    yield freeze
+    freeze(False)
+
+
+def test_a_frozen_slurmctld_costs_no_session(
+    visit: Visit, freeze_slurmctld: Callable[[bool], None]
+) -> None:
+    user = visit("testuser1")
+    user.start_and_wait(gpus=0)
+    freeze_slurmctld(True)
+    # Longer than the hub's polls (10 s) and than its patience with squeue take together.
+    with pytest.raises(AssertionError, match="lost"):
+        until(lambda: user.server() is None, seconds=35, every=1, what="the session is lost")
+    assert user.run("print(6 * 7)").strip() == "42"
+    freeze_slurmctld(False)
+    server = user.server()
+    assert server is not None
+    assert server["ready"]
+
+
+def test_a_stop_while_slurmctld_is_frozen_is_carried_out_later(
+    portal: Instance, visit: Visit, freeze_slurmctld: Callable[[bool], None]
+) -> None:
+    user = visit("testuser1")
+    user.start_and_wait(gpus=1)
+    freeze_slurmctld(True)
+    user.api("DELETE", "/users/testuser1/server")
+    freeze_slurmctld(False)
+    until(lambda: not portal.jobs(user="testuser1"), seconds=60, what="the job is cancelled")
+    until(lambda: user.server() is None, seconds=30, what="the hub has seen it")
+
+
+def test_a_restart_of_the_hub_keeps_a_session_and_its_kernel(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser1")
+    job_id = user.start_and_wait(gpus=1)
+    pid = user.run("import os; print(os.getppid())").strip()
+    restart_hub()
+    until(lambda: user.http.get("/hub/api/").status_code == 200, seconds=30, what="the hub is back")
+    assert portal.jobs(user="testuser1") == [job_id]
+    assert user.run("import os; print(os.getppid())").strip() == pid
+    user.stop()
+    assert portal.jobs(user="testuser1") == []
+
+
+def restart_hub() -> None:
+    """Restart the hub's service as an administrator does."""
+    conf = SETTINGS.parent / "supervisor" / "supervisord.conf"
+    venv = subprocess.run(
+        [str(ROOT / "deploy" / "venv"), "deploy"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    subprocess.run([f"{venv}/bin/supervisorctl", "-c", str(conf), "restart", "hub"], check=True)
