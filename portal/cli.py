@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from portal import reference
-from portal.settings import SettingsError, load
+from portal.settings_file import SettingsError, load
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

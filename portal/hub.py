@@ -12,7 +12,8 @@ from pathlib import Path
 
 from traitlets.config import Config
 
-from portal.settings import Settings, SettingsError, load
+from portal.settings import Settings
+from portal.settings_file import SettingsError, load
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name

@@ -1,154 +1,31 @@
-"""The portal's settings: ``portal.toml`` read, checked and frozen.
+"""The portal's settings: each key with its type, unit, default and one sentence.
 
-The file is the product's surface: each key has a type, a unit, a default and one sentence here, and
-``docs/reference/settings.md`` is made from them. All problems of a file are reported at once, each
-on one line: file and line, key, value, rule.
+``portal.toml`` is the product's surface; ``docs/reference/settings.md`` is made from these tables.
 """
 
-import difflib
-import json
-import re
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    Strict,
-    ValidationError,
-    model_validator,
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from portal.values import (
+    AbsolutePath,
+    AttributeName,
+    BindUrl,
+    DatabaseUrl,
+    DirectoryUrls,
+    DistinguishedName,
+    Folders,
+    HttpUrl,
+    Mark,
+    Name,
+    OptionalPath,
+    PartitionName,
+    Paths,
+    Texts,
+    host_of,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
-
-_LONGEST_VALUE_SHOWN = 60
-
-
-class SettingsError(Exception):
-    """The settings cannot be used; ``problems`` has one line for each reason."""
-
-    def __init__(self, *problems: str) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-def _rule(holds: Callable[[str], object], words: str) -> AfterValidator:
-    """Make a check of a text from a predicate and the words that say what must be."""
-
-    def check(value: str) -> str:
-        if not holds(value):
-            raise PydanticCustomError("rule", "{words}", {"words": words})
-        return value
-
-    return AfterValidator(check)
-
-
-def _is_printable(value: str) -> bool:
-    return value.isprintable()
-
-
-def _is_absolute_path(value: str) -> bool:
-    return value.startswith("/") and ".." not in value.split("/")
-
-
-def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
-    try:
-        parts = urlsplit(value)
-        port = parts.port
-    except ValueError:
-        return False
-    bare = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
-    return parts.scheme in schemes and bool(parts.hostname) and port != 0 and bare
-
-
-def _host(value: str) -> str:
-    return urlsplit(value).hostname or ""
-
-
-def _is_reachable(value: str) -> bool:
-    return _host(value) not in {"0.0.0.0", "::"}  # noqa: S104  # refused, not bound
-
-
-Text = Annotated[str, _rule(_is_printable, "must have no control characters")]
-Name = Annotated[Text, _rule(str.strip, "must not be empty")]
-Texts = Annotated[tuple[Name, ...], Strict(False)]
-AbsolutePath = Annotated[
-    Text, _rule(_is_absolute_path, "must be an absolute path without '..' in it")
-]
-OptionalPath = Annotated[
-    Text,
-    _rule(
-        lambda value: not value or _is_absolute_path(value),
-        "must be an absolute path without '..' in it, or empty",
-    ),
-]
-Paths = Annotated[tuple[AbsolutePath, ...], Strict(False)]
-BindUrl = Annotated[
-    Text,
-    _rule(
-        lambda value: _is_url(value, ("http", "https")),
-        "must be http://HOST:PORT or https://HOST:PORT",
-    ),
-]
-HttpUrl = Annotated[
-    BindUrl, _rule(_is_reachable, "must name an address that others can reach, not a wildcard")
-]
-DirectoryUrl = Annotated[
-    Text,
-    _rule(
-        lambda value: _is_url(value, ("ldap", "ldaps")),
-        "must be ldap://HOST[:PORT] or ldaps://HOST[:PORT]",
-    ),
-]
-DirectoryUrls = Annotated[tuple[DirectoryUrl, ...], Strict(False)]
-DatabaseUrl = Annotated[
-    Text,
-    _rule(
-        lambda value: not value or re.match(r"(sqlite|postgresql|mysql)(\+\w+)?://", value),
-        "must start with sqlite://, postgresql:// or mysql://, or be empty",
-    ),
-]
-Mark = Annotated[
-    Text,
-    _rule(
-        lambda value: re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", value),
-        "must be 1 to 32 small letters, digits and hyphens",
-    ),
-]
-DistinguishedName = Annotated[
-    Text,
-    _rule(
-        lambda value: not value or re.fullmatch(r"[A-Za-z][\w-]*\s*=.+", value),
-        "must be a distinguished name such as ou=people,dc=example,dc=org",
-    ),
-]
-AttributeName = Annotated[
-    Text,
-    _rule(
-        lambda value: re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value),
-        "must be the name of an attribute, such as uid",
-    ),
-]
-PartitionName = Annotated[
-    Text,
-    _rule(
-        lambda value: re.fullmatch(r"[A-Za-z0-9_.-]*", value),
-        "must be the name of one partition, or empty",
-    ),
-]
-FolderName = Annotated[
-    Text,
-    _rule(
-        lambda value: value and not value.startswith(".") and "/" not in value,
-        "a folder's name must not be empty, hold a slash or start with a dot",
-    ),
-]
-Folders = Annotated[Mapping[FolderName, AbsolutePath], AfterValidator(MappingProxyType)]
 
 
 def setting(
@@ -204,7 +81,7 @@ class Hub(Table):
     @model_validator(mode="after")
     def _no_two_listen_at_one_place(self) -> Self:
         ports = [urlsplit(url).port for url in (self.public_url, self.api_url, self.proxy_api_url)]
-        hosts = [_host(self.api_url), _host(self.proxy_api_url)]
+        hosts = [host_of(self.api_url), host_of(self.proxy_api_url)]
         if ports[0] in ports[1:] or (ports[1] == ports[2] and hosts[0] == hosts[1]):
             raise PydanticCustomError(
                 "rule", "public_url, api_url and proxy_api_url need different ports"
@@ -363,86 +240,6 @@ class Settings(Table):
     session: Session
 
 
-def load(file: Path) -> Settings:
-    """Read and check a settings file; raise SettingsError with all that is wrong with it."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{file}: is not text in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: is not TOML: {error}") from error
-    lines = _line_numbers(text)
-    try:
-        return Settings.model_validate(content)
-    except ValidationError as error:
-        found = sorted(_problem(lines, detail) for detail in error.errors(include_url=False))
-        problems = (
-            f"{file}:{line}: {words}" if line else f"{file}: {words}" for line, words in found
-        )
-        raise SettingsError(*problems) from error
-
-
-def _problem(lines: Mapping[str, int], detail: ErrorDetails) -> tuple[int, str]:
-    """Say on which line (0: none), and in one line what is wrong: key, value, rule."""
-    keys = [str(part) for part in detail["loc"] if isinstance(part, str) and part != "[key]"]
-    shown = "" if detail["type"] in _WITHOUT_VALUE else f" = {_shown(keys, detail['input'])}"
-    return _line_of(lines, keys), f"{_printable('.'.join(keys))}{shown}: {_words(detail, keys)}"
-
-
-def _printable(text: str) -> str:
-    return text if text.isprintable() else json.dumps(text)
-
-
-def _words(detail: ErrorDetails, keys: list[str]) -> str:
-    bounds: Mapping[str, Any] = detail.get("ctx", {})
-    kind = detail["type"]
-    if kind == "extra_forbidden":
-        return "is not a known key" + _did_you_mean(keys)
-    if kind in _TYPE_WORDS:
-        return _TYPE_WORDS[kind]
-    for bound, words in _BOUND_WORDS.items():
-        if bound in bounds and kind != "literal_error":
-            unit = _extra(keys, "unit")
-            return f"must be {words} {bounds[bound]:g}{f' ({unit})' if unit else ''}"
-    if kind == "literal_error":
-        return f"must be {bounds['expected']}"
-    return detail["msg"]
-
-
-_WITHOUT_VALUE = {"missing", "extra_forbidden"}
-_TYPE_WORDS = {
-    "missing": "must be set",
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a number that is finite",
-    "bool_type": "must be true or false",
-    "tuple_type": "must be a list",
-    "mapping_type": "must be a table",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "model_attributes_type": "must be a table",
-}
-_BOUND_WORDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-
-
-def _did_you_mean(keys: list[str]) -> str:
-    table = table_at(keys[:-1])
-    near = difflib.get_close_matches(keys[-1], table.model_fields, n=1) if table else []
-    return f"; did you mean {near[0]}?" if near else ""
-
-
-def _extra(keys: list[str], name: str) -> str:
-    table = table_at(keys[:-1])
-    field = table.model_fields.get(keys[-1]) if table else None
-    extra = field.json_schema_extra if field else None
-    return str(extra.get(name) or "") if isinstance(extra, dict) else ""
-
-
 def table_at(keys: list[str]) -> type[Table] | None:
     """Give the table's model at a path of keys, None where there is none."""
     table: type[Table] = Settings
@@ -452,35 +249,3 @@ def table_at(keys: list[str]) -> type[Table] | None:
             return None
         table = inner
     return table
-
-
-def _shown(keys: list[str], value: object) -> str:
-    if keys and _extra(keys, "secret"):
-        return "(not shown)"
-    if isinstance(value, Mapping | Table):
-        return "{...}"
-    text = json.dumps(value, default=str, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE_SHOWN else text[: _LONGEST_VALUE_SHOWN - 3] + "..."
-
-
-_TABLE_LINE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-_KEY_LINE = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w.-]+)\s*=""")
-
-
-def _line_numbers(text: str) -> Mapping[str, int]:
-    """Find the lines of tables and keys; tomllib does not tell them."""
-    numbers: dict[str, int] = {}
-    table = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _TABLE_LINE.match(line):
-            table = header[1]
-            numbers.setdefault(table, number)
-        elif key := _KEY_LINE.match(line):
-            name = key[1].strip("\"'")
-            numbers.setdefault(f"{table}.{name}" if table else name, number)
-    return numbers
-
-
-def _line_of(lines: Mapping[str, int], keys: list[str]) -> int:
-    candidates: Iterator[str] = (".".join(keys[:end]) for end in range(len(keys), 0, -1))
-    return next((lines[key] for key in candidates if key in lines), 0)

@@ -10,7 +10,8 @@ from jupyterhub.proxy import ConfigurableHTTPProxy
 from traitlets.config import Config
 
 from portal import hub
-from portal.settings import Settings, SettingsError, load
+from portal.settings import Settings
+from portal.settings_file import SettingsError, load
 from spawner.gpu_spawner import GpuSlurmSpawner
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.

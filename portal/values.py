@@ -1,0 +1,125 @@
+"""The kinds of values that settings have, each with the rule that it keeps."""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Strict
+from pydantic_core import PydanticCustomError
+
+
+def _rule(holds: Callable[[str], object], words: str) -> AfterValidator:
+    """Make a check of a text from a predicate and the words that say what must be."""
+
+    def check(value: str) -> str:
+        if not holds(value):
+            raise PydanticCustomError("rule", "{words}", {"words": words})
+        return value
+
+    return AfterValidator(check)
+
+
+def _is_printable(value: str) -> bool:
+    return value.isprintable()
+
+
+def _is_absolute_path(value: str) -> bool:
+    return value.startswith("/") and ".." not in value.split("/")
+
+
+def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        return False
+    bare = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
+    return parts.scheme in schemes and bool(parts.hostname) and port != 0 and bare
+
+
+def host_of(value: str) -> str:
+    """Return the host of a URL, empty where there is none."""
+    return urlsplit(value).hostname or ""
+
+
+def _is_reachable(value: str) -> bool:
+    return host_of(value) not in {"0.0.0.0", "::"}  # noqa: S104  # refused, not bound
+
+
+Text = Annotated[str, _rule(_is_printable, "must have no control characters")]
+Name = Annotated[Text, _rule(str.strip, "must not be empty")]
+Texts = Annotated[tuple[Name, ...], Strict(False)]
+AbsolutePath = Annotated[
+    Text, _rule(_is_absolute_path, "must be an absolute path without '..' in it")
+]
+OptionalPath = Annotated[
+    Text,
+    _rule(
+        lambda value: not value or _is_absolute_path(value),
+        "must be an absolute path without '..' in it, or empty",
+    ),
+]
+Paths = Annotated[tuple[AbsolutePath, ...], Strict(False)]
+BindUrl = Annotated[
+    Text,
+    _rule(
+        lambda value: _is_url(value, ("http", "https")),
+        "must be http://HOST:PORT or https://HOST:PORT",
+    ),
+]
+HttpUrl = Annotated[
+    BindUrl, _rule(_is_reachable, "must name an address that others can reach, not a wildcard")
+]
+DirectoryUrl = Annotated[
+    Text,
+    _rule(
+        lambda value: _is_url(value, ("ldap", "ldaps")),
+        "must be ldap://HOST[:PORT] or ldaps://HOST[:PORT]",
+    ),
+]
+DirectoryUrls = Annotated[tuple[DirectoryUrl, ...], Strict(False)]
+DatabaseUrl = Annotated[
+    Text,
+    _rule(
+        lambda value: not value or re.match(r"(sqlite|postgresql|mysql)(\+\w+)?://", value),
+        "must start with sqlite://, postgresql:// or mysql://, or be empty",
+    ),
+]
+Mark = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", value),
+        "must be 1 to 32 small letters, digits and hyphens",
+    ),
+]
+DistinguishedName = Annotated[
+    Text,
+    _rule(
+        lambda value: not value or re.fullmatch(r"[A-Za-z][\w-]*\s*=.+", value),
+        "must be a distinguished name such as ou=people,dc=example,dc=org",
+    ),
+]
+AttributeName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value),
+        "must be the name of an attribute, such as uid",
+    ),
+]
+PartitionName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[A-Za-z0-9_.-]*", value),
+        "must be the name of one partition, or empty",
+    ),
+]
+FolderName = Annotated[
+    Text,
+    _rule(
+        lambda value: value and not value.startswith(".") and "/" not in value,
+        "a folder's name must not be empty, hold a slash or start with a dot",
+    ),
+]
+Folders = Annotated[Mapping[FolderName, AbsolutePath], AfterValidator(MappingProxyType)]
