@@ -1,4 +1,4 @@
-"""A session as a Slurm job: the life cycle, and the settings of all that it uses."""
+"""A session as a Slurm job: what a user may ask for, and the life of the job."""
 
 import asyncio
 import contextlib
@@ -8,27 +8,22 @@ import pwd
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
 from typing import Any, ClassVar
 
-from batchspawner import BatchSpawnerBase
 from jupyterhub.spawner import SpawnException
-from traitlets import Dict, Float, Integer, List, Unicode, default
+from traitlets import Unicode, default
 
 from spawner import callback, options, progress
 from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError
 from spawner.form import render as form
 from spawner.offer import limits_for
-from spawner.policy import AcceptedRequest, Defaults, Limits, accept
-from spawner.resources import ResourceShape
+from spawner.policy import AcceptedRequest, Limits, accept
 from spawner.script import SessionProgram, render
-from spawner.slurm.client import SlurmClient
 from spawner.slurm.records import Job, JobState
-from spawner.slurm.watcher import ClusterWatcher, JobWatcher
+from spawner.traits import SlurmTraits
 
 callback.install()
 
-_CLUSTER_INTERVAL = 30.0
 _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
 _LAST_WORD_SECONDS = 5.0
@@ -36,74 +31,8 @@ _CANCEL_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
-class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
+class GpuSlurmSpawner(SlurmTraits):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
-
-    slurm_conf = Unicode(
-        "/etc/slurm/slurm.conf", help="Slurm's configuration file, for the hub's own questions."
-    ).tag(config=True)
-    slurm_bin_dir = Unicode(
-        "/usr/bin",
-        help="The folder with squeue, sinfo and scontrol. An absolute path: the hub has no PATH.",
-    ).tag(config=True)
-    launcher_cmd = List(
-        Unicode(),
-        ["/usr/bin/sudo", "-n", "-u", "{username}", "--", "/usr/local/libexec/slurm-launcher"],
-        help="""
-        The argv that runs the launcher as a user; ``{username}`` stands for the user.
-        The launcher is the one program that sudo must allow.
-        """,
-    ).tag(config=True)
-    hub_mark = Unicode(
-        "portal", help="Names this hub: the start of its jobs' names. Letters, digits, hyphens."
-    ).tag(config=True)
-    query_interval = Float(
-        2.0,
-        help="Seconds between two questions to squeue, for all sessions of the hub together.",
-    ).tag(config=True)
-    command_timeout = Float(
-        20.0, help="Seconds after which a Slurm program is taken not to answer."
-    ).tag(config=True)
-    cores_per_gpu = Integer(8, help="CPU cores that come with each GPU.").tag(config=True)
-    memory_mb_per_gpu = Integer(
-        48 * 1024, help="Memory in MiB that comes with each GPU. Default: 48 GB."
-    ).tag(config=True)
-    cores_without_gpu = Integer(2, help="CPU cores of a session without GPUs.").tag(config=True)
-    memory_mb_without_gpu = Integer(
-        12 * 1024, help="Memory in MiB of a session without GPUs. Default: 12 GB."
-    ).tag(config=True)
-    default_gpus = Integer(1, help="GPUs of a session where the user says nothing.").tag(
-        config=True
-    )
-    default_hours = Float(
-        8.0, help="Hours of a session where the user says nothing; the partition's limit if less."
-    ).tag(config=True)
-    default_partition = Unicode(
-        "", help="Partition where the user says nothing. Empty: the cluster's default."
-    ).tag(config=True)
-    launch_timeout = Float(
-        180.0,
-        help="""
-        Seconds from the job's start on its node until its server listens. The time in the queue
-        counts for ``start_timeout`` only.
-        """,
-    ).tag(config=True)
-    end_timeout = Float(
-        60.0,
-        help="""
-        Seconds that Stop waits for a cancelled job to leave its node. Slurm ends what does not end
-        by itself after its ``KillWait``.
-        """,
-    ).tag(config=True)
-    session_python = Unicode(
-        help="The interpreter on the compute nodes that has ``portal.session``. Absolute path."
-    ).tag(config=True)
-    session_input = Dict(
-        help="What ``portal.session`` is told besides its environment: folders, kernels, tools."
-    ).tag(config=True)
-
-    # One for the whole hub, made from the settings of the first spawner that needs them.
-    _shared: ClassVar[tuple[SlurmClient, JobWatcher, ClusterWatcher] | None] = None
 
     session_id = Unicode()
     """Marks the job as this session's; chosen before the submission, so that a job whose number
@@ -118,11 +47,6 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
     _port_awaited: "asyncio.Future[int] | None" = None
     _prefill: Mapping[str, str] | None = None
 
-    @default("start_timeout")
-    def _default_start_timeout(self) -> int:
-        # A job may wait in the queue for long; the user sees why, and can cancel.
-        return 12 * 3600
-
     @default("options_form")
     def _default_options_form(self) -> Any:
         return type(self).render_form
@@ -130,23 +54,6 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
     @default("options_from_form")
     def _default_options_from_form(self) -> Any:
         return self.read_form
-
-    @property
-    def _services(self) -> tuple[SlurmClient, JobWatcher, ClusterWatcher]:
-        cls = GpuSlurmSpawner
-        if cls._shared is None:
-            client = SlurmClient(
-                bin_dir=self.slurm_bin_dir,
-                slurm_conf=self.slurm_conf,
-                launcher_cmd=tuple(self.launcher_cmd),
-                time_limit=self.command_timeout,
-            )
-            cls._shared = (
-                client,
-                JobWatcher(client, self.query_interval),
-                ClusterWatcher(client, _CLUSTER_INTERVAL),
-            )
-        return cls._shared
 
     # --- what the user may ask for, and asks for ---
 
@@ -186,7 +93,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         raise _for_the_page("", reason="link", log_message="a link filled in the form", status=200)
 
     async def _limits(self) -> Limits:
-        cluster = await self._services[2].cluster()
+        cluster = await self._slurm.nodes.cluster()
         groups = await asyncio.to_thread(_unix_groups, self.user.name)
         return limits_for(groups, cluster, self._shape, self.default_partition or None)
 
@@ -201,21 +108,6 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
             return {key: f"{value}" for key, value in options.parse(stored).as_json().items()}
         except Refusal:
             return {}
-
-    @property
-    def _shape(self) -> ResourceShape:
-        return ResourceShape(
-            self.cores_per_gpu,
-            self.memory_mb_per_gpu,
-            self.cores_without_gpu,
-            self.memory_mb_without_gpu,
-        )
-
-    @property
-    def _defaults(self) -> Defaults:
-        return Defaults(
-            self.default_gpus, timedelta(hours=self.default_hours), self.default_partition or None
-        )
 
     # --- the life of the job ---
 
@@ -248,7 +140,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         self.session_id = secrets.token_hex(16)
         self._port_awaited = asyncio.get_running_loop().create_future()
         self._save_state()
-        self.job_id = str(await self._services[0].submit(self.user.name, self.session_id, script))
+        self.job_id = str(await self._slurm.client.submit(self.user.name, self.session_id, script))
         self._save_state()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
 
@@ -281,11 +173,11 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
                 ending = await self._record_end(job)
                 raise SessionEnded(f"The session ended while it started. {ending}")
             await asyncio.sleep(_STARTING_INTERVAL)
-        cluster = await self._services[2].cluster()
+        cluster = await self._slurm.nodes.cluster()
         return cluster.address_of(job.node) or job.node
 
     async def _look(self, max_age: float | None = None) -> Job:
-        self._job = await self._services[1].job(int(self.job_id), max_age=max_age)
+        self._job = await self._slurm.jobs.job(int(self.job_id), max_age=max_age)
         return self._job
 
     async def _record_end(self, job: Job) -> str:
@@ -299,7 +191,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
             job = await self._look(max_age=0)
         ending = progress.ending(job)
         self.log.info("The session of %s is over: %s", self._log_name, ending)
-        self._services[1].forget(job.job_id)
+        self._slurm.jobs.forget(job.job_id)
         self._exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
         return ending
 
@@ -336,7 +228,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         if self.job_id:
             if not now:
                 await self._await_end()
-            self._services[1].forget(int(self.job_id))
+            self._slurm.jobs.forget(int(self.job_id))
 
     async def _await_end(self) -> None:
         """Wait until the job has left its node: until then its GPUs are not free."""
@@ -356,7 +248,7 @@ class GpuSlurmSpawner(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner h
         attempt = 0
         while True:
             try:
-                await self._services[0].cancel(self.user.name, self.session_id)
+                await self._slurm.client.cancel(self.user.name, self.session_id)
                 return
             except SlurmError as error:
                 delay = _CANCEL_RETRY_SECONDS[min(attempt, len(_CANCEL_RETRY_SECONDS) - 1)]

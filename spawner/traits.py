@@ -1,0 +1,130 @@
+"""The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from batchspawner import BatchSpawnerBase
+from traitlets import Dict, Float, Integer, List, Unicode, default
+
+from spawner.policy import Defaults
+from spawner.resources import ResourceShape
+from spawner.slurm.client import SlurmClient
+from spawner.slurm.watcher import ClusterWatcher, JobWatcher
+
+_CLUSTER_INTERVAL_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """The way to Slurm that all sessions of a hub share."""
+
+    client: SlurmClient
+    jobs: JobWatcher
+    nodes: ClusterWatcher
+
+
+class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
+    """What a site can set: ``c.GpuSlurmSpawner.NAME`` in the hub's configuration."""
+
+    slurm_conf = Unicode(
+        "/etc/slurm/slurm.conf", help="Slurm's configuration file, for the hub's own questions."
+    ).tag(config=True)
+    slurm_bin_dir = Unicode(
+        "/usr/bin",
+        help="The folder with squeue, sinfo and scontrol. An absolute path: the hub has no PATH.",
+    ).tag(config=True)
+    launcher_cmd = List(
+        Unicode(),
+        ["/usr/bin/sudo", "-n", "-u", "{username}", "--", "/usr/local/libexec/slurm-launcher"],
+        help="""
+        The argv that runs the launcher as a user; ``{username}`` stands for the user.
+        The launcher is the one program that sudo must allow.
+        """,
+    ).tag(config=True)
+    hub_mark = Unicode(
+        "portal", help="Names this hub: the start of its jobs' names. Letters, digits, hyphens."
+    ).tag(config=True)
+    query_interval = Float(
+        2.0,
+        help="Seconds between two questions to squeue, for all sessions of the hub together.",
+    ).tag(config=True)
+    command_timeout = Float(
+        20.0, help="Seconds after which a Slurm program is taken not to answer."
+    ).tag(config=True)
+    cores_per_gpu = Integer(8, help="CPU cores that come with each GPU.").tag(config=True)
+    memory_mb_per_gpu = Integer(
+        48 * 1024, help="Memory in MiB that comes with each GPU. Default: 48 GB."
+    ).tag(config=True)
+    cores_without_gpu = Integer(2, help="CPU cores of a session without GPUs.").tag(config=True)
+    memory_mb_without_gpu = Integer(
+        12 * 1024, help="Memory in MiB of a session without GPUs. Default: 12 GB."
+    ).tag(config=True)
+    default_gpus = Integer(1, help="GPUs of a session where the user says nothing.").tag(
+        config=True
+    )
+    default_hours = Float(
+        8.0, help="Hours of a session where the user says nothing; the partition's limit if less."
+    ).tag(config=True)
+    default_partition = Unicode(
+        "", help="Partition where the user says nothing. Empty: the cluster's default."
+    ).tag(config=True)
+    launch_timeout = Float(
+        180.0,
+        help="""
+        Seconds from the job's start on its node until its server listens. The time in the queue
+        counts for ``start_timeout`` only.
+        """,
+    ).tag(config=True)
+    end_timeout = Float(
+        60.0,
+        help="""
+        Seconds that Stop waits for a cancelled job to leave its node. Slurm ends what does not end
+        by itself after its ``KillWait``.
+        """,
+    ).tag(config=True)
+    session_python = Unicode(
+        help="The interpreter on the compute nodes that has ``portal.session``. Absolute path."
+    ).tag(config=True)
+    session_input = Dict(
+        help="What ``portal.session`` is told besides its environment: folders, kernels, tools."
+    ).tag(config=True)
+
+    @default("start_timeout")
+    def _default_start_timeout(self) -> int:
+        # A job may wait in the queue for long; the user sees why, and can cancel.
+        return 12 * 3600
+
+    # One for the whole hub, made from the settings of the first spawner that needs it.
+    _shared: ClassVar[Slurm | None] = None
+
+    @property
+    def _slurm(self) -> Slurm:
+        if SlurmTraits._shared is None:
+            client = SlurmClient(
+                bin_dir=self.slurm_bin_dir,
+                slurm_conf=self.slurm_conf,
+                launcher_cmd=tuple(self.launcher_cmd),
+                time_limit=self.command_timeout,
+            )
+            SlurmTraits._shared = Slurm(
+                client,
+                JobWatcher(client, self.query_interval),
+                ClusterWatcher(client, _CLUSTER_INTERVAL_SECONDS),
+            )
+        return SlurmTraits._shared
+
+    @property
+    def _shape(self) -> ResourceShape:
+        return ResourceShape(
+            self.cores_per_gpu,
+            self.memory_mb_per_gpu,
+            self.cores_without_gpu,
+            self.memory_mb_without_gpu,
+        )
+
+    @property
+    def _defaults(self) -> Defaults:
+        return Defaults(
+            self.default_gpus, timedelta(hours=self.default_hours), self.default_partition or None
+        )
