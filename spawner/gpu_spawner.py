@@ -14,7 +14,7 @@ from jupyterhub.spawner import SpawnException
 from traitlets import Unicode, default
 
 from spawner import callback, options, progress
-from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError
+from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError, SubmissionRefused
 from spawner.form import render as form
 from spawner.offer import limits_for
 from spawner.policy import AcceptedRequest, Limits, accept
@@ -140,7 +140,12 @@ class GpuSlurmSpawner(SlurmTraits):
         self.session_id = secrets.token_hex(16)
         self._port_awaited = asyncio.get_running_loop().create_future()
         self._save_state()
-        self.job_id = str(await self._slurm.client.submit(self.user.name, self.session_id, script))
+        try:
+            number = await self._slurm.client.submit(self.user.name, self.session_id, script)
+        except SubmissionRefused:
+            self.session_id = ""  # there is no job to look for
+            raise
+        self.job_id = str(number)
         self._save_state()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
 

@@ -94,7 +94,9 @@ class SlurmClient:
             ) from error
         if "error" in answer:
             detail = f"launcher, {verb} for {username}: {answer['error']}"
-            if answer.get("refused"):
+            # A time-out is no refusal: the job may be there all the same.
+            is_no = verb == "submit" and answer.get("refused") and "timed out" not in detail
+            if is_no:
                 raise SubmissionRefused(
                     f"Slurm said no: {_last_line(answer['error'])}", detail=detail
                 )

@@ -1,4 +1,4 @@
-"""docs/how-to/log-messages.md explains what the login logs."""
+"""docs/how-to/log-messages.md explains what the portal logs."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ def logged(file: Path) -> Iterator[str]:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
-            and node.func.attr in {"warning", "error", "exception"}
+            and node.func.attr in {"warning", "error", "exception", "critical"}
             and node.args
             and isinstance(node.args[0], ast.Constant)
         ):
@@ -27,7 +27,8 @@ def logged(file: Path) -> Iterator[str]:
 MESSAGES = sorted(
     {
         message
-        for file in (ROOT / "portal" / "authentication").glob("*.py")
+        for folder in ("portal", "spawner")
+        for file in (ROOT / folder).rglob("*.py")
         for message in logged(file)
     }
 )
