@@ -1,7 +1,8 @@
 """Sessions as Slurm jobs: what users get, and what stands between them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -120,14 +121,15 @@ def test_who_asks_for_more_than_is_free_waits_and_starts_when_one_stops(
             seconds=20,
             what="Slurm says why the third job waits",
         )
-        said = next(line for line in progress(third) if "Resources" in line)
+        with closing(progress(third)) as events:
+            said = next(line for line in events if "Resources" in line)
         assert "PENDING" in said
         first.stop()
         third.wait_until_ready()
         assert portal.job(job_id)["JobState"] == "RUNNING"
 
 
-def progress(user: Visitor) -> Iterator[str]:
+def progress(user: Visitor) -> Generator[str, None, None]:
     """Give the events that the spawn page shows, as they come."""
     path = f"/hub/api/users/{user.name}/server/progress"
     with user.http.stream("GET", path, headers={"X-XSRFToken": user.xsrf()}) as events:
