@@ -28,6 +28,8 @@ _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
 _LAST_WORD_SECONDS = 5.0
 _CANCEL_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
+_LATE_COMER_LOOKS = 5
+_LATE_COMER_SECONDS = 2.0
 _NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
@@ -229,11 +231,24 @@ class GpuSlurmSpawner(SlurmTraits):
         """
         if not self.session_id:
             return
+        if not self.job_id:
+            await self._cancel_late_comer()
+            return
         await self._cancel()
-        if self.job_id:
-            if not now:
-                await self._await_end()
-            self._slurm.jobs.forget(int(self.job_id))
+        if not now:
+            await self._await_end()
+        self._slurm.jobs.forget(int(self.job_id))
+
+    async def _cancel_late_comer(self) -> None:
+        """Cancel a job whose number never came.
+
+        A slurmctld that had stopped answering may still find the submission in its inbox, so one
+        look is not enough.
+        """
+        for _ in range(_LATE_COMER_LOOKS):
+            if await self._cancel():
+                return
+            await asyncio.sleep(_LATE_COMER_SECONDS)
 
     async def _await_end(self) -> None:
         """Wait until the job has left its node: until then its GPUs are not free."""
@@ -249,12 +264,12 @@ class GpuSlurmSpawner(SlurmTraits):
                 return
             await asyncio.sleep(_ENDING_INTERVAL)
 
-    async def _cancel(self) -> None:
+    async def _cancel(self) -> list[int]:
+        """Cancel the session's jobs, once Slurm takes the order; return their numbers."""
         attempt = 0
         while True:
             try:
-                await self._slurm.client.cancel(self.user.name, self.session_id)
-                return
+                return await self._slurm.client.cancel(self.user.name, self.session_id)
             except SlurmError as error:
                 delay = _CANCEL_RETRY_SECONDS[min(attempt, len(_CANCEL_RETRY_SECONDS) - 1)]
                 self.log.warning(

@@ -226,6 +226,7 @@ def main() -> None:
         "ours_over_upstream": ratio(series["ours"], series["upstream"]),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
     for what in ("ours", "upstream", "floor"):
@@ -233,6 +234,18 @@ def main() -> None:
     print(f"ours / floor {result['ours_over_floor']}, to reach 1.15")
     print(f"ours / upstream {result['ours_over_upstream']}, to reach below 1")
     print(json.dumps(result))
+
+
+def commit() -> str:
+    """Return the commit that was measured."""
+    done = subprocess.run(
+        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
+        cwd=instance.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
 
 
 def ratio(first: list[float], second: list[float]) -> float:

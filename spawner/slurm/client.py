@@ -14,6 +14,9 @@ from spawner.slurm.records import Cluster, Job
 
 log = logging.getLogger(__name__)
 
+# More than the launcher gives the two programs that it runs at most: it has the last word on how
+# they ended, and none of them is still at work when we have given up.
+_LAUNCHER_SECONDS = 75.0
 _NO_SUCH_JOB = "Invalid job id specified"
 
 
@@ -30,7 +33,7 @@ class SlurmClient:
     launcher_cmd: tuple[str, ...]
     """The launcher's argv; ``{username}`` stands for the user it is to act as."""
     time_limit: float
-    """Seconds."""
+    """Seconds for one of the hub's own questions."""
     calls: dict[str, int] = field(default_factory=dict, compare=False)
 
     async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
@@ -73,7 +76,8 @@ class SlurmClient:
         program, *arguments = argv
         environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "SLURM_CONF": self.slurm_conf}
         path = str(PurePosixPath(self.bin_dir, program))
-        code, out, err = await self._run([path, *arguments], environment, b"")
+        argv = [path, *arguments]
+        code, out, err = await self._run(argv, environment, b"", self.time_limit)
         if code != 0:
             raise CommandFailed(
                 f"Slurm's {program} failed.", detail=f"{program} ended with {code}: {err.strip()}"
@@ -84,7 +88,8 @@ class SlurmClient:
         argv = [part.replace("{username}", username) for part in self.launcher_cmd]
         environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
         verb = request["verb"]
-        code, out, err = await self._run(argv, environment, json.dumps(request).encode())
+        stdin = json.dumps(request).encode()
+        code, out, err = await self._run(argv, environment, stdin, _LAUNCHER_SECONDS)
         try:
             answer = json.loads(out)
         except json.JSONDecodeError as error:
@@ -104,7 +109,7 @@ class SlurmClient:
         return dict(answer)
 
     async def _run(
-        self, argv: list[str], environment: dict[str, str], stdin: bytes
+        self, argv: list[str], environment: dict[str, str], stdin: bytes, time_limit: float
     ) -> tuple[int, str, str]:
         name = PurePosixPath(argv[0]).name
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -121,12 +126,12 @@ class SlurmClient:
                 f"{name} cannot be run; ask the administrators.", detail=f"{argv[0]}: {error}"
             ) from error
         try:
-            async with asyncio.timeout(self.time_limit):
+            async with asyncio.timeout(time_limit):
                 out, err = await process.communicate(stdin)
         except TimeoutError as error:
             raise CommandTimedOut(
                 "The cluster's scheduler does not answer at the moment.",
-                detail=f"{name} did not answer in {self.time_limit:g} s",
+                detail=f"{name} did not answer in {time_limit:g} s",
             ) from error
         finally:
             if process.returncode is None:

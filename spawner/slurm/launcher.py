@@ -28,7 +28,7 @@ _SESSION = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _MOST_INPUT = 1 << 20
 _LOG_FOLDER = Path(".local", "state", "data-scientist-portal")
 _MOST_LOGS = 20
-_TIME_LIMIT_SECONDS = 60
+_TIME_LIMIT_SECONDS = 30
 
 
 class LauncherError(Exception):

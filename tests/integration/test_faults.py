@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,6 +56,23 @@ def test_a_stop_while_slurmctld_is_frozen_is_carried_out_later(
     freeze_slurmctld(False)
     until(lambda: not portal.jobs(user="testuser1"), seconds=60, what="the job is cancelled")
     until(lambda: user.server() is None, seconds=30, what="the hub has seen it")
+
+
+def test_a_start_while_slurmctld_is_frozen_leaves_no_job(
+    portal: Instance, visit: Visit, freeze_slurmctld: Callable[[bool], None]
+) -> None:
+    user = visit("testuser1")
+    user.http.get("/hub/spawn")
+    freeze_slurmctld(True)
+    assert user.start(gpus=1).status_code == 202
+    # The launcher gives sbatch 30 s.
+    time.sleep(32)
+    freeze_slurmctld(False)
+    until(lambda: user.server() is None, seconds=60, what="the failed start is over")
+    page = user.http.get("/hub/spawn-pending/testuser1").text
+    assert "scheduler" in page
+    assert "Traceback" not in page
+    assert portal.jobs(user="testuser1") == []
 
 
 def test_a_restart_of_the_hub_keeps_a_session_and_its_kernel(
