@@ -1,0 +1,78 @@
+"""What the hub may do on the machine, and what it may not."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.instance import ADMIN, Instance
+
+HUB_USER = "jupyterhub-test"
+
+
+def as_the_hub(*argv: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run something as the hub's user."""
+    return subprocess.run(
+        ["/usr/sbin/runuser", "-u", HUB_USER, "--", *argv],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.usefixtures("portal")
+def test_hub_and_proxy_do_not_run_as_root() -> None:
+    argv = ["/usr/bin/ps", "-u", HUB_USER, "-o", "args="]
+    running = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert "jupyterhub_config.py" in running
+    assert "configurable-http-proxy" in running
+
+
+def test_the_launcher_answers_for_a_user_of_the_portal(portal: Instance) -> None:
+    launcher = portal.settings["slurm"]["launcher"]
+    order = json.dumps({"verb": "cancel", "session": "0" * 32})
+    done = as_the_hub("/usr/bin/sudo", "-n", "-u", "testuser1", "--", launcher, stdin=order)
+    assert json.loads(done.stdout) == {"job_ids": []}, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("user", "command"),
+    [
+        ("testuser1", ["/usr/bin/id"]),
+        ("testuser1", ["/bin/sh", "-c", "id"]),
+        ("testuser1", ["LAUNCHER", "an-argument"]),
+        ("root", ["LAUNCHER"]),
+        ("slurm", ["LAUNCHER"]),
+        ("nobody", ["LAUNCHER"]),
+        (ADMIN, ["/usr/bin/id"]),
+    ],
+)
+def test_sudo_allows_the_hub_nothing_else(portal: Instance, user: str, command: list[str]) -> None:
+    launcher = portal.settings["slurm"]["launcher"]
+    argv = [launcher if word == "LAUNCHER" else word for word in command]
+    done = as_the_hub("/usr/bin/sudo", "-n", "-u", user, "--", *argv)
+    assert done.returncode != 0
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("user", ["testuser1", HUB_USER])
+def test_nobody_but_root_can_change_what_sudo_allows(portal: Instance, user: str) -> None:
+    launcher = Path(portal.settings["slurm"]["launcher"])
+    for path in (launcher, launcher.with_suffix(".json"), launcher.parent):
+        assert path.stat().st_uid == 0
+        assert path.stat().st_mode & 0o022 == 0
+    done = subprocess.run(
+        ["/usr/sbin/runuser", "-u", user, "--", "/usr/bin/test", "-w", str(launcher)], check=False
+    )
+    assert done.returncode != 0
+
+
+def test_users_cannot_read_the_hubs_secrets(portal: Instance) -> None:
+    state = Path(portal.settings["hub"]["state_dir"])
+    for path in (state / "jupyterhub_cookie_secret", state / "jupyterhub.sqlite"):
+        assert path.exists()
+        with pytest.raises(RuntimeError, match="Permission denied"):
+            portal.slurm("/bin/cat", str(path), user="testuser1")
