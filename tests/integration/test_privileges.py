@@ -25,7 +25,7 @@ def as_the_hub(*argv: str, stdin: str = "") -> "subprocess.CompletedProcess[str]
 
 @pytest.mark.usefixtures("portal")
 def test_hub_and_proxy_do_not_run_as_root() -> None:
-    argv = ["/usr/bin/ps", "-u", HUB_USER, "-o", "args="]
+    argv = ["/bin/ps", "-ww", "-u", HUB_USER, "-o", "args="]
     running = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert "jupyterhub_config.py" in running
     assert "configurable-http-proxy" in running
