@@ -1,11 +1,12 @@
 # As root on Debian 12. What each does is in the program it calls.
-.PHONY: up down test lint bench docs locks
+.PHONY: up down test test-fresh lint bench docs locks
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH VIRTUAL_ENV
 DEV = $$(deploy/venv dev)/bin
 
 up: /usr/bin/python3 ; deploy/up all_in_one
 down: /usr/bin/python3 ; deploy/down all_in_one
-test: /usr/bin/python3 ; $(DEV)/python -m pytest tests
+test: /usr/bin/python3 ; $(DEV)/python -m pytest tests --ignore=tests/machine
+test-fresh: /usr/bin/python3 ; $(DEV)/python -m pytest tests/machine
 lint: /usr/bin/python3 ; deploy/lint
 bench: /usr/bin/python3 ; $(DEV)/python -m benchmarks.portal.session_start
 docs: /usr/bin/python3 ; $(DEV)/python -m portal.cli settings reference docs/reference/settings.md
