@@ -1,26 +1,19 @@
-"""A session as a Slurm job: what a user may ask for, and the life of the job."""
+"""A session as a Slurm job: the life of the job."""
 
 import asyncio
-import contextlib
-import grp
-import os
-import pwd
 import re
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator
+from typing import Any
 
-from jupyterhub.spawner import SpawnException
-from traitlets import Unicode, default
+from traitlets import Unicode
 
-from spawner import callback, options, progress
-from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError, SubmissionRefused
-from spawner.form import render as form
-from spawner.offer import limits_for
-from spawner.policy import AcceptedRequest, Limits, accept
+from spawner import callback, progress
+from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
+from spawner.options_page import OptionsPage
+from spawner.policy import AcceptedRequest
 from spawner.script import SessionProgram, render
 from spawner.slurm.records import Job, JobState
-from spawner.traits import SlurmTraits
 
 callback.install()
 
@@ -33,83 +26,16 @@ _LATE_COMER_SECONDS = 2.0
 _NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
-class GpuSlurmSpawner(SlurmTraits):
+class GpuSlurmSpawner(OptionsPage):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
 
     session_id = Unicode()
     """Marks the job as this session's; chosen before the submission, so that a job whose number
     never reached us can still be found and cancelled."""
 
-    # Why the last session of a server ended, for its form. Not on the instance: JupyterHub makes
-    # a new spawner after each stop.
-    _endings: ClassVar[dict[str, str]] = {}
-
     _job: Job | None = None
     _exit_status: int | None = None
     _port_awaited: "asyncio.Future[int] | None" = None
-    _prefill: Mapping[str, str] | None = None
-
-    @default("options_form")
-    def _default_options_form(self) -> Any:
-        return type(self).render_form
-
-    @default("options_from_form")
-    def _default_options_from_form(self) -> Any:
-        return self.read_form
-
-    # --- what the user may ask for, and asks for ---
-
-    async def render_form(self) -> str:
-        """Return the options form for this user: what JupyterHub calls ``options_form``."""
-        try:
-            limits = await self._limits()
-        except SlurmError as error:
-            self.log.warning("No options form for %s: %s", self.user.name, error.detail)
-            return form.render_unavailable(str(error))
-        prefill, self._prefill = self._prefill, None
-        chosen = prefill if prefill is not None else self._last_options()
-        note = self._endings.get(self._log_name, "")
-        if prefill is not None:
-            note = "The link that you followed filled in this form. Nothing has been started."
-        return form.render(limits, self._shape, self._defaults, chosen, note)
-
-    def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
-        """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
-        try:
-            return options.parse(options.single_values(fields)).as_json()
-        except SpawnerError as error:
-            raise self._shown(error) from error
-
-    def options_from_query(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Let a link fill in the form; it never starts a job.
-
-        JupyterHub asks here what to start when a link has options. Raising makes it show the form,
-        with these words above it.
-        """
-        try:
-            self._prefill = options.single_values(query)
-            options.parse(self._prefill)
-        except SpawnerError as error:
-            self._prefill = None
-            raise self._shown(error) from error
-        raise _for_the_page("", reason="link", log_message="a link filled in the form", status=200)
-
-    async def _limits(self) -> Limits:
-        cluster = await self._slurm.nodes.cluster()
-        groups = await asyncio.to_thread(_unix_groups, self.user.name)
-        return limits_for(groups, cluster, self._shape, self.default_partition or None)
-
-    async def _accepted(self) -> AcceptedRequest:
-        """Check the options once more: the REST API hands them over as they were sent."""
-        request = options.parse(self.user_options)
-        return accept(request, await self._limits(), self._shape, self._defaults)
-
-    def _last_options(self) -> Mapping[str, str]:
-        stored = self.orm_spawner.user_options or {}
-        try:
-            return {key: f"{value}" for key, value in options.parse(stored).as_json().items()}
-        except Refusal:
-            return {}
 
     # --- the life of the job ---
 
@@ -319,31 +245,3 @@ class GpuSlurmSpawner(SlurmTraits):
     def _save_state(self) -> None:
         self.orm_spawner.state = self.get_state()
         self.db.commit()
-
-    def _shown(self, error: SpawnerError) -> SpawnException:
-        """Turn one of our errors into JupyterHub's: its words, its label, its log line."""
-        status = 400 if isinstance(error, Refusal) else 503
-        return _for_the_page(
-            str(error), reason=error.reason, log_message=error.detail, status=status
-        )
-
-
-def _for_the_page(words: str, *, reason: str, log_message: str, status: int) -> SpawnException:
-    """Return JupyterHub's exception for a refused or failed start."""
-    error = SpawnException(words, reason=reason, log_message=log_message, status_code=status)
-    # Pages show this where it is set, and else the exception's own text, which is for logs.
-    error.jupyterhub_message = words
-    return error
-
-
-def _unix_groups(username: str) -> list[str]:
-    """Return the names of a user's Unix groups; none for a user whom the system does not know."""
-    try:
-        account = pwd.getpwnam(username)
-    except KeyError:
-        return []
-    names = []
-    for gid in os.getgrouplist(username, account.pw_gid):
-        with contextlib.suppress(KeyError):
-            names.append(grp.getgrgid(gid).gr_name)
-    return names

@@ -100,6 +100,8 @@ def test_log_in_choose_gpus_train_look_and_stop(
         page.get_by_role("menuitem", name="File", exact=True).click()
         page.get_by_role("menuitem", name="Hub Control Panel").click()
     home = panel.value
+    # The page's buttons are there before the script that makes them do something.
+    home.wait_for_function("window._jupyterhub_page_loaded")
     home.get_by_role("button", name="Stop My Server").click()
     expect(home.get_by_role("button", name="Start My Server")).to_be_visible(timeout=30_000)
     until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
