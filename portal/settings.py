@@ -174,11 +174,25 @@ class Slurm(Table):
     )
     sudo: AbsolutePath = setting("/usr/bin/sudo", "The sudo program.")
     query_interval_seconds: float = setting(
-        2.0,
-        "The time between two questions to squeue, for all sessions together.",
+        1.0,
+        "The time between two questions to squeue, for all sessions together, while one starts.",
         unit="seconds",
         ge=0.1,
         le=60,
+    )
+    quiet_interval_seconds: float = setting(
+        10.0,
+        "The time between two questions to squeue while sessions only run.",
+        unit="seconds",
+        ge=1,
+        le=15,
+    )
+    reconcile_interval_seconds: float = setting(
+        300.0,
+        "The time between two looks for jobs of this hub that belong to no server.",
+        unit="seconds",
+        ge=1,
+        le=86400,
     )
     command_timeout_seconds: float = setting(
         20.0, "How long a program of Slurm may take to answer.", unit="seconds", ge=1, le=600

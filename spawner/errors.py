@@ -84,6 +84,13 @@ class ScriptError(SpawnerError):
 
 
 class SessionEnded(SpawnerError):
-    """The job ended before its server answered."""
+    """The job ended before its server answered.
+
+    ``log_lines`` is the end of what the job wrote: its owner's words, to be escaped.
+    """
 
     reason = "session_ended"
+
+    def __init__(self, message: str, *, log_lines: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.log_lines = log_lines

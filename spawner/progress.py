@@ -1,25 +1,10 @@
-"""What the spawn page says about a starting session."""
+"""What the spawn page says about a starting session, and what is said of an ended one."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
+from spawner.reasons import reason_of
 from spawner.slurm.records import Job, JobState
-
-# Slurm's reasons (squeue(1), "JOB REASON CODES") that a session commonly meets.
-_REASONS = {
-    "Resources": "no node has enough free GPUs, cores and memory at the moment",
-    "Priority": "jobs with a higher priority come first",
-    "BeginTime": "Slurm tries again shortly",
-    "Dependency": "it waits for another job",
-    "Licenses": "a licence it needs is in use",
-    "ReqNodeNotAvail": "the nodes it could use are not available",
-    "PartitionDown": "the partition is closed by the administrators",
-    "PartitionInactive": "the partition is closed by the administrators",
-    "PartitionTimeLimit": "it asks for more time than the partition allows",
-    "PartitionNodeLimit": "it asks for more than the partition has",
-    "AssocGrpGRES": "your group's GPUs are all in use",
-    "QOSMaxGRESPerUser": "you already use as many GPUs as you may",
-    "JobHeldUser": "it is held",
-    "JobHeldAdmin": "an administrator holds it",
-    "launch failed requeued held": "it could not be started on its node and is held",
-}
 
 _ENDINGS = {
     "BOOT_FAIL": "its node did not start",
@@ -30,20 +15,41 @@ _ENDINGS = {
     "NODE_FAIL": "its node failed",
     "OUT_OF_MEMORY": "it used more memory than it had asked for",
     "PREEMPTED": "a job with a higher priority took its place",
+    "REVOKED": "another cluster of the federation took it over",
     "TIMEOUT": "its time was up",
     "GONE": "Slurm does not know it any more",
 }
+
+_SUBMITTING, _QUEUED, _CALLED, _LAUNCHING = 5, 10, 60, 70
+
+
+def event(job: Job | None, since: datetime | None, now: datetime) -> dict[str, Any]:
+    """Return one event of the spawn page: JupyterHub's keys and ours.
+
+    ``message`` and ``progress`` (percent) are JupyterHub's; ``advice`` says what the user can do,
+    ``since`` and ``expected`` are moments (ISO 8601, UTC) of the request and of the likely start.
+    """
+    said: dict[str, Any] = {"since": None if since is None else since.isoformat()}
+    if job is None:
+        return said | {"message": "Submitting the job to Slurm.", "progress": _SUBMITTING}
+    said |= {"message": describe(job), "progress": percent(job, since, now), "job": job.job_id}
+    if job.state is JobState.PENDING:
+        reason = reason_of(job.reason or "None")
+        if reason is not None:
+            said["advice"] = _sentence(reason.advice)
+        if job.start is not None and job.start > now:
+            said["expected"] = job.start.isoformat()
+    return said
 
 
 def describe(job: Job) -> str:
     """Return one sentence on a job that has not ended, with Slurm's own words in it."""
     name = f"Job {job.job_id}"
     if job.state is JobState.PENDING:
-        if job.reason is None:
-            return f"{name} is in the queue ({job.slurm_state})."
-        plain = _REASONS.get(job.reason.split(",")[0])
-        because = f": {plain}" if plain else ""
-        return f"{name} waits in the queue ({job.slurm_state}, {job.reason}){because}."
+        reason = reason_of(job.reason or "None")
+        because = f": {reason.why}" if reason else ""
+        words = ", ".join(word for word in (job.slurm_state, job.reason) if word)
+        return f"{name} waits in the queue ({words}){because}."
     if job.state is JobState.RUNNING:
         where = f" on {job.node}" if job.node else ""
         return f"{name} runs{where} ({job.slurm_state}); JupyterLab is starting."
@@ -59,6 +65,21 @@ def ending(job: Job) -> str:
     return f"Job {job.job_id} is over{shown}: {words}."
 
 
-def percent(job: Job) -> int:
-    """Return how far a start is, for the progress bar."""
-    return {JobState.PENDING: 20, JobState.RUNNING: 60}.get(job.state, 10)
+def percent(job: Job, since: datetime | None, now: datetime) -> int:
+    """Return how far a start is, for the progress bar.
+
+    In the queue: the part of the wait that is over, where Slurm says when the job will start.
+    """
+    if job.state is JobState.RUNNING:
+        return _LAUNCHING
+    if job.state is not JobState.PENDING or since is None or job.start is None:
+        return _QUEUED
+    whole = job.start - since
+    if whole <= timedelta(0):
+        return _CALLED
+    part = min(1.0, max(0.0, (now - since) / whole))
+    return round(_QUEUED + part * (_CALLED - _QUEUED))
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:] + "."

@@ -10,7 +10,7 @@ from traitlets import Dict, Float, Integer, List, Unicode, default
 from spawner.policy import Defaults
 from spawner.resources import ResourceShape
 from spawner.slurm.client import SlurmClient
-from spawner.slurm.watcher import ClusterWatcher, JobWatcher
+from spawner.slurm.watcher import ClusterWatcher, JobWatcher, Pace
 
 _CLUSTER_INTERVAL_SECONDS = 30.0
 
@@ -46,8 +46,14 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         "portal", help="Names this hub: the start of its jobs' names. Letters, digits, hyphens."
     ).tag(config=True)
     query_interval = Float(
-        2.0,
-        help="Seconds between two questions to squeue, for all sessions of the hub together.",
+        1.0,
+        help="""
+        Seconds between two questions to squeue, for all sessions of the hub together, while a
+        session starts.
+        """,
+    ).tag(config=True)
+    quiet_interval = Float(
+        10.0, help="Seconds between two questions to squeue while sessions only run."
     ).tag(config=True)
     command_timeout = Float(
         20.0, help="Seconds after which a Slurm program is taken not to answer."
@@ -76,6 +82,10 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         counts for ``start_timeout`` only.
         """,
     ).tag(config=True)
+    queue_timeout = Float(
+        12 * 3600.0,
+        help="Seconds in the queue after which a session is given up; below ``start_timeout``.",
+    ).tag(config=True)
     end_timeout = Float(
         60.0,
         help="""
@@ -93,7 +103,7 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     @default("start_timeout")
     def _default_start_timeout(self) -> int:
         # A job may wait in the queue for long; the user sees why, and can cancel.
-        return 12 * 3600
+        return 13 * 3600
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
     _shared: ClassVar[Slurm | None] = None
@@ -109,7 +119,14 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
             )
             SlurmTraits._shared = Slurm(
                 client,
-                JobWatcher(client, self.query_interval),
+                JobWatcher(
+                    client,
+                    Pace(
+                        busy=self.query_interval,
+                        waiting=max(self.query_interval, self.quiet_interval / 2),
+                        quiet=self.quiet_interval,
+                    ),
+                ),
                 ClusterWatcher(client, _CLUSTER_INTERVAL_SECONDS),
             )
         return SlurmTraits._shared

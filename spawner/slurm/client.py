@@ -48,6 +48,10 @@ class SlurmClient:
                 return {}
             raise
 
+    async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
+        """Return, by user, the jobs that may be a hub's: a hint, see `parsing.marked_jobs`."""
+        return parsing.marked_jobs(await self._ask(commands.all_jobs()), mark)
+
     async def cluster(self) -> Cluster:
         """Return the partitions and their nodes."""
         nodes, partitions = await asyncio.gather(
@@ -72,9 +76,24 @@ class SlurmClient:
         answer = await self._launch(username, {"verb": "cancel", "session": session})
         return list(answer.get("job_ids", ()))
 
+    async def sessions(self, username: str) -> dict[int, str]:
+        """Return a user's jobs that carry this hub's mark and have not ended: job -> session."""
+        answer = await self._launch(username, {"verb": "list"})
+        return {int(job_id): str(session) for job_id, session in answer["sessions"].items()}
+
+    async def log_tail(self, username: str, job_id: int) -> list[str]:
+        """Return the last lines that a session's job wrote; none where there is no log."""
+        answer = await self._launch(username, {"verb": "log", "job_id": job_id})
+        return [str(line) for line in answer.get("lines", ())]
+
     async def _ask(self, argv: list[str]) -> str:
         program, *arguments = argv
-        environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "SLURM_CONF": self.slurm_conf}
+        environment = {
+            "LC_ALL": "C",
+            "PATH": "/usr/bin:/bin",
+            "SLURM_CONF": self.slurm_conf,
+            "TZ": "UTC",
+        }
         path = str(PurePosixPath(self.bin_dir, program))
         argv = [path, *arguments]
         code, out, err = await self._run(argv, environment, b"", self.time_limit)

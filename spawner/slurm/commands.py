@@ -1,13 +1,16 @@
 """What is asked of Slurm's programs: argv lists, without the folder of the programs.
 
-Only fields that no user can write are asked for: a job's name and comment are its owner's words,
-and a newline or a separator in them would forge another job's line.
+Only fields that no user can write are trusted: a job's name and comment are its owner's words, and
+a newline or a separator in them would forge another job's line.
 """
 
 from collections.abc import Iterable
 
-JOB_FIELDS = "%i|%T|%r|%u|%P|%N"
-"""squeue(1): job id, long state, reason, user, partition, nodes."""
+JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
+"""squeue(1): job id, long state, reason, user, partition, nodes, (expected) start, end."""
+
+MARKED_JOB_FIELDS = "%i|%u|%j"
+"""squeue(1): job id, user, name. The name is its owner's word: see `parsing.marked_jobs`."""
 
 NODE_FIELDS = "%R|%N|%o|%T|%c|%m|%G"
 """sinfo(1): partition, node, NodeAddr, long state, CPUs, memory in MiB, generic resources."""
@@ -17,6 +20,11 @@ def jobs(job_ids: Iterable[int]) -> list[str]:
     """Ask for these jobs, ended ones too while Slurm still knows them (``MinJobAge``)."""
     listed = ",".join(str(job_id) for job_id in sorted(job_ids))
     return ["squeue", "--noheader", "--all", "--states=all", f"--jobs={listed}", "-o", JOB_FIELDS]
+
+
+def all_jobs() -> list[str]:
+    """Ask for every job that has not ended, with its name."""
+    return ["squeue", "--noheader", "--all", "-o", MARKED_JOB_FIELDS]
 
 
 def nodes() -> list[str]:

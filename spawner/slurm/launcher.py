@@ -10,6 +10,10 @@ environment, and prints one JSON object. The verbs:
     a private folder of the home.
 ``{"verb": "cancel", "session": ID}`` -> ``{"job_ids": [N, ...]}``
     Cancel the user's jobs that carry this mark and session, and no other.
+``{"verb": "list"}`` -> ``{"sessions": {"N": ID, ...}}``
+    The user's jobs that carry this mark and have not ended, and their sessions.
+``{"verb": "log", "job_id": N}`` -> ``{"lines": [TEXT, ...]}``
+    The last lines of a session's output.
 
 A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself said no.
 It uses the standard library only, so that what sudo allows is what can be read here.
@@ -19,6 +23,7 @@ import json
 import os
 import pwd
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +33,9 @@ _SESSION = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _MOST_INPUT = 1 << 20
 _LOG_FOLDER = Path(".local", "state", "data-scientist-portal")
 _MOST_LOGS = 20
+_MOST_LOG_BYTES = 1 << 14
+_MOST_LOG_LINES = 15
+_MOST_LINE = 300
 _TIME_LIMIT_SECONDS = 30
 
 
@@ -104,19 +112,44 @@ def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
 
 def cancel(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
     """Cancel the jobs of one session."""
-    wanted = f"{slurm.mark}:{_session(request)}"
-    printed = slurm.run("squeue", "--noheader", "--all", f"--user={account.pw_name}", "-o", "%i|%k")
-    job_ids = [
-        int(job_id)
-        for job_id, _, comment in (line.strip().partition("|") for line in printed.splitlines())
-        if comment == wanted and job_id.isdecimal()
-    ]
+    wanted = _session(request)
+    job_ids = [job_id for job_id, session in _sessions(slurm, account) if session == wanted]
     if job_ids:
         slurm.run("scancel", f"--user={account.pw_name}", *map(str, job_ids))
     return {"job_ids": job_ids}
 
 
-VERBS = {"submit": submit, "cancel": cancel}
+def list_sessions(
+    slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Tell the user's jobs that are sessions of this hub."""
+    return {"sessions": {str(job_id): session for job_id, session in _sessions(slurm, account)}}
+
+
+def log(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+    """Read the end of a session's output. Its owner can put anything in its place."""
+    job_id = request.get("job_id")
+    if type(job_id) is not int or job_id <= 0:
+        raise LauncherError("a job is named by its number")
+    file = Path(account.pw_dir) / _LOG_FOLDER / f"session-{job_id}.log"
+    try:
+        # No waiting for whoever writes to a pipe.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return {"lines": []}
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return {"lines": []}
+        begin = max(0, status.st_size - _MOST_LOG_BYTES)
+        text = os.pread(descriptor, _MOST_LOG_BYTES, begin).decode(errors="replace")
+    finally:
+        os.close(descriptor)
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return {"lines": [line[:_MOST_LINE] for line in lines[-_MOST_LOG_LINES:]]}
+
+
+VERBS = {"submit": submit, "cancel": cancel, "list": list_sessions, "log": log}
 
 
 def answer(settings: dict[str, str], account: pwd.struct_passwd, text: str) -> dict[str, Any]:
@@ -130,6 +163,18 @@ def answer(settings: dict[str, str], account: pwd.struct_passwd, text: str) -> d
         return {"error": f"the input is not JSON: {error.msg}", "refused": False}
     except LauncherError as error:
         return {"error": str(error), "refused": error.refused}
+
+
+def _sessions(slurm: Slurm, account: pwd.struct_passwd) -> list[tuple[int, str]]:
+    """Return the user's jobs that have not ended and carry this hub's mark."""
+    printed = slurm.run("squeue", "--noheader", "--all", f"--user={account.pw_name}", "-o", "%i|%k")
+    found = []
+    for line in printed.splitlines():
+        job_id, _, comment = line.strip().partition("|")
+        mark, _, session = comment.partition(":")
+        if job_id.isdecimal() and mark == slurm.mark and _SESSION.fullmatch(session):
+            found.append((int(job_id), session))
+    return found
 
 
 def _session(request: dict[str, Any]) -> str:

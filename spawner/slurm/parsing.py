@@ -5,7 +5,7 @@ Raises `UnreadableOutput` for what does not look like Slurm's own output.
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from spawner.errors import UnreadableOutput
 from spawner.slurm.records import Cluster, Job, Node, Partition
@@ -21,8 +21,8 @@ _NOT_UP = re.compile(r"down|drain|fail|maint|reboot|power(ed|ing)_down|unknown|f
 def jobs(text: str) -> dict[int, Job]:
     """Read the answer to :func:`spawner.slurm.commands.jobs`."""
     found: dict[int, Job] = {}
-    for fields in _rows(text, 6):
-        job_id, state, reason, user, partition, nodes = fields
+    for fields in _rows(text, 8):
+        job_id, state, reason, user, partition, nodes, start, end = fields
         if not job_id.isdecimal():
             raise UnreadableOutput(f"squeue printed {job_id!r} for a job id.")
         found[int(job_id)] = Job(
@@ -32,7 +32,24 @@ def jobs(text: str) -> dict[int, Job]:
             user=_known(user),
             partition=_known(partition),
             node=_known(nodes),
+            start=_moment(start),
+            end=_moment(end),
         )
+    return found
+
+
+def marked_jobs(text: str, mark: str) -> dict[str, set[int]]:
+    """Return, by user, the jobs whose name begins with a hub's mark: who is to be asked more.
+
+    Anybody can name a job so, and forge a line with a newline in a name. It is a hint where to
+    look, not a fact to act on; lines that do not fit are left out.
+    """
+    found: dict[str, set[int]] = {}
+    for line in text.splitlines():
+        job_id, _, rest = line.strip().partition("|")
+        user, _, name = rest.partition("|")
+        if job_id.isdecimal() and user and name.startswith(f"{mark}-"):
+            found.setdefault(user, set()).add(int(job_id))
     return found
 
 
@@ -107,6 +124,14 @@ def _groups(text: str) -> frozenset[str] | None:
 
 def _known(text: str) -> str | None:
     return None if text in ("", "None", "(null)", "N/A") else text
+
+
+def _moment(text: str) -> datetime | None:
+    """Read a time that was asked for in UTC; ``N/A`` and the like are ``None``."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _number(what: str, text: str) -> int:

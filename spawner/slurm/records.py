@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 
 class JobState(enum.Enum):
@@ -68,6 +68,10 @@ class Job:
     partition: str | None = None
     node: str | None = None
     """The first node of the job; a session has only one."""
+    start: datetime | None = None
+    """When it started, or is expected to; Slurm knows the latter after its backfill's next look."""
+    end: datetime | None = None
+    """When its time is up, or when it ended."""
 
     @property
     def state(self) -> JobState:

@@ -1,13 +1,14 @@
 """One question to Slurm for everybody.
 
 However many sessions ask how their job is, and however many forms ask what the cluster has, there
-is one ``squeue`` in an interval and one look at the nodes in a longer one. A question that fails
-changes nothing: the answer is then "unknown", never "gone".
+is one ``squeue`` in an interval and one look at the nodes in a longer one. A question that fails,
+or that takes too long, changes nothing: the answer is then "unknown", never "gone".
 """
 
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 
 from spawner.errors import SlurmError
 from spawner.slurm.client import SlurmClient
@@ -19,18 +20,39 @@ _UNKNOWN = ""
 GONE = "GONE"
 
 
-class JobWatcher:
-    """The jobs of all sessions of this hub. All times are seconds."""
+@dataclass(frozen=True)
+class Pace:
+    """How often Slurm is asked about jobs, in seconds."""
 
-    def __init__(self, client: SlurmClient, interval: float) -> None:
+    busy: float = 1.0
+    """While a session starts."""
+    waiting: float = 5.0
+    """While sessions wait in the queue for long."""
+    quiet: float = 10.0
+    """While sessions only run."""
+    longest: float = 60.0
+    """Between two tries, at most, while Slurm does not answer."""
+    patience: float = 5.0
+    """How long somebody who asks waits for an answer."""
+
+
+class JobWatcher:
+    """The jobs of all sessions of this hub.
+
+    Nobody asks Slurm but by asking here, and an answer is everybody's: so the sessions' number does
+    not matter, only how fresh the answer must be for the one who is in the greatest hurry.
+    """
+
+    def __init__(self, client: SlurmClient, pace: Pace) -> None:
+        self.pace = pace
         self._client = client
-        self._interval = interval
         self._watched: set[int] = set()
         self._known: dict[int, Job] = {}
         self._asked: frozenset[int] = frozenset()
         self._asked_at = -float("inf")
-        self._is_failing = False
-        self._asking = asyncio.Lock()
+        self._failures = 0
+        self._not_before = -float("inf")
+        self._asking: asyncio.Task[None] | None = None
 
     def watch(self, job_id: int) -> None:
         """Ask for this job from now on."""
@@ -43,36 +65,52 @@ class JobWatcher:
         self._known.pop(job_id, None)
 
     async def job(self, job_id: int, *, max_age: float | None = None) -> Job:
-        """Return a job as of at most ``max_age`` ago (default: the interval).
+        """Return a job as of at most ``max_age`` seconds ago (default: the quiet pace).
 
-        A job in state ``UNKNOWN`` when Slurm does not answer, in state ``GONE`` when it answers
-        and does not know the job.
+        A job in state ``UNKNOWN`` when Slurm does not answer; in state ``GONE`` when it answered
+        twice, a while apart, and did not know the job.
         """
+        job = await self._job(job_id, self.pace.quiet if max_age is None else max_age)
+        if job is None:
+            await asyncio.sleep(self.pace.busy)
+            job = await self._job(job_id, 0)
+        return job or Job(job_id, GONE)
+
+    async def _job(self, job_id: int, max_age: float) -> Job | None:
+        """Return a job, or ``None`` when Slurm answered and does not know it."""
         self.watch(job_id)
-        wanted_since = time.monotonic() - (self._interval if max_age is None else max_age)
-        async with self._asking:
-            # Whoever waited for the lock finds the answer that was fetched meanwhile.
-            if self._asked_at < wanted_since or job_id not in self._asked:
-                await self._ask()
-        if self._is_failing:
-            return Job(job_id, _UNKNOWN)
-        return self._known.get(job_id, Job(job_id, GONE))
+        wanted_since = time.monotonic() - max_age
+        patient_until = time.monotonic() + self.pace.patience
+        while self._asked_at < wanted_since or job_id not in self._asked:
+            if self._asking is None:
+                if time.monotonic() < self._not_before:
+                    return Job(job_id, _UNKNOWN)
+                self._asking = asyncio.create_task(self._ask())
+            asking = self._asking
+            left = max(0.0, patient_until - time.monotonic())
+            done, _ = await asyncio.wait({asking}, timeout=left)
+            if not done:
+                return Job(job_id, _UNKNOWN)
+            asking.result()
+        return Job(job_id, _UNKNOWN) if self._failures else self._known.get(job_id)
 
     async def _ask(self) -> None:
-        asked = frozenset(self._watched)
+        asked, asked_at = frozenset(self._watched), time.monotonic()
         try:
             known = await self._client.jobs(asked)
         except SlurmError as error:
-            if not self._is_failing:
+            if not self._failures:
                 log.warning("Slurm does not tell how the sessions' jobs are: %s", error.detail)
-            self._is_failing = True
+            self._failures += 1
+            pause = min(self.pace.longest, self.pace.busy * 2**self._failures)
+            self._not_before = time.monotonic() + pause
         else:
-            if self._is_failing:
+            if self._failures:
                 log.warning("Slurm tells again how the sessions' jobs are")
-            self._is_failing = False
+            self._failures = 0
             self._known = known
-        self._asked = asked
-        self._asked_at = time.monotonic()
+        finally:
+            self._asked, self._asked_at, self._asking = asked, asked_at, None
 
 
 class ClusterWatcher:

@@ -114,3 +114,52 @@ def test_only_the_newest_logs_are_kept(account: pwd.struct_passwd, programs: Pat
     ask(account, programs, {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"})
     kept = sorted(int(log.stem.removeprefix("session-")) for log in folder.iterdir())
     assert kept == list(range(5, 25))
+
+
+def with_queue(programs: Path, printed: str) -> None:
+    """Let the stand-in for squeue print something."""
+    (programs / "squeue").write_text(f"#!/bin/bash\n/bin/cat <<'END'\n{printed}\nEND\n")
+
+
+def test_only_this_hubs_jobs_are_listed(account: pwd.struct_passwd, programs: Path) -> None:
+    queue = f"7|portal:{SESSION}\n8|other:{SESSION}\n9|(null)\n10|portal:short\nx|portal:{SESSION}"
+    with_queue(programs, queue)
+    assert ask(account, programs, {"verb": "list"}) == {"sessions": {"7": SESSION}}
+
+
+def log_of(account: pwd.struct_passwd, job_id: int) -> Path:
+    folder = Path(account.pw_dir, ".local/state/data-scientist-portal")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"session-{job_id}.log"
+
+
+def test_the_end_of_a_log_is_read(account: pwd.struct_passwd, programs: Path) -> None:
+    text = "\n".join(f"line {number}" for number in range(10_000)) + "\n\n" + "x" * 5000 + "\n"
+    log_of(account, 7).write_text(text)
+    lines = ask(account, programs, {"verb": "log", "job_id": 7})["lines"]
+    assert isinstance(lines, list)
+    assert lines[-2] == "line 9999"
+    assert lines[-1] == "x" * 300
+    assert len(lines) == 15
+
+
+@pytest.mark.parametrize("kind", ["missing", "link", "pipe", "folder"])
+def test_what_is_no_plain_log_is_not_read(
+    account: pwd.struct_passwd, programs: Path, kind: str, tmp_path: Path
+) -> None:
+    log = log_of(account, 7)
+    if kind == "link":
+        (tmp_path / "secret").write_text("secret")
+        log.symlink_to(tmp_path / "secret")
+    elif kind == "pipe":
+        os.mkfifo(log)
+    elif kind == "folder":
+        log.mkdir()
+    assert ask(account, programs, {"verb": "log", "job_id": 7}) == {"lines": []}
+
+
+@pytest.mark.parametrize("job_id", [None, "7", "../../etc/passwd", -1, True, 1.5])
+def test_a_log_is_asked_for_by_number(
+    account: pwd.struct_passwd, programs: Path, job_id: object
+) -> None:
+    assert "error" in ask(account, programs, {"verb": "log", "job_id": job_id})

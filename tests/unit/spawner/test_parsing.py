@@ -1,4 +1,5 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -46,14 +47,30 @@ def test_gpus_of_a_node(gres: str, expected: int) -> None:
 
 
 def test_jobs_are_read_as_squeue_prints_them() -> None:
-    text = "12|PENDING|Resources|user1|sxm2|\n13|RUNNING|None|user2|sxm2|node001\n"
+    text = (
+        "12|PENDING|Resources|user1|sxm2||2026-11-21T14:05:00|2026-11-21T22:05:00\n"
+        "13|RUNNING|None|user2|sxm2|node001|2026-11-21T09:00:01|2026-11-21T17:00:01\n"
+        "14|PENDING|Priority|user3|sxm2||N/A|N/A\n"
+    )
+    at = partial(datetime, 2026, 11, 21, tzinfo=UTC)
     assert parsing.jobs(text) == {
-        12: Job(12, "PENDING", "Resources", "user1", "sxm2", None),
-        13: Job(13, "RUNNING", None, "user2", "sxm2", "node001"),
+        12: Job(12, "PENDING", "Resources", "user1", "sxm2", None, at(14, 5), at(22, 5)),
+        13: Job(13, "RUNNING", None, "user2", "sxm2", "node001", at(9, 0, 1), at(17, 0, 1)),
+        14: Job(14, "PENDING", "Priority", "user3", "sxm2"),
     }
 
 
-@pytest.mark.parametrize("text", ["garbage\n", "12|PENDING\n", "x|RUNNING|None|u|p|n\n"])
+def test_who_may_have_marked_jobs_is_found_by_the_jobs_names() -> None:
+    text = "12|user1|portal-user1\n13|user2|train\n14|user1|portal-user1\n15|user3|portals-user3\n"
+    assert parsing.marked_jobs(text, "portal") == {"user1": {12, 14}}
+
+
+def test_a_name_with_a_newline_forges_a_hint_at_most() -> None:
+    text = "12|user1|x\n99|user2|portal-user2\n|broken\n|||\nportal-x\n"
+    assert parsing.marked_jobs(text, "portal") == {"user2": {99}}
+
+
+@pytest.mark.parametrize("text", ["garbage\n", "12|PENDING\n", "x|RUNNING|None|u|p|n|N/A|N/A\n"])
 def test_what_squeue_never_prints_is_refused(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         parsing.jobs(text)

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 
 from spawner.errors import CommandFailed
 from spawner.slurm.records import Job, JobState
-from spawner.slurm.watcher import JobWatcher
+from spawner.slurm.watcher import JobWatcher, Pace
 
 
 @dataclass
@@ -12,18 +12,22 @@ class FakeClient:
 
     known: dict[int, Job] = field(default_factory=dict)
     fails: bool = False
+    seconds: float = 0.0
     questions: int = 0
 
     async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
         self.questions += 1
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.seconds)
         if self.fails:
             raise CommandFailed("no answer")
         return {job_id: job for job_id, job in self.known.items() if job_id in job_ids}
 
 
-def watcher(client: FakeClient, interval: float = 60.0) -> JobWatcher:
-    return JobWatcher(client, interval)  # type: ignore[arg-type]  # a stand-in
+PACE = Pace(busy=0.02, quiet=60.0)
+
+
+def watcher(client: FakeClient, pace: Pace = PACE) -> JobWatcher:
+    return JobWatcher(client, pace)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_many_who_ask_at_once_cost_one_question() -> None:
@@ -40,6 +44,16 @@ def test_many_who_ask_at_once_cost_one_question() -> None:
     assert client.questions == 1
 
 
+async def state_that_is_known(watch: JobWatcher, max_age: float) -> JobState:
+    """Ask for job 1 until Slurm tells."""
+    for _ in range(1000):
+        state = (await watch.job(1, max_age=max_age)).state
+        if state is not JobState.UNKNOWN:
+            return state
+        await asyncio.sleep(0.01)
+    raise AssertionError("Slurm never told")
+
+
 def test_a_failed_query_keeps_the_session() -> None:
     client = FakeClient({1: Job(1, "RUNNING")})
 
@@ -49,17 +63,77 @@ def test_a_failed_query_keeps_the_session() -> None:
         client.fails = True
         states.append((await watch.job(1, max_age=0)).state)
         client.fails = False
-        states.append((await watch.job(1, max_age=0)).state)
+        await state_that_is_known(watch, 0)
         return states
 
-    assert asyncio.run(ask()) == [JobState.RUNNING, JobState.UNKNOWN, JobState.RUNNING]
+    assert asyncio.run(ask()) == [JobState.RUNNING, JobState.UNKNOWN]
 
 
-def test_a_job_that_slurm_does_not_know_is_gone() -> None:
+def test_slurm_that_does_not_answer_is_asked_less_and_less() -> None:
+    client = FakeClient(fails=True)
+    pauses = []
+
+    async def ask() -> None:
+        watch = watcher(client, Pace(busy=0.02, longest=0.2))
+        loop = asyncio.get_running_loop()
+        while client.questions < 5:
+            before, asked_at = client.questions, loop.time()
+            while client.questions == before:
+                assert (await watch.job(1, max_age=0)).state is JobState.UNKNOWN
+                await asyncio.sleep(0.001)
+            pauses.append(loop.time() - asked_at)
+
+    asyncio.run(ask())
+    # The first is asked at once; then a pause that doubles, up to the longest.
+    assert all(
+        pause >= 0.9 * least
+        for pause, least in zip(pauses[1:], (0.04, 0.08, 0.16, 0.2), strict=True)
+    )
+
+
+def test_who_asks_waits_no_longer_than_the_patience() -> None:
+    client = FakeClient({1: Job(1, "RUNNING")}, seconds=30)
+
+    async def ask() -> list[JobState]:
+        watch = watcher(client, Pace(patience=0.01))
+        return [(await watch.job(1)).state for _ in range(3)]
+
+    assert asyncio.run(ask()) == [JobState.UNKNOWN] * 3
+    assert client.questions == 1
+
+
+def test_an_answer_that_comes_late_is_used() -> None:
+    client = FakeClient({1: Job(1, "RUNNING")}, seconds=0.05)
+
+    async def ask() -> JobState:
+        watch = watcher(client, Pace(patience=0.01))
+        return await state_that_is_known(watch, 60)
+
+    assert asyncio.run(ask()) is JobState.RUNNING
+    assert client.questions == 1
+
+
+def test_a_job_that_slurm_twice_does_not_know_is_gone() -> None:
+    client = FakeClient()
+
     async def ask() -> Job:
-        return await watcher(FakeClient()).job(1)
+        return await watcher(client).job(1)
 
     assert asyncio.run(ask()).state is JobState.GONE
+    assert client.questions == 2
+
+
+def test_a_job_that_slurm_misses_once_is_not_gone() -> None:
+    client = FakeClient()
+
+    async def ask() -> Job:
+        asking = asyncio.create_task(watcher(client).job(1))
+        await asyncio.sleep(0.002)  # the first answer is there, the second not yet asked for
+        assert client.questions == 1
+        client.known[1] = Job(1, "RUNNING")
+        return await asking
+
+    assert asyncio.run(ask()).state is JobState.RUNNING
 
 
 def test_a_new_job_is_asked_for_at_once() -> None:
