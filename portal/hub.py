@@ -17,6 +17,7 @@ from portal.settings_file import SettingsError, load
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
+KEEPER = "session-keeper"
 DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
 
 
@@ -47,6 +48,8 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_spawner(c, settings)
     configure_resources(c, settings)
     configure_session(c, settings)
+    configure_pages(c)
+    configure_keeper(c, environment)
 
 
 def configure_hub(c: Config, settings: Settings) -> None:
@@ -72,6 +75,8 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
     c.ConfigurableHTTPProxy.api_url = settings.hub.proxy_api_url
     c.ConfigurableHTTPProxy.auth_token = token
     c.JupyterHub.cleanup_proxy = False
+    # How soon a proxy that was restarted learns its routes again.
+    c.JupyterHub.last_activity_interval = 10
 
 
 def configure_database(c: Config, settings: Settings) -> None:
@@ -79,6 +84,9 @@ def configure_database(c: Config, settings: Settings) -> None:
     state = settings.hub.state_dir
     c.JupyterHub.db_url = settings.hub.database_url or f"sqlite:///{state}/jupyterhub.sqlite"
     c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
+    if not settings.hub.database_url:
+        # A backup, or somebody's look at the file, may hold it for a moment.
+        c.JupyterHub.db_kwargs = {"connect_args": {"timeout": 30}}
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.
     c.JupyterHub.upgrade_db = True
 
@@ -132,6 +140,24 @@ def configure_starts(c: Config) -> None:
     c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 3}
 
 
+def configure_pages(c: Config) -> None:
+    """Set where our own pages are; JupyterHub's stand in for those that are not there."""
+    c.JupyterHub.template_paths = [str(Path(__file__).parent / "web")]
+
+
+def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:
+    """Set the service that looks for lost sessions, and the few rights that it needs."""
+    c.JupyterHub.services.append(
+        {
+            "name": KEEPER,
+            "command": [sys.executable, "-I", "-m", "portal.keeper"],
+            "environment": {SETTINGS_VARIABLE: environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE},
+        }
+    )
+    scopes = ["list:users", "read:servers", "admin:server_state", "start:servers"]
+    c.JupyterHub.load_roles.append({"name": KEEPER, "services": [KEEPER], "scopes": scopes})
+
+
 def configure_spawner(c: Config, settings: Settings) -> None:
     """Set how sessions reach Slurm."""
     slurm = settings.slurm
@@ -142,6 +168,7 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     spawner.launcher_cmd = [slurm.sudo, "-n", "-u", "{username}", "--", slurm.launcher]
     spawner.hub_mark = settings.hub.name
     spawner.query_interval = slurm.query_interval_seconds
+    spawner.quiet_interval = slurm.quiet_interval_seconds
     spawner.command_timeout = slurm.command_timeout_seconds
 
 
@@ -173,5 +200,7 @@ def configure_session(c: Config, settings: Settings) -> None:
     spawner.env_keep = []
     waiting = round(session.queue_timeout_hours * 3600)
     spawner.launch_timeout = float(session.start_timeout_seconds)
-    spawner.start_timeout = waiting + session.start_timeout_seconds
+    spawner.queue_timeout = float(waiting)
+    # The spawner's own limits come first, and say which of them it was.
+    spawner.start_timeout = waiting + session.start_timeout_seconds + 300
     spawner.http_timeout = 60

@@ -4,7 +4,6 @@
 It takes a port and nothing else, once, while the session is starting.
 """
 
-import hmac
 import json
 from typing import Any
 
@@ -59,15 +58,23 @@ class SessionPortHandler(APIHandler):  # type: ignore[misc]  # JupyterHub has no
         self.set_status(204)
 
     def _spawner_of_token(self) -> Any:
-        token = (self.get_auth_token() or "").encode()
-        user = self.current_user
-        for spawner in getattr(user, "spawners", {}).values():
-            # Spawners of other classes may share the hub; they await no port.
-            if not hasattr(spawner, "take_port") or not spawner.api_token:
-                continue
-            if hmac.compare_digest(spawner.api_token.encode(), token):
-                return spawner
+        return spawner_of_token(self)
+
+
+def spawner_of_token(handler: Any) -> Any:
+    """Return the spawner whose session holds the request's token, ``None`` if there is none.
+
+    It is found by the token's number in what the hub keeps, so also after a restart of the hub,
+    and while the spawner of an interrupted start waits to be started again.
+    """
+    token, user = handler.get_token(), handler.current_user
+    if token is None or not hasattr(user, "orm_spawners"):
         return None
+    for name, kept in user.orm_spawners.items():
+        if (kept.state or {}).get("token_id") == token.id:
+            spawner = user.spawners[name]
+            return spawner if hasattr(spawner, "take_port") else None
+    return None
 
 
 def install() -> None:

@@ -1,12 +1,20 @@
-"""A session as a Slurm job: the life of the job."""
+"""A session as a Slurm job: the life of the job.
+
+Glossary. A *session* is what the user asked for once; it has a random name, chosen and saved before
+anything is submitted. Its *job* is what Slurm makes of it, and has a number. An *interrupted* start
+is one whose hub ended while it was under way: the job may be there, and is taken over.
+"""
 
 import asyncio
+import contextlib
 import re
 import secrets
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
-from traitlets import Unicode
+from jupyterhub import orm
+from traitlets import Bool, Dict, Integer, Unicode
 
 from spawner import callback, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
@@ -15,14 +23,25 @@ from spawner.policy import AcceptedRequest
 from spawner.script import SessionProgram, render
 from spawner.slurm.records import Job, JobState
 
+T = TypeVar("T")
+
 callback.install()
 
 _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
-_LAST_WORD_SECONDS = 5.0
-_CANCEL_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
+_LAST_WORD_SECONDS = 2.0
+_SHORT_WAIT_SECONDS = 60.0
+_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _LATE_COMER_LOOKS = 5
 _LATE_COMER_SECONDS = 2.0
+_KEPT = (
+    "session_id",
+    "session_options",
+    "session_port",
+    "token_id",
+    "client_secret",
+    "is_ready",
+)
 _NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
@@ -33,26 +52,43 @@ class GpuSlurmSpawner(OptionsPage):
     """Marks the job as this session's; chosen before the submission, so that a job whose number
     never reached us can still be found and cancelled."""
 
+    is_ready = Bool(False)
+    """Whether the start has come to its end. What is loaded without it was interrupted."""
+    session_port = Integer(0)
+    """Where the session said that it listens; 0 before."""
+    token_id = Integer(0)
+    """The hub's number of the token that the session holds; the token itself is not kept."""
+    session_options = Dict()
+    """The options that the session was started with."""
+    client_secret = Unicode()
+    """The salted hash of the session's OAuth secret, as the hub's database has it."""
+
     _job: Job | None = None
+    _is_interrupted = False
+    _submitted_at: datetime | None = None
     _exit_status: int | None = None
     _port_awaited: "asyncio.Future[int] | None" = None
 
-    # --- the life of the job ---
+    # --- the start ---
 
     async def start(self) -> str:
         """Submit the job and wait until its server listens; return the server's address."""
         self._endings.pop(self._log_name, None)
         self.ip, self.port = "0.0.0.0", 0  # noqa: S104  where the session listens, on its node
         self._job = None
+        self._submitted_at = datetime.now(UTC)
         try:
-            request = await self._accepted()
-            await self._submit(request)
+            if not await self._take_over():
+                await self._submit(await self._accepted())
             port = await self._await_port()
-            return f"http://{await self._address()}:{port}"
+            url = f"http://{await self._address()}:{port}"
+            self.is_ready = True
         except SpawnerError as error:
             if isinstance(error, SessionEnded):
                 self._endings[self._log_name] = str(error)
             raise self._shown(error) from error
+        else:
+            return url
         finally:
             self._port_awaited = None
 
@@ -65,7 +101,9 @@ class GpuSlurmSpawner(OptionsPage):
             self.session_python, {**self.session_input, "environment": environment}
         )
         script = render(name, request, program)
-        self.session_id = secrets.token_hex(16)
+        self.session_id, self.session_options = secrets.token_hex(16), self.user_options
+        self.token_id = orm.APIToken.find(self.db, self.api_token).id
+        self.client_secret = self.orm_spawner.oauth_client.secret
         self._port_awaited = asyncio.get_running_loop().create_future()
         self._save_state()
         try:
@@ -77,26 +115,75 @@ class GpuSlurmSpawner(OptionsPage):
         self._save_state()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
 
+    async def _take_over(self) -> bool:
+        """Go on with the job of an interrupted start, if it is there and still what is wanted."""
+        if not self._is_interrupted:
+            return False
+        self._is_interrupted = False
+        self._port_awaited = asyncio.get_running_loop().create_future()
+        if self.session_options != self.user_options:
+            await self._cancel()
+            self._forget_session()
+            return False
+        sessions = await self._insist(lambda: self._slurm.client.sessions(self.user.name))
+        numbers = [number for number, session in sessions.items() if session == self.session_id]
+        if not numbers:
+            self._forget_session()
+            return False
+        self.job_id = str(numbers[0])
+        # The session holds the token and secret of its first start, which stay valid.
+        self.orm_spawner.oauth_client.secret = self.client_secret
+        self.will_resume = False
+        self._save_state()
+        if self.session_port:
+            self._port_awaited.set_result(self.session_port)
+        self.log.info("Job %s of %s is taken over", self.job_id, self._log_name)
+        return True
+
     async def _await_port(self) -> int:
-        """Wait for the session's own word; meanwhile see how its job is."""
-        assert self._port_awaited is not None  # noqa: S101  made by _submit
-        launched_at: float | None = None
+        """Wait for the session's own word, as long as its job is well."""
+        assert self._port_awaited is not None  # noqa: S101  made by _submit or _take_over
+        watching = asyncio.create_task(self._watch_start())
+        try:
+            either: set[asyncio.Future[Any]] = {self._port_awaited, watching}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not self._port_awaited.done():
+                watching.result()
+            return self._port_awaited.result()
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError, SpawnerError):
+                await watching
+
+    async def _watch_start(self) -> None:
+        """Look after a starting job; raises `SessionEnded` when it will not become a session."""
         loop = asyncio.get_running_loop()
+        asked_at, launched_at = loop.time(), None
         while True:
-            done, _ = await asyncio.wait({self._port_awaited}, timeout=_STARTING_INTERVAL)
-            if done:
-                return self._port_awaited.result()
-            job = await self._look()
+            waited = loop.time() - asked_at
+            is_hurried = launched_at is not None or waited < _SHORT_WAIT_SECONDS
+            pace = self._slurm.jobs.pace
+            job = await self._look(max_age=pace.busy if is_hurried else pace.waiting)
             if job.state.is_over:
                 ending = await self._record_end(job)
-                raise SessionEnded(f"The session could not be started. {ending}")
+                raise SessionEnded(
+                    f"The session could not be started. {ending}", log_lines=await self._log_tail()
+                )
             if job.state is JobState.RUNNING:
                 launched_at = launched_at or loop.time()
                 if loop.time() - launched_at > self.launch_timeout:
                     raise SessionEnded(
                         f"Job {self.job_id} runs on {job.node}, but its server did not answer "
-                        f"within {self.launch_timeout:g} seconds."
+                        f"within {self.launch_timeout:g} seconds, so it was cancelled.",
+                        log_lines=await self._log_tail(),
                     )
+            elif waited > self.queue_timeout:
+                raise SessionEnded(
+                    f"Job {self.job_id} waited in the queue for "
+                    f"{self.queue_timeout / 3600:.3g} hours and was cancelled. Choose fewer GPUs, "
+                    "or another partition."
+                )
+            await asyncio.sleep(_STARTING_INTERVAL)
 
     async def _address(self) -> str:
         """Return where the job's node is reached, as Slurm says."""
@@ -112,6 +199,16 @@ class GpuSlurmSpawner(OptionsPage):
     async def _look(self, max_age: float | None = None) -> Job:
         self._job = await self._slurm.jobs.job(int(self.job_id), max_age=max_age)
         return self._job
+
+    async def _log_tail(self) -> tuple[str, ...]:
+        """Return the end of the job's own words, where they can be had."""
+        try:
+            return tuple(await self._slurm.client.log_tail(self.user.name, int(self.job_id)))
+        except SlurmError as error:
+            self.log.warning("No log of job %s: %s", self.job_id, error.detail)
+            return ()
+
+    # --- the end ---
 
     async def _record_end(self, job: Job) -> str:
         """Remember that the job is over; return how it ended, in words.
@@ -130,13 +227,20 @@ class GpuSlurmSpawner(OptionsPage):
 
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
-        if self._port_awaited is None or self._port_awaited.done():
-            return False
-        self._port_awaited.set_result(port)
+        if not self._is_interrupted:
+            if self._port_awaited is None or self._port_awaited.done():
+                return False
+            self._port_awaited.set_result(port)
+        # The session says it once: a hub that ends now must not have forgotten it.
+        self.session_port = port
+        self._save_state()
         return True
 
     async def poll(self) -> int | None:
         """Return ``None`` while the job holds its resources, or Slurm does not say otherwise."""
+        if self._is_interrupted:
+            # Not a server yet: JupyterHub is to start it again, which takes its job over.
+            return 1
         if self._exit_status is not None or not (self.session_id or self.job_id):
             return self._exit_status or 0
         if not self.job_id:
@@ -192,14 +296,20 @@ class GpuSlurmSpawner(OptionsPage):
 
     async def _cancel(self) -> list[int]:
         """Cancel the session's jobs, once Slurm takes the order; return their numbers."""
+        return await self._insist(
+            lambda: self._slurm.client.cancel(self.user.name, self.session_id)
+        )
+
+    async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask Slurm until it answers."""
         attempt = 0
         while True:
             try:
-                return await self._slurm.client.cancel(self.user.name, self.session_id)
+                return await ask()
             except SlurmError as error:
-                delay = _CANCEL_RETRY_SECONDS[min(attempt, len(_CANCEL_RETRY_SECONDS) - 1)]
+                delay = _RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)]
                 self.log.warning(
-                    "Job %s of %s is not cancelled yet, next try in %d s: %s",
+                    "Slurm does not take care of job %s of %s yet, next try in %d s: %s",
                     self.job_id,
                     self._log_name,
                     delay,
@@ -209,16 +319,13 @@ class GpuSlurmSpawner(OptionsPage):
                 attempt += 1
 
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
-        """Tell the spawn page Slurm's state and reason, whenever they change."""
-        said = ""
+        """Tell the spawn page how the job is, whenever that changes."""
+        said: dict[str, Any] = {}
         while True:
-            if self._job is None:
-                message, done = "Submitting the job to Slurm.", 5
-            else:
-                message, done = progress.describe(self._job), progress.percent(self._job)
-            if message != said:
-                said = message
-                yield {"message": message, "progress": done}
+            event = progress.event(self._job, self._submitted_at, datetime.now(UTC))
+            if event != said:
+                said = event
+                yield event
             await asyncio.sleep(_STARTING_INTERVAL)
 
     # --- what is kept ---
@@ -228,19 +335,38 @@ class GpuSlurmSpawner(OptionsPage):
         state: dict[str, Any] = super().get_state()
         state.pop("job_status", None)
         if self.session_id:
-            state["session_id"] = self.session_id
+            state |= {name: getattr(self, name) for name in _KEPT}
         return state
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `get_state` gave."""
         super().load_state(state)
-        self.session_id = state.get("session_id", "")
+        for name in _KEPT:
+            if name in state:
+                setattr(self, name, state[name])
+        if self.session_id and not self.is_ready:
+            self._is_interrupted = True
+            # So JupyterHub keeps the session's token when it notes that there is no server.
+            self.will_resume = True
 
     def clear_state(self) -> None:
-        """Forget the job."""
+        """Forget the session, and revoke its token; an interrupted one waits to be taken over."""
+        if self._is_interrupted:
+            return
         super().clear_state()
-        self.session_id = ""
+        self._forget_session()
         self._exit_status = None
+
+    def _forget_session(self) -> None:
+        # JupyterHub revokes the token that it remembers; after a restart it remembers none.
+        token = self.db.get(orm.APIToken, self.token_id) if self.token_id else None
+        if token is not None:
+            self.db.delete(token)
+            self.db.commit()
+        self.job_id = ""
+        for name in _KEPT:
+            setattr(self, name, self.trait_defaults(name))
+        self.will_resume = False
 
     def _save_state(self) -> None:
         self.orm_spawner.state = self.get_state()

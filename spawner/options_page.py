@@ -12,7 +12,7 @@ from jupyterhub.spawner import SpawnException
 from traitlets import default
 
 from spawner import options
-from spawner.errors import Refusal, SlurmError, SpawnerError
+from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError
 from spawner.form import render as form
 from spawner.offer import limits_for
 from spawner.policy import AcceptedRequest, Limits, accept
@@ -90,10 +90,15 @@ class OptionsPage(SlurmTraits):
 
     def _shown(self, error: SpawnerError) -> SpawnException:
         """Turn one of our errors into JupyterHub's: its words, its label, its log line."""
-        status = 400 if isinstance(error, Refusal) else 503
-        return _for_the_page(
-            str(error), reason=error.reason, log_message=error.detail, status=status
+        shown = _for_the_page(
+            str(error),
+            reason=error.reason,
+            log_message=error.detail,
+            status=400 if isinstance(error, Refusal) else 503,
         )
+        if isinstance(error, SessionEnded) and error.log_lines:
+            shown.jupyterhub_html_message = form.render_failure(str(error), error.log_lines)
+        return shown
 
 
 def _for_the_page(words: str, *, reason: str, log_message: str, status: int) -> SpawnException:

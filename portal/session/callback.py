@@ -16,13 +16,13 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
 log = logging.getLogger(__name__)
 
-# Long enough for a hub that is just being restarted.
-RETRY_SECONDS: Sequence[float] = (0.2, 0.5, 1, 2, 4, 8, 15, 15, 15, 15, 15, 15, 15)
+# Long enough for a hub that is being repaired: a quarter of an hour.
+RETRY_SECONDS: Sequence[float] = (0.2, 0.5, 1, 2, 4, 8, *[15.0] * 60)
 _REQUEST_SECONDS = 20.0
 
 
 class HubRefusedError(RuntimeError):
-    """The hub does not want this session, or was not heard of for two minutes."""
+    """The hub does not want this session, or was not heard of for long."""
 
 
 def open_socket() -> socket.socket:

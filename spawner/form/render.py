@@ -4,7 +4,7 @@ JupyterHub's page brings the ``<form>`` element and the Start button. The form w
 JavaScript; the script only greys out what the chosen partition does not have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 
@@ -87,6 +87,11 @@ def render(
 def render_unavailable(reason: str) -> str:
     """Return what stands in the form's place when nothing can be started."""
     return _TEMPLATES.get_template("unavailable.html.j2").render(reason=reason)
+
+
+def render_failure(words: str, log_lines: Sequence[str]) -> str:
+    """Return what the page of a failed start says: why, and the end of the job's log."""
+    return _TEMPLATES.get_template("failure.html.j2").render(words=words, log_lines=log_lines)
 
 
 def _size(count: int, chosen: int, shape: ResourceShape) -> Size:
