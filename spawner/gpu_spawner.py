@@ -247,10 +247,27 @@ class GpuSlurmSpawner(OptionsPage):
             # Submitted, perhaps: stop() will find out.
             return None
         job = await self._look()
+        if self.is_ready and job.state is JobState.PENDING:
+            return await self._end_requeued(job)
         if not job.state.is_over:
             return None
         ending = await self._record_end(job)
         self._endings[self._log_name] = f"Your last session has ended. {ending}"
+        return self._exit_status
+
+    async def _end_requeued(self, job: Job) -> int | None:
+        """Cancel a job that somebody put back into the queue: what it was is lost."""
+        try:
+            await self._slurm.client.cancel(self.user.name, self.session_id)
+        except SlurmError as error:
+            self.log.warning("Job %s is not cancelled yet: %s", self.job_id, error.detail)
+            return None
+        self._slurm.jobs.forget(job.job_id)
+        self._exit_status = 1
+        self._endings[self._log_name] = (
+            f"Your last session has ended. Job {job.job_id} was put back into Slurm's queue, by an "
+            "administrator or because its node failed, and was cancelled."
+        )
         return self._exit_status
 
     async def stop(self, now: bool = False) -> None:

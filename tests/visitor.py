@@ -85,6 +85,10 @@ class Visitor:
         self.api("DELETE", f"/users/{self.name}/server")
         until(lambda: self.server() is None, seconds=60, what=f"{self.name}'s server stopped")
 
+    def note(self) -> str:
+        """Return the text of the options page, with what it says about the last session."""
+        return self.http.get(f"/hub/spawn/{self.name}").text
+
     def leave(self) -> None:
         """Stop the session if there is one."""
         if self.server() is not None:
@@ -114,14 +118,22 @@ class Visitor:
         url = f"{self.instance.url}/user/{self.name}{path}".replace("http:", "ws:", 1)
         return connect(url, additional_headers={"Authorization": f"token {self.token()}"})
 
-    def run(self, code: str, *, kernel: str = "python3", seconds: float = 60) -> str:
-        """Run code in a new kernel; return all that it wrote, errors too."""
+    def open_kernel(self, *, kernel: str = "python3") -> str:
+        """Start a kernel that stays; return its name in the session."""
         started = self.session("POST", "/api/kernels", json={"name": kernel})
         started.raise_for_status()
-        kernel_id = started.json()["id"]
+        return str(started.json()["id"])
+
+    def run_in(self, kernel_id: str, code: str, *, seconds: float = 60) -> str:
+        """Run code in a kernel that is there; return all that it wrote, errors too."""
+        with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
+            return execute(socket, code, seconds)
+
+    def run(self, code: str, *, kernel: str = "python3", seconds: float = 60) -> str:
+        """Run code in a new kernel; return all that it wrote, errors too."""
+        kernel_id = self.open_kernel(kernel=kernel)
         try:
-            with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
-                return execute(socket, code, seconds)
+            return self.run_in(kernel_id, code, seconds=seconds)
         finally:
             self.session("DELETE", f"/api/kernels/{kernel_id}")
 

@@ -48,6 +48,16 @@ class SlurmClient:
                 return {}
             raise
 
+    async def knows(self, job_id: int) -> bool:
+        """Ask in another way whether Slurm knows a job that squeue did not name."""
+        try:
+            await self._ask(commands.job(job_id))
+        except CommandFailed as error:
+            if _NO_SUCH_JOB in error.detail:
+                return False
+            raise
+        return True
+
     async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
         """Return, by user, the jobs that may be a hub's: a hint, see `parsing.marked_jobs`."""
         return parsing.marked_jobs(await self._ask(commands.all_jobs()), mark)

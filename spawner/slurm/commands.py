@@ -22,6 +22,11 @@ def jobs(job_ids: Iterable[int]) -> list[str]:
     return ["squeue", "--noheader", "--all", "--states=all", f"--jobs={listed}", "-o", JOB_FIELDS]
 
 
+def job(job_id: int) -> list[str]:
+    """Ask for one job, by another program than the usual: a second opinion."""
+    return ["scontrol", "--oneliner", "show", "job", str(job_id)]
+
+
 def all_jobs() -> list[str]:
     """Ask for every job that has not ended, with its name."""
     return ["squeue", "--noheader", "--all", "-o", MARKED_JOB_FIELDS]

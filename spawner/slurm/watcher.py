@@ -67,14 +67,24 @@ class JobWatcher:
     async def job(self, job_id: int, *, max_age: float | None = None) -> Job:
         """Return a job as of at most ``max_age`` seconds ago (default: the quiet pace).
 
-        A job in state ``UNKNOWN`` when Slurm does not answer; in state ``GONE`` when it answered
-        twice, a while apart, and did not know the job.
+        A job in state ``UNKNOWN`` when Slurm does not answer; in state ``GONE`` when two answers,
+        a while apart, did not have the job, and a second opinion did not either.
         """
         job = await self._job(job_id, self.pace.quiet if max_age is None else max_age)
         if job is None:
             await asyncio.sleep(self.pace.busy)
             job = await self._job(job_id, 0)
-        return job or Job(job_id, GONE)
+        return job or Job(job_id, await self._last_word(job_id))
+
+    async def _last_word(self, job_id: int) -> str:
+        try:
+            is_known = await self._client.knows(job_id)
+        except SlurmError as error:
+            log.warning("Slurm does not tell whether there is a job %d: %s", job_id, error.detail)
+            return _UNKNOWN
+        if is_known:
+            log.warning("squeue does not name job %d, but Slurm knows it", job_id)
+        return _UNKNOWN if is_known else GONE
 
     async def _job(self, job_id: int, max_age: float) -> Job | None:
         """Return a job, or ``None`` when Slurm answered and does not know it."""

@@ -14,6 +14,7 @@ class FakeClient:
     fails: bool = False
     seconds: float = 0.0
     questions: int = 0
+    known_otherwise: set[int] = field(default_factory=set)
 
     async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
         self.questions += 1
@@ -21,6 +22,9 @@ class FakeClient:
         if self.fails:
             raise CommandFailed("no answer")
         return {job_id: job for job_id, job in self.known.items() if job_id in job_ids}
+
+    async def knows(self, job_id: int) -> bool:
+        return job_id in self.known_otherwise
 
 
 PACE = Pace(busy=0.02, quiet=60.0)
@@ -121,6 +125,15 @@ def test_a_job_that_slurm_twice_does_not_know_is_gone() -> None:
 
     assert asyncio.run(ask()).state is JobState.GONE
     assert client.questions == 2
+
+
+def test_a_job_that_scontrol_knows_is_not_gone() -> None:
+    client = FakeClient(known_otherwise={1})
+
+    async def ask() -> Job:
+        return await watcher(client).job(1)
+
+    assert asyncio.run(ask()).state is JobState.UNKNOWN
 
 
 def test_a_job_that_slurm_misses_once_is_not_gone() -> None:

@@ -1,0 +1,121 @@
+"""Faults of the real parts, and their repair."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+
+import httpx
+
+from tests.instance import ROOT, SETTINGS, Instance
+from tests.waiting import until
+
+
+@cache
+def _venv() -> str:
+    return subprocess.run(
+        [str(ROOT / "deploy" / "venv"), "deploy"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def service(verb: str, name: str) -> str:
+    """Start, stop or restart a service of the test instance, or ask for its ``pid``."""
+    conf = SETTINGS.parent / "supervisor" / "supervisord.conf"
+    argv = [f"{_venv()}/bin/supervisorctl", "-c", str(conf), verb, name]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def kill(name: str) -> None:
+    """End a service with SIGKILL; its supervisor starts it again."""
+    pid = int(service("pid", name))
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: service("pid", name) not in ("0", str(pid)), seconds=30, what=f"{name} is back")
+
+
+def wait_for_hub(portal: Instance) -> None:
+    """Wait until the hub answers, through the proxy too."""
+
+    def answers() -> bool:
+        try:
+            return all(
+                httpx.get(f"{url}/hub/api/", timeout=5).status_code == 200
+                for url in (portal.api_url, portal.url)
+            )
+        except httpx.HTTPError:
+            return False
+
+    until(answers, seconds=60, what="the hub answers")
+
+
+def restart_hub(portal: Instance) -> None:
+    """Restart the hub as an administrator does."""
+    service("restart", "hub")
+    wait_for_hub(portal)
+
+
+@contextmanager
+def frozen(portal: Instance, name: str) -> Iterator[None]:
+    """Let a service stop answering (SIGSTOP), and go on."""
+    pid = int(service("pid", name))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def site_file(portal: Instance, text: str) -> Iterator[None]:
+    """Run the hub with a file of the site's own in ``conf.d``."""
+    file = SETTINGS.parent / "conf.d" / "test.py"
+    made_folder = not file.parent.exists()
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    restart_hub(portal)
+    try:
+        yield
+    finally:
+        file.unlink()
+        if made_folder:
+            file.parent.rmdir()
+        restart_hub(portal)
+
+
+@contextmanager
+def stand_in_for_squeue(portal: Instance, words: str) -> Iterator[Path]:
+    """Let the hub ask a stand-in for squeue: it prints ``words`` while the file given exists.
+
+    Slurm's own squeue cannot be made to print garbage.
+    """
+    # Where the hub's user gets to.
+    programs = Path(portal.settings["hub"]["state_dir"], "stand-in")
+    shutil.rmtree(programs, ignore_errors=True)
+    programs.mkdir(mode=0o755)
+    flag = programs / "squeue-is-broken"
+    for name in ("sinfo", "scontrol"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    (programs / "words").write_text(words, encoding="utf-8")
+    squeue = programs / "squeue"
+    squeue.write_text(
+        f"#!/bin/bash\nif [ -e {flag} ]; then exec /bin/cat {programs}/words; fi\n"
+        'exec /usr/bin/squeue "$@"\n'
+    )
+    squeue.chmod(0o755)
+    with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
+        yield flag
+    shutil.rmtree(programs)
+
+
+@contextmanager
+def database_locked(portal: Instance) -> Iterator[None]:
+    """Hold the hub's database, as a backup or a slow disk would."""
+    path = Path(portal.settings["hub"]["state_dir"], "jupyterhub.sqlite")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        yield
+        database.execute("ROLLBACK")
