@@ -41,7 +41,7 @@ def _largest(partition: Partition, shape: ResourceShape) -> int:
 
 
 def _largest_on(node: Node, shape: ResourceShape) -> int:
-    gpus = node.gpus
+    gpus = node.gpus()
     while gpus > 0:
         needs = shape.resources(gpus)
         if needs.cores <= node.cores and needs.memory_mb <= node.memory_mb:

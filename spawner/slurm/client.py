@@ -81,6 +81,10 @@ class SlurmClient:
             )
         return job_id
 
+    async def forecast(self, username: str, script: str) -> dict[str, Any]:
+        """Ask when a script would start as a user; see the launcher's ``forecast``."""
+        return await self._launch(username, {"verb": "forecast", "script": script})
+
     async def cancel(self, username: str, session: str) -> list[int]:
         """Cancel a user's jobs of one session; return their numbers."""
         answer = await self._launch(username, {"verb": "cancel", "session": session})

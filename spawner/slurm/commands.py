@@ -12,9 +12,6 @@ JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
 MARKED_JOB_FIELDS = "%i|%u|%j"
 """squeue(1): job id, user, name. The name is its owner's word: see `parsing.marked_jobs`."""
 
-NODE_FIELDS = "%R|%N|%o|%T|%c|%m|%G"
-"""sinfo(1): partition, node, NodeAddr, long state, CPUs, memory in MiB, generic resources."""
-
 
 def jobs(job_ids: Iterable[int]) -> list[str]:
     """Ask for these jobs, ended ones too while Slurm still knows them (``MinJobAge``)."""
@@ -33,8 +30,8 @@ def all_jobs() -> list[str]:
 
 
 def nodes() -> list[str]:
-    """Ask for every node, one line for each partition it is in."""
-    return ["sinfo", "--noheader", "--all", "--Node", "-o", NODE_FIELDS]
+    """Ask for every node, a line each: sinfo does not tell what is used of each kind of GPU."""
+    return ["scontrol", "--all", "--oneliner", "--details", "show", "node"]
 
 
 def partitions() -> list[str]:

@@ -8,6 +8,8 @@ environment, and prints one JSON object. The verbs:
 ``{"verb": "submit", "session": ID, "script": TEXT}`` -> ``{"job_id": N}``
     Submit the user's job. Its comment carries the hub's mark and the session, its output goes into
     a private folder of the home.
+``{"verb": "forecast", "script": TEXT}`` -> ``{"start": "2026-11-21T14:05:00"}``
+    When the job would start, in UTC; or ``{"never": WORDS}``. Nothing is submitted.
 ``{"verb": "cancel", "session": ID}`` -> ``{"job_ids": [N, ...]}``
     Cancel the user's jobs that carry this mark and session, and no other.
 ``{"verb": "list"}`` -> ``{"sessions": {"N": ID, ...}}``
@@ -37,6 +39,9 @@ _MOST_LOG_BYTES = 1 << 14
 _MOST_LOG_LINES = 15
 _MOST_LINE = 300
 _TIME_LIMIT_SECONDS = 30
+_FORECAST_SECONDS = 5
+# sbatch: Job 12 to start at 2026-11-21T14:05:00 using 8 processors on nodes node001 in partition x
+_FORECAST = re.compile(r"Job \d+ to start at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) ", re.ASCII)
 
 
 class LauncherError(Exception):
@@ -59,11 +64,21 @@ class Slurm:
             "LOGNAME": account.pw_name,
             "PATH": "/usr/bin:/bin",
             "SLURM_CONF": settings["slurm_conf"],
+            "TZ": "UTC",
             "USER": account.pw_name,
         }
 
     def run(self, program: str, *arguments: str, stdin: str = "") -> str:
         """Run one program; return what it printed."""
+        code, printed, complaint = self.try_out(program, *arguments, stdin=stdin)
+        if code != 0:
+            raise LauncherError(complaint.strip() or f"{program} failed", refused=True)
+        return printed
+
+    def try_out(
+        self, program: str, *arguments: str, stdin: str = "", seconds: int = _TIME_LIMIT_SECONDS
+    ) -> tuple[int, str, str]:
+        """Run one program; return its exit code and what it printed on both streams."""
         try:
             done = subprocess.run(
                 [str(self._bin_dir / program), *arguments],
@@ -72,25 +87,19 @@ class Slurm:
                 text=True,
                 errors="replace",
                 env=self._environment,
-                timeout=_TIME_LIMIT_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            message = f"{program} did not answer in {_TIME_LIMIT_SECONDS} s"
-            raise LauncherError(message) from error
+            raise LauncherError(f"{program} did not answer in {seconds} s") from error
         except OSError as error:
             raise LauncherError(f"{program} cannot be run: {error.strerror}") from error
-        if done.returncode != 0:
-            raise LauncherError(done.stderr.strip() or f"{program} failed", refused=True)
-        return done.stdout
+        return done.returncode, done.stdout, done.stderr
 
 
 def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
     """Submit a session's script."""
-    script = request.get("script")
-    if not isinstance(script, str) or not script.startswith("#!"):
-        raise LauncherError("the script is missing")
-    session = _session(request)
+    script, session = _script(request), _session(request)
     log = _log_folder(account) / "session-%j.log"
     printed = slurm.run(
         "sbatch",
@@ -108,6 +117,25 @@ def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
     if not job_id.isdecimal():
         raise LauncherError(f"sbatch printed {printed!r} instead of a job's number")
     return {"job_id": int(job_id)}
+
+
+def forecast(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+    """Ask when a session's script would start."""
+    code, _, words = slurm.try_out(
+        "sbatch",
+        "--test-only",
+        "--export=ALL",
+        f"--chdir={account.pw_dir}",
+        "--output=/dev/null",
+        stdin=_script(request),
+        seconds=_FORECAST_SECONDS,
+    )
+    start = _FORECAST.search(words)
+    if start:
+        return {"start": start.group(1)}
+    if code == 0:
+        raise LauncherError(f"sbatch printed {words[:200]!r} instead of a forecast")
+    return {"never": words.strip()[-500:]}
 
 
 def cancel(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +177,13 @@ def log(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> di
     return {"lines": [line[:_MOST_LINE] for line in lines[-_MOST_LOG_LINES:]]}
 
 
-VERBS = {"submit": submit, "cancel": cancel, "list": list_sessions, "log": log}
+VERBS = {
+    "submit": submit,
+    "forecast": forecast,
+    "cancel": cancel,
+    "list": list_sessions,
+    "log": log,
+}
 
 
 def answer(settings: dict[str, str], account: pwd.struct_passwd, text: str) -> dict[str, Any]:
@@ -175,6 +209,13 @@ def _sessions(slurm: Slurm, account: pwd.struct_passwd) -> list[tuple[int, str]]
         if job_id.isdecimal() and mark == slurm.mark and _SESSION.fullmatch(session):
             found.append((int(job_id), session))
     return found
+
+
+def _script(request: dict[str, Any]) -> str:
+    script = request.get("script")
+    if not isinstance(script, str) or not script.startswith("#!"):
+        raise LauncherError("the script is missing")
+    return script
 
 
 def _session(request: dict[str, Any]) -> str:

@@ -8,14 +8,21 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from spawner.errors import UnreadableOutput
-from spawner.slurm.records import Cluster, Job, Node, Partition
+from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
 
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
-# gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1); other resources (gpu_mem:..., mps:...) are not GPUs.
-_GPU = re.compile(r"gpu:(?:[^:(),]+:)?(\d+)(?:\([^)]*\))?", re.ASCII)
-# Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away.
-_NOT_UP = re.compile(r"down|drain|fail|maint|reboot|power(ed|ing)_down|unknown|future", re.ASCII)
+# gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1) | gpu:v100:2(IDX:0,3) | shard:a100:8(2/4,0/4).
+# Others (gpu_mem:..., mps:...) are neither GPUs nor parts of them that jobs are given.
+_GRES = re.compile(r"(?:^|,)(gpu|shard)(?::([^:(),]+))??:(\d+)(?:\([^)]*\))?(?=,|$)", re.ASCII)
+_NODE_WORD = re.compile(
+    r"(?:^| )(NodeName|NodeAddr|Gres|GresUsed|CPUEfctv|CPUTot|CPUAlloc|RealMemory|AllocMem|State"
+    r"|Partitions)=(\S*)",
+    re.ASCII,
+)
+# Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away; with a star it
+# does not answer.
+_NOT_UP = re.compile(r"\*|down|drain|fail|maint|reboot|power(ed|ing)_down|unknown|future", re.ASCII)
 
 
 def jobs(text: str) -> dict[int, Job]:
@@ -56,18 +63,9 @@ def marked_jobs(text: str, mark: str) -> dict[str, set[int]]:
 def cluster(node_text: str, partition_text: str) -> Cluster:
     """Read the answers to `commands.nodes` and `commands.partitions`."""
     members: dict[str, list[Node]] = {}
-    for fields in _rows(node_text, 7):
-        partition, name, address, state, cores, memory_mb, gres = fields
-        members.setdefault(partition, []).append(
-            Node(
-                name=name,
-                address=address,
-                gpus=gpus(gres),
-                cores=_number("cores", cores),
-                memory_mb=_number("memory", memory_mb),
-                is_up=not _NOT_UP.search(state.lower()),
-            )
-        )
+    for node, partitions in _nodes(node_text):
+        for partition in partitions:
+            members.setdefault(partition, []).append(node)
     return Cluster(
         tuple(
             Partition(
@@ -83,9 +81,44 @@ def cluster(node_text: str, partition_text: str) -> Cluster:
     )
 
 
-def gpus(gres: str) -> int:
-    """Count the GPUs of a node's ``Gres``: ``gpu:v100:4(S:0-1)`` has 4, ``(null)`` none."""
-    return sum(int(count) for count in _GPU.findall(gres))
+def gres(text: str, used_text: str = "") -> tuple[Gres, ...]:
+    """Read a node's ``Gres`` and ``GresUsed``: ``gpu:v100:4(S:0-1)``, ``gpu:v100:1(IDX:2)``."""
+    used = _counts(used_text)
+    return tuple(
+        Gres(name, kind or None, count, used.get((name, kind), 0))
+        for (name, kind), count in _counts(text).items()
+    )
+
+
+def _counts(text: str) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for name, kind, count in _GRES.findall(text):
+        # One kind may be told for each socket: gpu:a100:2(S:0),gpu:a100:2(S:1).
+        counts[name, kind] = counts.get((name, kind), 0) + int(count)
+    return counts
+
+
+def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("No nodes"):
+            continue
+        words: dict[str, str] = {}
+        for key, value in _NODE_WORD.findall(line):
+            # The first counts: a line ends with an administrator's own words.
+            words.setdefault(key, value)
+        if not words.get("NodeName"):
+            raise UnreadableOutput(f"scontrol printed {line[:100]!r} for a node.")
+        node = Node(
+            name=words["NodeName"],
+            address=words.get("NodeAddr", words["NodeName"]),
+            gres=gres(words.get("Gres", ""), words.get("GresUsed", "")),
+            cores=_number("cores", words.get("CPUEfctv", words.get("CPUTot", ""))),
+            memory_mb=_number("memory", words.get("RealMemory", "")),
+            is_up=not _NOT_UP.search(words.get("State", "unknown").lower()),
+            cores_used=_number("used cores", words.get("CPUAlloc", "0")),
+            memory_used_mb=_number("used memory", words.get("AllocMem", "0")),
+        )
+        yield node, words.get("Partitions", "").split(",")
 
 
 def time_limit(text: str) -> timedelta | None:
@@ -135,8 +168,6 @@ def _moment(text: str) -> datetime | None:
 
 
 def _number(what: str, text: str) -> int:
-    # sinfo marks a number that differs among grouped nodes with a plus sign.
-    digits = text.removesuffix("+")
-    if not digits.isdecimal():
-        raise UnreadableOutput(f"sinfo printed {text!r} for a node's {what}.")
-    return int(digits)
+    if not text.isdecimal():
+        raise UnreadableOutput(f"scontrol printed {text!r} for a node's {what}.")
+    return int(text)

@@ -80,16 +80,48 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Gres:
+    """One kind of GPU on a node, as ``Gres`` and ``GresUsed`` tell it."""
+
+    name: str
+    """``gpu``, or ``shard`` for parts of GPUs that several jobs share."""
+    type: str | None
+    """Slurm's word for the model, such as ``a100`` or, for a slice by MIG, ``1g.10gb``."""
+    count: int
+    used: int = 0
+
+
+@dataclass(frozen=True)
 class Node:
-    """A compute node's size. Memory is in MiB."""
+    """A compute node: its size, and what jobs hold of it. Memory is in MiB."""
 
     name: str
     address: str
     """``NodeAddr``: where it is reached."""
-    gpus: int
+    gres: tuple[Gres, ...]
     cores: int
     memory_mb: int
     is_up: bool
+    """Whether it takes new jobs."""
+    cores_used: int = 0
+    memory_used_mb: int = 0
+
+    def gpus(self, gpu_type: str | None = None) -> int:
+        """Return how many GPUs it has, of one type or of all."""
+        return sum(kind.count for kind in self._kinds(gpu_type))
+
+    def gpus_free(self, gpu_type: str | None = None) -> int:
+        """Return how many of its GPUs no job holds; none where no new job can start."""
+        if not self.is_up:
+            return 0
+        return sum(max(0, kind.count - kind.used) for kind in self._kinds(gpu_type))
+
+    def _kinds(self, gpu_type: str | None) -> list[Gres]:
+        return [
+            kind
+            for kind in self.gres
+            if kind.name == "gpu" and (gpu_type is None or kind.type == gpu_type)
+        ]
 
 
 @dataclass(frozen=True)

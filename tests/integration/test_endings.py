@@ -93,7 +93,8 @@ def test_two_starts_at_once_are_one(portal: Instance, visit: Visit) -> None:
 @contextmanager
 def session_program(portal: Instance, text: str, more: str = "") -> Iterator[None]:
     """Let sessions run a program of ours in the place of JupyterLab."""
-    program = Path(portal.settings["hub"]["state_dir"], "session-program")
+    # Where every user gets to.
+    program = Path(portal.settings["session"]["folders"]["isilon"]).with_name("session-program")
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
     with faults.site_file(portal, f"c.GpuSlurmSpawner.session_python = {str(program)!r}\n{more}"):
@@ -258,15 +259,15 @@ def node_state(portal: Instance, node: str, state: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # A node that was set down may have come back by itself.
+        until(lambda: is_back(portal, node), seconds=60, what=f"{node} is back")
+
+
+def is_back(portal: Instance, node: str) -> bool:
+    state = portal.slurm("sinfo", "-h", "-n", node, "-o", "%t").split()[0]
+    if state.startswith(("drain", "drng", "down")):
         portal.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
-        until(
-            lambda: (
-                "idle" in portal.slurm("sinfo", "-h", "-n", node, "-o", "%t").split()
-                or "mix" in portal.slurm("sinfo", "-h", "-n", node, "-o", "%t").split()
-            ),
-            seconds=60,
-            what=f"{node} is back",
-        )
+    return state in ("idle", "mix", "alloc")
 
 
 def test_a_session_whose_node_goes_down_says_so(portal: Instance, visit: Visit) -> None:

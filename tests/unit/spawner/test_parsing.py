@@ -5,7 +5,7 @@ import pytest
 
 from spawner.errors import UnreadableOutput
 from spawner.slurm import parsing
-from spawner.slurm.records import Job, JobState
+from spawner.slurm.records import Gres, Job, JobState
 
 
 @pytest.mark.parametrize(
@@ -31,19 +31,32 @@ def test_what_is_no_time_limit_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gres", "expected"),
+    ("gres", "used", "expected"),
     [
-        ("gpu:v100:4", 4),
-        ("gpu:8", 8),
-        ("gpu:a100:4(S:0-1)", 4),
-        ("gpu:a100:2(S:0),gpu:t4:6(S:1)", 8),
-        ("(null)", 0),
-        ("", 0),
-        ("mps:400,gpu:1", 1),
+        ("gpu:v100:4", "gpu:v100:1(IDX:2)", [Gres("gpu", "v100", 4, 1)]),
+        ("gpu:v100:4", "gpu:v100:0(IDX:N/A)", [Gres("gpu", "v100", 4, 0)]),
+        ("gpu:8", "gpu:3(IDX:0,2,5)", [Gres("gpu", None, 8, 3)]),
+        ("gpu:a100:4(S:0-1)", "", [Gres("gpu", "a100", 4)]),
+        (
+            "gpu:a100:2(S:0),gpu:t4:6(S:1)",
+            "gpu:a100:2(IDX:0-1),gpu:t4:0(IDX:N/A)",
+            [Gres("gpu", "a100", 2, 2), Gres("gpu", "t4", 6, 0)],
+        ),
+        ("gpu:a100:2(S:0),gpu:a100:2(S:1)", "gpu:a100:3(IDX:0-2)", [Gres("gpu", "a100", 4, 3)]),
+        ("gpu:1g.10gb:7", "gpu:1g.10gb:2(IDX:0-1)", [Gres("gpu", "1g.10gb", 7, 2)]),
+        ("gpu:a100_1g.5gb:7(S:0)", "", [Gres("gpu", "a100_1g.5gb", 7)]),
+        (
+            "gpu:l4:2,shard:l4:8",
+            "gpu:l4:1(IDX:0),shard:l4:3(3/4,0/4)",
+            [Gres("gpu", "l4", 2, 1), Gres("shard", "l4", 8, 3)],
+        ),
+        ("mps:400,gpu:1,gpu_mem:40G", "", [Gres("gpu", None, 1)]),
+        ("(null)", "gpu:0", []),
+        ("", "", []),
     ],
 )
-def test_gpus_of_a_node(gres: str, expected: int) -> None:
-    assert parsing.gpus(gres) == expected
+def test_gpus_of_a_node(gres: str, used: str, expected: list[Gres]) -> None:
+    assert list(parsing.gres(gres, used)) == expected
 
 
 def test_jobs_are_read_as_squeue_prints_them() -> None:
@@ -96,11 +109,19 @@ def test_an_unknown_state_does_not_end_a_session() -> None:
     assert not JobState.UNKNOWN.is_over
 
 
-NODES = """\
-sxm2|node001|127.0.0.1|idle|40|393216|gpu:v100:4
-sxm2|node002|10.0.0.2|drained*|64|786432|gpu:a100:8(S:0-1)
-debug|node001|127.0.0.1|idle|40|393216|gpu:v100:4
-"""
+NODES = (
+    # As scontrol of Slurm 22.05 prints it.
+    "NodeName=node001 Arch=x86_64 CoresPerSocket=20  CPUAlloc=8 CPUEfctv=38 CPUTot=40 CPULoad=1.10 "
+    "AvailableFeatures=(null) ActiveFeatures=(null) Gres=gpu:v100:4 GresDrain=N/A "
+    "GresUsed=gpu:v100:1(IDX:0) NodeAddr=127.0.0.1 NodeHostName=vm Port=16821 Version=22.05.8 "
+    "OS=Linux 6.1.0 #1 SMP PREEMPT_DYNAMIC @0  RealMemory=393216 AllocMem=49152 FreeMem=22078 "
+    "Sockets=2 Boards=1 State=MIXED ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A "
+    "Partitions=sxm2,debug  BootTime=2026-11-20T21:55:29 CfgTRES=cpu=40,mem=384G,billing=40 "
+    "AllocTRES=cpu=8,mem=48G CapWatts=n/a\n"
+    "NodeName=node002 CPUAlloc=0 CPUTot=64 Gres=gpu:a100:8(S:0-1) GresUsed=gpu:a100:0(IDX:N/A) "
+    "NodeAddr=10.0.0.2 RealMemory=786432 AllocMem=0 State=IDLE+DRAIN Partitions=sxm2 "
+    "Reason=disk State=IDLE Gres=gpu:99 [root@2026-11-20T10:00:00]\n"
+)
 
 PARTITIONS = (
     "PartitionName=sxm2 AllowGroups=ALL AllowAccounts=ALL Default=YES MaxTime=12:00:00 State=UP\n"
@@ -112,13 +133,48 @@ PARTITIONS = (
 def test_a_partition_of_two_kinds_of_nodes_keeps_both() -> None:
     cluster = parsing.cluster(NODES, PARTITIONS)
     sxm2, debug, empty = cluster.partitions
-    assert [(node.name, node.gpus, node.is_up) for node in sxm2.nodes] == [
-        ("node001", 4, True),
-        ("node002", 8, False),
+    assert [(node.name, node.gpus(), node.gpus_free()) for node in sxm2.nodes] == [
+        ("node001", 4, 3),
+        ("node002", 8, 0),
     ]
     assert (sxm2.is_default, sxm2.allowed_groups) == (True, None)
     assert (debug.is_up, debug.allowed_groups) == (False, frozenset({"admins", "staff"}))
+    assert [node.name for node in debug.nodes] == ["node001"]
     assert empty.nodes == ()
+
+
+def test_what_jobs_hold_of_a_node_is_read() -> None:
+    node = parsing.cluster(NODES, PARTITIONS).partitions[0].nodes[0]
+    assert (node.cores, node.cores_used) == (38, 8)
+    assert (node.memory_mb, node.memory_used_mb) == (393216, 49152)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_up"),
+    [
+        ("IDLE", True),
+        ("MIXED", True),
+        ("ALLOCATED", True),
+        ("IDLE+PLANNED", True),
+        ("IDLE*", False),
+        ("DOWN*", False),
+        ("MIXED+DRAIN", False),
+        ("IDLE+MAINTENANCE", False),
+        ("ALLOCATED+FAIL", False),
+        ("FUTURE", False),
+    ],
+)
+def test_which_nodes_take_new_jobs(state: str, is_up: bool) -> None:
+    line = f"NodeName=n CPUTot=8 RealMemory=1000 Gres=gpu:2 State={state} Partitions=sxm2\n"
+    (node,) = parsing.cluster(line, PARTITIONS).partitions[0].nodes
+    assert node.is_up is is_up
+    assert node.gpus_free() == (2 if is_up else 0)
+
+
+@pytest.mark.parametrize("text", ["garbage\n", "NodeName=x CPUTot=many RealMemory=1 State=IDLE\n"])
+def test_what_is_no_node_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        parsing.cluster(text, PARTITIONS)
 
 
 def test_a_nodes_address_is_what_slurm_reports() -> None:

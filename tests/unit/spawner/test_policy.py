@@ -7,7 +7,7 @@ from spawner.offer import limits_for
 from spawner.options import SessionRequest
 from spawner.policy import AcceptedRequest, Defaults, Limits, PartitionLimit, accept
 from spawner.resources import Resources, ResourceShape
-from spawner.slurm.records import Cluster, Node, Partition
+from spawner.slurm.records import Cluster, Gres, Node, Partition
 
 SHAPE = ResourceShape()
 
@@ -15,7 +15,7 @@ SHAPE = ResourceShape()
 def node(
     name: str = "node001", gpus: int = 4, cores: int = 40, memory_mb: int = 384 * 1024
 ) -> Node:
-    return Node(name, "127.0.0.1", gpus, cores, memory_mb, is_up=True)
+    return Node(name, "127.0.0.1", (Gres("gpu", "v100", gpus),), cores, memory_mb, is_up=True)
 
 
 def partition(

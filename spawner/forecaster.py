@@ -1,0 +1,66 @@
+"""Asks Slurm for forecasts, sparingly.
+
+A forecast costs Slurm a look at its whole queue. So few are made at once, an answer serves for a
+while, and who has chosen anew meanwhile is not waited for any more.
+"""
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime
+
+from spawner import forecast
+from spawner.errors import SlurmError
+from spawner.forecast import Forecast
+from spawner.slurm.client import SlurmClient
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 3
+_GOOD_FOR_SECONDS = 5.0
+_MOST_KEPT = 500
+_UNKNOWN = Forecast("unknown", why="Slurm does not say at the moment.")
+_OVERTAKEN = Forecast("unknown", why="Another choice was made meanwhile.")
+
+
+class Forecaster:
+    """The forecasts of a hub's users."""
+
+    def __init__(self, client: SlurmClient) -> None:
+        self._client = client
+        self._doors = asyncio.Semaphore(_AT_ONCE)
+        self._kept: dict[tuple[str, str], tuple[float, Forecast]] = {}
+        self._turns: dict[str, int] = {}
+
+    async def forecast(self, username: str, script: str) -> Forecast:
+        """Return when a user's script would start, as of some seconds ago."""
+        kept = self._fresh(username, script)
+        if kept is not None:
+            return kept
+        turn = self._turns[username] = self._turns.get(username, 0) + 1
+        async with self._doors:
+            kept = self._fresh(username, script)
+            if kept is not None:
+                return kept
+            if self._turns[username] != turn:
+                return _OVERTAKEN
+            answer = await self._ask(username, script)
+        self._keep(username, script, answer)
+        return answer
+
+    async def _ask(self, username: str, script: str) -> Forecast:
+        try:
+            answer = await self._client.forecast(username, script)
+            return forecast.read(answer, datetime.now(UTC))
+        except SlurmError as error:
+            log.warning("No forecast for %s: %s", username, error.detail)
+            return _UNKNOWN
+
+    def _fresh(self, username: str, script: str) -> Forecast | None:
+        asked_at, answer = self._kept.get((username, script), (-float("inf"), _UNKNOWN))
+        return answer if time.monotonic() - asked_at < _GOOD_FOR_SECONDS else None
+
+    def _keep(self, username: str, script: str, answer: Forecast) -> None:
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[username, script] = (time.monotonic(), answer)
