@@ -12,7 +12,7 @@ from pathlib import Path
 
 from traitlets.config import Config
 
-from portal.settings import Settings
+from portal.settings import Settings, UserLimits
 from portal.settings_file import SettingsError, load
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
@@ -47,6 +47,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_starts(c)
     configure_spawner(c, settings)
     configure_resources(c, settings)
+    configure_limits(c, settings)
     configure_session(c, settings)
     configure_pages(c)
     configure_keeper(c, environment)
@@ -61,7 +62,8 @@ def configure_hub(c: Config, settings: Settings) -> None:
     c.JupyterHub.cleanup_servers = False
     c.JupyterHub.shutdown_on_logout = False
     c.JupyterHub.authenticate_prometheus = True
-    c.JupyterHub.allow_named_servers = False
+    c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
+    c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
 
 
 def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
@@ -183,6 +185,20 @@ def configure_resources(c: Config, settings: Settings) -> None:
     spawner.default_gpus = session.default_gpus
     spawner.default_hours = session.default_hours
     spawner.default_partition = session.default_partition
+
+
+def configure_limits(c: Config, settings: Settings) -> None:
+    """Set what users may have, by group."""
+    spawner = c.GpuSlurmSpawner
+    spawner.default_limits = limits_table(settings.limits.default)
+    spawner.group_limits = {
+        name: limits_table(limits) for name, limits in settings.limits.groups.items()
+    }
+
+
+def limits_table(limits: UserLimits) -> dict[str, object]:
+    """Give the keys that are set, as the spawner takes them."""
+    return limits.model_dump(exclude_none=True)
 
 
 def configure_session(c: Config, settings: Settings) -> None:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from portal.settings import Settings, Table
+from portal.settings import Settings, Table, named_tables, one_table
 
 _HEAD = """\
 # Settings
@@ -40,22 +41,22 @@ def page() -> str:
 
 def _sections(table: type[Table], path: str) -> Iterator[str]:
     fields = table.model_fields
-    inner = {name: field.annotation for name, field in fields.items() if _is_table(field)}
-    if path:
-        yield _section(table, path, [name for name in fields if name not in inner])
-    for name, model in inner.items():
-        assert isinstance(model, type)  # noqa: S101  # for the type checker: _is_table says so
-        yield from _sections(model, f"{path}.{name}".lstrip("."))
+    keys = [name for name, field in fields.items() if not one_table(field)]
+    keys = [name for name in keys if not named_tables(fields[name])]
+    if path and keys:
+        yield _section(table, path, str(table.__doc__), keys)
+    for name, field in fields.items():
+        if model := one_table(field):
+            yield from _sections(model, f"{path}.{name}".lstrip("."))
+        elif model := named_tables(field):
+            keys = list(model.model_fields)
+            yield _section(model, f"{path}.{name}.NAME", str(field.description), keys)
 
 
-def _is_table(field: FieldInfo) -> bool:
-    return isinstance(field.annotation, type) and issubclass(field.annotation, Table)
-
-
-def _section(table: type[Table], path: str, keys: list[str]) -> str:
+def _section(table: type[Table], path: str, sentence: str, keys: list[str]) -> str:
     rows = "\n".join(_row(key, table.model_fields[key]) for key in keys)
     return (
-        f"## [{path}]\n\n{table.__doc__}\n\n"
+        f"## [{path}]\n\n{sentence}\n\n"
         f"| key | type | unit | default | what it is |\n| --- | --- | --- | --- | --- |\n{rows}\n"
     )
 
@@ -72,6 +73,8 @@ def _row(key: str, field: FieldInfo) -> str:
 def _type(annotation: Any) -> str:
     origin = get_origin(annotation)
     if origin is Annotated:
+        return _type(get_args(annotation)[0])
+    if origin in (Union, UnionType):
         return _type(get_args(annotation)[0])
     if origin is Literal:
         return " or ".join(f"`{json.dumps(choice)}`" for choice in get_args(annotation))
@@ -93,4 +96,6 @@ def _range(field: FieldInfo) -> str:
 def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "must be set"
+    if field.default is None:
+        return "not set"
     return f"`{json.dumps(field.default)}`"

@@ -3,10 +3,12 @@
 ``portal.toml`` is the product's surface; ``docs/reference/settings.md`` is made from these tables.
 """
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self, get_args, get_origin
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from portal.values import (
@@ -23,6 +25,9 @@ from portal.values import (
     OptionalPath,
     PartitionName,
     Paths,
+    SlurmName,
+    SlurmNames,
+    Tables,
     Texts,
     host_of,
 )
@@ -76,6 +81,13 @@ class Hub(Table):
     )
     database_url: DatabaseUrl = setting(
         "", "The hub's database; empty for an SQLite file in `state_dir`.", secret=True
+    )
+    max_named_servers: int = setting(
+        0,
+        "How many named servers a user may have besides the unnamed one, for several sessions at "
+        "once; 0 for none.",
+        ge=0,
+        le=100,
     )
 
     @model_validator(mode="after")
@@ -245,6 +257,39 @@ class Session(Table):
     )
 
 
+class UserLimits(Table):
+    """What a user may have where none of the user's groups has the key."""
+
+    max_gpus_per_session: int | None = setting(
+        None, "The most GPUs in one session.", unit="GPUs", ge=0
+    )
+    max_gpus: int | None = setting(
+        None, "The most GPUs at once, in all sessions of the user together.", unit="GPUs", ge=0
+    )
+    max_hours: float | None = setting(
+        None, "The longest time of a session.", unit="hours", gt=0, le=8760
+    )
+    max_sessions: int | None = setting(
+        None, "The most sessions at once, those that wait in the queue too.", ge=0
+    )
+    partitions: SlurmNames | None = setting(
+        None, "The partitions that are offered, of those that Slurm opens to the user."
+    )
+    account: SlurmName | None = setting(
+        None, "The account that Slurm charges the sessions' jobs to."
+    )
+    qos: SlurmName | None = setting(None, "The QOS that the sessions' jobs ask for.")
+
+
+class Limits(Table):
+    """What users may have."""
+
+    default: UserLimits = UserLimits()
+    groups: Tables[UserLimits] = setting(
+        {}, "What the members of the group NAME may have; NAME is a Unix or an LDAP group."
+    )
+
+
 class Settings(Table):
     """All of ``portal.toml``."""
 
@@ -252,14 +297,32 @@ class Settings(Table):
     authentication: Authentication
     slurm: Slurm = Slurm()
     session: Session
+    # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
+    limits: Limits = Field(default_factory=Limits)
 
 
 def table_at(keys: list[str]) -> type[Table] | None:
     """Give the table's model at a path of keys, None where there is none."""
-    table: type[Table] = Settings
-    for key in keys:
-        inner = table.model_fields[key].annotation if key in table.model_fields else None
-        if not (isinstance(inner, type) and issubclass(inner, Table)):
-            return None
-        table = inner
-    return table
+    if not keys:
+        return Settings
+    *outer, last = keys
+    if (table := table_at(outer)) is not None:
+        return one_table(table.model_fields[last]) if last in table.model_fields else None
+    # The table of a name that the site chose, such as a group's.
+    parent = table_at(outer[:-1]) if outer else None
+    field = parent.model_fields.get(outer[-1]) if parent else None
+    return named_tables(field) if field else None
+
+
+def one_table(field: FieldInfo) -> type[Table] | None:
+    """Give the model of a field that is a table."""
+    model = field.annotation
+    return model if isinstance(model, type) and issubclass(model, Table) else None
+
+
+def named_tables(field: FieldInfo) -> type[Table] | None:
+    """Give the model of a field that holds tables by names that the site chooses."""
+    if get_origin(field.annotation) is not Mapping:
+        return None
+    model = get_args(field.annotation)[1]
+    return model if isinstance(model, type) and issubclass(model, Table) else None

@@ -126,7 +126,8 @@ def _line_numbers(text: str) -> Mapping[str, int]:
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := _TABLE_LINE.match(line):
-            table = header[1]
+            # Names in quotes are written like the others in the problems' lines.
+            table = re.sub(r"[\"']", "", header[1])
             numbers.setdefault(table, number)
         elif key := _KEY_LINE.match(line):
             name = key[1].strip("\"'")

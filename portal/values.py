@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Strict
@@ -46,6 +46,12 @@ def host_of(value: str) -> str:
 
 def _is_reachable(value: str) -> bool:
     return host_of(value) not in {"0.0.0.0", "::"}  # noqa: S104  # refused, not bound
+
+
+def _not_empty(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not values:
+        raise PydanticCustomError("rule", "must name at least one, or be left out")
+    return values
 
 
 Text = Annotated[str, _rule(_is_printable, "must have no control characters")]
@@ -115,6 +121,18 @@ PartitionName = Annotated[
         "must be the name of one partition, or empty",
     ),
 ]
+SlurmName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", value),
+        "must be one word of letters, digits and _ . @ -",
+    ),
+]
+SlurmNames = Annotated[
+    tuple[SlurmName, ...],
+    Strict(False),
+    AfterValidator(_not_empty),
+]
 FolderName = Annotated[
     Text,
     _rule(
@@ -123,3 +141,6 @@ FolderName = Annotated[
     ),
 ]
 Folders = Annotated[Mapping[FolderName, AbsolutePath], AfterValidator(MappingProxyType)]
+Model = TypeVar("Model")
+Tables = Annotated[Mapping[Name, Model], AfterValidator(MappingProxyType)]
+"""Tables of one kind, by names that the site chooses; their order is the file's."""

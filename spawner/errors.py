@@ -3,7 +3,7 @@
 SpawnerError
 ├── Refusal              the user asked for something that is not to be had; nothing was submitted
 │   ├── BadOption        an option is unknown, malformed or out of its range
-│   └── OverLimit        a well-formed request is more than a partition or a node gives
+│   └── OverLimit        a well-formed request is more than a node, a partition or the site gives
 ├── SlurmError           the scheduler, or the way to it, did not do what it should
 │   ├── CommandFailed    a Slurm program ended with an error
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
@@ -42,7 +42,7 @@ class BadOption(Refusal):
 
 
 class OverLimit(Refusal):
-    """A well-formed request is more than a partition or a node gives."""
+    """A well-formed request is more than a node, a partition or the site gives."""
 
     reason = "over_limit"
 

@@ -7,7 +7,6 @@ is one whose hub ended while it was under way: the job may be there, and is take
 
 import asyncio
 import contextlib
-import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from spawner import callback, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
 from spawner.options_page import OptionsPage
 from spawner.policy import AcceptedRequest
-from spawner.script import SessionProgram, render
+from spawner.script import SessionProgram, job_name, render
 from spawner.slurm.records import Job, JobState
 
 T = TypeVar("T")
@@ -42,7 +41,6 @@ _KEPT = (
     "client_secret",
     "is_ready",
 )
-_NOT_IN_A_JOB_NAME = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
 class GpuSlurmSpawner(OptionsPage):
@@ -93,13 +91,13 @@ class GpuSlurmSpawner(OptionsPage):
             self._port_awaited = None
 
     async def _submit(self, request: AcceptedRequest) -> None:
-        name = f"{self.hub_mark}-{_NOT_IN_A_JOB_NAME.sub('_', self.user.name)}"
         environment = self.get_env()
         environment["SLURM_CONF"] = self.slurm_conf
         environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + callback.PATH
         program = SessionProgram(
             self.session_python, {**self.session_input, "environment": environment}
         )
+        name = job_name(self.hub_mark, self.user.name, self.name)
         script = render(name, request, program)
         self.session_id, self.session_options = secrets.token_hex(16), self.user_options
         self.token_id = orm.APIToken.find(self.db, self.api_token).id

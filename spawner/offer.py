@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from spawner.allowance import NO_LIMITS, Allowance
 from spawner.policy import Limits, PartitionLimit
 from spawner.resources import ResourceShape
 from spawner.slurm.records import Cluster, Node, Partition
@@ -12,8 +13,12 @@ def limits_for(
     cluster: Cluster,
     shape: ResourceShape,
     preferred_partition: str | None = None,
+    allowance: Allowance = NO_LIMITS,
 ) -> Limits:
-    """Return what a member of the Unix ``groups`` may have on ``cluster``."""
+    """Return what a member of the Unix ``groups`` may have on ``cluster``.
+
+    Slurm's own limits of its partitions know Unix groups only.
+    """
     mine = frozenset(groups)
     is_open = [
         partition
@@ -21,13 +26,15 @@ def limits_for(
         if partition.is_up
         and partition.nodes
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
+        and (allowance.partitions is None or partition.name in allowance.partitions)
     ]
     is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
     return Limits(
         tuple(
             PartitionLimit(partition.name, _largest(partition, shape), partition.max_time)
             for partition in is_open
-        )
+        ),
+        allowance,
     )
 
 

@@ -12,14 +12,14 @@ from jupyterhub.spawner import SpawnException
 from traitlets import default
 
 from spawner import options
-from spawner.errors import Refusal, SessionEnded, SlurmError, SpawnerError
+from spawner.errors import OverLimit, Refusal, SessionEnded, SlurmError, SpawnerError
 from spawner.form import render as form
 from spawner.offer import limits_for
-from spawner.policy import AcceptedRequest, Limits, accept
-from spawner.traits import SlurmTraits
+from spawner.policy import AcceptedRequest, Limits, accept, holding_in_words, left
+from spawner.reservation import Reservation
 
 
-class OptionsPage(SlurmTraits):
+class OptionsPage(Reservation):
     """Offers what the cluster and the policy give, and checks what comes back."""
 
     # Why the last session of a server ended, for its form. Not on the instance: JupyterHub makes
@@ -40,15 +40,20 @@ class OptionsPage(SlurmTraits):
         """Return the options form for this user: what JupyterHub calls ``options_form``."""
         try:
             limits = await self._limits()
+            holding = self._held_by_others()
+            offered = left(limits, holding)
         except SlurmError as error:
             self.log.warning("No options form for %s: %s", self.user.name, error.detail)
+            return form.render_unavailable(str(error))
+        except OverLimit as error:
             return form.render_unavailable(str(error))
         prefill, self._prefill = self._prefill, None
         chosen = prefill if prefill is not None else self._last_options()
         note = self._endings.get(self._log_name, "")
         if prefill is not None:
             note = "The link that you followed filled in this form. Nothing has been started."
-        return form.render(limits, self._shape, self._defaults, chosen, note)
+        note = f"{note} {holding_in_words(limits, holding)}".strip()
+        return form.render(offered, self._shape, self._defaults, chosen, note)
 
     def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
         """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
@@ -73,13 +78,30 @@ class OptionsPage(SlurmTraits):
 
     async def _limits(self) -> Limits:
         cluster = await self._slurm.nodes.cluster()
-        groups = await asyncio.to_thread(_unix_groups, self.user.name)
-        return limits_for(groups, cluster, self._shape, self.default_partition or None)
+        unix_groups = await asyncio.to_thread(_unix_groups, self.user.name)
+        # Those that the directory named at the login: JupyterHub's record of its user.
+        groups = {group.name for group in self.user.groups}
+        return limits_for(
+            unix_groups,
+            cluster,
+            self._shape,
+            self.default_partition or None,
+            self._allowance(groups.union(unix_groups)),
+        )
 
     async def _accepted(self) -> AcceptedRequest:
-        """Check the options once more: the REST API hands them over as they were sent."""
+        """Check the options once more, and reserve what they ask for.
+
+        The REST API hands them over as they were sent.
+        """
         request = options.parse(self.user_options)
-        return accept(request, await self._limits(), self._shape, self._defaults)
+        limits = await self._limits()
+        # No await from the count to the reservation: of two starts at once, the second one must
+        # find what the first one took.
+        holding = self._held_by_others()
+        accepted = accept(request, limits, self._shape, self._defaults, holding)
+        self.held_gpus = accepted.resources.gpus
+        return accepted
 
     def _last_options(self) -> Mapping[str, str]:
         stored = self.orm_spawner.user_options or {}

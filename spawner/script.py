@@ -19,7 +19,9 @@ from spawner.errors import ScriptError
 from spawner.policy import AcceptedRequest
 
 _END_OF_INPUT = "END_OF_SESSION_INPUT"
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
+_LONGEST_WORD = 128
+_WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.@-]{{0,{_LONGEST_WORD - 1}}}", re.ASCII)
+_NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9_.@-]")
 _PATH = re.compile(r"/[\x21-\x7e]+", re.ASCII)
 
 _TEMPLATES = Environment(
@@ -49,6 +51,8 @@ def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> 
     return _TEMPLATES.get_template("session.sbatch.j2").render(
         job_name=_word("job name", job_name),
         partition=_word("partition", request.partition),
+        account=None if request.account is None else _word("account", request.account),
+        qos=None if request.qos is None else _word("QOS", request.qos),
         gpus=_count("GPUs", request.resources.gpus),
         cores=_count("cores", request.resources.cores),
         memory_mb=_count("memory", request.resources.memory_mb),
@@ -57,6 +61,12 @@ def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> 
         session_input=_one_line(program.session_input),
         end_of_input=_END_OF_INPUT,
     )
+
+
+def job_name(mark: str, username: str, server_name: str) -> str:
+    """Return the name of a session's job: one word, for people who read ``squeue``."""
+    name = f"{mark}-{username}.{server_name}" if server_name else f"{mark}-{username}"
+    return _NOT_IN_A_WORD.sub("_", name)[:_LONGEST_WORD]
 
 
 def _word(what: str, value: str) -> str:

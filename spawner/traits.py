@@ -1,12 +1,15 @@
 """The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from batchspawner import BatchSpawnerBase
-from traitlets import Dict, Float, Integer, List, Unicode, default
+from traitlets import Dict, Float, Integer, List, TraitError, Unicode, default, validate
 
+from spawner import allowance
+from spawner.allowance import Allowance
 from spawner.policy import Defaults
 from spawner.resources import ResourceShape
 from spawner.slurm.client import SlurmClient
@@ -75,6 +78,21 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     default_partition = Unicode(
         "", help="Partition where the user says nothing. Empty: the cluster's default."
     ).tag(config=True)
+    default_limits = Dict(
+        help="""
+        What a user may have where none of the user's groups says something. The keys, each of
+        them optional: ``max_gpus_per_session``, ``max_gpus`` (at once, over all sessions),
+        ``max_hours``, ``max_sessions`` (at once), ``partitions`` (a list), ``account``, ``qos``.
+        """,
+    ).tag(config=True)
+    group_limits = Dict(
+        help="""
+        What the members of a group may have: ``{"students": {"max_gpus": 1}}``, with the keys of
+        ``default_limits``. The groups are JupyterHub's and the system's. Of several groups of a
+        user, the highest figure counts and all their partitions are open; account and QOS are
+        those of the user's first group in this order.
+        """,
+    ).tag(config=True)
     launch_timeout = Float(
         180.0,
         help="""
@@ -104,6 +122,21 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     def _default_start_timeout(self) -> int:
         # A job may wait in the queue for long; the user sees why, and can cancel.
         return 13 * 3600
+
+    @validate("default_limits")
+    def _check_default_limits(self, proposal: Any) -> Any:
+        _check_limits("default_limits", proposal.value)
+        return proposal.value
+
+    @validate("group_limits")
+    def _check_group_limits(self, proposal: Any) -> Any:
+        for name, table in proposal.value.items():
+            _check_limits(f"group_limits[{name!r}]", table)
+        return proposal.value
+
+    def _allowance(self, groups: Collection[str]) -> Allowance:
+        by_group = {name: allowance.read(table) for name, table in self.group_limits.items()}
+        return allowance.combine(allowance.read(self.default_limits), by_group, groups)
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
     _shared: ClassVar[Slurm | None] = None
@@ -145,3 +178,10 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         return Defaults(
             self.default_gpus, timedelta(hours=self.default_hours), self.default_partition or None
         )
+
+
+def _check_limits(where: str, table: object) -> None:
+    try:
+        allowance.read(table)
+    except ValueError as error:
+        raise TraitError(f"{where}: {error}") from error

@@ -1,0 +1,130 @@
+"""What a site lets its users have, by group.
+
+A *table* is what the site wrote: for everybody (the default) or for one group. An *allowance* is
+what one user gets of the tables. How several groups of a user combine is said at :func:`combine`.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+KEYS = (
+    "max_gpus_per_session",
+    "max_gpus",
+    "max_hours",
+    "max_sessions",
+    "partitions",
+    "account",
+    "qos",
+)
+
+_T = TypeVar("_T")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
+_MOST_HOURS = 24 * 365
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a table grants, or what a user may have. ``None``: it says nothing, so no limit."""
+
+    max_gpus_per_session: int | None = None
+    max_gpus: int | None = None
+    """At once, over all sessions of the user."""
+    max_time: timedelta | None = None
+    """Of one session."""
+    max_sessions: int | None = None
+    """At once, those that wait in the queue too."""
+    partitions: frozenset[str] | None = None
+    account: str | None = None
+    qos: str | None = None
+
+
+NO_LIMITS = Allowance()
+
+
+def combine(
+    default: Allowance, by_group: Mapping[str, Allowance], groups: Collection[str]
+) -> Allowance:
+    """Return what a member of ``groups`` may have.
+
+    Each key is decided by itself:
+
+    - a figure is the highest that a group of the user grants;
+    - partitions are those that any group of the user grants;
+    - account and QOS are those of the user's first group, in the order of ``by_group``;
+    - a key that none of the user's groups grants is the default's.
+    """
+    mine = [allowance for name, allowance in by_group.items() if name in groups]
+
+    def granted(key: Callable[[Allowance], _T | None]) -> list[_T]:
+        values = [value for one in mine if (value := key(one)) is not None]
+        fallback = key(default)
+        return values or ([] if fallback is None else [fallback])
+
+    partitions = granted(lambda one: one.partitions)
+    return Allowance(
+        max_gpus_per_session=max(granted(lambda one: one.max_gpus_per_session), default=None),
+        max_gpus=max(granted(lambda one: one.max_gpus), default=None),
+        max_time=max(granted(lambda one: one.max_time), default=None),
+        max_sessions=max(granted(lambda one: one.max_sessions), default=None),
+        partitions=frozenset().union(*partitions) if partitions else None,
+        account=next(iter(granted(lambda one: one.account)), None),
+        qos=next(iter(granted(lambda one: one.qos)), None),
+    )
+
+
+def read(table: object) -> Allowance:
+    """Read a table as a configuration holds it: ``{"max_gpus": 4, "max_hours": 8}``.
+
+    Raises `ValueError` with the key, the value and the rule.
+    """
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{table!r}: must be a table such as {{'max_gpus': 4}}")
+    for key in table:
+        if key not in KEYS:
+            raise ValueError(f"{key!r} is not a known key; the keys are {', '.join(KEYS)}")
+
+    def value_of(key: str, read_value: Callable[[str, object], _T]) -> _T | None:
+        return read_value(key, table[key]) if key in table else None
+
+    return Allowance(
+        max_gpus_per_session=value_of("max_gpus_per_session", _count),
+        max_gpus=value_of("max_gpus", _count),
+        max_time=value_of("max_hours", _time),
+        max_sessions=value_of("max_sessions", _count),
+        partitions=value_of("partitions", _words),
+        account=value_of("account", _word),
+        qos=value_of("qos", _word),
+    )
+
+
+def _count(key: str, value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{key} = {value!r}: must be a whole number, at least 0")
+    return value
+
+
+def _time(key: str, value: object) -> timedelta:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or not 0 < value <= _MOST_HOURS
+    ):
+        raise ValueError(f"{key} = {value!r}: must be hours, more than 0, at most {_MOST_HOURS}")
+    return timedelta(hours=value)
+
+
+def _word(key: str, value: object) -> str:
+    if not isinstance(value, str) or not _WORD.fullmatch(value):
+        raise ValueError(f"{key} = {value!r}: must be one word of letters, digits and _ . @ -")
+    return value
+
+
+def _words(key: str, value: object) -> frozenset[str]:
+    if isinstance(value, str) or not isinstance(value, Collection) or not value:
+        raise ValueError(f"{key} = {value!r}: must be a list with at least one name")
+    return frozenset(_word(key, name) for name in value)

@@ -1,0 +1,49 @@
+"""What each session of a user holds, so that the next one can be counted against a limit."""
+
+from typing import Any
+
+from spawner.policy import Holding
+from spawner.traits import SlurmTraits
+
+
+class Reservation(SlurmTraits):
+    """Remembers what its session was granted, in the state that survives the hub.
+
+    JupyterHub clears the state when a start has failed and when the session has stopped: both
+    free what was reserved.
+    """
+
+    held_gpus: int | None = None
+    """``None``: no session."""
+
+    def _held_by_others(self) -> Holding:
+        """Return what the user's other sessions hold, those that wait or are starting too.
+
+        All live ones are there: at its start, before it answers anybody, the hub loads every
+        server that had not stopped.
+        """
+        held = [
+            spawner.held_gpus
+            for spawner in self.user.spawners.values()
+            # Spawners of other classes may share the hub.
+            if spawner is not self and isinstance(spawner, Reservation)
+        ]
+        counted = [gpus for gpus in held if gpus is not None]
+        return Holding(sum(counted), len(counted))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what must survive a restart of the hub."""
+        state: dict[str, Any] = super().get_state()
+        if self.held_gpus is not None:
+            state["held_gpus"] = self.held_gpus
+        return state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `get_state` gave."""
+        super().load_state(state)
+        self.held_gpus = state.get("held_gpus")
+
+    def clear_state(self) -> None:
+        """Free what is held."""
+        super().clear_state()
+        self.held_gpus = None
