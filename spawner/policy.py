@@ -145,13 +145,13 @@ def _gpus(
         return min(defaults.gpus, most)
     if asked > limit.max_gpus:
         raise OverLimit(
-            f"{_gpus_in_words(asked)} were asked for; one session in partition {limit.name} "
+            f"{_asked(asked)}; one session in partition {limit.name} "
             f"can have at most {limit.max_gpus}."
         )
     most_per_session = allowance.max_gpus_per_session
     if most_per_session is not None and asked > most_per_session:
         raise OverLimit(
-            f"{_gpus_in_words(asked)} were asked for; you may have {most_per_session} "
+            f"{_asked(asked)}; you may have {most_per_session} "
             f"in one session: choose at most {most_per_session}."
         )
     return asked
@@ -194,14 +194,16 @@ def _check_total(gpus: int, allowance: Allowance, holding: Holding) -> None:
     free = max(0, most - holding.gpus)
     choice = f"choose at most {free}" if free else "choose no GPU"
     if not holding.gpus:
-        raise OverLimit(
-            f"{_gpus_in_words(gpus)} were asked for; you may hold {most} at once: {choice}."
-        )
+        raise OverLimit(f"{_asked(gpus)}; you may hold {most} at once: {choice}.")
     raise OverLimit(f"{_you_hold(holding)} and may hold {most} at once; stop one or {choice}.")
 
 
 def _you_hold(holding: Holding) -> str:
     return f"You hold {_gpus_in_words(holding.gpus)} in {_sessions_in_words(holding.sessions)}"
+
+
+def _asked(gpus: int) -> str:
+    return f"{_gpus_in_words(gpus)} {'was' if gpus == 1 else 'were'} asked for"
 
 
 def _gpus_in_words(gpus: int) -> str:

@@ -1,6 +1,7 @@
 """The hub's configuration, onto a bare Config: no hub runs here."""
 
 import warnings
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from jupyterhub.proxy import ConfigurableHTTPProxy
 from traitlets.config import Config
 
 from portal import hub
-from portal.settings import Settings
+from portal.settings import Settings, UserLimits
 from portal.settings_file import SettingsError, load
+from spawner.allowance import KEYS, NO_LIMITS
 from spawner.gpu_spawner import GpuSlurmSpawner
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
@@ -176,6 +178,36 @@ def test_waiting_in_the_queue_is_not_starting(c: Any, settings: Settings) -> Non
     assert c.GpuSlurmSpawner.launch_timeout == 300
     assert c.GpuSlurmSpawner.queue_timeout == 12 * 3600
     assert c.GpuSlurmSpawner.start_timeout > 12 * 3600 + 300
+
+
+def test_limits_reach_the_spawner_as_they_are_written(c: Any, file: Path) -> None:
+    file.write_text(
+        FILE + "[limits.default]\nmax_gpus = 2\n"
+        '[limits.groups.students]\nmax_hours = 4\npartitions = ["short"]\naccount = "a"\n'
+    )
+    hub.configure_limits(c, load(file))
+    assert c.GpuSlurmSpawner.default_limits == {"max_gpus": 2}
+    students = {"max_hours": 4.0, "partitions": ("short",), "account": "a"}
+    assert c.GpuSlurmSpawner.group_limits == {"students": students}
+    assert GpuSlurmSpawner(config=c)._allowance({"students"}).max_time == timedelta(hours=4)
+
+
+def test_without_limits_nothing_is_limited(c: Any, settings: Settings) -> None:
+    hub.configure_limits(c, settings)
+    assert GpuSlurmSpawner(config=c)._allowance({"students"}) == NO_LIMITS
+
+
+def test_every_key_of_the_limits_is_one_of_the_spawners() -> None:
+    assert set(UserLimits.model_fields) == set(KEYS)
+
+
+def test_several_sessions_at_once_are_a_setting(c: Any, file: Path, settings: Settings) -> None:
+    hub.configure_hub(c, settings)
+    assert c.JupyterHub.allow_named_servers is False
+    file.write_text(FILE.replace("[hub]", "[hub]\nmax_named_servers = 3"))
+    hub.configure_hub(c, load(file))
+    assert c.JupyterHub.allow_named_servers is True
+    assert c.JupyterHub.named_server_limit_per_user == 3
 
 
 def test_every_trait_set_for_the_spawner_is_one_of_its_traits(c: Any, settings: Settings) -> None:

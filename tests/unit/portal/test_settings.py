@@ -190,6 +190,64 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
             "authentication.ldap = {...}: bind_dn and bind_password_file go together",
         ),
         (
+            "hub",
+            "max_named_servers = -1",
+            "hub.max_named_servers = -1: must be at least 0",
+        ),
+        ("limits", "max_gpus = 1", "limits.max_gpus: is not a known key"),
+        (
+            "limits.default",
+            "max_gpu = 1",
+            "limits.default.max_gpu: is not a known key; did you mean max_gpus?",
+        ),
+        (
+            "limits.default",
+            "max_gpus = -1",
+            "limits.default.max_gpus = -1: must be at least 0 (GPUs)",
+        ),
+        (
+            "limits.groups.students",
+            "max_gpu = 1",
+            "limits.groups.students.max_gpu: is not a known key; did you mean max_gpus?",
+        ),
+        (
+            "limits.groups.students",
+            "max_hours = 0",
+            "limits.groups.students.max_hours = 0: must be more than 0 (hours)",
+        ),
+        (
+            "limits.groups.students",
+            'max_sessions = "many"',
+            'limits.groups.students.max_sessions = "many": must be a whole number',
+        ),
+        (
+            "limits.groups.students",
+            "partitions = []",
+            "limits.groups.students.partitions = []: must name at least one, or be left out",
+        ),
+        (
+            "limits.groups.students",
+            'partitions = ["a,b"]',
+            'limits.groups.students.partitions = "a,b": '
+            "must be one word of letters, digits and _ . @ -",
+        ),
+        (
+            "limits.groups.students",
+            'account = "a b"',
+            'limits.groups.students.account = "a b": '
+            "must be one word of letters, digits and _ . @ -",
+        ),
+        (
+            'limits.groups."domain users"',
+            "qos = 1",
+            "limits.groups.domain users.qos = 1: must be text",
+        ),
+        (
+            "limits.groups",
+            "students = 3",
+            "limits.groups.students = 3: must be a table",
+        ),
+        (
             "session.folders",
             '"a/b" = "/mnt"',
             'session.folders.a/b = "a/b": '
@@ -332,3 +390,27 @@ def test_the_database_password_is_not_in_the_settings_text(tmp_path: Path) -> No
     settings: Settings = load(written(tmp_path, text))
     assert "secret" in settings.hub.database_url
     assert "secret" not in repr(settings)
+
+
+def test_limits_by_group_are_read_in_the_files_order(tmp_path: Path) -> None:
+    text = """
+[limits.default]
+max_gpus = 2
+[limits.groups.students]
+max_hours = 4
+partitions = ["short", "sxm2"]
+[limits.groups."domain users"]
+account = "research"
+"""
+    limits = load(written(tmp_path, SMALLEST + text)).limits
+    assert limits.default.max_gpus == 2
+    assert limits.default.max_sessions is None
+    assert list(limits.groups) == ["students", "domain users"]
+    assert limits.groups["students"].max_hours == 4.0
+    assert limits.groups["students"].partitions == ("short", "sxm2")
+    assert limits.groups["domain users"].account == "research"
+
+
+def test_a_mistake_in_a_groups_table_has_its_line(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, SMALLEST + '[limits.groups."a b"]\nmax_gpus = 1\nqos = 1\n')
+    assert found.startswith("portal.toml:8: limits.groups.a b.qos")

@@ -2,10 +2,20 @@ from datetime import timedelta
 
 import pytest
 
+from spawner.allowance import Allowance
 from spawner.errors import OverLimit
 from spawner.offer import limits_for
 from spawner.options import SessionRequest
-from spawner.policy import AcceptedRequest, Defaults, Limits, PartitionLimit, accept
+from spawner.policy import (
+    AcceptedRequest,
+    Defaults,
+    Holding,
+    Limits,
+    PartitionLimit,
+    accept,
+    holding_in_words,
+    left,
+)
 from spawner.resources import Resources, ResourceShape
 from spawner.slurm.records import Cluster, Gres, Node, Partition
 
@@ -44,6 +54,20 @@ def test_a_partition_of_other_groups_is_not_offered() -> None:
     cluster = Cluster((partition("a", groups=frozenset({"admins"})), partition("b")))
     assert [limit.name for limit in limits_for(["users"], cluster, SHAPE).partitions] == ["b"]
     assert len(limits_for(["users", "admins"], cluster, SHAPE).partitions) == 2
+
+
+def test_a_partition_that_no_group_grants_is_not_offered() -> None:
+    cluster = Cluster((partition("a", is_default=True), partition("b"), partition("c")))
+    allowance = Allowance(partitions=frozenset({"c", "b", "nowhere"}))
+    limits = limits_for([], cluster, SHAPE, preferred_partition="a", allowance=allowance)
+    assert [limit.name for limit in limits.partitions] == ["b", "c"]
+    assert limits.allowance == allowance
+
+
+def test_a_group_opens_no_partition_that_slurm_closes() -> None:
+    cluster = Cluster((partition("a", groups=frozenset({"admins"})), partition("b")))
+    allowance = Allowance(partitions=frozenset({"a"}))
+    assert limits_for(["users"], cluster, SHAPE, allowance=allowance).partitions == ()
 
 
 def test_a_closed_partition_is_not_offered() -> None:
@@ -112,3 +136,158 @@ def test_more_than_a_partition_gives_is_refused(request_: SessionRequest, words:
 def test_without_any_partition_nothing_is_accepted() -> None:
     with pytest.raises(OverLimit, match="No partition"):
         accept(SessionRequest(), Limits(()), SHAPE, Defaults())
+
+
+def granted(**allowance: object) -> Limits:
+    """Return the limits above for a user whom the site grants less."""
+    return Limits(LIMITS.partitions, Allowance(**allowance))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("request_", "limits", "holding", "words"),
+    [
+        (
+            SessionRequest(gpus=3),
+            granted(max_gpus_per_session=2),
+            Holding(),
+            "3 GPUs were asked for; you may have 2 in one session: choose at most 2.",
+        ),
+        (
+            SessionRequest(gpus=5),
+            granted(max_gpus_per_session=2),
+            Holding(),
+            "5 GPUs were asked for; one session in partition sxm2 can have at most 4.",
+        ),
+        (
+            SessionRequest(gpus=4),
+            granted(max_gpus=3),
+            Holding(),
+            "4 GPUs were asked for; you may hold 3 at once: choose at most 3.",
+        ),
+        (
+            SessionRequest(gpus=1),
+            granted(max_gpus=0),
+            Holding(),
+            "1 GPU was asked for; you may hold 0 at once: choose no GPU.",
+        ),
+        (
+            SessionRequest(gpus=2),
+            granted(max_gpus=4),
+            Holding(3, 2),
+            "You hold 3 GPUs in 2 sessions and may hold 4 at once; stop one or choose at most 1.",
+        ),
+        (
+            SessionRequest(gpus=1),
+            granted(max_gpus=1),
+            Holding(1, 1),
+            "You hold 1 GPU in 1 session and may hold 1 at once; stop one or choose no GPU.",
+        ),
+        # More is held than may be: the limit came later.
+        (
+            SessionRequest(gpus=1),
+            granted(max_gpus=2),
+            Holding(4, 1),
+            "You hold 4 GPUs in 1 session and may hold 2 at once; stop one or choose no GPU.",
+        ),
+        # Who says nothing asks for the default, and gets no less than on another day.
+        (
+            SessionRequest(),
+            granted(max_gpus=2),
+            Holding(2, 1),
+            "You hold 2 GPUs in 1 session and may hold 2 at once; stop one or choose no GPU.",
+        ),
+        (
+            SessionRequest(gpus=0),
+            granted(max_sessions=2),
+            Holding(0, 2),
+            "You have 2 sessions and may have 2 at once; stop one first.",
+        ),
+        (
+            SessionRequest(gpus=0),
+            granted(max_sessions=0),
+            Holding(),
+            "You may not have sessions on this portal; ask its administrators.",
+        ),
+        (
+            SessionRequest(gpus=0, time=timedelta(hours=5)),
+            granted(max_time=timedelta(hours=4)),
+            Holding(),
+            "5 hours were asked for; a session of yours may last 4: choose at most 4.",
+        ),
+        (
+            SessionRequest(gpus=0, time=timedelta(hours=5), partition="short"),
+            granted(max_time=timedelta(hours=4)),
+            Holding(),
+            "5 hours were asked for; partition short allows at most 1.",
+        ),
+    ],
+)
+def test_more_than_the_site_grants_is_refused_in_words(
+    request_: SessionRequest, limits: Limits, holding: Holding, words: str
+) -> None:
+    with pytest.raises(OverLimit) as caught:
+        accept(request_, limits, SHAPE, Defaults(), holding)
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    ("request_", "limits", "holding", "gpus", "hours"),
+    [
+        # Gaps are filled with no more than may be had.
+        (SessionRequest(), granted(max_gpus_per_session=0), Holding(), 0, 8),
+        (SessionRequest(), granted(max_gpus=0), Holding(), 0, 8),
+        (SessionRequest(), granted(max_time=timedelta(hours=4)), Holding(), 1, 4),
+        (SessionRequest(partition="long"), granted(max_time=timedelta(hours=4)), Holding(), 1, 4),
+        (SessionRequest(partition="short"), granted(max_time=timedelta(hours=4)), Holding(), 1, 1),
+        # Up to the limit, and not one more.
+        (SessionRequest(gpus=1), granted(max_gpus=4), Holding(3, 2), 1, 8),
+        (SessionRequest(gpus=1), granted(max_sessions=3), Holding(3, 2), 1, 8),
+        # A session without GPUs adds none, whatever is held.
+        (SessionRequest(gpus=0), granted(max_gpus=2), Holding(4, 2), 0, 8),
+        # No limit: what is held does not matter.
+        (SessionRequest(gpus=4), LIMITS, Holding(400, 100), 4, 8),
+    ],
+)
+def test_what_the_site_grants_is_accepted(
+    request_: SessionRequest, limits: Limits, holding: Holding, gpus: int, hours: float
+) -> None:
+    accepted = accept(request_, limits, SHAPE, Defaults(), holding)
+    assert accepted.resources == SHAPE.resources(gpus)
+    assert accepted.time == timedelta(hours=hours)
+
+
+def test_account_and_qos_are_the_sites() -> None:
+    accepted = accept(SessionRequest(), granted(account="a", qos="q"), SHAPE, Defaults())
+    assert (accepted.account, accepted.qos) == ("a", "q")
+
+
+def test_the_form_offers_what_is_left() -> None:
+    limits = granted(max_gpus_per_session=3, max_gpus=5, max_time=timedelta(hours=4))
+    assert left(limits, Holding()).partitions == (
+        PartitionLimit("sxm2", 3, timedelta(hours=4)),
+        PartitionLimit("short", 2, timedelta(hours=1)),
+        PartitionLimit("long", 1, timedelta(hours=4)),
+    )
+    assert [limit.max_gpus for limit in left(limits, Holding(4, 1)).partitions] == [1, 1, 1]
+    assert [limit.max_gpus for limit in left(limits, Holding(9, 2)).partitions] == [0, 0, 0]
+
+
+def test_the_form_offers_nothing_to_who_may_have_no_more_sessions() -> None:
+    with pytest.raises(OverLimit, match="stop one first"):
+        left(granted(max_sessions=1), Holding(0, 1))
+
+
+@pytest.mark.parametrize("held", [Holding(), Holding(3, 2), Holding(5, 1)])
+@pytest.mark.parametrize("partition_name", ["sxm2", "short", "long"])
+def test_what_the_form_offers_is_accepted(held: Holding, partition_name: str) -> None:
+    limits = granted(max_gpus_per_session=3, max_gpus=5, max_time=timedelta(hours=4))
+    offered = next(one for one in left(limits, held).partitions if one.name == partition_name)
+    request = SessionRequest(offered.max_gpus, offered.max_time, partition_name)
+    assert accept(request, limits, SHAPE, Defaults(), held).resources.gpus == offered.max_gpus
+
+
+def test_the_form_says_what_is_held_where_that_counts() -> None:
+    words = "You hold 3 GPUs in 2 sessions and may hold 4 at once."
+    assert holding_in_words(granted(max_gpus=4), Holding(3, 2)) == words
+    assert holding_in_words(granted(max_gpus=4), Holding(0, 2)) == ""
+    assert holding_in_words(LIMITS, Holding(3, 2)) == ""
