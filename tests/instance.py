@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = Path("/etc/data-scientist-portal-test/portal.toml")
 USERS = ("testuser1", "testuser2", "testuser3", "testuser4", "testuser5")
 ADMIN = "testadmin"
+LIMITED = "testlimited"
+"""In a group with limits: ``limits.groups`` of the test instance's settings."""
 FILLER = USERS[4]
 """Whose plain jobs take GPUs away where a test needs a full cluster."""
 PASSWORD = "portal"

@@ -1,5 +1,6 @@
 """A user at the portal, over plain HTTP: what a browser or a script of theirs would send."""
 
+import copy
 import json
 import uuid
 from dataclasses import dataclass, field
@@ -15,14 +16,30 @@ from tests.waiting import until
 
 @dataclass
 class Visitor:
-    """One user's cookies and requests."""
+    """One user's cookies and requests, and one of the user's servers."""
 
     instance: Instance
     name: str
+    server_name: str = ""
     http: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(base_url=self.instance.url, timeout=60, follow_redirects=True)
+
+    def at(self, server_name: str) -> "Visitor":
+        """Return the same user, with the same login, at a named server."""
+        other = copy.copy(self)
+        other.server_name = server_name
+        return other
+
+    @property
+    def _server_path(self) -> str:
+        tail = f"servers/{self.server_name}" if self.server_name else "server"
+        return f"/users/{self.name}/{tail}"
+
+    @property
+    def _session_path(self) -> str:
+        return f"/user/{self.name}/{self.server_name}".rstrip("/")
 
     def close(self) -> None:
         self.http.close()
@@ -54,12 +71,12 @@ class Visitor:
         """Return the hub's record of this user's server, ``None`` if there is none."""
         answer = self.api("GET", f"/users/{self.name}")
         answer.raise_for_status()
-        server = answer.json()["servers"].get("")
+        server = answer.json()["servers"].get(self.server_name)
         return dict(server) if server else None
 
     def start(self, **options: object) -> httpx.Response:
         """Ask for a session through the REST API."""
-        return self.api("POST", f"/users/{self.name}/server", json=options)
+        return self.api("POST", self._server_path, json=options)
 
     def wait_until_ready(self, seconds: float = 90) -> None:
         """Wait until the hub says that the server is ready."""
@@ -74,15 +91,16 @@ class Visitor:
 
     def start_and_wait(self, **options: object) -> str:
         """Start a session; return its job's number when it is ready."""
+        before = set(self.instance.jobs(user=self.name)) if self.server_name else set()
         answer = self.start(**options)
         assert answer.status_code in (201, 202), answer.text
         self.wait_until_ready()
-        (job_id,) = self.instance.jobs(user=self.name)
+        (job_id,) = set(self.instance.jobs(user=self.name)) - before
         return job_id
 
     def stop(self) -> None:
         """Stop the session and wait until the hub has forgotten it."""
-        self.api("DELETE", f"/users/{self.name}/server")
+        self.api("DELETE", self._server_path)
         until(lambda: self.server() is None, seconds=60, what=f"{self.name}'s server stopped")
 
     def note(self) -> str:
@@ -90,9 +108,15 @@ class Visitor:
         return self.http.get(f"/hub/spawn/{self.name}").text
 
     def leave(self) -> None:
-        """Stop the session if there is one."""
-        if self.server() is not None:
-            self.stop()
+        """Stop the user's sessions, and forget the named ones."""
+        all_of_them = {"include_stopped_servers": "1"}
+        servers = self.api("GET", f"/users/{self.name}", params=all_of_them).json()["servers"]
+        for name in servers:
+            server = self.at(name)
+            if server.server() is not None:
+                server.stop()
+            if name:
+                self.api("DELETE", server._server_path, json={"remove": True})
 
     def token(self) -> str:
         """Make an API token of this user's, as a script would use."""
@@ -107,7 +131,7 @@ class Visitor:
         headers = {"Authorization": f"token {self.token()}"}
         return httpx.request(
             method,
-            f"{self.instance.url}/user/{self.name}{path}",
+            f"{self.instance.url}{self._session_path}{path}",
             headers=headers,
             timeout=60,
             **request,
@@ -115,7 +139,7 @@ class Visitor:
 
     def socket(self, path: str) -> Connection:
         """Open a websocket to the session."""
-        url = f"{self.instance.url}/user/{self.name}{path}".replace("http:", "ws:", 1)
+        url = f"{self.instance.url}{self._session_path}{path}".replace("http:", "ws:", 1)
         return connect(url, additional_headers={"Authorization": f"token {self.token()}"})
 
     def open_kernel(self, *, kernel: str = "python3") -> str:

@@ -1,0 +1,60 @@
+"""What is rendered for hostile input, read by the real sbatch."""
+
+import re
+import subprocess
+from datetime import timedelta
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spawner.allowance import Allowance
+from spawner.errors import Refusal
+from spawner.options import parse
+from spawner.policy import Defaults, Limits, PartitionLimit, accept
+from spawner.resources import ResourceShape
+from spawner.script import SessionProgram, job_name, render
+from tests.hostile import ENVIRONMENTS, OPTIONS, TEXTS
+from tests.instance import LIMITED, Instance
+
+LIMITS = Limits(
+    tuple(PartitionLimit(name, 4, timedelta(hours=12)) for name in ("sxm2", "shareq")),
+    Allowance(account="limited", qos="small"),
+)
+SOUND = st.fixed_dictionaries(
+    {
+        "gpus": st.integers(0, 4),
+        "hours": st.floats(0.01, 12, allow_nan=False),
+        "partition": st.sampled_from(("sxm2", "shareq")),
+    }
+)
+
+
+@given(SOUND | OPTIONS, TEXTS, TEXTS, ENVIRONMENTS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_sbatch_reads_what_was_accepted_and_nothing_else(
+    portal: Instance,
+    options: object,
+    username: str,
+    server_name: str,
+    environment: dict[str, str],
+) -> None:
+    try:
+        accepted = accept(parse(options), LIMITS, ResourceShape(), Defaults())
+    except Refusal:
+        return
+    program = SessionProgram("/usr/bin/python3", {"environment": environment})
+    script = render(job_name(portal.mark, username, server_name), accepted, program)
+    done = subprocess.run(
+        ["/usr/sbin/runuser", "-u", LIMITED, "--", "sbatch", "--test-only", "--verbose"],
+        input=script,
+        capture_output=True,
+        text=True,
+        env=portal.slurm_environment,
+        cwd="/",
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = re.search(r"using (\d+) processors on nodes \w+ in partition (\w+)", done.stderr)
+    assert answer, done.stderr
+    assert (int(answer[1]), answer[2]) == (accepted.resources.cores, accepted.partition)
