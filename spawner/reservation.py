@@ -17,19 +17,22 @@ class Reservation(SlurmTraits):
     """``None``: no session."""
 
     def _held_by_others(self) -> Holding:
-        """Return what the user's other sessions hold, those that wait or are starting too.
-
-        All live ones are there: at its start, before it answers anybody, the hub loads every
-        server that had not stopped.
-        """
+        """Return what the user's other sessions hold, those that wait or are starting too."""
         held = [
-            spawner.held_gpus
-            for spawner in self.user.spawners.values()
-            # Spawners of other classes may share the hub.
-            if spawner is not self and isinstance(spawner, Reservation)
+            self._held_by(name, record)
+            for name, record in self.user.orm_spawners.items()
+            if name != self.name
         ]
         counted = [gpus for gpus in held if gpus is not None]
         return Holding(sum(counted), len(counted))
+
+    def _held_by(self, name: str, record: Any) -> int | None:
+        # After a restart of the hub a session may be in its records only; to ask ``spawners[name]``
+        # would make a spawner for every server that ever was.
+        if name not in self.user.spawners:
+            return (record.state or {}).get("held_gpus")
+        # Spawners of other classes may share the hub.
+        return getattr(self.user.spawners[name], "held_gpus", None)
 
     def get_state(self) -> dict[str, Any]:
         """Return what must survive a restart of the hub."""

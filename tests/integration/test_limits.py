@@ -105,8 +105,6 @@ def test_two_sessions_at_once_are_usable_and_apart(portal: Instance, visit: Visi
         page = server.session("GET", "/tensorboard/", follow_redirects=True)
         assert page.status_code == 200
         assert "TensorBoard" in page.text
-    logs = user.session("GET", "/api/contents/.local").status_code
-    assert logs in (200, 404)
     second.stop()
     assert portal.jobs(user=LIMITED) == [first_job]
     assert user.run("print(6 * 7)").strip() == "42"
@@ -143,8 +141,8 @@ def test_a_session_that_waits_in_the_queue_counts(portal: Instance, visit: Visit
         assert "You hold 2 GPUs in 1 session" in refused.json()["message"]
         user.stop()
         # What was stopped while it waited is free again.
-        assert user.at("second").start(gpus=2).status_code == 202
-        user.at("second").stop()
+        assert user.at("second").start(gpus=2).status_code in (201, 202)
+        until(lambda: portal.jobs(user=LIMITED), seconds=10, what="the job is in the queue")
 
 
 def test_the_most_sessions_at_once_are_counted(portal: Instance, visit: Visit) -> None:

@@ -42,8 +42,9 @@ def test_sbatch_reads_what_was_accepted_and_nothing_else(
         accepted = accept(parse(options), LIMITS, ResourceShape(), Defaults())
     except Refusal:
         return
+    name = job_name(portal.mark, username, server_name)
     program = SessionProgram("/usr/bin/python3", {"environment": environment})
-    script = render(job_name(portal.mark, username, server_name), accepted, program)
+    script = render(name, accepted, program)
     done = subprocess.run(
         ["/usr/sbin/runuser", "-u", LIMITED, "--", "sbatch", "--test-only", "--verbose"],
         input=script,
@@ -55,6 +56,21 @@ def test_sbatch_reads_what_was_accepted_and_nothing_else(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    answer = re.search(r"using (\d+) processors on nodes \w+ in partition (\w+)", done.stderr)
-    assert answer, done.stderr
-    assert (int(answer[1]), answer[2]) == (accepted.resources.cores, accepted.partition)
+    # "sbatch: job-name            : portal-ada", Slurm 22.05.
+    found = dict(re.findall(r"^sbatch: ([a-z-]+) +: (.*)$", done.stderr, re.MULTILINE))
+    gpus = {"gres": f"gres:gpu:{accepted.resources.gpus}"} if accepted.resources.gpus else {}
+    meant = gpus | {
+        "account": "limited",
+        "cpus-per-task": f"{accepted.resources.cores}",
+        "job-name": name,
+        "no-requeue": "no-requeue",
+        "nodes": "1",
+        "ntasks": "1",
+        "partition": accepted.partition,
+        "qos": "small",
+        "test-only": "set",
+        "verbose": "1",
+    }
+    # Slurm writes these two in units of its own.
+    assert {"mem", "time"} <= found.keys()
+    assert {key: value for key, value in found.items() if key not in ("mem", "time")} == meant

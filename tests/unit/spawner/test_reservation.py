@@ -119,7 +119,17 @@ def test_what_is_held_is_known_after_a_restart_of_the_hub(user: User) -> None:
     assert server(restarted, "")._held_by_others() == Holding(gpus=3, sessions=1)
 
 
+def test_what_only_the_hubs_records_know_counts(user: User) -> None:
+    start(first := server(user, "first", gpus=3))
+    first.orm_spawner.state = first.get_state()
+    user.db.commit()
+    restarted = User(user.orm_user, user.settings, user.db)
+    assert server(restarted, "")._held_by_others() == Holding(gpus=3, sessions=1)
+    assert "first" not in restarted.spawners
+
+
 def test_a_spawner_of_another_class_holds_nothing(user: User) -> None:
+    server(user, "other")
     user.spawners["other"] = SimpleLocalProcessSpawner()
     assert server(user, "")._held_by_others() == Holding()
 
