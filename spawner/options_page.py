@@ -40,7 +40,7 @@ class OptionsPage(Reservation):
         """Return the options form for this user: what JupyterHub calls ``options_form``."""
         try:
             limits = await self._limits()
-            holding = self._held_by_others()
+            holding = self._held_by_others(await self._interrupted())
             offered = left(limits, holding)
         except SlurmError as error:
             self.log.warning("No options form for %s: %s", self.user.name, error.detail)
@@ -96,9 +96,10 @@ class OptionsPage(Reservation):
         """
         request = options.parse(self.user_options)
         limits = await self._limits()
+        interrupted = await self._interrupted()
         # No await from the count to the reservation: of two starts at once, the second one must
         # find what the first one took.
-        holding = self._held_by_others()
+        holding = self._held_by_others(interrupted)
         accepted = accept(request, limits, self._shape, self._defaults, holding)
         self.held_gpus = accepted.resources.gpus
         return accepted

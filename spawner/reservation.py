@@ -16,23 +16,38 @@ class Reservation(SlurmTraits):
     held_gpus: int | None = None
     """``None``: no session."""
 
-    def _held_by_others(self) -> Holding:
+    async def _interrupted(self) -> frozenset[str]:
+        """Return the user's sessions whose start the hub's end interrupted, and whose job is there.
+
+        Until such a start is taken over, only the hub's records know it. Its job may have ended
+        meanwhile, so Slurm is asked; there is no question where there is no such start.
+
+        Raises `SlurmError` when Slurm does not answer.
+        """
+        if not any(self._recorded(name) for name in self.user.orm_spawners if name != self.name):
+            return frozenset()
+        return frozenset((await self._slurm.client.sessions(self.user.name)).values())
+
+    def _held_by_others(self, interrupted: frozenset[str]) -> Holding:
         """Return what the user's other sessions hold, those that wait or are starting too."""
-        held = [
-            self._held_by(name, record)
-            for name, record in self.user.orm_spawners.items()
-            if name != self.name
-        ]
+        names = [name for name in self.user.orm_spawners if name != self.name]
+        held = [self._held_by(name, interrupted) for name in names]
         counted = [gpus for gpus in held if gpus is not None]
         return Holding(sum(counted), len(counted))
 
-    def _held_by(self, name: str, record: Any) -> int | None:
-        # After a restart of the hub a session may be in its records only; to ask ``spawners[name]``
-        # would make a spawner for every server that ever was.
-        if name not in self.user.spawners:
-            return (record.state or {}).get("held_gpus")
-        # Spawners of other classes may share the hub.
-        return getattr(self.user.spawners[name], "held_gpus", None)
+    def _held_by(self, name: str, interrupted: frozenset[str]) -> int | None:
+        if recorded := self._recorded(name):
+            return recorded["held_gpus"] if recorded.get("session_id") in interrupted else None
+        # Not ``spawners[name]``, which would make one for every server that ever was; and spawners
+        # of other classes may share the hub.
+        return getattr(self.user.spawners.get(name), "held_gpus", None)
+
+    def _recorded(self, name: str) -> dict[str, Any]:
+        """Return the state of a server that is not active and yet holds something."""
+        spawner = self.user.spawners.get(name)
+        state: dict[str, Any] = self.user.orm_spawners[name].state or {}
+        is_active = spawner is not None and spawner.active
+        return {} if is_active or state.get("held_gpus") is None else state
 
     def get_state(self) -> dict[str, Any]:
         """Return what must survive a restart of the hub."""

@@ -19,6 +19,7 @@ from spawner.slurm.records import Cluster, Node, Partition
 from spawner.traits import SlurmTraits
 
 NODE = Node("node001", "127.0.0.1", 4, 40, 384 * 1024, is_up=True)
+NONE: frozenset[str] = frozenset()
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
 
 
@@ -30,15 +31,33 @@ class Nodes:
         return CLUSTER
 
 
+class Client:
+    """Stands in for the way to Slurm: which sessions a user has there."""
+
+    def __init__(self) -> None:
+        self.listed: dict[int, str] = {}
+        self.calls = 0
+
+    async def sessions(self, username: str) -> dict[int, str]:
+        self.calls += 1
+        return self.listed
+
+
 @pytest.fixture
-def config(monkeypatch: pytest.MonkeyPatch) -> Config:
-    monkeypatch.setattr(SlurmTraits, "_shared", SimpleNamespace(nodes=Nodes()))
+def slurm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    stand_in = SimpleNamespace(nodes=Nodes(), client=Client())
+    monkeypatch.setattr(SlurmTraits, "_shared", stand_in)
+    return stand_in
+
+
+@pytest.fixture
+def config() -> Config:
     limits = {"max_gpus": 4, "max_sessions": 3}
     return Config({"GpuSlurmSpawner": {"default_limits": limits}})
 
 
 @pytest.fixture
-def user(config: Config) -> Iterator[User]:
+def user(config: Config, slurm: SimpleNamespace) -> Iterator[User]:
     """A user of JupyterHub's, in a database in memory."""
     session = orm.new_session_factory("sqlite:///:memory:")()
     session.add(account := orm.User(name="ada"))
@@ -56,6 +75,8 @@ def server(user: User, name: str, **options: object) -> Any:
     """Give the spawner of a server that is about to start."""
     spawner = user.get_or_create_spawner(name, name)
     spawner.user_options = options
+    # As JupyterHub does before it calls start().
+    spawner._spawn_pending = True
     return spawner
 
 
@@ -102,36 +123,56 @@ def test_a_refused_start_holds_nothing(user: User) -> None:
 def test_a_session_does_not_count_against_itself(user: User) -> None:
     one = server(user, "", gpus=4)
     start(one)
-    assert one._held_by_others() == Holding()
+    assert one._held_by_others(NONE) == Holding()
 
 
 def test_a_session_without_gpus_counts_as_a_session(user: User) -> None:
     start(server(user, "", gpus=0))
-    assert server(user, "second")._held_by_others() == Holding(gpus=0, sessions=1)
+    assert server(user, "second")._held_by_others(NONE) == Holding(gpus=0, sessions=1)
+
+
+def restarted(user: User) -> User:
+    """Give the same user in a hub that was started again."""
+    return User(user.orm_user, user.settings, user.db)
+
+
+def saved(spawner: Any, session_id: str) -> None:
+    """Save a spawner's state as a start does before it submits."""
+    spawner.session_id = session_id
+    spawner.orm_spawner.state = spawner.get_state()
+    spawner.db.commit()
 
 
 def test_what_is_held_is_known_after_a_restart_of_the_hub(user: User) -> None:
     start(first := server(user, "first", gpus=3))
-    first.orm_spawner.state = first.get_state()
-    user.db.commit()
-    restarted = User(user.orm_user, user.settings, user.db)
-    assert restarted.spawners["first"].held_gpus == 3
-    assert server(restarted, "")._held_by_others() == Holding(gpus=3, sessions=1)
+    saved(first, "a" * 32)
+    after = restarted(user)
+    after.spawners["first"]._check_pending = True
+    assert server(after, "")._held_by_others(NONE) == Holding(gpus=3, sessions=1)
 
 
-def test_what_only_the_hubs_records_know_counts(user: User) -> None:
+@pytest.mark.parametrize(
+    ("in_slurm", "expected"), [("a" * 32, Holding(3, 1)), ("b" * 32, Holding(0, 0))]
+)
+def test_an_interrupted_start_counts_while_its_job_is_there(
+    user: User, slurm: SimpleNamespace, in_slurm: str, expected: Holding
+) -> None:
     start(first := server(user, "first", gpus=3))
-    first.orm_spawner.state = first.get_state()
-    user.db.commit()
-    restarted = User(user.orm_user, user.settings, user.db)
-    assert server(restarted, "")._held_by_others() == Holding(gpus=3, sessions=1)
-    assert "first" not in restarted.spawners
+    saved(first, "a" * 32)
+    slurm.client.listed = {12: in_slurm}
+    one = server(restarted(user), "")
+    assert one._held_by_others(asyncio.run(one._interrupted())) == expected
+
+
+def test_slurm_is_asked_for_interrupted_starts_only(user: User, slurm: SimpleNamespace) -> None:
+    start(server(user, "first", gpus=1), server(user, "second", gpus=1))
+    assert slurm.client.calls == 0
 
 
 def test_a_spawner_of_another_class_holds_nothing(user: User) -> None:
     server(user, "other")
     user.spawners["other"] = SimpleLocalProcessSpawner()
-    assert server(user, "")._held_by_others() == Holding()
+    assert server(user, "")._held_by_others(NONE) == Holding()
 
 
 def test_groups_of_the_directory_count(user: User, config: Config) -> None:
