@@ -105,7 +105,7 @@ class Visitor:
 
     def note(self) -> str:
         """Return the text of the options page, with what it says about the last session."""
-        return self.http.get(f"/hub/spawn/{self.name}").text
+        return self.http.get(f"/hub/spawn/{self.name}/{self.server_name}".rstrip("/")).text
 
     def leave(self) -> None:
         """Stop the user's sessions, and forget the named ones."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from tests import faults
 from tests.instance import LIMITED, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -143,6 +144,22 @@ def test_a_session_that_waits_in_the_queue_counts(portal: Instance, visit: Visit
         # What was stopped while it waited is free again.
         assert user.at("second").start(gpus=2).status_code in (201, 202)
         until(lambda: portal.jobs(user=LIMITED), seconds=10, what="the job is in the queue")
+
+
+def test_what_is_held_is_counted_after_a_restart_of_the_hub(portal: Instance, visit: Visit) -> None:
+    user = visit(LIMITED)
+    with portal.gpus_taken():
+        user.start_and_wait(gpus=0)
+        waiting = user.at("waiting")
+        assert waiting.start(gpus=2).status_code == 202
+        until(lambda: len(portal.jobs(user=LIMITED)) == 2, seconds=10, what="it is in the queue")
+        faults.restart_hub(portal)
+        refused = user.at("third").start(gpus=2)
+        assert refused.status_code == 400
+        words = "You hold 2 GPUs in 2 sessions and may hold 3 at once"
+        assert words in refused.json()["message"]
+    waiting.wait_until_ready()
+    assert len(portal.jobs(user=LIMITED)) == 2
 
 
 def test_the_most_sessions_at_once_are_counted(portal: Instance, visit: Visit) -> None:
