@@ -76,6 +76,10 @@ class OptionsPage(Reservation):
             raise self._shown(error) from error
         raise _for_the_page("", reason="link", log_message="a link filled in the form", status=200)
 
+    def delete_forever(self) -> None:
+        """Forget a named server that its user has deleted."""
+        self._endings.pop(self._log_name, None)
+
     async def _limits(self) -> Limits:
         cluster = await self._slurm.nodes.cluster()
         unix_groups = await asyncio.to_thread(_unix_groups, self.user.name)

@@ -175,6 +175,15 @@ def test_a_spawner_of_another_class_holds_nothing(user: User) -> None:
     assert server(user, "")._held_by_others(NONE) == Holding()
 
 
+def test_each_server_of_a_user_has_its_own_last_word(user: User) -> None:
+    one, other = server(user, ""), server(user, "second")
+    one._endings[other._log_name] = "It was cancelled."
+    assert "It was cancelled." not in asyncio.run(one.render_form())
+    assert "It was cancelled." in asyncio.run(other.render_form())
+    other.delete_forever()
+    assert "It was cancelled." not in asyncio.run(other.render_form())
+
+
 def test_groups_of_the_directory_count(user: User, config: Config) -> None:
     config.GpuSlurmSpawner.group_limits = {"students": {"max_gpus": 1}}
     user.orm_user.groups.append(orm.Group(name="students"))
