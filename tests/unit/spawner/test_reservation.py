@@ -15,10 +15,10 @@ from traitlets.config import Config
 from spawner.errors import OverLimit
 from spawner.gpu_spawner import GpuSlurmSpawner
 from spawner.policy import Holding
-from spawner.slurm.records import Cluster, Node, Partition
+from spawner.slurm.records import Cluster, Gres, Node, Partition
 from spawner.traits import SlurmTraits
 
-NODE = Node("node001", "127.0.0.1", 4, 40, 384 * 1024, is_up=True)
+NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
 NONE: frozenset[str] = frozenset()
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
 
