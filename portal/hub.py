@@ -170,6 +170,7 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     spawner.launcher_cmd = [slurm.sudo, "-n", "-u", "{username}", "--", slurm.launcher]
     spawner.hub_mark = settings.hub.name
     spawner.query_interval = slurm.query_interval_seconds
+    spawner.cluster_interval = slurm.cluster_interval_seconds
     spawner.quiet_interval = slurm.quiet_interval_seconds
     spawner.command_timeout = slurm.command_timeout_seconds
 

@@ -199,6 +199,13 @@ class Slurm(Table):
         ge=1,
         le=15,
     )
+    cluster_interval_seconds: float = setting(
+        10.0,
+        "The time between two looks at what the nodes have free, for all open forms together.",
+        unit="seconds",
+        ge=1,
+        le=600,
+    )
     reconcile_interval_seconds: float = setting(
         300.0,
         "The time between two looks for jobs of this hub that belong to no server.",

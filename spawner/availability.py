@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from spawner.resources import ResourceShape
 from spawner.slurm.records import Node, Partition
@@ -58,6 +58,11 @@ def availability(partition: Partition, shape: ResourceShape) -> Availability:
         shards_free=sum(max(0, kind.count - kind.used) for node, kind in shards if node.is_up),
         shards_total=sum(kind.count for _, kind in shards),
     )
+
+
+def as_json(found: Availability) -> dict[str, object]:
+    """Return what the form's script reads of one partition."""
+    return asdict(found)
 
 
 def largest(nodes: Iterable[Node], shape: ResourceShape, gpu_type: str | None = None) -> int:

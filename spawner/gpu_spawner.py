@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from jupyterhub import orm
 from traitlets import Bool, Dict, Integer, Unicode
 
-from spawner import callback, progress
+from spawner import callback, form_api, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
 from spawner.options_page import OptionsPage
 from spawner.policy import AcceptedRequest
@@ -25,6 +25,7 @@ from spawner.slurm.records import Job, JobState
 T = TypeVar("T")
 
 callback.install()
+form_api.install()
 
 _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from spawner.allowance import NO_LIMITS, Allowance
+from spawner.availability import largest
 from spawner.policy import Limits, PartitionLimit
 from spawner.resources import ResourceShape
-from spawner.slurm.records import Cluster, Node, Partition
+from spawner.slurm.records import Cluster, Partition
 
 
 def limits_for(
@@ -30,10 +31,7 @@ def limits_for(
     ]
     is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
     return Limits(
-        tuple(
-            PartitionLimit(partition.name, _largest(partition, shape), partition.max_time)
-            for partition in is_open
-        ),
+        tuple(_limit(partition, shape) for partition in is_open),
         allowance,
     )
 
@@ -42,16 +40,15 @@ def _rank(partition: Partition) -> tuple[bool, str]:
     return (not partition.is_default, partition.name)
 
 
-def _largest(partition: Partition, shape: ResourceShape) -> int:
-    """Return the most GPUs whose cores and memory, too, are on one node."""
-    return max((_largest_on(node, shape) for node in partition.nodes), default=0)
-
-
-def _largest_on(node: Node, shape: ResourceShape) -> int:
-    gpus = node.gpus()
-    while gpus > 0:
-        needs = shape.resources(gpus)
-        if needs.cores <= node.cores and needs.memory_mb <= node.memory_mb:
-            break
-        gpus -= 1
-    return gpus
+def _limit(partition: Partition, shape: ResourceShape) -> PartitionLimit:
+    types = {kind.type for node in partition.nodes for kind in node.gres if kind.name == "gpu"}
+    return PartitionLimit(
+        partition.name,
+        largest(partition.nodes, shape),
+        partition.max_time,
+        tuple(
+            (name, largest(partition.nodes, shape, name))
+            for name in sorted(types - {None}, key=str)
+            if name
+        ),
+    )

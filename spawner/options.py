@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from spawner.errors import BadOption
 
-KEYS = ("gpus", "hours", "partition")
+KEYS = ("gpus", "gpu_type", "hours", "partition")
 
 # Far above any cluster; a bound so that no absurd number travels on.
 _MOST_GPUS = 1024
@@ -21,6 +21,7 @@ _MOST_HOURS = 24 * 366
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+_GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
 _PARTITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -31,6 +32,8 @@ class SessionRequest:
     gpus: int | None = None
     time: timedelta | None = None
     partition: str | None = None
+    gpu_type: str | None = None
+    """Slurm's word for a model of GPU; ``None``: any."""
 
     def as_json(self) -> dict[str, int | float | str]:
         """Return the request as JupyterHub stores it; :func:`parse` reads it back."""
@@ -41,6 +44,8 @@ class SessionRequest:
             stored["hours"] = self.time / timedelta(hours=1)
         if self.partition is not None:
             stored["partition"] = self.partition
+        if self.gpu_type is not None:
+            stored["gpu_type"] = self.gpu_type
         return stored
 
 
@@ -57,10 +62,12 @@ def parse(options: object) -> SessionRequest:
     gpus = options.get("gpus")
     hours = options.get("hours")
     partition = options.get("partition")
+    gpu_type = options.get("gpu_type")
     return SessionRequest(
         gpus=None if gpus is None else _gpus(gpus),
         time=None if hours is None else _time(hours),
         partition=None if partition is None or partition == "" else _partition(partition),
+        gpu_type=None if gpu_type is None or gpu_type == "" else _gpu_type(gpu_type),
     )
 
 
@@ -104,6 +111,12 @@ def _time(value: object) -> timedelta:
 def _partition(value: object) -> str:
     if not isinstance(value, str) or not _PARTITION.fullmatch(value):
         raise BadOption(f"{_shown(value)} is not the name of a partition.")
+    return value
+
+
+def _gpu_type(value: object) -> str:
+    if not isinstance(value, str) or not _GPU_TYPE.fullmatch(value):
+        raise BadOption(f"{_shown(value)} is not the name of a type of GPU.")
     return value
 
 

@@ -7,13 +7,17 @@ import os
 import pwd
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from jupyterhub.spawner import SpawnException
 from traitlets import default
 
-from spawner import options
+from spawner import form_api, options, script
+from spawner.availability import Availability, availability
 from spawner.errors import OverLimit, Refusal, SessionEnded, SlurmError, SpawnerError
+from spawner.forecast import Forecast
 from spawner.form import render as form
+from spawner.form.render import Live
 from spawner.offer import limits_for
 from spawner.policy import AcceptedRequest, Limits, accept, holding_in_words, left
 from spawner.reservation import Reservation
@@ -53,7 +57,53 @@ class OptionsPage(Reservation):
         if prefill is not None:
             note = "The link that you followed filled in this form. Nothing has been started."
         note = f"{note} {holding_in_words(limits, holding)}".strip()
-        return form.render(offered, self._shape, self._defaults, chosen, note)
+        return form.render(
+            offered,
+            self._shape,
+            self._defaults,
+            chosen,
+            note,
+            live=Live(
+                await self.availability(offered), self._form_api_url(), self.cluster_interval
+            ),
+        )
+
+    def _form_api_url(self) -> str:
+        """Return where the form's script asks; ``{what}`` stands for what it asks for."""
+        server = f"/{quote(self.name, safe='')}" if self.name else ""
+        path = f"/{quote(self.user.name, safe='')}{server}"
+        return f"{self.hub.base_url}api{form_api.PATH}/{{what}}{path}"
+
+    async def availability(self, limits: Limits | None = None) -> tuple[Availability, ...]:
+        """Return what the partitions that are open to the user have free.
+
+        Raises `SlurmError`, `OverLimit`.
+        """
+        limits = limits or await self._limits()
+        cluster = await self._slurm.nodes.cluster()
+        by_name = {partition.name: partition for partition in cluster.partitions}
+        return tuple(
+            availability(by_name[limit.name], self._shape)
+            for limit in limits.partitions
+            if limit.name in by_name
+        )
+
+    async def forecast(self, fields: Mapping[str, list[str]]) -> Forecast:
+        """Return when what a form asks for would start. Nothing is reserved or submitted.
+
+        Raises `BadOption`, `SlurmError`.
+        """
+        request = options.parse(options.single_values(fields))
+        try:
+            holding = self._held_by_others(await self._interrupted())
+            accepted = accept(request, await self._limits(), self._shape, self._defaults, holding)
+        except OverLimit as error:
+            return Forecast("never", why=str(error))
+        name = script.job_name(self.hub_mark, self.user.name, self.name)
+        program = script.SessionProgram(self.session_python, {})
+        return await self._slurm.forecasts.forecast(
+            self.user.name, script.render(name, accepted, program)
+        )
 
     def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
         """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""

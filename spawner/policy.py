@@ -21,6 +21,8 @@ class PartitionLimit:
     name: str
     max_gpus: int
     max_time: timedelta | None
+    max_of_type: tuple[tuple[str, int], ...] = ()
+    """The types of GPU that a request can name, each with the most of it for one session."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class AcceptedRequest:
     account: str | None = None
     qos: str | None = None
     """``None`` for both: Slurm's own choice."""
+    gpu_type: str | None = None
+    """``None``: any type."""
 
 
 def accept(
@@ -90,7 +94,12 @@ def accept(
     _check_total(gpus, allowance, holding)
     time = _time(request.time, limit, allowance, defaults)
     return AcceptedRequest(
-        shape.resources(gpus), time, limit.name, allowance.account, allowance.qos
+        shape.resources(gpus),
+        time,
+        limit.name,
+        allowance.account,
+        allowance.qos,
+        _gpu_type(request.gpu_type, gpus, limit),
     )
 
 
@@ -153,6 +162,23 @@ def _gpus(
         raise OverLimit(
             f"{_asked(asked)}; you may have {most_per_session} "
             f"in one session: choose at most {most_per_session}."
+        )
+    return asked
+
+
+def _gpu_type(asked: str | None, gpus: int, limit: PartitionLimit) -> str | None:
+    if asked is None or gpus == 0:
+        return None
+    most = dict(limit.max_of_type).get(asked)
+    if most is None:
+        names = ", ".join(name for name, _ in limit.max_of_type) or "none that can be named"
+        raise OverLimit(
+            f"Partition {limit.name} has no GPUs of type {asked}. Its types are: {names}."
+        )
+    if gpus > most:
+        raise OverLimit(
+            f"{_asked(gpus)}; one session in partition {limit.name} can have at most {most} "
+            f"of type {asked}."
         )
     return asked
 

@@ -22,6 +22,7 @@ _END_OF_INPUT = "END_OF_SESSION_INPUT"
 _LONGEST_WORD = 128
 _WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.@-]{{0,{_LONGEST_WORD - 1}}}", re.ASCII)
 _NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9_.@-]")
+_GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
 _PATH = re.compile(r"/[\x21-\x7e]+", re.ASCII)
 
 _TEMPLATES = Environment(
@@ -53,7 +54,7 @@ def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> 
         partition=_word("partition", request.partition),
         account=None if request.account is None else _word("account", request.account),
         qos=None if request.qos is None else _word("QOS", request.qos),
-        gpus=_count("GPUs", request.resources.gpus),
+        gres=_gres(request),
         cores=_count("cores", request.resources.cores),
         memory_mb=_count("memory", request.resources.memory_mb),
         minutes=_count("minutes", max(1, request.time // timedelta(minutes=1))),
@@ -73,6 +74,17 @@ def _word(what: str, value: str) -> str:
     if not _WORD.fullmatch(value):
         raise ScriptError(f"The {what} {value!a} may not be written into a job script.")
     return value
+
+
+def _gres(request: AcceptedRequest) -> str | None:
+    gpus = _count("GPUs", request.resources.gpus)
+    if gpus == 0:
+        return None
+    if request.gpu_type is None:
+        return f"gpu:{gpus}"
+    if not _GPU_TYPE.fullmatch(request.gpu_type):
+        raise ScriptError(f"The GPU type {request.gpu_type!a} may not be written into a script.")
+    return f"gpu:{request.gpu_type}:{gpus}"
 
 
 def _path(what: str, value: str) -> str:

@@ -10,12 +10,11 @@ from traitlets import Dict, Float, Integer, List, TraitError, Unicode, default, 
 
 from spawner import allowance
 from spawner.allowance import Allowance
+from spawner.forecaster import Forecaster
 from spawner.policy import Defaults
 from spawner.resources import ResourceShape
 from spawner.slurm.client import SlurmClient
 from spawner.slurm.watcher import ClusterWatcher, JobWatcher, Pace
-
-_CLUSTER_INTERVAL_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class Slurm:
     client: SlurmClient
     jobs: JobWatcher
     nodes: ClusterWatcher
+    forecasts: Forecaster
 
 
 class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
@@ -57,6 +57,13 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     ).tag(config=True)
     quiet_interval = Float(
         10.0, help="Seconds between two questions to squeue while sessions only run."
+    ).tag(config=True)
+    cluster_interval = Float(
+        10.0,
+        help="""
+        Seconds between two questions to Slurm for what its nodes have free, for all who look at a
+        form together. Nothing is asked while nobody looks.
+        """,
     ).tag(config=True)
     command_timeout = Float(
         20.0, help="Seconds after which a Slurm program is taken not to answer."
@@ -160,7 +167,8 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
                         quiet=self.quiet_interval,
                     ),
                 ),
-                ClusterWatcher(client, _CLUSTER_INTERVAL_SECONDS),
+                ClusterWatcher(client, self.cluster_interval),
+                Forecaster(client),
             )
         return SlurmTraits._shared
 

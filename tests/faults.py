@@ -5,7 +5,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -108,6 +108,27 @@ def stand_in_for_squeue(portal: Instance, words: str) -> Iterator[Path]:
     squeue.chmod(0o755)
     with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
         yield flag
+    shutil.rmtree(programs)
+
+
+@contextmanager
+def counted(portal: Instance, program: str) -> Iterator[Callable[[], list[str]]]:
+    """Count how often the hub runs one of Slurm's programs; give the argvs so far."""
+    programs = Path(portal.settings["hub"]["state_dir"], "counted")
+    shutil.rmtree(programs, ignore_errors=True)
+    programs.mkdir(mode=0o755)
+    for name in ("squeue", "sinfo", "scontrol"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    calls = programs / "calls"
+    calls.touch()
+    calls.chmod(0o666)
+    (programs / program).unlink()
+    (programs / program).write_text(
+        f'#!/bin/bash\necho "$*" >> {calls}\nexec /usr/bin/{program} "$@"\n'
+    )
+    (programs / program).chmod(0o755)
+    with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
+        yield lambda: calls.read_text(encoding="utf-8").splitlines()
     shutil.rmtree(programs)
 
 

@@ -30,7 +30,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 OPTIONS: st.SearchStrategy[Any] = JSON | st.dictionaries(
     st.sampled_from(KEYS),
-    JSON | st.sampled_from((0, 1, 4, "2", 0.5, "8", "sxm2", "shareq", "")),
+    JSON | st.sampled_from((0, 1, 4, "2", 0.5, "8", "sxm2", "shareq", "v100", "1g.10gb", "")),
     max_size=len(KEYS),
 )
 """The body of a request to start a server: any JSON, and such that comes close."""

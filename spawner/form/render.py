@@ -1,16 +1,18 @@
-"""From a user's limits to the options form's HTML.
+"""From a user's limits, and what the cluster has free, to the options form's HTML.
 
 JupyterHub's page brings the ``<form>`` element and the Start button. The form works without
-JavaScript; the script only greys out what the chosen partition does not have.
+JavaScript; the script narrows the choices to what the chosen partition has, and keeps what is free
+and the forecast up to date.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from spawner.policy import Defaults, Limits, hours
+from spawner.availability import Availability, as_json, label
+from spawner.policy import Defaults, Limits, PartitionLimit, hours
 from spawner.resources import ResourceShape
 
 _MB_PER_GB = 1024
@@ -25,6 +27,17 @@ _TEMPLATES = Environment(
 
 
 @dataclass(frozen=True)
+class Live:
+    """What changes while the form is open, and where its script asks for it."""
+
+    partitions: tuple[Availability, ...] = ()
+    api_url: str = ""
+    """``{what}`` in it stands for ``forecast`` or ``availability``."""
+    interval: float = 10.0
+    """Seconds between two looks at what is free."""
+
+
+@dataclass(frozen=True)
 class Size:
     """One choice of a number of GPUs, and what comes with it."""
 
@@ -32,6 +45,8 @@ class Size:
     cores: int
     memory: str
     is_chosen: bool
+    is_free: bool | None
+    """Whether the chosen partition has room for it now; ``None`` where that is not known."""
 
     @property
     def label(self) -> str:
@@ -47,6 +62,21 @@ class Row:
     max_gpus: int
     max_hours: float | None
     is_chosen: bool
+    types: dict[str, int]
+    """The types of GPU that can be named, and the most of each."""
+
+
+@dataclass(frozen=True)
+class GpuType:
+    """One type of GPU, and the partitions that have it."""
+
+    name: str
+    label: str
+    partitions: tuple[str, ...]
+    is_chosen: bool
+
+
+NOT_LIVE = Live()
 
 
 def render(
@@ -55,6 +85,8 @@ def render(
     defaults: Defaults,
     chosen: Mapping[str, str],
     note: str = "",
+    *,
+    live: Live = NOT_LIVE,
 ) -> str:
     """Return the form. ``chosen`` pre-fills it; what does not fit is left at its default."""
     if not limits.partitions:
@@ -66,20 +98,24 @@ def render(
     gpus = _whole_number(chosen.get("gpus", ""))
     if gpus is None or gpus > limits.max_gpus:
         gpus = min(defaults.gpus, limits.max_gpus)
-    rows = [
-        Row(
-            limit.name,
-            limit.max_gpus,
-            None if limit.max_time is None else limit.max_time / timedelta(hours=1),
-            limit.name == partition,
-        )
-        for limit in limits.partitions
-    ]
+    rows = [_row(limit, partition) for limit in limits.partitions]
+    free = next((one for one in live.partitions if one.partition == partition), None)
     return _TEMPLATES.get_template("form.html.j2").render(
-        sizes=[_size(count, gpus, shape) for count in range(limits.max_gpus + 1)],
+        sizes=[_size(count, gpus, shape, free) for count in range(limits.max_gpus + 1)],
         hours=_hours(chosen.get("hours", ""), defaults, limits, partition),
         rows=rows,
-        data=[asdict(row) for row in rows],
+        types=_types(limits, chosen.get("gpu_type", "")),
+        live=live,
+        data={
+            "partitions": [
+                {"name": row.name, "max_gpus": row.max_gpus, "max_hours": row.max_hours}
+                | {"types": row.types}
+                for row in rows
+            ],
+            "available": [as_json(one) for one in live.partitions],
+            "api_url": live.api_url,
+            "interval": live.interval,
+        },
         note=note,
     )
 
@@ -94,9 +130,38 @@ def render_failure(words: str, log_lines: Sequence[str]) -> str:
     return _TEMPLATES.get_template("failure.html.j2").render(words=words, log_lines=log_lines)
 
 
-def _size(count: int, chosen: int, shape: ResourceShape) -> Size:
+def _row(limit: PartitionLimit, chosen: str) -> Row:
+    return Row(
+        limit.name,
+        limit.max_gpus,
+        None if limit.max_time is None else limit.max_time / timedelta(hours=1),
+        limit.name == chosen,
+        {name: min(most, limit.max_gpus) for name, most in limit.max_of_type},
+    )
+
+
+def _types(limits: Limits, chosen: str) -> list[GpuType]:
+    """Return the types to choose from; none where no partition has two of them."""
+    if all(len(limit.max_of_type) < 2 for limit in limits.partitions):
+        return []
+    found: dict[str, list[str]] = {}
+    for limit in limits.partitions:
+        for name, _ in limit.max_of_type:
+            found.setdefault(name, []).append(limit.name)
+    return [
+        GpuType(name, label(name), tuple(partitions), name == chosen)
+        for name, partitions in sorted(found.items())
+    ]
+
+
+def _size(count: int, chosen: int, shape: ResourceShape, free: Availability | None) -> Size:
     needs = shape.resources(count)
-    return Size(count, needs.cores, f"{needs.memory_mb / _MB_PER_GB:g} GB", count == chosen)
+    is_free = None
+    if free is not None:
+        is_free = count <= free.largest_free if count else free.has_room_without_gpu
+    return Size(
+        count, needs.cores, f"{needs.memory_mb / _MB_PER_GB:g} GB", count == chosen, is_free
+    )
 
 
 def _hours(text: str, defaults: Defaults, limits: Limits, partition: str) -> str:

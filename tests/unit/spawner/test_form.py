@@ -1,6 +1,8 @@
+import re
 from datetime import timedelta
 
-from spawner.form.render import render, render_unavailable
+from spawner.availability import Availability, KindOfGpu
+from spawner.form.render import NOT_LIVE, Live, render, render_failure, render_unavailable
 from spawner.policy import Defaults, Limits, PartitionLimit
 from spawner.resources import ResourceShape
 
@@ -9,8 +11,30 @@ LIMITS = Limits(
 )
 
 
-def form(chosen: dict[str, str] | None = None, note: str = "", limits: Limits = LIMITS) -> str:
-    return render(limits, ResourceShape(), Defaults(), chosen or {}, note)
+def form(
+    chosen: dict[str, str] | None = None,
+    note: str = "",
+    limits: Limits = LIMITS,
+    live: Live = NOT_LIVE,
+) -> str:
+    return render(limits, ResourceShape(), Defaults(), chosen or {}, note, live=live)
+
+
+def has(partition: str, *kinds: tuple[str | None, int, int, int]) -> Availability:
+    """What a partition has: type, free, total and largest block of each kind."""
+    return Availability(
+        partition,
+        tuple(
+            KindOfGpu(name, name or "GPU", free, total, most, most)
+            for name, free, total, most in kinds
+        ),
+        free=sum(kind[1] for kind in kinds),
+        total=sum(kind[2] for kind in kinds),
+        largest_free=max(kind[3] for kind in kinds),
+        has_room_without_gpu=True,
+        shards_free=0,
+        shards_total=0,
+    )
 
 
 def test_each_number_of_gpus_shows_its_cores_and_memory() -> None:
@@ -47,3 +71,46 @@ def test_no_text_becomes_markup() -> None:
     for html in (form({}, "<img src=x>", limits), render_unavailable("<img src=x>")):
         assert "<img" not in html
         assert "<b>" not in html
+
+
+def test_each_size_says_whether_it_is_free_now() -> None:
+    html = form(live=Live((has("sxm2", ("v100", 5, 12, 2)),)))
+    words = re.findall(r'data-gpus="(\d)">([^<]*)<', html)
+    assert words == [
+        ("0", "free now"),
+        ("1", "free now"),
+        ("2", "free now"),
+        ("3", "waits for its turn"),
+        ("4", "waits for its turn"),
+    ]
+
+
+def test_a_size_that_must_wait_can_be_chosen() -> None:
+    html = form(live=Live((has("sxm2", ("v100", 0, 12, 0)),)))
+    assert not re.search(r"<input[^>]* disabled", html)
+
+
+def test_the_cluster_is_shown_by_partition_and_type() -> None:
+    live = Live((has("sxm2", ("a100", 3, 8, 2), ("v100", 0, 4, 0)), has("short", (None, 1, 1, 1))))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", form(live=live))
+    assert cells == [
+        *("sxm2", "a100", "3 of 8", "at most 2"),
+        *("", "v100", "0 of 4", "none"),
+        *("short", "GPU", "1 of 1", "at most 1"),
+    ]
+
+
+def test_a_type_can_be_chosen_where_there_are_two() -> None:
+    one = PartitionLimit("sxm2", 4, None, (("v100", 4),))
+    two = PartitionLimit("mixed", 4, None, (("a100", 2), ("v100", 4)))
+    assert 'name="gpu_type"' not in form(limits=Limits((one,)))
+    html = " ".join(form({"gpu_type": "a100"}, limits=Limits((one, two))).split())
+    assert '<option value="a100" selected> A100 (mixed)</option>'.replace("> A", ">A") in html
+    assert '<option value="v100">V100 (sxm2, mixed)</option>' in html
+
+
+def test_the_end_of_a_log_is_no_markup() -> None:
+    html = render_failure("It <failed>.", ["<script>alert(1)</script>", "{{ 7 * 7 }}"])
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "{{ 7 * 7 }}" in html

@@ -163,3 +163,40 @@ def test_a_log_is_asked_for_by_number(
     account: pwd.struct_passwd, programs: Path, job_id: object
 ) -> None:
     assert "error" in ask(account, programs, {"verb": "log", "job_id": job_id})
+
+
+def with_sbatch(programs: Path, complaint: str, code: int = 0) -> None:
+    """Let the stand-in for sbatch print on its standard error."""
+    (programs / "sbatch").write_text(
+        f'#!/bin/bash\nprintf "%s\\n" "$@" > "{programs}/sbatch.argv"\n'
+        f"/bin/cat >&2 <<'END'\n{complaint}\nEND\nexit {code}\n"
+    )
+
+
+FORECAST = (
+    "sbatch: Job 12 to start at 2026-11-21T14:05:00 using 8 processors on nodes node001 "
+    "in partition sxm2"
+)
+
+
+def test_a_forecast_is_read_and_submits_nothing(account: pwd.struct_passwd, programs: Path) -> None:
+    with_sbatch(programs, FORECAST)
+    request = {"verb": "forecast", "script": "#!/bin/bash\n"}
+    assert ask(account, programs, request) == {"start": "2026-11-21T14:05:00"}
+    assert "--test-only" in (programs / "sbatch.argv").read_text().splitlines()
+
+
+def test_what_can_never_start_is_told_with_slurms_words(
+    account: pwd.struct_passwd, programs: Path
+) -> None:
+    words = "allocation failure: Requested node configuration is not available"
+    with_sbatch(programs, words, code=1)
+    answer = ask(account, programs, {"verb": "forecast", "script": "#!/bin/bash\n"})
+    assert answer == {"never": words}
+
+
+def test_a_forecast_that_cannot_be_read_is_an_error(
+    account: pwd.struct_passwd, programs: Path
+) -> None:
+    with_sbatch(programs, "hello")
+    assert "error" in ask(account, programs, {"verb": "forecast", "script": "#!/bin/bash\n"})

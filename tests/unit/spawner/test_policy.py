@@ -291,3 +291,40 @@ def test_the_form_says_what_is_held_where_that_counts() -> None:
     assert holding_in_words(granted(max_gpus=4), Holding(3, 2)) == words
     assert holding_in_words(granted(max_gpus=4), Holding(0, 2)) == ""
     assert holding_in_words(LIMITS, Holding(3, 2)) == ""
+
+
+A100_AND_V100 = Limits(
+    (PartitionLimit("sxm2", 8, timedelta(hours=12), (("a100", 2), ("v100", 4))),)
+)
+
+
+def test_a_type_that_the_partition_has_is_granted() -> None:
+    request = SessionRequest(gpus=2, gpu_type="a100")
+    assert accept(request, A100_AND_V100, SHAPE, Defaults()).gpu_type == "a100"
+
+
+def test_no_gpu_has_no_type() -> None:
+    request = SessionRequest(gpus=0, gpu_type="a100")
+    assert accept(request, A100_AND_V100, SHAPE, Defaults()).gpu_type is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (SessionRequest(gpus=1, gpu_type="h200"), "Its types are: a100, v100"),
+        (SessionRequest(gpus=3, gpu_type="a100"), "at most 2 of type a100"),
+    ],
+)
+def test_a_type_or_number_that_the_partition_has_not_is_refused(
+    request_: SessionRequest, words: str
+) -> None:
+    with pytest.raises(OverLimit, match=words):
+        accept(request_, A100_AND_V100, SHAPE, Defaults())
+
+
+def test_the_types_of_a_partition_come_with_the_most_of_each() -> None:
+    both = Node(
+        "n", "n", (Gres("gpu", "a100", 2), Gres("gpu", None, 1)), 40, 384 * 1024, is_up=True
+    )
+    cluster = Cluster((partition("sxm2", both, node(gpus=4)),))
+    assert limits_for([], cluster, SHAPE).partitions[0].max_of_type == (("a100", 2), ("v100", 4))

@@ -21,7 +21,10 @@ from tests.hostile import ENVIRONMENTS, FIELDS, LURES, OPTIONS, TEXTS
 
 PYTHON = "/opt/portal/bin/python"
 LIMITS = Limits(
-    (PartitionLimit("sxm2", 4, timedelta(hours=12)), PartitionLimit("shareq", 4, None)),
+    (
+        PartitionLimit("sxm2", 4, timedelta(hours=12), (("1g.10gb", 2), ("v100", 4))),
+        PartitionLimit("shareq", 4, None),
+    ),
     Allowance(max_gpus=6, max_sessions=3, account="research", qos="high"),
 )
 MEANT = re.compile(
@@ -34,7 +37,7 @@ MEANT = re.compile(
 \#SBATCH[ ]--ntasks=1
 \#SBATCH[ ]--cpus-per-task=(?P<cores>[0-9]{1,2})
 \#SBATCH[ ]--mem=(?P<memory_mb>[0-9]{1,6})M
-(?:\#SBATCH[ ]--gres=gpu:(?P<gpus>[1-4])
+(?:\#SBATCH[ ]--gres=gpu:(?:(?P<type>v100|1g\.10gb):)?(?P<gpus>[1-4])
 )?\#SBATCH[ ]--time=(?P<minutes>[1-9][0-9]{0,5})
 \#SBATCH[ ]--no-requeue
 
@@ -88,6 +91,7 @@ def test_a_script_has_the_lines_that_were_meant_and_no_other(
     assert int(found["cores"]) == accepted.resources.cores
     assert int(found["memory_mb"]) == accepted.resources.memory_mb
     assert found["partition"] == accepted.partition
+    assert found["type"] == accepted.gpu_type
     assert json.loads(found["input"]) == {"environment": environment}
 
 
@@ -145,7 +149,7 @@ def test_a_directive_is_the_word_that_was_given_or_there_is_no_script(
 
 
 @pytest.mark.parametrize("lure", LURES)
-@pytest.mark.parametrize("key", ["gpus", "hours", "partition"])
+@pytest.mark.parametrize("key", ["gpus", "gpu_type", "hours", "partition"])
 def test_no_lure_gets_past_the_options(key: str, lure: str) -> None:
     with pytest.raises(Refusal):
         parse({key: lure})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from jupyterhub import orm
+from jupyterhub.objects import Hub
 from jupyterhub.spawner import SimpleLocalProcessSpawner
 from jupyterhub.user import User
 from traitlets import TraitError
@@ -77,6 +78,7 @@ def server(user: User, name: str, **options: object) -> Any:
     spawner.user_options = options
     # As JupyterHub does before it calls start().
     spawner._spawn_pending = True
+    spawner.hub = Hub()
     return spawner
 
 

@@ -1,5 +1,6 @@
 import json
 import subprocess
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -91,3 +92,14 @@ def test_the_session_reads_exactly_what_was_meant(value: str) -> None:
         ["/bin/bash"], input=script, capture_output=True, text=True, check=True, timeout=10
     )
     assert json.loads(done.stdout) == {"value": value}
+
+
+def test_a_type_of_gpu_is_asked_for_by_name() -> None:
+    request = replace(accepted(gpus=2), gpu_type="a100_1g.5gb")
+    assert "#SBATCH --gres=gpu:a100_1g.5gb:2\n" in render("portal-user1", request, program())
+
+
+@pytest.mark.parametrize("gpu_type", ["a100:8", "a100\n#SBATCH --uid=0", "", "a b", "a100,shard"])
+def test_what_is_no_type_is_not_written(gpu_type: str) -> None:
+    with pytest.raises(ScriptError):
+        render("portal-user1", replace(accepted(gpus=2), gpu_type=gpu_type), program())

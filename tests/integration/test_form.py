@@ -1,0 +1,145 @@
+"""What the form knows of the real cluster, and when Slurm says that a choice would start."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import faults
+from tests.instance import Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+Visit = Callable[[str], Visitor]
+
+
+def forecast(user: Visitor, **fields: object) -> dict[str, Any]:
+    """Ask as the form's script does."""
+    answer = user.api("GET", f"/gpu-session/forecast/{user.name}", params=fields)
+    answer.raise_for_status()
+    return dict(answer.json())
+
+
+def available(user: Visitor) -> dict[str, Any]:
+    """Return what the form hears of partition sxm2."""
+    answer = user.api("GET", f"/gpu-session/availability/{user.name}")
+    answer.raise_for_status()
+    return next(one for one in answer.json()["partitions"] if one["partition"] == "sxm2")
+
+
+def test_what_is_free_starts_now(visit: Visit) -> None:
+    assert forecast(visit("testuser1"), gpus=4, hours=1, partition="sxm2")["state"] == "now"
+
+
+def test_what_must_wait_starts_when_a_job_must_end(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    with portal.gpus_taken() as job_ids:
+        first_end = min(
+            datetime.fromisoformat(portal.job(job_id)["EndTime"]).astimezone() for job_id in job_ids
+        )
+        answer = until(
+            lambda: (said := forecast(user, gpus=1))["state"] == "later" and said,
+            seconds=20,
+            what="a forecast",
+        )
+        start = datetime.fromisoformat(answer["start"])
+        assert abs(start - first_end) < timedelta(minutes=2)
+        assert start > datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"gpus": 5}, "at most 4"),
+        ({"hours": 13}, "at most 12"),
+        ({"gpus": 1, "gpu_type": "h200"}, "Its types are: v100"),
+        ({"partition": "admins"}, "not open to you"),
+    ],
+)
+def test_what_is_not_to_be_had_can_never_start(
+    visit: Visit, fields: dict[str, object], words: str
+) -> None:
+    answer = forecast(visit("testuser1"), **fields)
+    assert answer["state"] == "never"
+    assert words in answer["why"]
+
+
+def test_what_slurm_refuses_can_never_start_with_its_words(portal: Instance, visit: Visit) -> None:
+    # The portal believes a larger node than Slurm has.
+    user = visit("testuser1")
+    with faults.site_file(portal, "c.GpuSlurmSpawner.cores_without_gpu = 41\n"):
+        answer = forecast(user, gpus=0)
+    assert answer["state"] == "never"
+    assert "not available" in answer["why"]
+
+
+@pytest.mark.parametrize(
+    "query", ["gpus=-1", "gpus=1&gpus=2", "fnord=1", "gpus=1%0A%23SBATCH%20--uid=0", "hours=nan"]
+)
+def test_a_bad_question_is_answered_with_400_and_a_sentence(visit: Visit, query: str) -> None:
+    user = visit("testuser1")
+    answer = user.api("GET", f"/gpu-session/forecast/{user.name}?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["message"].endswith(".")
+
+
+def test_a_forecast_submits_nothing(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    for gpus in range(5):
+        forecast(user, gpus=gpus)
+    assert portal.jobs(user="testuser1") == []
+
+
+def test_another_users_form_is_closed(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    for what in ("forecast", "availability"):
+        assert user.api("GET", f"/gpu-session/{what}/testuser2").status_code in (403, 404)
+        stranger = httpx.get(f"{portal.api_url}/hub/api/gpu-session/{what}/testuser1")
+        assert stranger.status_code == 403
+
+
+def test_what_is_free_is_told_and_follows_the_jobs(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    until(lambda: available(user)["free"] == 12, seconds=30, what="all is free")
+    assert available(user)["largest_free"] == 4
+    assert [kind["type"] for kind in available(user)["kinds"]] == ["v100"]
+    with portal.gpus_taken(nodes=2):
+        until(lambda: available(user)["free"] == 4, seconds=30, what="two nodes are taken")
+    with portal.gpus_taken(nodes=3):
+        until(lambda: available(user)["largest_free"] == 0, seconds=30, what="all is taken")
+
+
+def test_a_partition_of_others_is_not_told(visit: Visit) -> None:
+    user = visit("testuser1")
+    answer = user.api("GET", f"/gpu-session/availability/{user.name}").json()
+    names = [one["partition"] for one in answer["partitions"]]
+    assert "admins" not in names
+    assert "sxm2" in names
+
+
+def test_many_viewers_cost_one_look_at_the_nodes(portal: Instance, visit: Visit) -> None:
+    users = [visit(f"testuser{number}") for number in range(1, 5)]
+    with faults.counted(portal, "scontrol") as calls:
+        for user in users:
+            user.log_in()
+        with ThreadPoolExecutor(20) as viewers:
+            pages = list(viewers.map(lambda number: users[number % 4].note(), range(20)))
+        assert all("What the cluster has free now" in page for page in pages)
+        # One question for the nodes and one for the partitions.
+        assert 2 <= len(calls()) <= 4
+
+
+def test_a_type_of_gpu_that_was_chosen_reaches_slurm(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    job = portal.job(user.start_and_wait(gpus=1, gpu_type="v100"))
+    assert job["TresPerNode"] == "gres:gpu:v100:1"
+
+
+def test_the_form_has_everything_without_its_script(visit: Visit) -> None:
+    page = visit("testuser1").note()
+    assert re.search(r'data-gpus="4">\s*(free now|waits)', page)
+    assert '<option value="sxm2"' in page
