@@ -1,11 +1,11 @@
 """What the cluster has free now, as far as one session on one node is concerned."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from spawner.resources import ResourceShape
-from spawner.slurm.records import Node, Partition
+from spawner.slurm.records import Cluster, Node, Partition
 
 # How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
 _MODEL = re.compile(r"[a-z]{1,4}[0-9]{1,4}[a-z]?", re.ASCII)
@@ -40,6 +40,25 @@ class Availability:
     shards_free: int
     shards_total: int
     """Parts of GPUs that several jobs share (``shard``); sessions get whole ones."""
+
+
+class Count:
+    """Counts each state of the cluster once, however many look at it."""
+
+    def __init__(self, shape: ResourceShape) -> None:
+        self._shape = shape
+        self._cluster: Cluster | None = None
+        self._counted: dict[str, Availability] = {}
+
+    def of(self, cluster: Cluster) -> Mapping[str, Availability]:
+        """Return what each partition has free, by the partition's name."""
+        if cluster is not self._cluster:
+            self._counted = {
+                partition.name: availability(partition, self._shape)
+                for partition in cluster.partitions
+            }
+            self._cluster = cluster
+        return self._counted
 
 
 def availability(partition: Partition, shape: ResourceShape) -> Availability:

@@ -13,7 +13,7 @@ from jupyterhub.spawner import SpawnException
 from traitlets import default
 
 from spawner import form_api, options, script
-from spawner.availability import Availability, availability
+from spawner.availability import Availability
 from spawner.errors import OverLimit, Refusal, SessionEnded, SlurmError, SpawnerError
 from spawner.forecast import Forecast
 from spawner.form import render as form
@@ -80,13 +80,8 @@ class OptionsPage(Reservation):
         Raises `SlurmError`, `OverLimit`.
         """
         limits = limits or await self._limits()
-        cluster = await self._slurm.nodes.cluster()
-        by_name = {partition.name: partition for partition in cluster.partitions}
-        return tuple(
-            availability(by_name[limit.name], self._shape)
-            for limit in limits.partitions
-            if limit.name in by_name
-        )
+        counted = self._slurm.free.of(await self._slurm.nodes.cluster())
+        return tuple(counted[limit.name] for limit in limits.partitions if limit.name in counted)
 
     async def forecast(self, fields: Mapping[str, list[str]]) -> Forecast:
         """Return when what a form asks for would start. Nothing is reserved or submitted.

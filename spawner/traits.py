@@ -10,6 +10,7 @@ from traitlets import Dict, Float, Integer, List, TraitError, Unicode, default, 
 
 from spawner import allowance
 from spawner.allowance import Allowance
+from spawner.availability import Count
 from spawner.forecaster import Forecaster
 from spawner.policy import Defaults
 from spawner.resources import ResourceShape
@@ -24,6 +25,7 @@ class Slurm:
     client: SlurmClient
     jobs: JobWatcher
     nodes: ClusterWatcher
+    free: Count
     forecasts: Forecaster
 
 
@@ -168,6 +170,7 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
                     ),
                 ),
                 ClusterWatcher(client, self.cluster_interval),
+                Count(self._shape),
                 Forecaster(client),
             )
         return SlurmTraits._shared

@@ -133,6 +133,18 @@ def counted(portal: Instance, program: str) -> Iterator[Callable[[], list[str]]]
 
 
 @contextmanager
+def session_program(portal: Instance, text: str, more: str = "") -> Iterator[None]:
+    """Let sessions run a program of ours in the place of JupyterLab."""
+    # Where every user gets to.
+    program = Path(portal.settings["session"]["folders"]["isilon"]).with_name("session-program")
+    program.write_text(text, encoding="utf-8")
+    program.chmod(0o755)
+    with site_file(portal, f"c.GpuSlurmSpawner.session_python = {str(program)!r}\n{more}"):
+        yield
+    program.unlink()
+
+
+@contextmanager
 def database_locked(portal: Instance) -> Iterator[None]:
     """Hold the hub's database, as a backup or a slow disk would."""
     path = Path(portal.settings["hub"]["state_dir"], "jupyterhub.sqlite")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests import faults
 from tests.instance import ADMIN, PASSWORD, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -154,10 +155,30 @@ def test_the_page_says_why_a_session_waits(
         log_in(page, portal, USER)
         page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
         page.get_by_role("button", name="Start").click()
-        expect(page.locator("#progress-message", has_text="PENDING, Resources")).to_be_visible()
+        status = page.get_by_role("status").first
+        expect(status).to_contain_text("PENDING, Resources")
+        expect(status).to_contain_text("no node has enough free GPUs")
+        expect(page.locator("#progress-expected")).to_contain_text("about", timeout=60_000)
+        expect(page.get_by_role("timer")).to_have_text(re.compile(r"^\d+ (s|min)$"))
+        bar = page.get_by_role("progressbar")
+        assert 0 < int(bar.get_attribute("aria-valuenow") or 0) < 100
         photograph(page, "waiting")
-        page.get_by_role("button", name="Stop Server").click()
+        page.get_by_role("button", name="Cancel").click()
         until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
+        page.wait_for_url("**/hub/home")
+
+
+@pytest.mark.usefixtures("clean_user")
+def test_the_page_of_a_failed_start_shows_slurms_state_and_the_log(
+    portal: Instance, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    with faults.session_program(portal, "#!/bin/bash\necho the disk is full >&2\nexit 3\n"):
+        log_in(page, portal, USER)
+        page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
+        page.get_by_role("button", name="Start").click()
+        expect(page.get_by_text("FAILED").first).to_be_visible()
+        expect(page.get_by_text("the disk is full")).to_be_visible()
+        photograph(page, "failed")
 
 
 @pytest.mark.usefixtures("clean_user")

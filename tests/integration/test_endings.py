@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -90,23 +89,11 @@ def test_two_starts_at_once_are_one(portal: Instance, visit: Visit) -> None:
     assert len(portal.jobs(user=USER)) == 1
 
 
-@contextmanager
-def session_program(portal: Instance, text: str, more: str = "") -> Iterator[None]:
-    """Let sessions run a program of ours in the place of JupyterLab."""
-    # Where every user gets to.
-    program = Path(portal.settings["session"]["folders"]["isilon"]).with_name("session-program")
-    program.write_text(text, encoding="utf-8")
-    program.chmod(0o755)
-    with faults.site_file(portal, f"c.GpuSlurmSpawner.session_python = {str(program)!r}\n{more}"):
-        yield
-    program.unlink()
-
-
 def test_a_job_that_fails_at_once_shows_slurms_state_and_the_end_of_its_log(
     portal: Instance, visit: Visit
 ) -> None:
     program = '#!/bin/bash\necho "a first line"\necho "<b>no module named fnord</b>" >&2\nexit 3\n'
-    with session_program(portal, program):
+    with faults.session_program(portal, program):
         user = visit(USER)
         user.start(gpus=0)
         wait_until_stopped(user, seconds=20)
@@ -123,7 +110,7 @@ def test_a_start_that_takes_too_long_is_cancelled_and_says_so(
     portal: Instance, visit: Visit
 ) -> None:
     program = "#!/bin/bash\necho waiting for nothing\nexec sleep 300\n"
-    with session_program(portal, program, "c.GpuSlurmSpawner.launch_timeout = 3.0\n"):
+    with faults.session_program(portal, program, "c.GpuSlurmSpawner.launch_timeout = 3.0\n"):
         user = visit(USER)
         user.start(gpus=0)
         wait_until_stopped(user)

@@ -1,8 +1,8 @@
 import pytest
 
-from spawner.availability import availability, label
+from spawner.availability import Count, availability, label
 from spawner.resources import ResourceShape
-from spawner.slurm.records import Gres, Node, Partition
+from spawner.slurm.records import Cluster, Gres, Node, Partition
 
 SHAPE = ResourceShape()
 """8 cores and 48 GB for each GPU, 2 and 12 GB without."""
@@ -38,6 +38,14 @@ def v100(count: int, used: int = 0) -> Gres:
 def test_what_is_free(nodes: list[Node], free: int, total: int, largest_free: int) -> None:
     found = availability(partition(*nodes), SHAPE)
     assert (found.free, found.total, found.largest_free) == (free, total, largest_free)
+
+
+def test_a_state_of_the_cluster_is_counted_once() -> None:
+    count = Count(SHAPE)
+    first = Cluster((partition(node(v100(4))),))
+    assert count.of(first) is count.of(first)
+    assert count.of(Cluster((partition(node(v100(4, 3))),)))["sxm2"].free == 1
+    assert count.of(first)["sxm2"].free == 4
 
 
 def test_each_type_is_counted_by_itself() -> None:

@@ -13,9 +13,11 @@ from jupyterhub.user import User
 from traitlets import TraitError
 from traitlets.config import Config
 
+from spawner.availability import Count
 from spawner.errors import OverLimit
 from spawner.gpu_spawner import GpuSlurmSpawner
 from spawner.policy import Holding
+from spawner.resources import ResourceShape
 from spawner.slurm.records import Cluster, Gres, Node, Partition
 from spawner.traits import SlurmTraits
 
@@ -46,7 +48,7 @@ class Client:
 
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    stand_in = SimpleNamespace(nodes=Nodes(), client=Client())
+    stand_in = SimpleNamespace(nodes=Nodes(), client=Client(), free=Count(ResourceShape()))
     monkeypatch.setattr(SlurmTraits, "_shared", stand_in)
     return stand_in
 
