@@ -49,6 +49,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_resources(c, settings)
     configure_limits(c, settings)
     configure_session(c, settings)
+    configure_extensions(c, settings)
     configure_pages(c)
     configure_keeper(c, environment)
 
@@ -211,6 +212,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "folders": dict(session.folders),
         "jupyter_path": list(session.jupyter_path),
         "tensorboard_python": session.tensorboard_python,
+        "warning_minutes": list(session.warning_minutes),
     }
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.
@@ -221,3 +223,11 @@ def configure_session(c: Config, settings: Settings) -> None:
     # The spawner's own limits come first, and say which of them it was.
     spawner.start_timeout = waiting + session.start_timeout_seconds + 300
     spawner.http_timeout = 60
+
+
+def configure_extensions(c: Config, settings: Settings) -> None:
+    """Set by how much a session that runs can be made longer."""
+    spawner = c.GpuSlurmSpawner
+    spawner.slurm_operator = settings.slurm.operator
+    spawner.extension_hours = settings.session.extension_hours
+    spawner.max_extensions = settings.session.max_extensions

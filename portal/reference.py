@@ -78,6 +78,8 @@ def _type(annotation: Any) -> str:
         return _type(get_args(annotation)[0])
     if origin is Literal:
         return " or ".join(f"`{json.dumps(choice)}`" for choice in get_args(annotation))
+    if origin is tuple and _type(get_args(annotation)[0]) == _TYPES[int]:
+        return "list of whole numbers"
     return _TYPES[origin or annotation]
 
 

@@ -21,6 +21,7 @@ from portal.values import (
     Folders,
     HttpUrl,
     Mark,
+    Minutes,
     Name,
     OptionalPath,
     PartitionName,
@@ -29,6 +30,7 @@ from portal.values import (
     SlurmNames,
     Tables,
     Texts,
+    UnixName,
     host_of,
 )
 
@@ -185,6 +187,11 @@ class Slurm(Table):
         "The one program that sudo lets the hub run as a user.",
     )
     sudo: AbsolutePath = setting("/usr/bin/sudo", "The sudo program.")
+    operator: UnixName = setting(
+        "",
+        "The account as which the launcher raises the time limits of running sessions: Slurm's "
+        "SlurmUser, or an operator in Slurm's accounting; empty: sessions are not extended.",
+    )
     query_interval_seconds: float = setting(
         1.0,
         "The time between two questions to squeue, for all sessions together, while one starts.",
@@ -240,6 +247,23 @@ class Session(Table):
     )
     default_partition: PartitionName = setting(
         "", "The partition that the form proposes; empty for the cluster's default."
+    )
+    extension_hours: float = setting(
+        4.0,
+        "The most by which a running session can be extended at once.",
+        unit="hours",
+        ge=0.02,
+        le=8760,
+    )
+    max_extensions: int = setting(
+        3,
+        "How often one session can be extended; 0 for never. The limits of partition and groups "
+        "hold for the whole session.",
+        ge=0,
+        le=1000,
+    )
+    warning_minutes: Minutes = setting(
+        (30, 10, 2), "How long before its end a session warns of it.", unit="minutes"
     )
     start_timeout_seconds: int = setting(
         300,

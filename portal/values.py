@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Strict
+from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
 
@@ -57,6 +57,7 @@ def _not_empty(values: tuple[str, ...]) -> tuple[str, ...]:
 Text = Annotated[str, _rule(_is_printable, "must have no control characters")]
 Name = Annotated[Text, _rule(str.strip, "must not be empty")]
 Texts = Annotated[tuple[Name, ...], Strict(False)]
+Minutes = Annotated[tuple[Annotated[int, Field(ge=1, le=1440)], ...], Strict(False)]
 AbsolutePath = Annotated[
     Text, _rule(_is_absolute_path, "must be an absolute path without '..' in it")
 ]
@@ -112,6 +113,13 @@ AttributeName = Annotated[
     _rule(
         lambda value: re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value),
         "must be the name of an attribute, such as uid",
+    ),
+]
+UnixName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"([a-z_][a-z0-9_-]{0,31})?", value),
+        "must be a Unix name, or empty",
     ),
 ]
 PartitionName = Annotated[

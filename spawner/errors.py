@@ -8,6 +8,7 @@ SpawnerError
 │   ├── CommandFailed    a Slurm program ended with an error
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
 │   ├── SubmissionRefused  sbatch said no
+│   ├── ExtensionRefused a job's time was not raised, for certain
 │   └── UnreadableOutput a Slurm program printed what cannot be read
 ├── ScriptError          a value may not be written into a job script
 └── SessionEnded         the job ended before its server answered
@@ -69,6 +70,12 @@ class SubmissionRefused(SlurmError):
     """Slurm's sbatch said no."""
 
     reason = "slurm_refused"
+
+
+class ExtensionRefused(SlurmError):
+    """A job's time was not raised, for certain."""
+
+    reason = "extension_refused"
 
 
 class UnreadableOutput(SlurmError):

@@ -17,7 +17,7 @@ from traitlets import Bool, Dict, Integer, Unicode
 
 from spawner import callback, form_api, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
-from spawner.options_page import OptionsPage
+from spawner.lifetime import Lifetime
 from spawner.policy import AcceptedRequest
 from spawner.script import SessionProgram, job_name, render
 from spawner.slurm.records import Job, JobState
@@ -41,15 +41,12 @@ _KEPT = (
     "token_id",
     "client_secret",
     "is_ready",
+    "extensions",
 )
 
 
-class GpuSlurmSpawner(OptionsPage):
+class GpuSlurmSpawner(Lifetime):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
-
-    session_id = Unicode()
-    """Marks the job as this session's; chosen before the submission, so that a job whose number
-    never reached us can still be found and cancelled."""
 
     is_ready = Bool(False)
     """Whether the start has come to its end. What is loaded without it was interrupted."""
@@ -383,7 +380,3 @@ class GpuSlurmSpawner(OptionsPage):
         for name in _KEPT:
             setattr(self, name, self.trait_defaults(name))
         self.will_resume = False
-
-    def _save_state(self) -> None:
-        self.orm_spawner.state = self.get_state()
-        self.db.commit()

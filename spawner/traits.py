@@ -120,6 +120,19 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         by itself after its ``KillWait``.
         """,
     ).tag(config=True)
+    slurm_operator = Unicode(
+        "",
+        help="""
+        The account through which the launcher raises time limits: Slurm's ``SlurmUser``, or one
+        that is an operator in Slurm's accounting. Empty: sessions are not extended.
+        """,
+    ).tag(config=True)
+    extension_hours = Float(
+        4.0, help="Hours by which a running session can be extended at once, at most."
+    ).tag(config=True)
+    max_extensions = Integer(
+        3, help="How often one session can be extended. 0: sessions are not extended."
+    ).tag(config=True)
     session_python = Unicode(
         help="The interpreter on the compute nodes that has ``portal.session``. Absolute path."
     ).tag(config=True)

@@ -8,14 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from spawner.errors import CommandFailed, CommandTimedOut, SubmissionRefused, UnreadableOutput
+from spawner.errors import (
+    CommandFailed,
+    CommandTimedOut,
+    ExtensionRefused,
+    SubmissionRefused,
+    UnreadableOutput,
+)
 from spawner.slurm import commands, parsing
 from spawner.slurm.records import Cluster, Job
 
 log = logging.getLogger(__name__)
 
-# More than the launcher gives the two programs that it runs at most: it has the last word on how
-# they ended, and none of them is still at work when we have given up.
+# More than the launcher gives the programs that it runs: it has the last word on how they ended,
+# and none of them is still at work when we have given up.
 _LAUNCHER_SECONDS = 75.0
 _NO_SUCH_JOB = "Invalid job id specified"
 
@@ -100,6 +106,16 @@ class SlurmClient:
         answer = await self._launch(username, {"verb": "log", "job_id": job_id})
         return [str(line) for line in answer.get("lines", ())]
 
+    async def extend(
+        self, operator: str, username: str, session: str, job_id: int, minutes: int
+    ) -> None:
+        """Raise the time limit of a user's session, as Slurm's operator, to ``minutes`` in all.
+
+        Raises `ExtensionRefused` when the limit is certainly what it was.
+        """
+        request: dict[str, object] = {"session": session, "job_id": job_id, "minutes": minutes}
+        await self._launch(operator, {"verb": "extend", "user": username, **request})
+
     async def _ask(self, argv: list[str]) -> str:
         program, *arguments = argv
         environment = {
@@ -137,6 +153,11 @@ class SlurmClient:
             if is_no:
                 raise SubmissionRefused(
                     f"Slurm said no: {_last_line(answer['error'])}", detail=detail
+                )
+            if verb == "extend" and answer.get("refused"):
+                raise ExtensionRefused(
+                    f"Slurm did not extend the session: {_last_line(answer['error'])}",
+                    detail=detail,
                 )
             raise CommandFailed("The cluster's scheduler did not do its part.", detail=detail)
         return dict(answer)

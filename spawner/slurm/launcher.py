@@ -1,9 +1,10 @@
 """The one program through which the hub acts as a user: ``sudo -n -u USER -- slurm-launcher``.
 
 Deployed as a root-owned file of its own, with its settings beside it as ``NAME.json``:
-``{"slurm_conf": "/etc/slurm/slurm.conf", "bin_dir": "/usr/bin", "mark": "portal"}``. It takes no
-arguments, reads one JSON object on its standard input, runs Slurm's programs with an empty
-environment, and prints one JSON object. The verbs:
+``{"slurm_conf": "/etc/slurm/slurm.conf", "bin_dir": "/usr/bin", "mark": "portal"}``, and
+``"operator": "slurm"`` where sessions can be extended. It takes no arguments, reads one JSON object
+on its standard input, runs Slurm's programs with an empty environment, and prints one JSON object.
+The verbs:
 
 ``{"verb": "submit", "session": ID, "script": TEXT}`` -> ``{"job_id": N}``
     Submit the user's job. Its comment carries the hub's mark and the session, its output goes into
@@ -17,6 +18,14 @@ environment, and prints one JSON object. The verbs:
 ``{"verb": "log", "job_id": N}`` -> ``{"lines": [TEXT, ...]}``
     The last lines of a session's output.
 
+Slurm lets only its operators raise a limit. Run as the account ``operator`` of the settings the
+program has one verb, and none of those above, which in turn have nothing of it:
+
+``{"verb": "extend", "session": ID, "job_id": N, "user": NAME, "minutes": TOTAL}`` ->
+``{"minutes": TOTAL}``
+    Raise the time limit of a job that runs, belongs to this user, carries this mark and session,
+    and stays within its partition's limit.
+
 A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself said no.
 It uses the standard library only, so that what sudo allows is what can be read here.
 """
@@ -28,6 +37,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +52,11 @@ _TIME_LIMIT_SECONDS = 30
 _FORECAST_SECONDS = 5
 # sbatch: Job 12 to start at 2026-11-21T14:05:00 using 8 processors on nodes node001 in partition x
 _FORECAST = re.compile(r"Job \d+ to start at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) ", re.ASCII)
+_TIME_IN_ALL_SECONDS = 60
+_MOST_MINUTES = 366 * 24 * 60
+# days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
+_TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
+_MAX_TIME = re.compile(r"\bMaxTime=(\S+)", re.ASCII)
 
 
 class LauncherError(Exception):
@@ -57,6 +72,7 @@ class Slurm:
 
     def __init__(self, settings: dict[str, str], account: pwd.struct_passwd) -> None:
         self.mark = settings["mark"]
+        self._give_up_at = time.monotonic() + _TIME_IN_ALL_SECONDS
         self._bin_dir = Path(settings["bin_dir"])
         self._environment = {
             "HOME": account.pw_dir,
@@ -76,9 +92,10 @@ class Slurm:
         return printed
 
     def try_out(
-        self, program: str, *arguments: str, stdin: str = "", seconds: int = _TIME_LIMIT_SECONDS
+        self, program: str, *arguments: str, stdin: str = "", seconds: float = _TIME_LIMIT_SECONDS
     ) -> tuple[int, str, str]:
         """Run one program; return its exit code and what it printed on both streams."""
+        seconds = max(1.0, min(seconds, self._give_up_at - time.monotonic()))
         try:
             done = subprocess.run(
                 [str(self._bin_dir / program), *arguments],
@@ -91,7 +108,7 @@ class Slurm:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise LauncherError(f"{program} did not answer in {seconds} s") from error
+            raise LauncherError(f"{program} did not answer in {seconds:.0f} s") from error
         except OSError as error:
             raise LauncherError(f"{program} cannot be run: {error.strerror}") from error
         return done.returncode, done.stdout, done.stderr
@@ -156,9 +173,7 @@ def list_sessions(
 
 def log(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
     """Read the end of a session's output. Its owner can put anything in its place."""
-    job_id = request.get("job_id")
-    if type(job_id) is not int or job_id <= 0:
-        raise LauncherError("a job is named by its number")
+    job_id = _job_id(request)
     file = Path(account.pw_dir) / _LOG_FOLDER / f"session-{job_id}.log"
     try:
         # No waiting for whoever writes to a pipe.
@@ -177,6 +192,33 @@ def log(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> di
     return {"lines": [line[:_MOST_LINE] for line in lines[-_MOST_LOG_LINES:]]}
 
 
+def extend(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+    """Raise a session's time limit; the one thing that is done as Slurm's operator."""
+    session, job_id, uid = _session(request), _job_id(request), _uid(request)
+    minutes = request.get("minutes")
+    if type(minutes) is not int or not 1 <= minutes <= _MOST_MINUTES:
+        raise LauncherError("the minutes are a whole number", refused=True)
+    partition, current = _running_session(slurm, job_id, uid, session)
+    if minutes <= current:
+        raise LauncherError(f"job {job_id} has {current} minutes already", refused=True)
+    longest = _longest(slurm, partition)
+    if longest is not None and minutes > longest:
+        raise LauncherError(f"partition {partition} allows {longest} minutes", refused=True)
+    try:
+        slurm.run("scontrol", "update", f"JobId={job_id}", f"TimeLimit={minutes}")
+    except LauncherError as error:
+        # After a time-out it may be done all the same.
+        refused = error.refused and "timed out" not in str(error)
+        raise LauncherError(str(error), refused=refused) from error
+    try:
+        _, now = _running_session(slurm, job_id, uid, session)
+    except LauncherError as error:
+        raise LauncherError(f"the limit may have been raised, but {error}") from error
+    if now != minutes:
+        raise LauncherError(f"job {job_id} has {now} minutes, not {minutes}")
+    return {"minutes": now}
+
+
 VERBS = {
     "submit": submit,
     "forecast": forecast,
@@ -184,15 +226,17 @@ VERBS = {
     "list": list_sessions,
     "log": log,
 }
+OPERATOR_VERBS = {"extend": extend}
 
 
 def answer(settings: dict[str, str], account: pwd.struct_passwd, text: str) -> dict[str, Any]:
     """Do what the JSON ``text`` asks; return what to print."""
     try:
         request = json.loads(text)
-        if not isinstance(request, dict) or request.get("verb") not in VERBS:
-            raise LauncherError(f"the verbs are: {', '.join(VERBS)}")
-        return VERBS[request["verb"]](Slurm(settings, account), account, request)
+        verbs = OPERATOR_VERBS if account.pw_name == settings.get("operator") else VERBS
+        if not isinstance(request, dict) or request.get("verb") not in verbs:
+            raise LauncherError(f"the verbs are: {', '.join(verbs)}")
+        return verbs[request["verb"]](Slurm(settings, account), account, request)
     except json.JSONDecodeError as error:
         return {"error": f"the input is not JSON: {error.msg}", "refused": False}
     except LauncherError as error:
@@ -223,6 +267,62 @@ def _session(request: dict[str, Any]) -> str:
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
         raise LauncherError("a session is named by 32 hexadecimal digits")
     return session
+
+
+def _job_id(request: dict[str, Any]) -> int:
+    job_id = request.get("job_id")
+    if type(job_id) is not int or job_id <= 0:
+        raise LauncherError("a job is named by its number")
+    return job_id
+
+
+def _uid(request: dict[str, Any]) -> int:
+    name = request.get("user")
+    try:
+        return pwd.getpwnam(name if isinstance(name, str) else "").pw_uid
+    except (KeyError, ValueError) as error:
+        raise LauncherError("there is no such user") from error
+
+
+def _running_session(slurm: Slurm, job_id: int, uid: int, session: str) -> tuple[str, int]:
+    """Return partition and time limit (minutes) of a session's job, if that is what it is.
+
+    The comment is its owner's word and may hold anything, newlines too; so it is asked for by
+    itself, and must be the whole answer. The other fields no user can write.
+    """
+    question = ("squeue", "--noheader", "--all", "--states=RUNNING", f"--jobs={job_id}", "-o")
+    fields = slurm.run(*question, "%i|%U|%T|%P|%l").strip().split("|")
+    if fields[:3] != [str(job_id), str(uid), "RUNNING"] or len(fields) != 5:
+        raise LauncherError(f"job {job_id} is no running job of this user", refused=True)
+    if slurm.run(*question, "%k").removesuffix("\n") != f"{slurm.mark}:{session}":
+        raise LauncherError(f"job {job_id} is not this session's", refused=True)
+    limit = _minutes(fields[4])
+    if limit is None:
+        raise LauncherError(f"job {job_id} has no time limit", refused=True)
+    return fields[3], limit
+
+
+def _longest(slurm: Slurm, partition: str) -> int | None:
+    """Return a partition's longest time in minutes, ``None`` for no limit.
+
+    Slurm does not hold an operator to it.
+    """
+    shown = slurm.run("scontrol", "--all", "--oneliner", "show", "partition", partition)
+    match = _MAX_TIME.search(shown)
+    if match is None:
+        raise LauncherError(f"scontrol does not say how long a job of {partition} may be")
+    return _minutes(match[1])
+
+
+def _minutes(text: str) -> int | None:
+    """Read one of Slurm's time limits; ``None`` for no limit."""
+    if text in ("UNLIMITED", "infinite"):
+        return None
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise LauncherError(f"{text!r} is not a time limit")
+    days, hours, minutes, _ = (int(part or 0) for part in match.groups())
+    return (days * 24 + hours) * 60 + minutes
 
 
 def _log_folder(account: pwd.struct_passwd) -> Path:

@@ -200,3 +200,183 @@ def test_a_forecast_that_cannot_be_read_is_an_error(
 ) -> None:
     with_sbatch(programs, "hello")
     assert "error" in ask(account, programs, {"verb": "forecast", "script": "#!/bin/bash\n"})
+
+
+OPERATOR = "slurm-operator"
+ME = pwd.getpwuid(os.getuid())
+RUNNING = f"42|{ME.pw_uid}|RUNNING|sxm2|1:00:00"
+EXTEND = {
+    "verb": "extend",
+    "session": SESSION,
+    "job_id": 42,
+    "user": ME.pw_name,
+    "minutes": 90,
+}
+
+
+@pytest.fixture
+def operator(account: pwd.struct_passwd) -> pwd.struct_passwd:
+    return pwd.struct_passwd((OPERATOR, *account[1:]))
+
+
+@pytest.fixture
+def cluster(programs: Path) -> Path:
+    """A stand-in cluster of one job, whose limit scontrol really changes."""
+    (programs / "job").write_text(RUNNING)
+    (programs / "comment").write_text(f"portal:{SESSION}\n")
+    (programs / "max_time").write_text("12:00:00")
+    (programs / "squeue").write_text(
+        f"""#!/bin/bash
+case "$*" in
+*%k) cat "{programs}/comment" ;;
+*) cat "{programs}/job" ;;
+esac
+"""
+    )
+    (programs / "scontrol").write_text(
+        f"""#!/bin/bash
+if [ "$1" = update ]; then
+    printf "%s\n" "$@" > "{programs}/scontrol.argv"
+    sed -i "s/[^|]*$/${{3#TimeLimit=}}:00/" "{programs}/job"
+else
+    echo "PartitionName=sxm2 AllowGroups=ALL MaxTime=$(cat "{programs}/max_time") State=UP"
+fi
+"""
+    )
+    (programs / "scontrol").chmod(0o755)
+    return programs
+
+
+def order(account: pwd.struct_passwd, programs: Path, request: object) -> dict[str, object]:
+    settings = {"slurm_conf": "/c", "bin_dir": str(programs), "mark": "portal"}
+    return launcher.answer({**settings, "operator": OPERATOR}, account, json.dumps(request))
+
+
+def test_the_operator_raises_the_limit_of_a_session(
+    operator: pwd.struct_passwd, cluster: Path
+) -> None:
+    assert order(operator, cluster, EXTEND) == {"minutes": 90}
+    argv = (cluster / "scontrol.argv").read_text().split()
+    assert argv == ["update", "JobId=42", "TimeLimit=90"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"job": f"42|{ME.pw_uid + 1}|RUNNING|sxm2|1:00:00"},
+        {"job": f"43|{ME.pw_uid}|RUNNING|sxm2|1:00:00"},
+        {"job": f"42_1|{ME.pw_uid}|RUNNING|sxm2|1:00:00"},
+        {"job": f"42|{ME.pw_uid}|PENDING|sxm2|1:00:00"},
+        {"job": f"42|{ME.pw_uid}|RUNNING|sxm2|UNLIMITED"},
+        {"job": f"42|{ME.pw_uid}|RUNNING|sxm2|1:30:00"},
+        {"job": f"{RUNNING}\n{RUNNING}"},
+        {"job": ""},
+        {"comment": f"portal:{'f' * 32}\n"},
+        {"comment": f"other:{SESSION}\n"},
+        {"comment": f"portal:{SESSION}x\n"},
+        {"comment": f"x\nportal:{SESSION}\n"},
+        {"comment": f"portal:{SESSION}\nx\n"},
+        {"comment": f"portal:{SESSION}\n\n"},
+        {"comment": "(null)\n"},
+        {"comment": ""},
+        {"max_time": "1:29:00"},
+    ],
+)
+def test_no_other_job_is_made_longer(
+    operator: pwd.struct_passwd, cluster: Path, change: dict[str, str]
+) -> None:
+    for name, text in change.items():
+        (cluster / name).write_text(text)
+    outcome = order(operator, cluster, EXTEND)
+    assert outcome.get("refused") is True, outcome
+    assert not (cluster / "scontrol.argv").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"minutes": 0},
+        {"minutes": -5},
+        {"minutes": "90"},
+        {"minutes": 90.5},
+        {"minutes": True},
+        {"minutes": 10**9},
+        {"job_id": "42"},
+        {"job_id": "42 Comment=x"},
+        {"job_id": 0},
+        {"session": "x"},
+        {"user": "no such user"},
+        {"user": 0},
+        {"user": ""},
+        {"user": "root\u0000"},
+    ],
+)
+def test_an_extension_is_spelt_strictly(
+    operator: pwd.struct_passwd, cluster: Path, change: dict[str, object]
+) -> None:
+    assert "error" in order(operator, cluster, {**EXTEND, **change})
+    assert not (cluster / "scontrol.argv").exists()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"},
+        {"verb": "cancel", "session": SESSION},
+        {"verb": "list"},
+        {"verb": "log", "job_id": 42},
+    ],
+)
+def test_the_operator_can_do_nothing_else(
+    operator: pwd.struct_passwd, programs: Path, request_: object
+) -> None:
+    assert order(operator, programs, request_)["error"] == "the verbs are: extend"
+    assert not list(programs.glob("*.argv"))
+
+
+def test_a_user_cannot_extend(account: pwd.struct_passwd, cluster: Path) -> None:
+    assert "the verbs are: submit" in str(order(account, cluster, EXTEND)["error"])
+    assert not (cluster / "scontrol.argv").exists()
+
+
+@pytest.mark.parametrize(
+    ("complaint", "is_certain"),
+    [
+        ("slurm_update error: Job/step already completing or completed", True),
+        ("slurm_update error: Socket timed out on send/recv operation", False),
+    ],
+)
+def test_a_job_that_ends_meanwhile_is_told_from_a_time_out(
+    operator: pwd.struct_passwd, cluster: Path, complaint: str, is_certain: bool
+) -> None:
+    shown = (cluster / "scontrol").read_text().splitlines()[-2]
+    (cluster / "scontrol").write_text(
+        f"""#!/bin/bash
+if [ "$1" = update ]; then echo "{complaint}" >&2; exit 1; fi
+{shown}
+"""
+    )
+    assert order(operator, cluster, EXTEND) == {"error": complaint, "refused": is_certain}
+
+
+def test_a_limit_that_did_not_change_is_no_success(
+    operator: pwd.struct_passwd, cluster: Path
+) -> None:
+    program = (cluster / "scontrol").read_text()
+    (cluster / "scontrol").write_text(program.replace("sed -i", "true"))
+    outcome = order(operator, cluster, EXTEND)
+    assert outcome == {"error": "job 42 has 60 minutes, not 90", "refused": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("30:00", 30),
+        ("1:00:00", 60),
+        ("1-00:30:00", 1470),
+        ("5", 0),
+        ("UNLIMITED", None),
+    ],
+)
+def test_slurms_time_limits_are_read(text: str, minutes: int | None) -> None:
+    assert launcher._minutes(text) == minutes
