@@ -76,6 +76,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         callback_url=orders.callback_url,
         jupyter_path=orders.jupyter_path,
         tensorboard_python=orders.tensorboard_python,
+        warning_minutes=orders.warning_minutes,
     )
     return serve(place, listener)
 

@@ -50,7 +50,7 @@ async def report_port(
         body=json.dumps({"port": port}),
         connect_timeout=_REQUEST_SECONDS,
         request_timeout=_REQUEST_SECONDS,
-        ssl_options=_internal_ssl(),
+        ssl_options=internal_ssl(),
     )
     for pause_seconds in (*retry_seconds, None):
         try:
@@ -69,7 +69,7 @@ async def report_port(
         await asyncio.sleep(pause_seconds)
 
 
-def _internal_ssl() -> ssl.SSLContext | None:
+def internal_ssl() -> ssl.SSLContext | None:
     """JupyterHub's ``internal_ssl``: certificates that the hub made for this session."""
     key_file = os.environ.get("JUPYTERHUB_SSL_KEYFILE")
     if not key_file:

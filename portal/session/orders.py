@@ -10,7 +10,7 @@ class OrdersError(ValueError):
     """The input is not what a session understands; the message names the key."""
 
 
-_KEYS = {"environment", "folders", "jupyter_path", "tensorboard_python"}
+_KEYS = {"environment", "folders", "jupyter_path", "tensorboard_python", "warning_minutes"}
 _CALLBACK = "PORTAL_PORT_CALLBACK_URL"
 _REQUIRED = ("JUPYTERHUB_API_TOKEN", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTERHUB_USER", _CALLBACK)
 
@@ -29,6 +29,8 @@ class Orders:
     """Folders whose ``kernels/`` holds kernel specs."""
     tensorboard_python: str | None = None
     """Interpreter of the environment that holds TensorBoard."""
+    warning_minutes: tuple[int, ...] = ()
+    """How long before its end the session warns of it."""
 
 
 def parse_orders(text: str) -> Orders:
@@ -58,6 +60,7 @@ def parse_orders(text: str) -> Orders:
         folders=_texts_by_name("folders", given.get("folders", {})),
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),
+        warning_minutes=_numbers("warning_minutes", given.get("warning_minutes", [])),
     )
 
 
@@ -70,6 +73,12 @@ def _texts_by_name(key: str, value: Any) -> dict[str, str]:
 def _texts(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise OrdersError(f"{key}: not a list of texts")
+    return tuple(value)
+
+
+def _numbers(key: str, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(number) is int for number in value):
+        raise OrdersError(f"{key}: not a list of whole numbers")
     return tuple(value)
 
 

@@ -23,7 +23,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import tensorboard
+from portal.session import clock, tensorboard
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
 from portal.session.files import HomeCheckpoints, LinkedFileHandler
@@ -51,6 +51,7 @@ class Place:
     """Where the hub wants to hear of the port."""
     jupyter_path: tuple[str, ...]
     tensorboard_python: str | None
+    warning_minutes: tuple[int, ...] = ()
 
 
 def serve(place: Place, listener: socket.socket) -> int:
@@ -138,6 +139,10 @@ class SessionServer(ServerApp):
             xheaders=self.trust_xheaders,
             max_body_size=self.max_body_size,
             max_buffer_size=self.max_buffer_size,
+        )
+        time = clock.Clock(warning_minutes=self.place.warning_minutes)
+        self.web_app.add_handlers(  # type: ignore[no-untyped-call]
+            ".*", clock.routes(self.base_url, time)
         )
         deferred = self._deferred_routes()
         if deferred is not None:

@@ -168,6 +168,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "folders": {"templates": "/opt/templates"},
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",
+        "warning_minutes": [30, 10, 2],
     }
     assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
     assert c.GpuSlurmSpawner.env_keep == []

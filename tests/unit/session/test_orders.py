@@ -21,6 +21,7 @@ def test_all_keys_are_read() -> None:
                 "folders": {"isilon": "/mnt/isilon"},
                 "jupyter_path": ["/opt/share/jupyter"],
                 "tensorboard_python": "/opt/tensorboard/bin/python",
+                "warning_minutes": [30, 10],
             }
         )
     )
@@ -28,6 +29,7 @@ def test_all_keys_are_read() -> None:
     assert orders.folders == {"isilon": "/mnt/isilon"}
     assert orders.jupyter_path == ("/opt/share/jupyter",)
     assert orders.tensorboard_python == "/opt/tensorboard/bin/python"
+    assert orders.warning_minutes == (30, 10)
 
 
 def test_the_environment_alone_will_do() -> None:
@@ -58,6 +60,7 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
         ({"environment": ENVIRONMENT, "jupyter_path": "/opt"}, "jupyter_path: not a list"),
         ({"environment": ENVIRONMENT, "tensorboard_python": 1}, "tensorboard_python: not a text"),
+        ({"environment": ENVIRONMENT, "warning_minutes": ["2"]}, "warning_minutes: not a list"),
     ],
 )
 def test_anything_else_is_refused_by_name(given: Any, message: str) -> None:
