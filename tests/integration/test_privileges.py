@@ -38,6 +38,16 @@ def test_the_launcher_answers_for_a_user_of_the_portal(portal: Instance) -> None
     assert json.loads(done.stdout) == {"job_ids": []}, done.stderr
 
 
+def test_sudos_own_list_is_these_two_rules(portal: Instance) -> None:
+    launcher = portal.settings["slurm"]["launcher"]
+    listed = as_the_hub("/usr/bin/sudo", "-n", "-l").stdout
+    _, _, rules = listed.partition("may run the following commands")
+    assert [line.strip() for line in rules.splitlines()[1:] if line.strip()] == [
+        f'(%test-data-scientists, %test-portal-admins) NOPASSWD: {launcher} ""',
+        f'(slurm) NOPASSWD: {launcher} ""',
+    ]
+
+
 @pytest.mark.parametrize(
     ("user", "command"),
     [
@@ -45,7 +55,9 @@ def test_the_launcher_answers_for_a_user_of_the_portal(portal: Instance) -> None
         ("testuser1", ["/bin/sh", "-c", "id"]),
         ("testuser1", ["LAUNCHER", "an-argument"]),
         ("root", ["LAUNCHER"]),
-        ("slurm", ["LAUNCHER"]),
+        ("slurm", ["LAUNCHER", "an-argument"]),
+        ("slurm", ["/usr/bin/id"]),
+        ("slurm", ["/usr/bin/scontrol", "update", "JobId=1", "TimeLimit=60"]),
         ("nobody", ["LAUNCHER"]),
         (ADMIN, ["/usr/bin/id"]),
     ],
