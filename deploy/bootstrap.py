@@ -14,15 +14,21 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 DEPLOY = Path(__file__).resolve().parent
 REPOSITORY = DEPLOY.parent
 LOCKS = DEPLOY / "locks"
 PYTHON = "/usr/bin/python3"
-PROXY = "proxy"
+# Environments of JavaScript: where their package-lock.json is, and what more npm is told.
+NPM = {
+    "proxy": (LOCKS / "proxy", ()),
+    "lab": (REPOSITORY / "portal/lab", ("--omit=dev",)),
+    "lab-dev": (REPOSITORY / "portal/lab", ()),
+}
 CACHE = Path(os.environ.get("PORTAL_CACHE", "/var/cache/data-scientist-portal"))
 
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
@@ -31,6 +37,14 @@ SYSTEM_PACKAGES = {
     "python3-apt": "/usr/share/doc/python3-apt",
     "ca-certificates": "/usr/sbin/update-ca-certificates",
 }
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What is put into an environment besides its lock file and wheel, and what it is made of."""
+
+    sources: Sequence[Path]
+    put: Callable[[Path], None]
 
 
 class DeploymentError(Exception):
@@ -44,10 +58,11 @@ def child_environment(**extra: str) -> dict[str, str]:
     return kept | extra
 
 
-def call(argv: Sequence[str | Path], **extra: str) -> None:
+def call(argv: Sequence[str | Path], cwd: Path | None = None, **extra: str) -> None:
     """Run a program, its output going to stderr, and raise when it fails."""
     result = subprocess.run(
         [str(word) for word in argv],
+        cwd=cwd,
         env=child_environment(**extra),
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
@@ -130,13 +145,16 @@ def rename_interpreter(script: Path, old: Path, new: Path) -> None:
         script.write_bytes(content.replace(bytes(old), bytes(new)))
 
 
-def environment(name: str, root: Path, wheel: Path | None = None) -> tuple[Path, bool]:
-    """Return the environment NAME of its lock file (and wheel) below ROOT, and whether it is new.
+def environment(
+    name: str, root: Path, wheel: Path | None = None, addition: Addition | None = None
+) -> tuple[Path, bool]:
+    """Return the environment NAME of its lock file (and more) below ROOT, and whether it is new.
 
     Readable by everybody, so that sessions can run from it.
     """
     parts = [lock_file(name)] if wheel is None else [lock_file(name), wheel]
-    final = root / f"{name}-{content_hash(parts)}"
+    sources = addition.sources if addition else ()
+    final = root / f"{name}-{content_hash([*parts, *sources])}"
     os.umask(0o022)
     with only_one(root, name):
         if final.exists():
@@ -144,29 +162,34 @@ def environment(name: str, root: Path, wheel: Path | None = None) -> tuple[Path,
         say(f"making environment {final.name}")
         building = final.with_name(f".{final.name}.building")
         shutil.rmtree(building, ignore_errors=True)
-        if name == PROXY:
-            install_with_npm(building)
+        if name in NPM:
+            install_with_npm(name, building)
         else:
             install_with_uv(parts, building)
+        if addition:
+            addition.put(building)
         building.rename(final)
     return final, True
 
 
 def lock_file(name: str) -> Path:
     """Return the file that says what is in the environment NAME."""
-    lock = LOCKS / PROXY / "package-lock.json" if name == PROXY else LOCKS / f"{name}.txt"
+    lock = NPM[name][0] / "package-lock.json" if name in NPM else LOCKS / f"{name}.txt"
     if not lock.exists():
-        known = ", ".join(sorted([PROXY, *(path.stem for path in LOCKS.glob("*.txt"))]))
+        known = ", ".join(sorted([*NPM, *(path.stem for path in LOCKS.glob("*.txt"))]))
         raise DeploymentError(f"no lock file for an environment {name!r}; there are: {known}")
     return lock
 
 
-def install_with_npm(building: Path) -> None:
-    """Install the proxy: JavaScript, run by the machine's Node."""
-    shutil.copytree(LOCKS / PROXY, building)
+def install_with_npm(name: str, building: Path) -> None:
+    """Install JavaScript, run by the machine's Node."""
+    folder, options = NPM[name]
+    building.mkdir()
+    for file in ("package.json", "package-lock.json"):
+        shutil.copyfile(folder / file, building / file)
     npm: list[str | Path] = ["/usr/bin/npm", "ci", "--prefix", building, "--cache", CACHE / "npm"]
     npm += ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    call(npm)
+    call([*npm, *options])
 
 
 def install_with_uv(parts: Sequence[Path], building: Path) -> None:

@@ -1,0 +1,73 @@
+"""Our extension of JupyterLab: its sources (portal/lab), its tools, and its build.
+
+Standard library only, as `bootstrap`. The tools come from npm by portal/lab/package-lock.json:
+to build, esbuild alone; to check, also TypeScript, prettier and the types of JupyterLab. They are
+environments of their own, so nothing is installed into the clone.
+
+python deploy/lab_extension.py check|test
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bootstrap
+
+SOURCES = bootstrap.REPOSITORY / "portal/lab"
+PLACE = Path("share/jupyter/labextensions/data-scientist-portal")
+"""Where JupyterLab looks, below the environment that it runs from."""
+NODE = "/usr/bin/node"
+
+
+def addition() -> bootstrap.Addition:
+    """Return what an environment holds besides its lock file: the built extension."""
+    sources = [SOURCES / "build.mjs", SOURCES / "package.json", SOURCES / "package-lock.json"]
+    return bootstrap.Addition(
+        (*sources, *sorted((SOURCES / "src").rglob("*.ts"))), lambda folder: build(folder / PLACE)
+    )
+
+
+def build(out: Path) -> None:
+    """Build the extension into a folder."""
+    with workplace("lab") as folder:
+        bootstrap.call([NODE, "build.mjs", out], cwd=folder)
+
+
+def check() -> None:
+    """Check types and format."""
+    with workplace("lab-dev") as folder:
+        programs = folder / "node_modules/.bin"
+        bootstrap.call([NODE, programs / "tsc"], cwd=folder)
+        bootstrap.call([NODE, programs / "prettier", "--check", "."], cwd=folder)
+
+
+def test() -> None:
+    """Run the tests of what needs no browser."""
+    with workplace("lab") as folder:
+        bundled = ["--bundle", "--platform=node", "--format=esm", "--out-extension:.js=.mjs"]
+        tests = sorted((folder / "test").glob("*.test.ts"))
+        argv = [folder / "node_modules/esbuild/bin/esbuild", *tests, *bundled]
+        bootstrap.call([*argv, "--log-level=warning", f"--outdir={folder}/built"], cwd=folder)
+        bootstrap.call([NODE, "--test", folder / "built"], cwd=folder)
+
+
+@contextmanager
+def workplace(tools: str) -> Iterator[Path]:
+    """Give a copy of the sources, with the tools beside them where node looks for them."""
+    installed, _ = bootstrap.environment(tools, bootstrap.CACHE / "environments")
+    with tempfile.TemporaryDirectory(prefix="portal-lab-") as name:
+        folder = Path(name)
+        unwanted = shutil.ignore_patterns("node_modules")
+        shutil.copytree(SOURCES, folder, ignore=unwanted, dirs_exist_ok=True)
+        (folder / "node_modules").symlink_to(installed / "node_modules")
+        yield folder
+
+
+if __name__ == "__main__":
+    try:
+        {"check": check, "test": test}[sys.argv[1]]()
+    except bootstrap.DeploymentError as error:
+        sys.exit(f"portal: {error}")

@@ -1,0 +1,55 @@
+// Arithmetic of deadlines. Moments and spans are seconds; no clock is read here.
+
+/** Plural-aware texts: JupyterLab's `TranslationBundle`, or a stand-in. */
+export interface ITexts {
+  __(text: string, ...values: unknown[]): string;
+  _n(one: string, many: string, count: number, ...values: unknown[]): string;
+}
+
+/** Write a span for people: `2 h 05 min`, `12 min`, `under a minute`. */
+export function span(seconds: number, texts: ITexts): string {
+  const minutes = Math.floor(Math.max(0, seconds) / 60);
+  if (minutes === 0) {
+    return texts.__('under a minute');
+  }
+  if (minutes < 60) {
+    return texts.__('%1 min', minutes);
+  }
+  const rest = String(minutes % 60).padStart(2, '0');
+  return texts.__('%1 h %2 min', Math.floor(minutes / 60), rest);
+}
+
+/** Choices of minutes up to a longest one, which is the last of them. */
+export function extensionChoices(longest: number): number[] {
+  const usual = [30, 60, 120, 240, 480];
+  return longest < 1 ? [] : [...usual.filter(minutes => minutes < longest), longest];
+}
+
+/**
+ * Tells when a mark before the deadline is passed: once for each mark and deadline.
+ *
+ * When the deadline moves, its marks are new; marks of the new one that are long past are passed
+ * at once. Of several marks that are passed together the last one counts.
+ */
+export class Marks {
+  /** `before`: seconds before the deadline, in any order. */
+  constructor(before: readonly number[]) {
+    this._before = [...before].sort((one, other) => other - one);
+  }
+
+  /** Return the newest mark that was passed since the last call, or null. */
+  passed(deadline: number, now: number): number | null {
+    if (deadline !== this._deadline) {
+      this._deadline = deadline;
+      this._done = 0;
+    }
+    const passed = this._before.filter(mark => now >= deadline - mark).length;
+    const mark = passed > this._done ? (this._before[passed - 1] ?? null) : null;
+    this._done = Math.max(this._done, passed);
+    return mark;
+  }
+
+  private _before: number[];
+  private _deadline: number | null = null;
+  private _done = 0;
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { extensionChoices, Marks, span, type ITexts } from '../src/time';
+
+const texts: ITexts = {
+  __: (text, ...values) =>
+    values.reduce<string>((done, value, at) => done.replace(`%${at + 1}`, String(value)), text),
+  _n: (one, many, count) => (count === 1 ? one : many).replace('%1', String(count))
+};
+
+test('a span is written for people', () => {
+  const cases: [number, string][] = [
+    [-5, 'under a minute'],
+    [0, 'under a minute'],
+    [59.9, 'under a minute'],
+    [60, '1 min'],
+    [3599, '59 min'],
+    [3600, '1 h 00 min'],
+    [7500, '2 h 05 min'],
+    [90000, '25 h 00 min']
+  ];
+  for (const [seconds, words] of cases) {
+    assert.equal(span(seconds, texts), words);
+  }
+});
+
+test('each mark is passed once', () => {
+  const marks = new Marks([120, 1800, 600]);
+  assert.equal(marks.passed(10_000, 8_000), null);
+  assert.equal(marks.passed(10_000, 8_200), 1800);
+  assert.equal(marks.passed(10_000, 8_300), null);
+  assert.equal(marks.passed(10_000, 9_400), 600);
+  assert.equal(marks.passed(10_000, 9_900), 120);
+  assert.equal(marks.passed(10_000, 11_000), null);
+});
+
+test('of several marks the last one counts', () => {
+  const marks = new Marks([1800, 600, 120]);
+  assert.equal(marks.passed(10_000, 9_500), 600);
+  assert.equal(marks.passed(10_000, 9_500), null);
+});
+
+test('a new deadline has its own marks', () => {
+  const marks = new Marks([1800, 600, 120]);
+  assert.equal(marks.passed(10_000, 9_900), 120);
+  assert.equal(marks.passed(20_000, 9_900), null);
+  assert.equal(marks.passed(20_000, 19_500), 600);
+  // An earlier one, too: the limit was lowered.
+  assert.equal(marks.passed(19_600, 19_500), 120);
+});
+
+test('a clock that goes back passes no mark twice', () => {
+  const marks = new Marks([600]);
+  assert.equal(marks.passed(10_000, 9_500), 600);
+  assert.equal(marks.passed(10_000, 9_000), null);
+  assert.equal(marks.passed(10_000, 9_500), null);
+});
+
+test('without marks nothing is passed', () => {
+  assert.equal(new Marks([]).passed(10_000, 11_000), null);
+});
+
+test('the longest extension is the last choice', () => {
+  assert.deepEqual(extensionChoices(0), []);
+  assert.deepEqual(extensionChoices(20), [20]);
+  assert.deepEqual(extensionChoices(60), [30, 60]);
+  assert.deepEqual(extensionChoices(90), [30, 60, 90]);
+});
