@@ -24,7 +24,7 @@ REPOSITORY = DEPLOY.parent
 LOCKS = DEPLOY / "locks"
 PYTHON = "/usr/bin/python3"
 # Environments of JavaScript: where their package-lock.json is, and what more npm is told.
-NPM = {
+NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "proxy": (LOCKS / "proxy", ()),
     "lab": (REPOSITORY / "portal/lab", ("--omit=dev",)),
     "lab-dev": (REPOSITORY / "portal/lab", ()),
@@ -58,11 +58,16 @@ def child_environment(**extra: str) -> dict[str, str]:
     return kept | extra
 
 
-def call(argv: Sequence[str | Path], cwd: Path | None = None, **extra: str) -> None:
+def call(argv: Sequence[str | Path], **extra: str) -> None:
     """Run a program, its output going to stderr, and raise when it fails."""
+    call_in(None, argv, **extra)
+
+
+def call_in(folder: Path | None, argv: Sequence[str | Path], **extra: str) -> None:
+    """Do the same in a folder."""
     result = subprocess.run(
         [str(word) for word in argv],
-        cwd=cwd,
+        cwd=folder,
         env=child_environment(**extra),
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,

@@ -33,25 +33,25 @@ def addition() -> bootstrap.Addition:
 def build(out: Path) -> None:
     """Build the extension into a folder."""
     with workplace("lab") as folder:
-        bootstrap.call([NODE, "build.mjs", out], cwd=folder)
+        bootstrap.call_in(folder, [NODE, "build.mjs", out])
 
 
 def check() -> None:
     """Check types and format."""
     with workplace("lab-dev") as folder:
         programs = folder / "node_modules/.bin"
-        bootstrap.call([NODE, programs / "tsc"], cwd=folder)
-        bootstrap.call([NODE, programs / "prettier", "--check", "."], cwd=folder)
+        bootstrap.call_in(folder, [NODE, programs / "tsc"])
+        bootstrap.call_in(folder, [NODE, programs / "prettier", "--check", "."])
 
 
 def test() -> None:
     """Run the tests of what needs no browser."""
     with workplace("lab") as folder:
-        bundled = ["--bundle", "--platform=node", "--format=esm", "--out-extension:.js=.mjs"]
-        tests = sorted((folder / "test").glob("*.test.ts"))
-        argv = [folder / "node_modules/esbuild/bin/esbuild", *tests, *bundled]
-        bootstrap.call([*argv, "--log-level=warning", f"--outdir={folder}/built"], cwd=folder)
-        bootstrap.call([NODE, "--test", folder / "built"], cwd=folder)
+        argv: list[str | Path] = [folder / "node_modules/esbuild/bin/esbuild"]
+        argv += sorted((folder / "test").glob("*.test.ts"))
+        argv += ["--bundle", "--platform=node", "--format=esm", "--out-extension:.js=.mjs"]
+        bootstrap.call_in(folder, [*argv, "--log-level=warning", f"--outdir={folder}/built"])
+        bootstrap.call_in(folder, [NODE, "--test", folder / "built"])
 
 
 @contextmanager

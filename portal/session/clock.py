@@ -84,10 +84,17 @@ class Clock:
         end = environment.get("SLURM_JOB_END_TIME", "")
         self._reading = Reading(deadline=int(end) if end.isdecimal() else None)
         self._asked_at = -float("inf")
+        self._is_watched = False
         self._asking = asyncio.Lock()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether there has been a page; one in the background asks for nothing."""
+        return self._is_watched
 
     async def tell(self) -> dict[str, Any]:
         """Give what the page shows."""
+        self._is_watched = True
         async with self._asking:
             if self._now() - self._asked_at > _FRESH_SECONDS:
                 self._asked_at = self._now()

@@ -9,6 +9,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tornado.httpserver import HTTPServer
 from traitlets.config import Config
@@ -23,9 +24,10 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import clock, tensorboard
+from portal.session import clock, farewell, tensorboard
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
+from portal.session.farewell import Farewell
 from portal.session.files import HomeCheckpoints, LinkedFileHandler
 from portal.session.hub_login import is_login_of_the_hub
 from portal.session.kernels import (
@@ -120,6 +122,8 @@ class SessionServer(ServerApp):
     no_browser_open_file = True
     place: Place
     listener: socket.socket
+    clock: clock.Clock
+    farewell: Farewell
     exit_code = 0
 
     @property
@@ -140,9 +144,14 @@ class SessionServer(ServerApp):
             max_body_size=self.max_body_size,
             max_buffer_size=self.max_buffer_size,
         )
-        time = clock.Clock(warning_minutes=self.place.warning_minutes)
+        self.clock = clock.Clock(warning_minutes=self.place.warning_minutes)
+        self.farewell = Farewell(self.event_logger)
         self.web_app.add_handlers(  # type: ignore[no-untyped-call]
-            ".*", clock.routes(self.base_url, time)
+            ".*",
+            [
+                *clock.routes(self.base_url, self.clock),
+                *farewell.routes(self.base_url, self.farewell),
+            ],
         )
         deferred = self._deferred_routes()
         if deferred is not None:
@@ -162,6 +171,18 @@ class SessionServer(ServerApp):
             ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhub.httpclient"),
             lambda: tensorboard.add_routes(self.web_app, process),
         )
+
+    def _signal_stop(self, sig: Any, frame: Any) -> None:
+        """Let open pages save what would be lost, then stop; stop at once when told again."""
+        if self.farewell.is_said or not self.clock.is_watched:
+            super()._signal_stop(sig, frame)
+            return
+        self.farewell.is_said = True
+        self.io_loop.add_callback_from_signal(self._leave)
+
+    async def _leave(self) -> None:
+        await self.farewell.say()
+        self.stop()
 
     async def _open(self, deferred: DeferredRoutes | None) -> None:
         self._http_server.add_socket(self.listener)

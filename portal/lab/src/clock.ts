@@ -9,8 +9,8 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 import { Widget } from '@lumino/widgets';
 
-import { saveChanged } from './documents';
-import { extend, read, saved, type IReading } from './server';
+import { hasChanged, saveChanged } from './documents';
+import { extend, read, tell, type IReading } from './server';
 import { extensionChoices, Marks, span } from './time';
 
 const EXTEND = 'data-scientist-portal:extend-session';
@@ -38,8 +38,11 @@ export const clock: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    const end = new SessionEnd(app.serviceManager.serverSettings, texts, () =>
-      saveChanged(app.shell, documents)
+    const end = new SessionEnd(
+      app.serviceManager.serverSettings,
+      texts,
+      () => hasChanged(app.shell, documents),
+      () => saveChanged(app.shell, documents)
     );
     app.commands.addCommand(EXTEND, {
       label: texts.__('Extend Session…'),
@@ -85,6 +88,7 @@ class SessionEnd {
   constructor(
     private _settings: ServerConnection.ISettings,
     private _texts: TranslationBundle,
+    private _mustSave: () => boolean,
     private _save: () => Promise<string[]>
   ) {}
 
@@ -96,9 +100,9 @@ class SessionEnd {
     new Poll({
       name: 'data-scientist-portal:clock',
       frequency: { interval: READ_MILLISECONDS, backoff: true, max: 5 * READ_MILLISECONDS },
-      // Warnings and saving do not wait for somebody to look.
-      standby: 'never',
-      factory: async () => this._take(await read(this._settings))
+      // A tab that nobody looks at is silent: it is no sign of somebody's work.
+      standby: 'when-hidden',
+      factory: () => this._read()
     });
     setInterval(() => this._tick(), TICK_MILLISECONDS);
   }
@@ -138,7 +142,7 @@ class SessionEnd {
     const texts = this._texts;
     try {
       // What can be had may have changed in another window, or at the hub.
-      this._take(await read(this._settings));
+      await this._read();
       const reading = this._reading;
       if (!reading || reading.longest_minutes < 1) {
         Notification.info(reading?.reason || texts.__('This session cannot be extended.'), {
@@ -164,10 +168,34 @@ class SessionEnd {
     }
   }
 
-  /** Save what can be saved: the server has been told to stop. */
+  /** Save what would be lost: the server has been told to stop, and waits if somebody says so. */
   async stopping(): Promise<void> {
+    if (!this._mustSave()) {
+      return;
+    }
+    const telling = tell(this._settings, 'saving');
     await this._save();
-    await saved(this._settings);
+    await telling;
+    await tell(this._settings, 'saved');
+  }
+
+  private async _read(): Promise<void> {
+    this._askedAt = Date.now();
+    this._take(await read(this._settings));
+  }
+
+  /** Read the clock anew, if it was not read lately; whether that is under way. */
+  private _refresh(): boolean {
+    if (!this._isReading && Date.now() - this._askedAt > 2 * READ_MILLISECONDS) {
+      this._isReading = true;
+      this._read()
+        // The server cannot be reached: what is known must do.
+        .catch(() => undefined)
+        .finally(() => {
+          this._isReading = false;
+        });
+    }
+    return this._isReading;
   }
 
   private _take(reading: IReading): void {
@@ -185,15 +213,23 @@ class SessionEnd {
 
   private _tick(): void {
     const deadline = this._reading?.deadline;
-    if (deadline) {
-      if (this._saves.passed(deadline, this._now()) !== null) {
-        void this._save();
-      }
-      if (this._warnings.passed(deadline, this._now()) !== null) {
-        this._warn(deadline);
+    const now = this._now();
+    if (deadline && (this._saves.isDue(deadline, now) || this._warnings.isDue(deadline, now))) {
+      // In a tab in the background the deadline may be an old one.
+      if (!this._refresh()) {
+        this._act(deadline, now);
       }
     }
     this.onTick();
+  }
+
+  private _act(deadline: number, now: number): void {
+    if (this._saves.passed(deadline, now) !== null) {
+      void this._save();
+    }
+    if (this._warnings.passed(deadline, now) !== null) {
+      this._warn(deadline);
+    }
   }
 
   private _warn(deadline: number): void {
@@ -262,6 +298,8 @@ class SessionEnd {
 
   private _reading: IReading | null = null;
   private _offset = 0;
+  private _askedAt = 0;
+  private _isReading = false;
   private _warnings = new Marks([]);
   private _saves = new Marks(SAVE_SECONDS);
   private _warning: string | null = null;

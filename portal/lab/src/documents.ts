@@ -4,6 +4,11 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 
+/** Whether something would be lost. */
+export function hasChanged(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): boolean {
+  return changed(shell, documents).length > 0;
+}
+
 /** Save every document that has changed; return the paths of those that could not be. */
 export async function saveChanged(
   shell: JupyterFrontEnd.IShell,

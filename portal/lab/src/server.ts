@@ -29,9 +29,12 @@ export function extend(settings: ServerConnection.ISettings, minutes: number): P
   return request(settings, 'portal/clock/extend', { method: 'POST', body });
 }
 
-/** Say that what could be saved is saved, after `stopping`. */
-export async function saved(settings: ServerConnection.ISettings): Promise<void> {
-  const url = URLExt.join(settings.baseUrl, 'portal/clock/saved');
+/** After `session-stopping`: say that documents are being saved, or that they are saved. */
+export async function tell(
+  settings: ServerConnection.ISettings,
+  what: 'saving' | 'saved'
+): Promise<void> {
+  const url = URLExt.join(settings.baseUrl, 'portal/farewell', what);
   await ServerConnection.makeRequest(url, { method: 'POST' }, settings);
 }
 

@@ -37,16 +37,22 @@ export class Marks {
     this._before = [...before].sort((one, other) => other - one);
   }
 
+  /** Say whether `passed` would return a mark. */
+  isDue(deadline: number, now: number): boolean {
+    return this._count(deadline, now) > (deadline === this._deadline ? this._done : 0);
+  }
+
   /** Return the newest mark that was passed since the last call, or null. */
   passed(deadline: number, now: number): number | null {
-    if (deadline !== this._deadline) {
-      this._deadline = deadline;
-      this._done = 0;
-    }
-    const passed = this._before.filter(mark => now >= deadline - mark).length;
-    const mark = passed > this._done ? (this._before[passed - 1] ?? null) : null;
-    this._done = Math.max(this._done, passed);
+    const count = this._count(deadline, now);
+    const mark = this.isDue(deadline, now) ? (this._before[count - 1] ?? null) : null;
+    this._done = deadline === this._deadline ? Math.max(this._done, count) : count;
+    this._deadline = deadline;
     return mark;
+  }
+
+  private _count(deadline: number, now: number): number {
+    return this._before.filter(mark => now >= deadline - mark).length;
   }
 
   private _before: number[];

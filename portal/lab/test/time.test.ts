@@ -57,6 +57,16 @@ test('a clock that goes back passes no mark twice', () => {
   assert.equal(marks.passed(10_000, 9_500), null);
 });
 
+test('to look whether a mark is due does not pass it', () => {
+  const marks = new Marks([600]);
+  assert.equal(marks.isDue(10_000, 9_000), false);
+  assert.equal(marks.isDue(10_000, 9_500), true);
+  assert.equal(marks.isDue(10_000, 9_500), true);
+  assert.equal(marks.passed(10_000, 9_500), 600);
+  assert.equal(marks.isDue(10_000, 9_500), false);
+  assert.equal(marks.isDue(10_050, 9_500), true);
+});
+
 test('without marks nothing is passed', () => {
   assert.equal(new Marks([]).passed(10_000, 11_000), null);
 });

@@ -1,0 +1,127 @@
+"""The end of a session's time, as its user sees it."""
+
+import json
+import pwd
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.test_journey import log_in
+from tests.instance import Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+pytestmark = pytest.mark.browser
+
+USER = "testuser2"
+NOTEBOOK = "clock-test.ipynb"
+CELL = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "source": ""}
+EMPTY = {"cells": [{**CELL, "execution_count": None}], "metadata": {}, "nbformat": 4}
+
+
+@pytest.fixture
+def home(portal: Instance) -> Path:
+    """The user's home, where JupyterLab saves nothing by itself, with an empty notebook."""
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    folder = home / ".jupyter/lab/user-settings/@jupyterlab/docmanager-extension"
+    settings = {"autosave": False}
+    files = {
+        folder / "plugin.jupyterlab-settings": settings,
+        home / NOTEBOOK: {**EMPTY, "nbformat_minor": 5},
+    }
+    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
+    for file, content in files.items():
+        portal.slurm("/bin/mkdir", "-p", str(file.parent), user=USER)
+        portal.slurm("/usr/bin/tee", str(file), user=USER, stdin=json.dumps(content))
+    return home
+
+
+@pytest.fixture
+def user(portal: Instance, visit: Callable[[str], Visitor], home: Path) -> Visitor:
+    return visit(USER)
+
+
+def open_notebook(page: Page, portal: Instance) -> None:
+    log_in(page, portal, USER)
+    page.goto(f"{portal.url}/user/{USER}/lab/tree/{NOTEBOOK}")
+    expect(page.locator(".jp-Notebook")).to_be_visible(timeout=60_000)
+    # A dialog about the kernel, if there is one, is not what is tried here.
+    expect(time_left(page)).to_be_visible(timeout=30_000)
+
+
+def type_into_notebook(page: Page, text: str) -> None:
+    page.locator(".jp-Notebook .cm-content").first.click()
+    page.keyboard.type(text)
+
+
+def time_left(page: Page) -> Locator:
+    return page.get_by_role("button", name=re.compile("left$"))
+
+
+def warning(page: Page) -> Locator:
+    return page.locator(".Toastify__toast", has_text="This session ends in")
+
+
+def test_a_session_warns_saves_and_is_extended(
+    portal: Instance, page: Page, user: Visitor, home: Path, photograph: Callable[[Page, str], None]
+) -> None:
+    job_id = user.start_and_wait(gpus=1, hours=0.05)
+    open_notebook(page, portal)
+    type_into_notebook(page, "an_unsaved_line")
+
+    # What is past of the warnings is said at once; the next one comes in its time.
+    expect(time_left(page)).to_have_text(re.compile(r"^[12] min left$"))
+    expect(warning(page)).to_contain_text(re.compile(r"ends in [23] min, at \d"))
+    photograph(page, "time-left")
+    assert "an_unsaved_line" not in (home / NOTEBOOK).read_text()
+    until(
+        lambda: "an_unsaved_line" in (home / NOTEBOOK).read_text(),
+        seconds=90,
+        what="the notebook is saved two minutes before the end",
+    )
+    expect(warning(page)).to_contain_text(re.compile(r"ends in 2 min, at \d"))
+    expect(warning(page)).to_have_count(1)
+
+    # One click gives an hour more, and the warning is gone.
+    warning(page).get_by_role("button", name="Extend by 1 h 00 min").click()
+    expect(page.get_by_text(re.compile("This session now ends at"))).to_be_visible()
+    expect(warning(page)).to_have_count(0)
+    expect(time_left(page)).to_have_text(re.compile("^1 h 0[0-2] min left$"))
+    photograph(page, "extended")
+    assert portal.job(job_id)["TimeLimit"] == "01:03:00"
+
+    # The item of the status bar asks for how long.
+    time_left(page).click()
+    dialog = page.get_by_role("dialog", name="Extend Session")
+    expect(dialog).to_be_visible()
+    dialog.get_by_role("combobox").select_option("2 h 00 min")
+    photograph(page, "extend")
+    dialog.get_by_role("button", name="Extend").click()
+    expect(time_left(page)).to_have_text(re.compile("^3 h 0[0-2] min left$"))
+    assert portal.job(job_id)["TimeLimit"] == "03:03:00"
+
+
+def test_a_session_that_is_told_to_stop_saves_first(
+    portal: Instance, page: Page, user: Visitor, home: Path
+) -> None:
+    job_id = user.start_and_wait(gpus=0, hours=1)
+    open_notebook(page, portal)
+    type_into_notebook(page, "another_unsaved_line")
+    expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(1)
+    portal.slurm("scancel", job_id)
+    until(lambda: not portal.jobs(user=USER), seconds=30, what="the job is gone")
+    assert "another_unsaved_line" in (home / NOTEBOOK).read_text()
+
+
+def test_a_warning_says_why_there_is_no_more_time(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    user.start_and_wait(gpus=0, hours=0.05)
+    for _ in range(3):
+        user.session("POST", "/portal/clock/extend", json={"minutes": 1}).raise_for_status()
+    open_notebook(page, portal)
+    expect(warning(page)).to_contain_text("has been extended 3 times, and that is the most")
+    expect(warning(page).get_by_role("button", name=re.compile("Extend"))).to_have_count(0)
