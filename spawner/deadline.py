@@ -92,15 +92,18 @@ def _longest(
     own = next((own for own in limits.partitions if own.name == job.partition), None)
     if own is None:
         return none, f"Partition {job.partition} is not open to you any more."
-    if own.max_time is None:
-        return _whole_minutes(rules.most_at_once), ""
-    left = _whole_minutes(own.max_time - limit)
-    if left <= none:
-        return none, (
-            f"A session in partition {own.name} may last {hours(own.max_time)} hours, "
-            "and this one does."
-        )
-    return min(left, _whole_minutes(rules.most_at_once)), ""
+    added = _whole_minutes(rules.most_at_once)
+    for longest, whose in (
+        (own.max_time, f"A session in partition {own.name}"),
+        (limits.allowance.max_time, "A session of yours"),
+    ):
+        if longest is None:
+            continue
+        left = _whole_minutes(longest - limit)
+        if left <= none:
+            return none, f"{whose} may last {hours(longest)} hours, and this one does."
+        added = min(added, left)
+    return added, ""
 
 
 def _whole_minutes(time: timedelta) -> timedelta:

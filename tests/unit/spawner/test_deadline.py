@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from spawner.allowance import Allowance
 from spawner.deadline import ExtensionRules, extended_limit, offer
 from spawner.errors import OverLimit
 from spawner.policy import Limits, PartitionLimit
@@ -59,6 +60,14 @@ def test_the_user_reads_why_nothing_can_be_added(
     assert words in possible.reason
     with pytest.raises(OverLimit, match=words):
         extended_limit(1, possible)
+
+
+def test_the_limit_of_the_users_groups_counts_too() -> None:
+    mine = Limits(LIMITS.partitions, Allowance(max_time=timedelta(hours=6)))
+    assert offer(job(5), 0, mine, RULES).longest == timedelta(hours=1)
+    assert offer(job(5, "long"), 0, mine, RULES).longest == timedelta(hours=1)
+    assert offer(job(1), 0, mine, RULES).longest == timedelta(hours=4)
+    assert "of yours may last 6 hours" in offer(job(6), 0, mine, RULES).reason
 
 
 @pytest.mark.parametrize("state", ["PENDING", "COMPLETING", "TIMEOUT", "GONE", ""])
