@@ -11,7 +11,7 @@ import { Widget } from '@lumino/widgets';
 
 import { hasChanged, saveChanged } from './documents';
 import { extend, read, tell, type IReading } from './server';
-import { extensionChoices, Marks, span } from './time';
+import { amount, extensionChoices, Marks, span } from './time';
 
 const EXTEND = 'data-scientist-portal:extend-session';
 const STOPPING = 'https://events.data-scientist-portal.org/session-stopping/v1';
@@ -112,7 +112,7 @@ class SessionEnd {
     return this._reading?.deadline !== null && this._reading?.deadline !== undefined;
   }
 
-  /** Whether the last warning has been given. */
+  /** Whether the first warning is due. */
   get isUrgent(): boolean {
     const marks = this._reading?.warning_minutes ?? [];
     const left = this._left();
@@ -238,15 +238,15 @@ class SessionEnd {
     const left = span(deadline - this._now() + 30, texts);
     const reading = this._reading as IReading;
     const minutes = Math.min(USUAL_EXTENSION_MINUTES, reading.longest_minutes);
+    // JupyterLab shows the first 140 characters.
     const words = [
       texts.__('This session ends in %1, at %2.', left, hour(deadline)),
-      texts.__('Kernels and terminals stop then; changed documents are saved before.')
+      minutes < 1 && reading.reason
+        ? reading.reason
+        : texts.__('Kernels and terminals stop then; changed documents are saved before.')
     ];
-    if (minutes < 1 && reading.reason) {
-      words.push(reading.reason);
-    }
     const extension = {
-      label: texts.__('Extend by %1', span(60 * minutes, texts)),
+      label: texts.__('Extend by %1', amount(minutes, texts)),
       caption: this._possible(reading),
       displayType: 'accent' as const,
       callback: () => void this.extend(minutes)
@@ -267,7 +267,7 @@ class SessionEnd {
   private async _choose(reading: IReading): Promise<number | null> {
     const texts = this._texts;
     const choices = extensionChoices(reading.longest_minutes);
-    const labels = choices.map(minutes => span(60 * minutes, texts));
+    const labels = choices.map(minutes => amount(minutes, texts));
     const usual = choices.indexOf(USUAL_EXTENSION_MINUTES);
     const answer = await InputDialog.getItem({
       title: texts.__('Extend Session'),

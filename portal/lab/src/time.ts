@@ -19,6 +19,13 @@ export function span(seconds: number, texts: ITexts): string {
   return texts.__('%1 h %2 min', Math.floor(minutes / 60), rest);
 }
 
+/** Write an amount of minutes for people, `1 h` without the minutes that `span` would show. */
+export function amount(minutes: number, texts: ITexts): string {
+  return minutes > 0 && minutes % 60 === 0
+    ? texts.__('%1 h', minutes / 60)
+    : span(60 * minutes, texts);
+}
+
 /** Choices of minutes up to a longest one, which is the last of them. */
 export function extensionChoices(longest: number): number[] {
   const usual = [30, 60, 120, 240, 480];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { extensionChoices, Marks, span, type ITexts } from '../src/time';
+import { amount, extensionChoices, Marks, span, type ITexts } from '../src/time';
 
 const texts: ITexts = {
   __: (text, ...values) =>
@@ -23,6 +23,11 @@ test('a span is written for people', () => {
   for (const [seconds, words] of cases) {
     assert.equal(span(seconds, texts), words);
   }
+});
+
+test('a round amount has no minutes', () => {
+  const written = [30, 60, 90, 240].map(minutes => amount(minutes, texts));
+  assert.deepEqual(written, ['30 min', '1 h', '1 h 30 min', '4 h']);
 });
 
 test('each mark is passed once', () => {
