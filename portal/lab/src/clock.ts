@@ -173,10 +173,11 @@ class SessionEnd {
     if (!this._mustSave()) {
       return;
     }
-    const telling = tell(this._settings, 'saving');
-    await this._save();
-    await telling;
-    await tell(this._settings, 'saved');
+    // After JupyterHub's own Stop there is no way to the server any more, nor for the documents.
+    if (await tell(this._settings, 'saving')) {
+      await this._save();
+      await tell(this._settings, 'saved');
+    }
   }
 
   private async _read(): Promise<void> {

@@ -29,13 +29,20 @@ export function extend(settings: ServerConnection.ISettings, minutes: number): P
   return request(settings, 'portal/clock/extend', { method: 'POST', body });
 }
 
-/** After `session-stopping`: say that documents are being saved, or that they are saved. */
+/**
+ * After `session-stopping`: say that documents are being saved, or that they are saved. Return
+ * whether the server heard it.
+ */
 export async function tell(
   settings: ServerConnection.ISettings,
   what: 'saving' | 'saved'
-): Promise<void> {
+): Promise<boolean> {
   const url = URLExt.join(settings.baseUrl, 'portal/farewell', what);
-  await ServerConnection.makeRequest(url, { method: 'POST' }, settings);
+  try {
+    return (await ServerConnection.makeRequest(url, { method: 'POST' }, settings)).ok;
+  } catch {
+    return false;
+  }
 }
 
 async function request(
