@@ -122,8 +122,8 @@ class SessionServer(ServerApp):
     no_browser_open_file = True
     place: Place
     listener: socket.socket
-    clock: clock.Clock
-    farewell: Farewell
+    _clock: clock.Clock | None = None
+    _farewell: Farewell | None = None
     exit_code = 0
 
     @property
@@ -144,13 +144,13 @@ class SessionServer(ServerApp):
             max_body_size=self.max_body_size,
             max_buffer_size=self.max_buffer_size,
         )
-        self.clock = clock.Clock(warning_minutes=self.place.warning_minutes)
-        self.farewell = Farewell(self.event_logger)
+        self._clock = clock.Clock(warning_minutes=self.place.warning_minutes)
+        self._farewell = Farewell(self.event_logger)
         self.web_app.add_handlers(  # type: ignore[no-untyped-call]
             ".*",
             [
-                *clock.routes(self.base_url, self.clock),
-                *farewell.routes(self.base_url, self.farewell),
+                *clock.routes(self.base_url, self._clock),
+                *farewell.routes(self.base_url, self._farewell),
             ],
         )
         deferred = self._deferred_routes()
@@ -174,14 +174,15 @@ class SessionServer(ServerApp):
 
     def _signal_stop(self, sig: Any, frame: Any) -> None:
         """Let open pages save what would be lost, then stop; stop at once when told again."""
-        if self.farewell.is_said or not self.clock.is_watched:
+        watched = self._clock is not None and self._clock.is_watched
+        if self._farewell is None or self._farewell.is_said or not watched:
             super()._signal_stop(sig, frame)
             return
-        self.farewell.is_said = True
-        self.io_loop.add_callback_from_signal(self._leave)
+        self._farewell.is_said = True
+        self.io_loop.add_callback_from_signal(self._leave, self._farewell)
 
-    async def _leave(self) -> None:
-        await self.farewell.say()
+    async def _leave(self, farewell: Farewell) -> None:
+        await farewell.say()
         self.stop()
 
     async def _open(self, deferred: DeferredRoutes | None) -> None:
