@@ -1,0 +1,70 @@
+"""Temporary Unix users, and what sudo lets a hub do as them; gone at the end.
+
+Sessions are run as real users: a storm of 100 of them needs 100 accounts.
+"""
+
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+HUB_USER = "benchhub"
+GROUP = "benchpeople"
+_SUDOERS = Path("/etc/sudoers.d/portal-benchmark")
+
+
+@dataclass(frozen=True)
+class People:
+    """Accounts with homes, members of `GROUP`; and `HUB_USER`, which is not."""
+
+    names: list[str]
+    homes: Path
+
+
+@contextmanager
+def temporary(count: int, folder: Path) -> Iterator[People]:
+    """Make so many users with homes below ``folder``, and the hubs' user. As root."""
+    homes = folder / "homes"
+    homes.mkdir()
+    people = People([f"bench{number:03}" for number in range(1, count + 1)], homes)
+    _remove()
+    try:
+        subprocess.run(["/usr/sbin/groupadd", GROUP], check=True)
+        subprocess.run(
+            ["/usr/sbin/useradd", "--system", "-M", "-d", str(folder), HUB_USER], check=True
+        )
+        for name in people.names:
+            argv = ["/usr/sbin/useradd", "--no-log-init", "-N", "-g", GROUP, "-M"]
+            home = homes / name
+            subprocess.run([*argv, "-d", str(home), "-s", "/bin/bash", name], check=True)
+            home.mkdir(mode=0o700)
+            shutil.chown(home, name, GROUP)
+        yield people
+    finally:
+        _remove()
+
+
+@contextmanager
+def sudo_allows(rules: Sequence[str]) -> Iterator[None]:
+    """Let the hubs' user run programs as the people: ``rules`` are sudoers' tags and commands."""
+    lines = [f"Defaults:{HUB_USER} !lecture, !mail_always"]
+    lines += [f"{HUB_USER} ALL=(%{GROUP}) {rule}" for rule in rules]
+    try:
+        _SUDOERS.write_text("\n".join(lines) + "\n")
+        _SUDOERS.chmod(0o440)
+        subprocess.run(["/usr/sbin/visudo", "-qcf", str(_SUDOERS)], check=True)
+        yield
+    finally:
+        _SUDOERS.unlink(missing_ok=True)
+
+
+def _remove() -> None:
+    """Remove the accounts; also those that a benchmark that was killed has left."""
+    names = [entry.pw_name for entry in pwd.getpwall() if entry.pw_name.startswith("bench")]
+    for name in names:
+        if name == HUB_USER or name[5:].isdecimal():
+            subprocess.run(["/usr/sbin/userdel", "-f", name], check=True, capture_output=True)
+    subprocess.run(["/usr/sbin/groupdel", GROUP], check=False, capture_output=True)
