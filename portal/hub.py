@@ -12,6 +12,7 @@ from pathlib import Path
 
 from traitlets.config import Config
 
+from portal.database import HubConnection
 from portal.settings import Settings, UserLimits
 from portal.settings_file import SettingsError, load
 
@@ -89,7 +90,7 @@ def configure_database(c: Config, settings: Settings) -> None:
     c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
     if not settings.hub.database_url:
         # A backup, or somebody's look at the file, may hold it for a moment.
-        c.JupyterHub.db_kwargs = {"connect_args": {"timeout": 30}}
+        c.JupyterHub.db_kwargs = {"connect_args": {"timeout": 30, "factory": HubConnection}}
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.
     c.JupyterHub.upgrade_db = True
 
@@ -173,6 +174,7 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     spawner.query_interval = slurm.query_interval_seconds
     spawner.cluster_interval = slurm.cluster_interval_seconds
     spawner.quiet_interval = slurm.quiet_interval_seconds
+    spawner.launches_at_once = slurm.launches_at_once
     spawner.command_timeout = slurm.command_timeout_seconds
 
 

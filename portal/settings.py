@@ -220,6 +220,12 @@ class Slurm(Table):
         ge=1,
         le=86400,
     )
+    launches_at_once: int = setting(
+        4,
+        "How many starts and stops may be handed to Slurm at one moment; others wait a little.",
+        ge=1,
+        le=100,
+    )
     command_timeout_seconds: float = setting(
         20.0, "How long a program of Slurm may take to answer.", unit="seconds", ge=1, le=600
     )

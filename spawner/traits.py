@@ -15,6 +15,7 @@ from spawner.forecaster import Forecaster
 from spawner.policy import Defaults
 from spawner.resources import ResourceShape
 from spawner.slurm.client import SlurmClient
+from spawner.slurm.turnstile import Turnstile
 from spawner.slurm.watcher import ClusterWatcher, JobWatcher, Pace
 
 
@@ -65,6 +66,15 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         help="""
         Seconds between two questions to Slurm for what its nodes have free, for all who look at a
         form together. Nothing is asked while nobody looks.
+        """,
+    ).tag(config=True)
+    launches_at_once = Integer(
+        4,
+        min=1,
+        help="""
+        How many launchers may start at the same moment, whatever the number of users who press
+        Start: the hub's pages must have their share of the machine. One that waits for Slurm
+        does not count after two seconds.
         """,
     ).tag(config=True)
     command_timeout = Float(
@@ -171,6 +181,7 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
                 slurm_conf=self.slurm_conf,
                 launcher_cmd=tuple(self.launcher_cmd),
                 time_limit=self.command_timeout,
+                launches=Turnstile(self.launches_at_once),
             )
             SlurmTraits._shared = Slurm(
                 client,

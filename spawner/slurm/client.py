@@ -17,6 +17,7 @@ from spawner.errors import (
 )
 from spawner.slurm import commands, parsing
 from spawner.slurm.records import Cluster, Job
+from spawner.slurm.turnstile import Turnstile
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class SlurmClient:
     """The launcher's argv; ``{username}`` stands for the user it is to act as."""
     time_limit: float
     """Seconds for one of the hub's own questions."""
+    launches: Turnstile = field(default_factory=Turnstile, compare=False)
+    """How many launchers are at work at once."""
     calls: dict[str, int] = field(default_factory=dict, compare=False)
 
     async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
@@ -138,7 +141,8 @@ class SlurmClient:
         environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
         verb = request["verb"]
         stdin = json.dumps(request).encode()
-        code, out, err = await self._run(argv, environment, stdin, _LAUNCHER_SECONDS)
+        async with self.launches.passage():
+            code, out, err = await self._run(argv, environment, stdin, _LAUNCHER_SECONDS)
         try:
             answer = json.loads(out)
         except json.JSONDecodeError as error:

@@ -1,0 +1,30 @@
+"""A place where only a few may be at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class Turnstile:
+    """Lets a few through at once, in the order in which they came.
+
+    It is there for programs that are hard work for the machine at their start, and then perhaps
+    wait for somebody else: who takes longer than ``patience`` seconds makes place for the next, so
+    that a scheduler that does not answer one user keeps nobody else waiting.
+    """
+
+    def __init__(self, at_once: int = 4, patience: float = 2.0) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._patience = patience
+
+    @asynccontextmanager
+    async def passage(self) -> AsyncIterator[None]:
+        """Wait for a free place and hold it during the block, for so long as there is patience."""
+        await self._free.acquire()
+        late = asyncio.get_running_loop().call_later(self._patience, self._free.release)
+        try:
+            yield
+        finally:
+            if late.when() > asyncio.get_running_loop().time():
+                late.cancel()
+                self._free.release()
