@@ -95,6 +95,11 @@ class JobWatcher:
             if self._asking is None:
                 if time.monotonic() < self._not_before:
                     return Job(job_id, _UNKNOWN)
+                early = self._asked_at + min(max_age, self.pace.busy) - time.monotonic()
+                if early > 0:
+                    # A new job: where many are submitted, one question is for all of them.
+                    await asyncio.sleep(early)
+                    continue
                 self._asking = asyncio.create_task(self._ask())
             asking = self._asking
             left = max(0.0, patient_until - time.monotonic())

@@ -48,6 +48,18 @@ def test_many_who_ask_at_once_cost_one_question() -> None:
     assert client.questions == 1
 
 
+def test_many_jobs_that_are_new_cost_one_question() -> None:
+    client = FakeClient({number: Job(number, "PENDING") for number in range(101)})
+
+    async def ask() -> list[Job]:
+        watch = watcher(client, Pace(busy=0.2, quiet=60.0))
+        await watch.job(100)
+        return list(await asyncio.gather(*(watch.job(number) for number in range(100))))
+
+    assert all(job.state is JobState.PENDING for job in asyncio.run(ask()))
+    assert client.questions == 2
+
+
 async def state_that_is_known(watch: JobWatcher, max_age: float) -> JobState:
     """Ask for job 1 until Slurm tells."""
     for _ in range(1000):
