@@ -77,6 +77,8 @@ class GpuSlurmSpawner(Lifetime):
             if not await self._take_over():
                 await self._submit(await self._accepted())
             port = await self._await_port()
+            # Slurm starts jobs once in a second: many sessions speak up at the same moment.
+            await self._turns.wait()
             url = f"http://{await self._address()}:{port}"
             self.is_ready = True
         except SpawnerError as error:
@@ -183,12 +185,15 @@ class GpuSlurmSpawner(Lifetime):
 
     async def _address(self) -> str:
         """Return where the job's node is reached, as Slurm says."""
-        while (job := await self._look(max_age=0)).node is None:
+        job = await self._look(max_age=self._slurm.jobs.pace.busy)
+        while job.node is None:
             # A question that failed says nothing: the server listens, so its node will be known.
             if job.state.is_over:
                 ending = await self._record_end(job)
                 raise SessionEnded(f"The session ended while it started. {ending}")
-            await asyncio.sleep(_STARTING_INTERVAL)
+            job = await self._look(max_age=0)
+            if job.node is None:
+                await asyncio.sleep(_STARTING_INTERVAL)
         cluster = await self._slurm.nodes.cluster()
         return cluster.address_of(job.node) or job.node
 

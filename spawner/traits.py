@@ -15,7 +15,7 @@ from spawner.forecaster import Forecaster
 from spawner.policy import Defaults
 from spawner.resources import ResourceShape
 from spawner.slurm.client import SlurmClient
-from spawner.slurm.turnstile import Turnstile
+from spawner.slurm.turnstile import Turns, Turnstile
 from spawner.slurm.watcher import ClusterWatcher, JobWatcher, Pace
 
 
@@ -169,6 +169,22 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     def _allowance(self, groups: Collection[str]) -> Allowance:
         by_group = {name: allowance.read(table) for name, table in self.group_limits.items()}
         return allowance.combine(allowance.read(self.default_limits), by_group, groups)
+
+    @default("server_token_scopes")
+    def _default_server_token_scopes(self) -> Any:
+        return type(self)._default_scopes_in_turn
+
+    async def _default_scopes_in_turn(self) -> list[str]:
+        """Return no scopes of our own, which means JupyterHub's; but wait for this start's turn.
+
+        JupyterHub works some 20 ms for a start, without a pause, and this is the first moment of it
+        in which it waits for us: so when a class of students presses Start, pages are answered
+        between their starts, not after all of them.
+        """
+        await SlurmTraits._turns.wait()
+        return []
+
+    _turns: ClassVar[Turns] = Turns()
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
     _shared: ClassVar[Slurm | None] = None

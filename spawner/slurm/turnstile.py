@@ -1,4 +1,4 @@
-"""A place where only a few may be at once."""
+"""Where many come at once and only a few may go on."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,3 +28,18 @@ class Turnstile:
             if late.when() > asyncio.get_running_loop().time():
                 late.cancel()
                 self._free.release()
+
+
+class Turns:
+    """Lets one through after the other, at least ``gap`` seconds apart, in the order they came."""
+
+    def __init__(self, gap: float = 0.025) -> None:
+        self._gap = gap
+        self._next_at = 0.0
+
+    async def wait(self) -> None:
+        """Return when it is the caller's turn; at once where nobody came just before."""
+        now = asyncio.get_running_loop().time()
+        at = max(now, self._next_at)
+        self._next_at = at + self._gap
+        await asyncio.sleep(at - now)

@@ -1,0 +1,92 @@
+import asyncio
+
+from spawner.slurm.turnstile import Turns, Turnstile
+
+
+async def most_at_once(turnstile: Turnstile, comers: int) -> int:
+    """Let many come; return how many were inside together at most."""
+    inside, most = 0, 0
+
+    async def come() -> None:
+        nonlocal inside, most
+        async with turnstile.passage():
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0)
+            inside -= 1
+
+    await asyncio.gather(*(come() for _ in range(comers)))
+    return most
+
+
+def test_no_more_than_allowed_are_inside_at_once() -> None:
+    async def try_it() -> int:
+        return await most_at_once(Turnstile(3, patience=60), 50)
+
+    assert asyncio.run(try_it()) == 3
+
+
+def test_who_takes_long_makes_place_for_the_next() -> None:
+    async def try_it() -> None:
+        turnstile, stuck = Turnstile(1, patience=0.01), asyncio.Event()
+
+        async def never_done() -> None:
+            async with turnstile.passage():
+                await stuck.wait()
+
+        async with asyncio.timeout(30):
+            waiting = asyncio.create_task(never_done())
+            await asyncio.sleep(0)
+            async with turnstile.passage():
+                stuck.set()
+            await waiting
+
+    asyncio.run(try_it())
+
+
+def test_who_took_long_gives_its_place_back_only_once() -> None:
+    async def try_it() -> int:
+        turnstile, left = Turnstile(1, patience=0.001), asyncio.Event()
+
+        async def slow() -> None:
+            async with turnstile.passage():
+                await left.wait()
+
+        waiting = asyncio.create_task(slow())
+        await asyncio.sleep(0)
+        async with turnstile.passage():
+            left.set()
+            await waiting
+        return await most_at_once(Turnstile(1), 1) + await most_at_once(turnstile, 20)
+
+    assert asyncio.run(try_it()) == 2
+
+
+def test_a_failure_inside_gives_the_place_back() -> None:
+    async def try_it() -> None:
+        turnstile = Turnstile(1, patience=60)
+        for _ in range(3):
+            try:
+                async with asyncio.timeout(30), turnstile.passage():
+                    raise ValueError
+            except ValueError:
+                pass
+
+    asyncio.run(try_it())
+
+
+def test_turns_are_taken_in_order_and_apart() -> None:
+    async def try_it() -> list[tuple[int, float]]:
+        turns, taken = Turns(gap=0.01), []
+
+        async def take(number: int) -> None:
+            await turns.wait()
+            taken.append((number, asyncio.get_running_loop().time()))
+
+        await asyncio.gather(*(take(number) for number in range(5)))
+        return taken
+
+    taken = asyncio.run(try_it())
+    assert [number for number, _ in taken] == [0, 1, 2, 3, 4]
+    # The first goes at once, the last after four gaps; a clock may be a little early.
+    assert taken[-1][1] - taken[0][1] >= 4 * 0.01 * 0.9
