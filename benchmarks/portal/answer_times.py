@@ -59,7 +59,13 @@ def measured(hub: Hub) -> Iterator[AnswerTimes]:
     """Ask the hub all the time that the block takes."""
     times = AnswerTimes()
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.portal.answer_times", str(hub.port), _log_in(hub)],
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.portal.answer_times",
+            str(hub.port),
+            log_in(hub, _VISITOR),
+        ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -74,7 +80,7 @@ def measured(hub: Hub) -> Iterator[AnswerTimes]:
         times.milliseconds, times.failures = found["milliseconds"], found["failures"]
 
 
-def _log_in(hub: Hub) -> str:
+def log_in(hub: Hub, user: str) -> str:
     """Log in as a user of the hub; return the header with the cookies."""
     with httpx.Client(base_url=hub.url, follow_redirects=True, timeout=60) as http:
         http.get("/hub/login")
@@ -82,7 +88,7 @@ def _log_in(hub: Hub) -> str:
         http.post(
             "/hub/login",
             params={"next": "/hub/home"},
-            data={"username": _VISITOR, "password": PASSWORD, "_xsrf": tokens[0] or ""},
+            data={"username": user, "password": PASSWORD, "_xsrf": tokens[0] or ""},
         ).raise_for_status()
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in http.cookies.jar)
 

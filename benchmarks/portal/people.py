@@ -3,6 +3,7 @@
 Sessions are run as real users: a storm of 100 of them needs 100 accounts.
 """
 
+import fcntl
 import pwd
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 HUB_USER = "benchhub"
 GROUP = "benchpeople"
+_LOCK = Path("/run/lock/portal-benchmark")
 _SUDOERS = Path("/etc/sudoers.d/portal-benchmark")
 
 
@@ -29,6 +31,13 @@ def temporary(count: int, folder: Path) -> Iterator[People]:
     """Make so many users with homes below ``folder``, and the hubs' user. As root."""
     homes = folder / "homes"
     homes.mkdir()
+    with _LOCK.open("w") as lock:
+        # Another benchmark's people have the same names.
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield from _made(count, folder, homes)
+
+
+def _made(count: int, folder: Path, homes: Path) -> Iterator[People]:
     people = People([f"bench{number:03}" for number in range(1, count + 1)], homes)
     _remove()
     try:

@@ -1,0 +1,168 @@
+"""How many commands are run against Slurm in a minute, with 1, 10 and 100 live sessions.
+
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.slurm_load [--minutes 2]
+
+As root. On the same private cluster as `benchmarks.portal.spawn_storm`, with the same hubs, ours
+and upstream's at the same time. Nothing is estimated: both hubs, and the launcher, run Slurm's
+programs through scripts that write down each execution. After the sessions are ready, and quiet for
+a while, executions are counted for some minutes in which nothing starts or ends. Then, with the
+100 sessions still live, 50 people look at the form (``/hub/spawn``) and load it again every ten
+seconds. Upstream's form asks Slurm for nothing: it shows nothing of the cluster.
+
+The last line is one JSON object.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmarks.portal import http, hubs, people, virtual_cluster
+from benchmarks.portal.answer_times import log_in
+from benchmarks.portal.hubs import TOKEN, Hub
+from tests.instance import ROOT
+from tests.waiting import until
+
+KINDS = ("ours", "upstream")
+_SESSIONS = (1, 10, 100)
+_HEADERS = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}
+_RELOAD_SECONDS = 10.0
+_SETTLE_SECONDS = 30.0
+
+
+async def _start(hub: Hub, users: list[str]) -> None:
+    turn = asyncio.Semaphore(5)
+
+    async def start(user: str) -> None:
+        async with turn:
+            path = f"/hub/api/users/{user}/server"
+            status, body = await http.request(hub.port, "POST", path, _HEADERS, "{}")
+            if status not in (201, 202):
+                raise RuntimeError(f"{hub.kind}: {status} {body[-500:]}")
+
+    await asyncio.gather(*(start(user) for user in users))
+
+
+def _are_ready(hub: Hub, count: int) -> bool:
+    with hub.api as api:
+        servers = [server for user in api.get("/users").json() for server in user["servers"]]
+        ready = api.get("/users", params={"state": "ready"}).json()
+    return len(servers) == len(ready) == count
+
+
+async def _view(hub: Hub, viewers: int, cookies: list[str], seconds: float) -> int:
+    """Let so many people look at the form; return how many pages came."""
+    end = time.monotonic() + seconds
+    pages = 0
+
+    async def look(number: int) -> None:
+        nonlocal pages
+        await asyncio.sleep(number * _RELOAD_SECONDS / viewers)
+        while time.monotonic() < end:
+            status, _ = await http.request(
+                hub.port, "GET", "/hub/spawn", {"Cookie": cookies[number % len(cookies)]}
+            )
+            if status != 200:
+                raise RuntimeError(f"{hub.kind}: the form answered {status}")
+            pages += 1
+            await asyncio.sleep(_RELOAD_SECONDS)
+
+    await asyncio.gather(*(look(number) for number in range(viewers)))
+    return pages
+
+
+def _per_minute(before: dict[str, int], after: dict[str, int], minutes: float) -> dict[str, float]:
+    found = {
+        name: round((count - before.get(name, 0)) / minutes, 1) for name, count in after.items()
+    }
+    return {name: rate for name, rate in found.items() if rate} | {
+        "all": round((sum(after.values()) - sum(before.values())) / minutes, 1)
+    }
+
+
+def main() -> None:
+    """Measure, and print the result."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=2.0, help="of counting, each time")
+    parser.add_argument("--nodes", type=int, default=64, help="with 4 GPUs each")
+    parser.add_argument("--viewers", type=int, default=50)
+    given = parser.parse_args()
+    most = max(_SESSIONS)
+    rates: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    with ExitStack() as stack:
+        size = virtual_cluster.Size(nodes=given.nodes)
+        cluster = stack.enter_context(virtual_cluster.running(size))
+        users = stack.enter_context(people.temporary(most + 1, cluster.folder)).names
+        viewer, users = users[-1], users[:-1]
+        shop = hubs.workshop(cluster, cluster.folder / "workshop")
+        stack.enter_context(people.sudo_allows(shop.sudo_rules()))
+        running = [stack.enter_context(hubs.running(kind, shop)) for kind in KINDS]
+        for hub in running:
+            hub.add_users([*users, viewer])
+
+        def count(what: str, views: float = 0) -> None:
+            time.sleep(_SETTLE_SECONDS)
+            before = [hub.counts() for hub in running]
+            seconds = 60 * given.minutes
+            if views:
+                asyncio.run(_view_all(running, given.viewers, viewer, seconds))
+            else:
+                time.sleep(seconds)
+            for hub, then in zip(running, before, strict=True):
+                rates[hub.kind][what] = _per_minute(then, hub.counts(), given.minutes)
+                print(f"{what}, {hub.kind}: {rates[hub.kind][what]} a minute", flush=True)
+
+        live = 0
+        for sessions in _SESSIONS:
+            for hub in running:
+                asyncio.run(_start(hub, users[live:sessions]))
+                until(
+                    lambda hub=hub, sessions=sessions: _are_ready(hub, sessions),  # type: ignore[misc]
+                    seconds=300,
+                    every=2,
+                    what=f"{sessions} sessions are ready",
+                )
+            live = sessions
+            count(f"{sessions} sessions")
+        count(f"{live} sessions, {given.viewers} viewers", given.viewers)
+    print(
+        json.dumps(
+            {
+                "benchmark": "slurm_load",
+                "commands_per_minute": rates,
+                "minutes_counted": given.minutes,
+                "cluster": f"{given.nodes} real slurmds, 4 GPUs each",
+                "slurm": cluster.version,
+                "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+                "python": platform.python_version(),
+                "commit": _commit(),
+                "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            }
+        )
+    )
+
+
+async def _view_all(running: list[Hub], viewers: int, viewer: str, seconds: float) -> None:
+    cookies = {hub.port: [log_in(hub, viewer)] for hub in running}
+    await asyncio.gather(*(_view(hub, viewers, cookies[hub.port], seconds) for hub in running))
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    main()
