@@ -6,8 +6,9 @@ As root. On the same private cluster as `benchmarks.portal.spawn_storm`, with th
 and upstream's at the same time. Nothing is estimated: both hubs, and the launcher, run Slurm's
 programs through scripts that write down each execution. After the sessions are ready, and quiet for
 a while, executions are counted for some minutes in which nothing starts or ends. Then, with the
-100 sessions still live, 50 people look at the form (``/hub/spawn``) and load it again every ten
-seconds. Upstream's form asks Slurm for nothing: it shows nothing of the cluster.
+100 sessions still live, 50 people look at the form, and their browsers do what the form's script
+does: every ten seconds they ask what is free, and when the size that is chosen would start.
+Upstream has no form (one would have to be written), so its 50 people look at the home page.
 
 The last line is one JSON object.
 """
@@ -19,6 +20,7 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
@@ -32,8 +34,9 @@ from tests.waiting import until
 KINDS = ("ours", "upstream")
 _SESSIONS = (1, 10, 100)
 _HEADERS = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}
-_RELOAD_SECONDS = 10.0
-_SETTLE_SECONDS = 30.0
+_REFRESH_SECONDS = 10.0
+"""As the form's script does."""
+_SETTLE_SECONDS = 20.0
 
 
 async def _start(hub: Hub, users: list[str]) -> None:
@@ -56,25 +59,28 @@ def _are_ready(hub: Hub, count: int) -> bool:
     return len(servers) == len(ready) == count
 
 
-async def _view(hub: Hub, viewers: int, cookies: list[str], seconds: float) -> int:
-    """Let so many people look at the form; return how many pages came."""
+async def _view(hub: Hub, viewers: dict[str, str], seconds: float) -> None:
+    """Let people look at the form, at different moments; ``viewers`` are names and cookies."""
     end = time.monotonic() + seconds
-    pages = 0
 
-    async def look(number: int) -> None:
-        nonlocal pages
-        await asyncio.sleep(number * _RELOAD_SECONDS / viewers)
+    async def get(path: str, headers: dict[str, str]) -> None:
+        status, body = await http.request(hub.port, "GET", path, headers)
+        if status != 200:
+            raise RuntimeError(f"{hub.kind}: {path} answered {status}: {body[-500:]}")
+
+    async def look(number: int, name: str, cookies: str) -> None:
+        await asyncio.sleep(number * _REFRESH_SECONDS / len(viewers))
+        await get("/hub/spawn" if hub.kind == "ours" else "/hub/home", {"Cookie": cookies})
         while time.monotonic() < end:
-            status, _ = await http.request(
-                hub.port, "GET", "/hub/spawn", {"Cookie": cookies[number % len(cookies)]}
-            )
-            if status != 200:
-                raise RuntimeError(f"{hub.kind}: the form answered {status}")
-            pages += 1
-            await asyncio.sleep(_RELOAD_SECONDS)
+            if hub.kind == "ours":
+                api = "/hub/api/gpu-session"
+                await get(f"{api}/availability/{name}", _HEADERS)
+                await get(f"{api}/forecast/{name}?gpus=1&hours=8&partition=sxm2", _HEADERS)
+            await asyncio.sleep(_REFRESH_SECONDS)
 
-    await asyncio.gather(*(look(number) for number in range(viewers)))
-    return pages
+    await asyncio.gather(
+        *(look(number, name, cookies) for number, (name, cookies) in enumerate(viewers.items()))
+    )
 
 
 def _per_minute(before: dict[str, int], after: dict[str, int], minutes: float) -> dict[str, float]:
@@ -98,20 +104,21 @@ def main() -> None:
     with ExitStack() as stack:
         size = virtual_cluster.Size(nodes=given.nodes)
         cluster = stack.enter_context(virtual_cluster.running(size))
-        users = stack.enter_context(people.temporary(most + 1, cluster.folder)).names
-        viewer, users = users[-1], users[:-1]
+        users = stack.enter_context(people.temporary(most + given.viewers, cluster.folder)).names
+        viewers, users = users[most:], users[:most]
         shop = hubs.workshop(cluster, cluster.folder / "workshop")
         stack.enter_context(people.sudo_allows(shop.sudo_rules()))
         running = [stack.enter_context(hubs.running(kind, shop)) for kind in KINDS]
         for hub in running:
-            hub.add_users([*users, viewer])
+            hub.add_users([*users, *viewers])
 
-        def count(what: str, views: float = 0) -> None:
+        def count(what: str, viewers: Sequence[str] = ()) -> None:
+            cookies = {hub.port: {name: log_in(hub, name) for name in viewers} for hub in running}
             time.sleep(_SETTLE_SECONDS)
             before = [hub.counts() for hub in running]
             seconds = 60 * given.minutes
-            if views:
-                asyncio.run(_view_all(running, given.viewers, viewer, seconds))
+            if viewers:
+                asyncio.run(_view_all(running, cookies, seconds))
             else:
                 time.sleep(seconds)
             for hub, then in zip(running, before, strict=True):
@@ -130,7 +137,7 @@ def main() -> None:
                 )
             live = sessions
             count(f"{sessions} sessions")
-        count(f"{live} sessions, {given.viewers} viewers", given.viewers)
+        count(f"{live} sessions, {given.viewers} viewers of the form", viewers)
     print(
         json.dumps(
             {
@@ -148,9 +155,8 @@ def main() -> None:
     )
 
 
-async def _view_all(running: list[Hub], viewers: int, viewer: str, seconds: float) -> None:
-    cookies = {hub.port: [log_in(hub, viewer)] for hub in running}
-    await asyncio.gather(*(_view(hub, viewers, cookies[hub.port], seconds) for hub in running))
+async def _view_all(running: list[Hub], cookies: dict[int, dict[str, str]], seconds: float) -> None:
+    await asyncio.gather(*(_view(hub, cookies[hub.port], seconds) for hub in running))
 
 
 def _commit() -> str:
