@@ -181,6 +181,8 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         in which it waits for us: so when a class of students presses Start, pages are answered
         between their starts, not after all of them.
         """
+        # Whoever else answers a page meanwhile would roll back what JupyterHub has just noted.
+        self.user.db.commit()
         await SlurmTraits._turns.wait()
         return []
 
