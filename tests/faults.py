@@ -58,6 +58,20 @@ def restart_hub(portal: Instance) -> None:
     wait_for_hub(portal)
 
 
+def wait_for_nodes(portal: Instance) -> None:
+    """Wait until every node has registered with a slurmctld that was started anew.
+
+    A job with GPUs that is started before (seen with 22.05) leaves its node's GPUs counted as used
+    for good.
+    """
+
+    def have_registered() -> bool:
+        nodes = portal.slurm("scontrol", "--oneliner", "show", "node").splitlines()
+        return bool(nodes) and not any("BootTime=None" in node for node in nodes)
+
+    until(have_registered, seconds=60, what="the nodes have registered")
+
+
 @contextmanager
 def frozen(portal: Instance, name: str) -> Iterator[None]:
     """Let a service stop answering (SIGSTOP), and go on."""

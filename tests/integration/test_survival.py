@@ -93,6 +93,7 @@ def test_slurmctld_away_for_90_s_keeps_every_session(portal: Instance, five: lis
     finally:
         faults.service("start", "slurmctld")
     until(lambda: len(portal.jobs()) == len(five), seconds=30, what="slurmctld is back")
+    faults.wait_for_nodes(portal)
     assert_all_are_well(portal, five)
 
 
@@ -106,6 +107,7 @@ def test_a_restart_of_slurmctld_keeps_a_waiting_start(portal: Instance, five: li
         )
         faults.service("restart", "slurmctld")
         until(lambda: job_id in portal.jobs(user=waiting.name), seconds=30, what="it is back")
+        faults.wait_for_nodes(portal)
         server = waiting.server()
         assert server is not None
         assert server["pending"] == "spawn"

@@ -1,5 +1,6 @@
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,6 @@ def test_what_jupyterhub_noted_of_a_start_is_saved_before_the_start_waits(
 
     monkeypatch.setattr(Turns, "wait", wait)
     database = SimpleNamespace(commit=lambda: happened.append("saved"))
-    spawner = SimpleNamespace(user=SimpleNamespace(db=database))
+    spawner: Any = SimpleNamespace(user=SimpleNamespace(db=database))
     assert asyncio.run(SlurmTraits._default_scopes_in_turn(spawner)) == []
     assert happened == ["saved", "waits"]
