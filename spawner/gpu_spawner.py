@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from jupyterhub import orm
-from traitlets import Bool, Dict, Integer, Unicode
 
 from spawner import callback, form_api, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
@@ -34,33 +33,12 @@ _SHORT_WAIT_SECONDS = 60.0
 _RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _LATE_COMER_LOOKS = 5
 _LATE_COMER_SECONDS = 2.0
-_KEPT = (
-    "session_id",
-    "session_options",
-    "session_port",
-    "token_id",
-    "client_secret",
-    "is_ready",
-    "extensions",
-)
 
 
 class GpuSlurmSpawner(Lifetime):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
 
-    is_ready = Bool(False)
-    """Whether the start has come to its end. What is loaded without it was interrupted."""
-    session_port = Integer(0)
-    """Where the session said that it listens; 0 before."""
-    token_id = Integer(0)
-    """The hub's number of the token that the session holds; the token itself is not kept."""
-    session_options = Dict()
-    """The options that the session was started with."""
-    client_secret = Unicode()
-    """The salted hash of the session's OAuth secret, as the hub's database has it."""
-
     _job: Job | None = None
-    _is_interrupted = False
     _submitted_at: datetime | None = None
     _exit_status: int | None = None
     _port_awaited: "asyncio.Future[int] | None" = None
@@ -346,42 +324,7 @@ class GpuSlurmSpawner(Lifetime):
                 yield event
             await asyncio.sleep(_STARTING_INTERVAL)
 
-    # --- what is kept ---
-
-    def get_state(self) -> dict[str, Any]:
-        """Return what must survive a restart of the hub."""
-        state: dict[str, Any] = super().get_state()
-        state.pop("job_status", None)
-        if self.session_id:
-            state |= {name: getattr(self, name) for name in _KEPT}
-        return state
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what `get_state` gave."""
-        super().load_state(state)
-        for name in _KEPT:
-            if name in state:
-                setattr(self, name, state[name])
-        if self.session_id and not self.is_ready:
-            self._is_interrupted = True
-            # So JupyterHub keeps the session's token when it notes that there is no server.
-            self.will_resume = True
-
     def clear_state(self) -> None:
-        """Forget the session, and revoke its token; an interrupted one waits to be taken over."""
-        if self._is_interrupted:
-            return
+        """Forget the session and how it ended."""
         super().clear_state()
-        self._forget_session()
         self._exit_status = None
-
-    def _forget_session(self) -> None:
-        # JupyterHub revokes the token that it remembers; after a restart it remembers none.
-        token = self.db.get(orm.APIToken, self.token_id) if self.token_id else None
-        if token is not None:
-            self.db.delete(token)
-            self.db.commit()
-        self.job_id = ""
-        for name in _KEPT:
-            setattr(self, name, self.trait_defaults(name))
-        self.will_resume = False

@@ -3,8 +3,6 @@
 import asyncio
 from datetime import timedelta
 
-from traitlets import Integer, Unicode
-
 from spawner import extension
 from spawner.deadline import ExtensionRules, Offer, extended_limit, offer
 from spawner.errors import ExtensionRefused
@@ -15,12 +13,6 @@ extension.install()
 
 class Lifetime(OptionsPage):
     """Lets a running session be extended, as far as the site's policy goes."""
-
-    session_id = Unicode()
-    """Marks the job as this session's; chosen before the submission, so that a job whose number
-    never reached us can still be found and cancelled."""
-    extensions = Integer(0)
-    """How often the session has been extended."""
 
     _extending: asyncio.Lock | None = None
 
@@ -69,7 +61,3 @@ class Lifetime(OptionsPage):
             timedelta(hours=self.extension_hours),
             self.max_extensions if self.slurm_operator else 0,
         )
-
-    def _save_state(self) -> None:
-        self.orm_spawner.state = self.get_state()
-        self.db.commit()

@@ -1,20 +1,13 @@
-"""What each session of a user holds, so that the next one can be counted against a limit."""
+"""What the sessions of a user hold, so that the next one can be counted against a limit."""
 
 from typing import Any
 
+from spawner.kept import Kept
 from spawner.policy import Holding
-from spawner.traits import SlurmTraits
 
 
-class Reservation(SlurmTraits):
-    """Remembers what its session was granted, in the state that survives the hub.
-
-    JupyterHub clears the state when a start has failed and when the session has stopped: both
-    free what was reserved.
-    """
-
-    held_gpus: int | None = None
-    """``None``: no session."""
+class Reservation(Kept):
+    """Counts what the user's sessions were granted."""
 
     async def _interrupted(self) -> frozenset[str]:
         """Return the user's sessions whose start the hub's end interrupted, and whose job is there.
@@ -48,20 +41,3 @@ class Reservation(SlurmTraits):
         state: dict[str, Any] = self.user.orm_spawners[name].state or {}
         is_active = spawner is not None and spawner.active
         return {} if is_active or state.get("held_gpus") is None else state
-
-    def get_state(self) -> dict[str, Any]:
-        """Return what must survive a restart of the hub."""
-        state: dict[str, Any] = super().get_state()
-        if self.held_gpus is not None:
-            state["held_gpus"] = self.held_gpus
-        return state
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what `get_state` gave."""
-        super().load_state(state)
-        self.held_gpus = state.get("held_gpus")
-
-    def clear_state(self) -> None:
-        """Free what is held."""
-        super().clear_state()
-        self.held_gpus = None

@@ -44,7 +44,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       part("again").hidden = false;
       part("progress-hint").hidden = true;
       part("progress-advice").hidden = true;
-      part("progress-expected").textContent = "—";
+      part("progress-times").hidden = true;
+      part("progress-title").textContent = "Your session could not be started";
     }
   };
 
