@@ -111,7 +111,8 @@ class GpuSlurmSpawner(Lifetime):
         self.orm_spawner.oauth_client.secret = self.client_secret
         self.will_resume = False
         self._save_state()
-        if self.session_port:
+        # It may have said so just now, while Slurm was asked.
+        if self.session_port and not self._port_awaited.done():
             self._port_awaited.set_result(self.session_port)
         self.log.info("Job %s of %s is taken over", self.job_id, self._log_name)
         return True
