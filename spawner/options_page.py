@@ -50,7 +50,7 @@ class OptionsPage(Reservation):
             self.log.warning("No options form for %s: %s", self.user.name, error.detail)
             return form.render_unavailable(str(error))
         except OverLimit as error:
-            return form.render_unavailable(str(error))
+            return form.render_unavailable(str(error), is_fault=False)
         prefill, self._prefill = self._prefill, None
         chosen = prefill if prefill is not None else self._last_options()
         note = self._endings.get(self._log_name, "")

@@ -120,9 +120,12 @@ def render(
     )
 
 
-def render_unavailable(reason: str) -> str:
-    """Return what stands in the form's place when nothing can be started."""
-    return _TEMPLATES.get_template("unavailable.html.j2").render(reason=reason)
+def render_unavailable(reason: str, *, is_fault: bool = True) -> str:
+    """Return what stands in the form's place when nothing can be started.
+
+    Where that is a rule and no fault of the portal's, the reason says what to do.
+    """
+    return _TEMPLATES.get_template("unavailable.html.j2").render(reason=reason, is_fault=is_fault)
 
 
 def render_failure(words: str, log_lines: Sequence[str]) -> str:

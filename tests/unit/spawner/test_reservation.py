@@ -216,6 +216,7 @@ def test_who_may_have_no_more_sessions_reads_so_in_place_of_the_form(user: User)
     form = asyncio.run(server(user, "").render_form())
     assert "You have 3 sessions and may have 3 at once; stop one first." in form
     assert 'name="gpus"' not in form
+    assert "Try again in a minute" not in form
 
 
 @pytest.mark.parametrize(
