@@ -3,7 +3,7 @@
 import json
 import pwd
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ EMPTY = {
 
 
 @pytest.fixture
-def home(portal: Instance) -> Path:
+def home(portal: Instance) -> Iterator[Path]:
     """The user's home, where JupyterLab saves nothing by itself, with an empty notebook."""
     home = Path(pwd.getpwnam(USER).pw_dir)
     folder = home / ".jupyter/lab/user-settings/@jupyterlab/docmanager-extension"
@@ -42,7 +42,8 @@ def home(portal: Instance) -> Path:
     for file, content in files.items():
         portal.slurm("/bin/mkdir", "-p", str(file.parent), user=USER)
         portal.slurm("/usr/bin/tee", str(file), user=USER, stdin=json.dumps(content))
-    return home
+    yield home
+    portal.slurm("/bin/rm", "-f", *map(str, files), user=USER)
 
 
 @pytest.fixture
