@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from spawner.resources import ResourceShape
-from spawner.slurm.records import Cluster, Node, Partition
+from spawner.slurm.records import Cluster, Gres, Node, Partition
 
 # How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
 _MODEL = re.compile(r"[a-z]{1,4}[0-9]{1,4}[a-z]?", re.ASCII)
@@ -38,6 +38,7 @@ class Availability:
     largest_free: int
     has_room_without_gpu: bool
     shards_free: int
+    """At least: those of GPUs that no job uses. Slurm does not always tell of the others."""
     shards_total: int
     """Parts of GPUs that several jobs share (``shard``); sessions get whole ones."""
 
@@ -74,7 +75,7 @@ def availability(partition: Partition, shape: ResourceShape) -> Availability:
         total=sum(node.gpus() for node in nodes),
         largest_free=largest_free(nodes, shape),
         has_room_without_gpu=any(_fits(node, 0, shape) for node in nodes),
-        shards_free=sum(max(0, kind.count - kind.used) for node, kind in shards if node.is_up),
+        shards_free=sum(_shards_free(node, kind) for node, kind in shards),
         shards_total=sum(kind.count for _, kind in shards),
     )
 
@@ -138,6 +139,11 @@ def _largest_free_on(node: Node, shape: ResourceShape, gpu_type: str | None) -> 
     while gpus > 0 and not _fits(node, gpus, shape):
         gpus -= 1
     return gpus
+
+
+def _shards_free(node: Node, shards: Gres) -> int:
+    gpus = node.gpus(shards.type)
+    return shards.count * node.gpus_free(shards.type) // gpus if gpus else 0
 
 
 def _fits(node: Node, gpus: int, shape: ResourceShape) -> bool:

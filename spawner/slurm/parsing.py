@@ -12,17 +12,24 @@ from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
 
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
-# gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1) | gpu:v100:2(IDX:0,3) | shard:a100:8(2/4,0/4).
+# gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1) | gpu:v100:2(IDX:0,3) | gpu:(null):1(IDX:0) |
+# shard:l4:2(IDX:1-2) | shard:a100:8(2/4,0/4).
 # Others (gpu_mem:..., mps:...) are neither GPUs nor parts of them that jobs are given.
-_GRES = re.compile(r"(?:^|,)(gpu|shard)(?::([^:(),]+))??:(\d+)(?:\([^)]*\))?(?=,|$)", re.ASCII)
+_GRES = re.compile(
+    r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??:(\d+)(?:\(([^)]*)\))?(?=,|$)", re.ASCII
+)
 _NODE_WORD = re.compile(
-    r"(?:^| )(NodeName|NodeAddr|Gres|GresUsed|CPUEfctv|CPUTot|CPUAlloc|RealMemory|AllocMem|State"
-    r"|Partitions)=(\S*)",
+    r"(?:^| )(NodeName|NodeAddr|Gres|GresUsed|CPUEfctv|CPUTot|CPUAlloc|RealMemory|MemSpecLimit"
+    r"|AllocMem|State|Partitions)=(\S*)",
     re.ASCII,
 )
 # Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away; with a star it
-# does not answer.
-_NOT_UP = re.compile(r"\*|down|drain|fail|maint|reboot|power(ed|ing)_down|unknown|future", re.ASCII)
+# does not answer. A node that is POWERED_DOWN is started for a job.
+_KEEPS_JOBS_AWAY = re.compile(
+    r"\*|(?:^|\+)(?:BLOCKED|DOWN|DRAIN\w*|ERROR|FAIL\w*|FUTURE|INVAL\w*|MAINT\w*|NOT_RESPONDING"
+    r"|POWERING_DOWN|REBOOT\w*|RESERVED|UNKNOWN)(?=\+|$)",
+    re.ASCII,
+)
 
 
 def jobs(text: str) -> dict[int, Job]:
@@ -83,19 +90,33 @@ def cluster(node_text: str, partition_text: str) -> Cluster:
 
 def gres(text: str, used_text: str = "") -> tuple[Gres, ...]:
     """Read a node's ``Gres`` and ``GresUsed``: ``gpu:v100:4(S:0-1)``, ``gpu:v100:1(IDX:2)``."""
-    used = _counts(used_text)
+    used: dict[tuple[str, str | None], int] = {}
+    for name, kind, count, where in _kinds(used_text):
+        touched = _lent_gpus(count, where) if name == "shard" else count
+        used[name, kind] = used.get((name, kind), 0) + touched
+    counts: dict[tuple[str, str | None], int] = {}
+    for name, kind, count, _ in _kinds(text):
+        # One kind may be told for each socket: gpu:a100:2(S:0),gpu:a100:2(S:1).
+        counts[name, kind] = counts.get((name, kind), 0) + count
     return tuple(
-        Gres(name, kind or None, count, used.get((name, kind), 0))
-        for (name, kind), count in _counts(text).items()
+        Gres(name, kind, count, used.get((name, kind), 0)) for (name, kind), count in counts.items()
     )
 
 
-def _counts(text: str) -> dict[tuple[str, str], int]:
-    counts: dict[tuple[str, str], int] = {}
-    for name, kind, count in _GRES.findall(text):
-        # One kind may be told for each socket: gpu:a100:2(S:0),gpu:a100:2(S:1).
-        counts[name, kind] = counts.get((name, kind), 0) + int(count)
-    return counts
+def _kinds(text: str) -> Iterator[tuple[str, str | None, int, str]]:
+    for name, kind, count, where in _GRES.findall(text):
+        yield name, _known(kind), int(count), where
+
+
+def _lent_gpus(count: int, where: str) -> int:
+    """Return of how many GPUs jobs hold shards.
+
+    Slurm 22.05 tells just that (seen: three shards of one GPU are ``shard:l4:1(IDX:1)``), newer
+    ones the shards of each GPU: ``shard:l4:5(4/4,1/4,0/4)``.
+    """
+    if "/" not in where:
+        return count
+    return sum(not part.startswith("0/") for part in where.split(","))
 
 
 def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
@@ -113,8 +134,12 @@ def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
             address=words.get("NodeAddr", words["NodeName"]),
             gres=gres(words.get("Gres", ""), words.get("GresUsed", "")),
             cores=_number("cores", words.get("CPUEfctv", words.get("CPUTot", ""))),
-            memory_mb=_number("memory", words.get("RealMemory", "")),
-            is_up=not _NOT_UP.search(words.get("State", "unknown").lower()),
+            memory_mb=max(
+                0,
+                _number("memory", words.get("RealMemory", ""))
+                - _number("reserved memory", words.get("MemSpecLimit", "0")),
+            ),
+            is_up=not _KEEPS_JOBS_AWAY.search(words.get("State", "UNKNOWN")),
             cores_used=_number("used cores", words.get("CPUAlloc", "0")),
             memory_used_mb=_number("used memory", words.get("AllocMem", "0")),
         )

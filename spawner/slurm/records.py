@@ -89,6 +89,7 @@ class Gres:
     """Slurm's word for the model, such as ``a100`` or, for a slice by MIG, ``1g.10gb``."""
     count: int
     used: int = 0
+    """How many of them jobs hold; of shards, of how many GPUs jobs hold some."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,22 @@ class Node:
         return sum(kind.count for kind in self._kinds(gpu_type))
 
     def gpus_free(self, gpu_type: str | None = None) -> int:
-        """Return how many of its GPUs no job holds; none where no new job can start."""
+        """Return how many of its GPUs no job holds; none where no new job can start.
+
+        A GPU of which a job holds a shard is not given to another job as a whole.
+        """
         if not self.is_up:
             return 0
-        return sum(max(0, kind.count - kind.used) for kind in self._kinds(gpu_type))
+        return sum(
+            max(0, kind.count - kind.used - self._lent(kind.type)) for kind in self._kinds(gpu_type)
+        )
+
+    def _lent(self, gpu_type: str | None) -> int:
+        return sum(
+            kind.used
+            for kind in self.gres
+            if kind.name == "shard" and kind.type in (gpu_type, None)
+        )
 
     def _kinds(self, gpu_type: str | None) -> list[Gres]:
         return [

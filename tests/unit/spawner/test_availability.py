@@ -61,9 +61,17 @@ def test_each_type_is_counted_by_itself() -> None:
 
 
 def test_shards_are_no_gpus() -> None:
-    found = availability(partition(node(Gres("gpu", "l4", 2, 1), Gres("shard", "l4", 8, 3))), SHAPE)
-    assert (found.free, found.total) == (1, 2)
-    assert (found.shards_free, found.shards_total) == (5, 8)
+    found = availability(partition(node(Gres("gpu", "l4", 4, 1), Gres("shard", "l4", 16))), SHAPE)
+    assert (found.free, found.total) == (3, 4)
+    assert (found.shards_free, found.shards_total) == (12, 16)
+
+
+@pytest.mark.parametrize("shard_type", ["l4", None])
+def test_a_gpu_that_jobs_share_is_not_free(shard_type: str | None) -> None:
+    shared = node(Gres("gpu", "l4", 4, 1), Gres("shard", shard_type, 16, 2))
+    found = availability(partition(shared), SHAPE)
+    assert (found.free, found.largest_free) == (1, 1)
+    assert found.shards_free == 4
 
 
 @pytest.mark.parametrize(("used", "has_room"), [(0, True), (38, True), (39, False)])

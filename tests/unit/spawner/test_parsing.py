@@ -1,11 +1,14 @@
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from spawner.errors import UnreadableOutput
 from spawner.slurm import parsing
 from spawner.slurm.records import Gres, Job, JobState
+
+DATA = Path(__file__).resolve().parent.parent / "data"
 
 
 @pytest.mark.parametrize(
@@ -47,9 +50,16 @@ def test_what_is_no_time_limit_is_refused(text: str) -> None:
         ("gpu:a100_1g.5gb:7(S:0)", "", [Gres("gpu", "a100_1g.5gb", 7)]),
         (
             "gpu:l4:2,shard:l4:8",
-            "gpu:l4:1(IDX:0),shard:l4:3(3/4,0/4)",
-            [Gres("gpu", "l4", 2, 1), Gres("shard", "l4", 8, 3)],
+            "gpu:l4:1(IDX:0),shard:l4:3(0/4,3/4)",
+            [Gres("gpu", "l4", 2, 1), Gres("shard", "l4", 8, 1)],
         ),
+        (
+            "gpu:l4:4,shard:l4:16",
+            "gpu:l4:0(IDX:N/A),shard:l4:3(IDX:1-3)",
+            [Gres("gpu", "l4", 4, 0), Gres("shard", "l4", 16, 3)],
+        ),
+        # Slurm before 20.11, where the nodes give no type.
+        ("gpu:4", "gpu:(null):3(IDX:0-2)", [Gres("gpu", None, 4, 3)]),
         ("mps:400,gpu:1,gpu_mem:40G", "", [Gres("gpu", None, 1)]),
         ("(null)", "gpu:0", []),
         ("", "", []),
@@ -162,6 +172,11 @@ def test_what_jobs_hold_of_a_node_is_read() -> None:
         ("IDLE+MAINTENANCE", False),
         ("ALLOCATED+FAIL", False),
         ("FUTURE", False),
+        ("IDLE+NOT_RESPONDING", False),
+        ("IDLE+RESERVED", False),
+        ("IDLE+CLOUD+POWERED_DOWN", True),
+        ("IDLE+CLOUD+POWERING_DOWN", False),
+        ("UNKNOWN", False),
     ],
 )
 def test_which_nodes_take_new_jobs(state: str, is_up: bool) -> None:
@@ -169,6 +184,28 @@ def test_which_nodes_take_new_jobs(state: str, is_up: bool) -> None:
     (node,) = parsing.cluster(line, PARTITIONS).partitions[0].nodes
     assert node.is_up is is_up
     assert node.gpus_free() == (2 if is_up else 0)
+
+
+def test_nodes_of_many_kinds_are_read_as_slurm_prints_them() -> None:
+    text = (DATA / "nodes_of_slurm_22.05.txt").read_text(encoding="utf-8")
+    partitions = "PartitionName=sxm2 State=UP\nPartitionName=one State=UP MaxTime=01:00:00\n"
+    sxm2, one = parsing.cluster(text, partitions).partitions
+    found = {node.name: (node.gpus(), node.gpus_free(), node.cores) for node in sxm2.nodes}
+    assert found == {
+        "bench0001": (4, 3, 40),
+        "bench0002": (4, 3, 38),
+        # Drained; the reason that its administrator wrote looks like a state and GPUs.
+        "bench0003": (4, 0, 40),
+        # One GPU is a job's, of the three others jobs hold shards.
+        "bench0004": (4, 0, 40),
+        "bench0005": (4, 4, 40),
+    }
+    by_name = {node.name: node for node in sxm2.nodes}
+    assert [kind.type for kind in by_name["bench0003"].gres] == ["1g.10gb", "a100_3g.20gb"]
+    assert by_name["bench0002"].gpus_free("a100") == 1
+    # 8 GiB are kept for the system.
+    assert by_name["bench0002"].memory_mb == 384 * 1024 - 8192
+    assert [node.name for node in one.nodes] == ["bench0005"]
 
 
 @pytest.mark.parametrize("text", ["garbage\n", "NodeName=x CPUTot=many RealMemory=1 State=IDLE\n"])
