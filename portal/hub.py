@@ -19,6 +19,7 @@ from portal.settings_file import SettingsError, load
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
 KEEPER = "session-keeper"
+CULLER = "idle-culler"
 DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
 
 
@@ -53,6 +54,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_extensions(c, settings)
     configure_pages(c)
     configure_keeper(c, environment)
+    configure_culler(c, settings, environment)
 
 
 def configure_hub(c: Config, settings: Settings) -> None:
@@ -151,15 +153,35 @@ def configure_pages(c: Config) -> None:
 
 def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:
     """Set the service that looks for lost sessions, and the few rights that it needs."""
+    scopes = ["list:users", "read:servers", "admin:server_state", "start:servers"]
+    add_service(c, KEEPER, "portal.keeper", scopes, environment)
+
+
+def configure_culler(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
+    """Set how long a session may be unused, and the service that ends those beyond it."""
+    idle = settings.idle
+    spawner = c.GpuSlurmSpawner
+    spawner.idle_minutes = idle.minutes
+    spawner.group_idle_minutes = {name: group.minutes for name, group in idle.groups.items()}
+    spawner.idle_warning_minutes = idle.warning_minutes
+    # The state has the hub's mark of the sessions that nobody uses.
+    scopes = ["list:users", "read:servers", "admin:server_state", "delete:servers"]
+    add_service(c, CULLER, "portal.culler", scopes, environment)
+
+
+def add_service(
+    c: Config, name: str, module: str, scopes: list[str], environment: Mapping[str, str]
+) -> None:
+    """Let the hub run one of our modules as a service of its own, with these rights."""
+    file = environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE
     c.JupyterHub.services.append(
         {
-            "name": KEEPER,
-            "command": [sys.executable, "-I", "-m", "portal.keeper"],
-            "environment": {SETTINGS_VARIABLE: environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE},
+            "name": name,
+            "command": [sys.executable, "-I", "-m", module],
+            "environment": {SETTINGS_VARIABLE: file},
         }
     )
-    scopes = ["list:users", "read:servers", "admin:server_state", "start:servers"]
-    c.JupyterHub.load_roles.append({"name": KEEPER, "services": [KEEPER], "scopes": scopes})
+    c.JupyterHub.load_roles.append({"name": name, "services": [name], "scopes": scopes})
 
 
 def configure_spawner(c: Config, settings: Settings) -> None:

@@ -16,7 +16,7 @@ from jupyterhub import orm
 
 from spawner import callback, form_api, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
-from spawner.lifetime import Lifetime
+from spawner.idling import Idling
 from spawner.policy import AcceptedRequest
 from spawner.script import SessionProgram, job_name, render
 from spawner.slurm.records import Job, JobState
@@ -35,7 +35,7 @@ _LATE_COMER_LOOKS = 5
 _LATE_COMER_SECONDS = 2.0
 
 
-class GpuSlurmSpawner(Lifetime):
+class GpuSlurmSpawner(Idling):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
 
     _job: Job | None = None
@@ -329,3 +329,4 @@ class GpuSlurmSpawner(Lifetime):
         """Forget the session and how it ended."""
         super().clear_state()
         self._exit_status = None
+        self._idle_report = None

@@ -127,16 +127,26 @@ class OptionsPage(Reservation):
 
     async def _limits(self) -> Limits:
         cluster = await self._slurm.nodes.cluster()
-        unix_groups = await asyncio.to_thread(_unix_groups, self.user.name)
-        # Those that the directory named at the login: JupyterHub's record of its user.
-        groups = {group.name for group in self.user.groups}
+        unix_groups = await self._unix_groups()
         return limits_for(
             unix_groups,
             cluster,
             self._shape,
             self.default_partition or None,
-            self._allowance(groups.union(unix_groups)),
+            self._allowance(self._hub_groups.union(unix_groups)),
         )
+
+    async def _groups(self) -> set[str]:
+        """Return the names of the user's groups, JupyterHub's and the system's."""
+        return self._hub_groups.union(await self._unix_groups())
+
+    @property
+    def _hub_groups(self) -> set[str]:
+        """Return those that the directory named at the login: JupyterHub's record of its user."""
+        return {group.name for group in self.user.groups}
+
+    async def _unix_groups(self) -> list[str]:
+        return await asyncio.to_thread(_unix_groups, self.user.name)
 
     async def _accepted(self) -> AcceptedRequest:
         """Check the options once more, and reserve what they ask for.

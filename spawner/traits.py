@@ -143,6 +143,24 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     max_extensions = Integer(
         3, help="How often one session can be extended. 0: sessions are not extended."
     ).tag(config=True)
+    idle_minutes = Float(
+        0.0,
+        min=0.0,
+        help="""
+        Minutes that a session may be unused before it counts as over; 0: any time. The session
+        tells the hub; jupyterhub-idle-culler with the hook ``portal.culler.arbiter`` ends it.
+        """,
+    ).tag(config=True)
+    group_idle_minutes = Dict(
+        value_trait=Float(min=0.0),
+        help="""
+        The same for the members of groups: ``{"students": 30}``. Of several groups of a user, the
+        most generous counts.
+        """,
+    ).tag(config=True)
+    idle_warning_minutes = Float(
+        10.0, min=0.0, help="Minutes before such an end from which a session warns of it."
+    ).tag(config=True)
     session_python = Unicode(
         help="The interpreter on the compute nodes that has ``portal.session``. Absolute path."
     ).tag(config=True)

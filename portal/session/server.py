@@ -24,7 +24,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import clock, farewell, tensorboard
+from portal.session import clock, farewell, idle, tensorboard
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
@@ -124,7 +124,10 @@ class SessionServer(ServerApp):
     listener: socket.socket
     _clock: clock.Clock | None = None
     _farewell: Farewell | None = None
+    _idle_watch: idle.IdleWatch
     exit_code = 0
+
+    _watching: asyncio.Task[None] | None = None
 
     @property
     def config_file_paths(self) -> list[str]:
@@ -146,11 +149,14 @@ class SessionServer(ServerApp):
         )
         self._clock = clock.Clock(warning_minutes=self.place.warning_minutes)
         self._farewell = Farewell(self.event_logger)
+        self._idle_watch = idle.IdleWatch(lambda: idle.kernels_of(self.kernel_manager))
+        self._watch_requests(self._idle_watch)
         self.web_app.add_handlers(  # type: ignore[no-untyped-call]
             ".*",
             [
                 *clock.routes(self.base_url, self._clock),
                 *farewell.routes(self.base_url, self._farewell),
+                *idle.routes(self.base_url, self._idle_watch),
             ],
         )
         deferred = self._deferred_routes()
@@ -171,6 +177,15 @@ class SessionServer(ServerApp):
             ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhub.httpclient"),
             lambda: tensorboard.add_routes(self.web_app, process),
         )
+
+    def _watch_requests(self, watch: idle.IdleWatch) -> None:
+        log_request = self.web_app.settings["log_function"]
+
+        def note(handler: Any) -> None:
+            watch.note_request(handler.request.method, handler.get_status())
+            log_request(handler)
+
+        self.web_app.settings["log_function"] = note
 
     def _signal_stop(self, sig: Any, frame: Any) -> None:
         """Let open pages save what would be lost, then stop; stop at once when told again."""
@@ -197,6 +212,7 @@ class SessionServer(ServerApp):
             self.stop()
             return
         log.info("The hub knows this session: port %d", self.port)
+        self._watching = asyncio.create_task(self._idle_watch.run())
         gc.freeze()
         gc.enable()
         await asyncio.to_thread(set_broken_files_aside, self.place.home)

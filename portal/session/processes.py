@@ -1,0 +1,80 @@
+"""The processes of the session's job on this node, from ``/proc`` (proc(5))."""
+
+import os
+import re
+from pathlib import Path
+
+from portal.session.use import Process, ProcessKey, Terminal
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_JOB = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
+# TensorBoard reads its folder again and again, whether somebody looks at it or not.
+_TENSORBOARD = os.fsencode(str(Path(__file__).with_name("tensorboard_server.py")))
+
+
+def of_job(job_id: str, server_pid: int, proc: Path = _PROC) -> dict[ProcessKey, Process]:
+    """Return this user's processes of the job; not the server itself, nor its TensorBoard.
+
+    A user may have several sessions on one node. Slurm's cgroup tells whose a process is, and
+    where there are none, the variable that it was started with.
+    """
+    found = {}
+    for folder in proc.iterdir():
+        if not folder.name.isdigit() or int(folder.name) == server_pid:
+            continue
+        try:
+            if folder.stat().st_uid != os.getuid() or not _is_of_job(folder, job_id):
+                continue
+            process = _read(folder)
+            if process.parent == server_pid and _is_tensorboard(folder):
+                continue
+        except (OSError, ValueError):
+            continue  # it has ended meanwhile
+        found[process.key] = process
+    return found
+
+
+def job_of(cgroups: str) -> str | None:
+    """Return the job that a ``/proc/PID/cgroup`` names."""
+    match = _JOB.search(cgroups)
+    return match[1] if match else None
+
+
+def _is_of_job(folder: Path, job_id: str) -> bool:
+    job = job_of((folder / "cgroup").read_text(errors="replace"))
+    if job is not None:
+        return job == job_id
+    return f"SLURM_JOB_ID={job_id}".encode() in (folder / "environ").read_bytes().split(b"\0")
+
+
+def _is_tensorboard(folder: Path) -> bool:
+    return _TENSORBOARD in (folder / "cmdline").read_bytes().split(b"\0")
+
+
+def _read(folder: Path) -> Process:
+    text = (folder / "stat").read_text(errors="replace")
+    pid = int(folder.name)
+    # The name, in brackets, may hold anything; fields are counted from the third one.
+    fields = text[text.rindex(")") + 2 :].split()
+    _, parent, group, session, terminal, foreground = fields[:6]
+    cpu_ticks = sum(int(number) for number in fields[11:15])
+    is_first_in_terminal = int(session) == pid and int(terminal) != 0
+    return Process(
+        key=(pid, int(fields[19])),
+        parent=int(parent),
+        cpu_seconds=cpu_ticks / _TICKS,
+        terminal=_terminal(folder, group == foreground) if is_first_in_terminal else None,
+    )
+
+
+def _terminal(folder: Path, is_at_prompt: bool) -> Terminal | None:
+    """Read the times of the device, which are those of its last input and output."""
+    try:
+        device = os.readlink(folder / "fd/0")
+        if not device.startswith("/dev/pts/"):
+            return None
+        times = os.stat(device)
+    except OSError:
+        return None
+    return Terminal(times.st_atime, times.st_mtime, is_at_prompt)

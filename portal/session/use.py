@@ -1,0 +1,93 @@
+"""When a session was last used: the decision, apart from what is measured.
+
+In *use* is a session whose kernel executes a cell, whose GPUs work, whose processes compute, whose
+terminal takes input or shows a program's output, or whose page changes something. An open page is
+no use: JupyterLab asks for kernels and folders every few seconds, and keeps its connections alive,
+as long as the tab is there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+COMPUTING_CORES = 0.05
+"""A kernel that waits for its next cell, and a shell that waits for its next line, stay below a
+hundredth of a core."""
+WORKING_GPU_PERCENT = 1
+
+ProcessKey = tuple[int, int]
+"""Number and start: a number may be given again."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """What is known of a process of the session's job."""
+
+    key: ProcessKey
+    parent: int
+    cpu_seconds: float
+    """Its own, and that of its ended children."""
+    terminal: "Terminal | None" = None
+    """Of the first process in a terminal, mostly its shell."""
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Moments are seconds since 1970; Linux rounds them down to 8 s."""
+
+    typed_at: float
+    """When a program read what was typed."""
+    written_at: float
+    is_at_prompt: bool
+    """Whether the shell itself waits, not a program that it runs."""
+
+    @property
+    def used_at(self) -> float:
+        """When it was used. A prompt that is drawn anew is nobody's use."""
+        return self.typed_at if self.is_at_prompt else max(self.typed_at, self.written_at)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The session at one moment. Moments are seconds since 1970."""
+
+    at: float
+    has_busy_kernel: bool = False
+    kernel_used_at: float = 0.0
+    """The last word of a kernel about something that it was asked to do."""
+    page_used_at: float = 0.0
+    """The last change that a page made, or the last sign of the user's hand."""
+    processes: Mapping[ProcessKey, Process] = field(default_factory=dict)
+    """Those of the job, without the server itself."""
+
+
+def last_use(look: Look, before: Look | None, last: float) -> float:
+    """Return when the session was last used, which was ``last`` until the look before.
+
+    GPUs are not looked at here: they are asked only when nothing else says that there is work.
+    """
+    if look.has_busy_kernel or computing_cores(look, before) >= COMPUTING_CORES:
+        return look.at
+    terminals = [one.terminal.used_at for one in look.processes.values() if one.terminal]
+    # A moment in the future comes from a clock that was set back.
+    return min(look.at, max(last, look.kernel_used_at, look.page_used_at, *terminals, 0.0))
+
+
+def computing_cores(look: Look, before: Look | None) -> float:
+    """Return how many cores the processes kept busy since the look before, on the average."""
+    if before is None or look.at <= before.at:
+        return 0.0
+    seconds = 0.0
+    for key, process in look.processes.items():
+        known = before.processes.get(key)
+        seconds += process.cpu_seconds - (known.cpu_seconds if known else 0.0)
+    present = {pid for pid, _ in look.processes}
+    for key, process in before.processes.items():
+        # What it had used is in its parent's figure now, and is not new.
+        if key not in look.processes and process.parent in present:
+            seconds -= process.cpu_seconds
+    return seconds / (look.at - before.at)
+
+
+def are_working(gpu_percents: list[int | None]) -> bool:
+    """Say whether GPUs work. ``None`` is a GPU that does not tell, such as a slice (MIG)."""
+    return any(percent is not None and percent >= WORKING_GPU_PERCENT for percent in gpu_percents)

@@ -1,0 +1,63 @@
+"""When a session that nobody uses is over: limits by group, and the words for it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+# A session that is over its limit says so every few seconds; what is older says nothing.
+_FRESH = timedelta(minutes=2)
+
+
+@dataclass(frozen=True)
+class IdleReport:
+    """What a session said of itself, and what held for it then."""
+
+    idle: timedelta
+    heard_at: datetime
+    limit: timedelta | None
+    """``None``: it may be unused for as long as its time lasts."""
+
+    def is_over(self, now: datetime) -> bool:
+        """Say whether the session is to end.
+
+        Only a session's own fresh word counts. One that cannot be heard is not ended for that.
+        """
+        fresh = now - self.heard_at <= _FRESH
+        return self.limit is not None and self.idle >= self.limit and fresh
+
+
+def limit_for(
+    default_minutes: float, by_group: Mapping[str, float], groups: Collection[str]
+) -> timedelta | None:
+    """Return the limit of a member of ``groups``: the most generous of theirs, else the default.
+
+    0 minutes are no limit, and the most generous of all.
+    """
+    minutes = [value for name, value in by_group.items() if name in groups] or [default_minutes]
+    return None if 0 in minutes else timedelta(minutes=max(minutes))
+
+
+def warning_for(limit: timedelta | None, warning_minutes: float) -> timedelta:
+    """Return how long before its end a session warns; a short limit leaves at most half of it."""
+    warning = timedelta(minutes=warning_minutes)
+    return warning if limit is None else min(warning, limit / 2)
+
+
+def ending(report: IdleReport) -> str:
+    """Say why the last session ended."""
+    return (
+        "Your last session ended because it had not been used for "
+        f"{span(report.limit or report.idle)}: no cell ran, no terminal was used, and neither its "
+        "processors nor its GPUs worked. An open browser tab alone is no use. Its GPUs are free "
+        "for others now; what was saved is in your home."
+    )
+
+
+def span(time: timedelta) -> str:
+    """Write a time for people: ``2 h``, ``1 h 30 min``, ``20 min``, ``12 s``."""
+    seconds = round(time.total_seconds())
+    if seconds < 60:
+        return f"{seconds} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    parts = [f"{hours} h"] if hours else []
+    return " ".join(parts + ([f"{minutes} min"] if minutes else []))
