@@ -340,8 +340,8 @@ class Idle(Table):
 
     minutes: float = setting(
         120.0,
-        "The time without use after which a session ends; 0 for never. A cell that runs, a GPU or a "
-        "processor that works, and a program that writes to a terminal are use; an open page is "
+        "The time without use after which a session ends; 0 for never. A cell that runs, a GPU or "
+        "a processor that works, and a program that writes to a terminal are use; an open page is "
         "not.",
         unit="minutes",
         ge=0,
