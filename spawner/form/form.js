@@ -139,10 +139,12 @@
   const refresh = async () => {
     if (document.hidden || !data.api_url) return;
     try {
+      const before = JSON.stringify(available);
       available = (await get("availability", "")).partitions;
       mark();
       list();
-      foretellSoon();
+      // Each forecast is a question to Slurm of this user's own.
+      if (JSON.stringify(available) !== before) foretellSoon();
     } catch {
       // What is shown was true a moment ago; the next look may succeed.
     }
