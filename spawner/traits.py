@@ -1,6 +1,6 @@
 """The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -190,19 +190,7 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
 
     @default("server_token_scopes")
     def _default_server_token_scopes(self) -> Any:
-        return type(self)._default_scopes_in_turn
-
-    async def _default_scopes_in_turn(self) -> list[str]:
-        """Return no scopes of our own, which means JupyterHub's; but wait for this start's turn.
-
-        JupyterHub works some 20 ms for a start, without a pause, and this is the first moment of it
-        in which it waits for us: so when a class of students presses Start, pages are answered
-        between their starts, not after all of them.
-        """
-        # Whoever else answers a page meanwhile would roll back what JupyterHub has just noted.
-        self.user.db.commit()
-        await SlurmTraits._turns.wait()
-        return []
+        return scopes_in_turn
 
     _turns: ClassVar[Turns] = Turns()
 
@@ -256,3 +244,21 @@ def _check_limits(where: str, table: object) -> None:
         allowance.read(table)
     except ValueError as error:
         raise TraitError(f"{where}: {error}") from error
+
+
+def scopes_in_turn(spawner: Any) -> Coroutine[Any, Any, list[str]]:
+    """Return no scopes of our own, which means JupyterHub's; but wait for this start's turn.
+
+    JupyterHub works some 20 ms for a start, without a pause, and this is the first moment of it in
+    which it waits for us: so when a class of students presses Start, pages are answered between
+    their starts, not after all of them.
+    """
+    # Now, not in the coroutine, which begins later: whoever answers a page in between would roll
+    # back what JupyterHub has just noted of this start.
+    spawner.user.db.commit()
+    return _no_scopes_in_turn()
+
+
+async def _no_scopes_in_turn() -> list[str]:
+    await SlurmTraits._turns.wait()
+    return []

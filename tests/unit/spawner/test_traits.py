@@ -1,23 +1,11 @@
-import asyncio
 from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-from spawner.slurm.turnstile import Turns
-from spawner.traits import SlurmTraits
+from spawner.traits import scopes_in_turn
 
 
-def test_what_jupyterhub_noted_of_a_start_is_saved_before_the_start_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_jupyterhub_noted_of_a_start_is_saved_before_anything_else_can_happen() -> None:
     happened: list[str] = []
-
-    async def wait(self: Turns) -> None:
-        happened.append("waits")
-
-    monkeypatch.setattr(Turns, "wait", wait)
     database = SimpleNamespace(commit=lambda: happened.append("saved"))
-    spawner: Any = SimpleNamespace(user=SimpleNamespace(db=database))
-    assert asyncio.run(SlurmTraits._default_scopes_in_turn(spawner)) == []
-    assert happened == ["saved", "waits"]
+    waiting = scopes_in_turn(SimpleNamespace(user=SimpleNamespace(db=database)))
+    assert happened == ["saved"]
+    waiting.close()
