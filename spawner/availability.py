@@ -90,6 +90,19 @@ def largest(nodes: Iterable[Node], shape: ResourceShape, gpu_type: str | None = 
     return max((_largest_on(node, shape, gpu_type) for node in nodes), default=0)
 
 
+def is_large_enough(
+    partition: Partition, gpus: int, shape: ResourceShape, gpu_type: str | None = None
+) -> bool:
+    """Say whether a node of the partition, free or not, in service or not, has so much."""
+    needs = shape.resources(gpus)
+    return any(
+        gpus <= node.gpus(gpu_type)
+        and needs.cores <= node.cores
+        and needs.memory_mb <= node.memory_mb
+        for node in partition.nodes
+    )
+
+
 def largest_free(nodes: Iterable[Node], shape: ResourceShape, gpu_type: str | None = None) -> int:
     """Return the most GPUs that are free on one node, with the cores and memory they come with."""
     return max((_largest_free_on(node, shape, gpu_type) for node in nodes), default=0)

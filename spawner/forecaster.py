@@ -32,8 +32,13 @@ class Forecaster:
         self._kept: dict[tuple[str, str], tuple[float, Forecast]] = {}
         self._turns: dict[str, int] = {}
 
-    async def forecast(self, username: str, script: str) -> Forecast:
-        """Return when a user's script would start, as of some seconds ago."""
+    async def forecast(
+        self, username: str, script: str, *, is_large_enough: bool = False
+    ) -> Forecast:
+        """Return when a user's script would start, as of some seconds ago.
+
+        ``is_large_enough``: see `forecast.read`.
+        """
         kept = self._fresh(username, script)
         if kept is not None:
             return kept
@@ -44,14 +49,14 @@ class Forecaster:
                 return kept
             if self._turns[username] != turn:
                 return _OVERTAKEN
-            answer = await self._ask(username, script)
+            answer = await self._ask(username, script, is_large_enough)
         self._keep(username, script, answer)
         return answer
 
-    async def _ask(self, username: str, script: str) -> Forecast:
+    async def _ask(self, username: str, script: str, is_large_enough: bool) -> Forecast:
         try:
             answer = await self._client.forecast(username, script)
-            return forecast.read(answer, datetime.now(UTC))
+            return forecast.read(answer, datetime.now(UTC), is_large_enough=is_large_enough)
         except SlurmError as error:
             log.warning("No forecast for %s: %s", username, error.detail)
             return _UNKNOWN

@@ -1,6 +1,6 @@
 import pytest
 
-from spawner.availability import Count, availability, label
+from spawner.availability import Count, availability, is_large_enough, label
 from spawner.resources import ResourceShape
 from spawner.slurm.records import Cluster, Gres, Node, Partition
 
@@ -78,6 +78,21 @@ def test_a_gpu_that_jobs_share_is_not_free(shard_type: str | None) -> None:
 def test_whether_there_is_room_without_a_gpu(used: int, has_room: bool) -> None:
     found = availability(partition(node(v100(4), used=used)), SHAPE)
     assert found.has_room_without_gpu is has_room
+
+
+@pytest.mark.parametrize(
+    ("gpus", "gpu_type", "expected"),
+    [(0, None, True), (4, None, True), (4, "v100", True), (1, "a100", False), (5, None, False)],
+)
+def test_a_node_is_large_enough_whatever_its_state(
+    gpus: int, gpu_type: str | None, expected: bool
+) -> None:
+    drained = partition(node(v100(4, 4), used=40, is_up=False))
+    assert is_large_enough(drained, gpus, SHAPE, gpu_type) is expected
+
+
+def test_no_node_is_large_enough_whose_cores_do_not_do() -> None:
+    assert not is_large_enough(partition(node(v100(4), cores=31)), 4, SHAPE)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spawner import forecast
-from spawner.errors import CommandTimedOut, UnreadableOutput
+from spawner.errors import CommandFailed, CommandTimedOut, UnreadableOutput
 from spawner.forecast import Forecast
 from spawner.forecaster import Forecaster
 
@@ -22,30 +22,97 @@ NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
             {"start": "2026-11-21T14:20:00"},
             Forecast("later", datetime(2026, 11, 21, 14, 20, tzinfo=UTC)),
         ),
-        (
-            {"never": "allocation failure: Requested node configuration is not available"},
-            Forecast(
-                "never",
-                why="No node has so many GPUs, cores and memory "
-                "(Requested node configuration is not available).",
-            ),
-        ),
-        (
-            {
-                "never": "sbatch: error: a warning\n"
-                "sbatch: error: Batch job submission failed: Requested time limit is invalid"
-            },
-            Forecast(
-                "never",
-                why="The partition does not allow so much time (Requested time limit is invalid).",
-            ),
-        ),
         ({"never": ""}, Forecast("never", why="Slurm says: no reason given.")),
         ({"never": "sbatch: Fnord."}, Forecast("never", why="Slurm says: Fnord.")),
     ],
 )
 def test_answers(answer: dict[str, Any], expected: Forecast) -> None:
     assert forecast.read(answer, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        # As sbatch --test-only of Slurm 22.05 prints them.
+        (
+            "allocation failure: Requested node configuration is not available",
+            "No node of the partition has so many GPUs, cores and memory "
+            "(Requested node configuration is not available).",
+        ),
+        (
+            "allocation failure: Requested time limit is invalid (missing or exceeds some limit)",
+            "The partition does not allow so much time "
+            "(Requested time limit is invalid (missing or exceeds some limit)).",
+        ),
+        (
+            "allocation failure: User's group not permitted to use this partition",
+            "The partition is not open to you (User's group not permitted to use this partition).",
+        ),
+        (
+            "allocation failure: Required partition not available (inactive or drain)",
+            "The partition does not take it "
+            "(Required partition not available (inactive or drain)).",
+        ),
+        (
+            "sbatch: error: invalid partition specified: nope\n"
+            "allocation failure: Invalid partition name specified",
+            "The partition does not take it (Invalid partition name specified).",
+        ),
+        (
+            "allocation failure: More processors requested than permitted",
+            "No node of the partition has so many cores "
+            "(More processors requested than permitted).",
+        ),
+        (
+            "allocation failure: Invalid account or account/partition combination specified",
+            "Your Slurm account does not allow it "
+            "(Invalid account or account/partition combination specified).",
+        ),
+        # A site's own check.
+        (
+            "sbatch: error: Your project has no hours left.\nallocation failure: Unspecified error",
+            "Slurm says: Your project has no hours left.",
+        ),
+        (
+            "sbatch: error: a warning\n"
+            "sbatch: error: Batch job submission failed: Requested time limit is invalid",
+            "The partition does not allow so much time (Requested time limit is invalid).",
+        ),
+    ],
+)
+def test_slurms_no_in_plain_words(words: str, why: str) -> None:
+    assert forecast.read({"never": words}, NOW) == Forecast("never", why=why)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "allocation failure: Requested node configuration is not available",
+        "allocation failure: Required node not available (down, drained or reserved)",
+    ],
+)
+def test_what_only_nodes_out_of_service_could_run_would_wait(words: str) -> None:
+    answer = forecast.read({"never": words}, NOW, is_large_enough=True)
+    assert answer.state == "unknown"
+    assert "out of service" in answer.why
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "allocation failure: Unable to contact slurm controller (connect failure)",
+        "sbatch: error: Munge encode failed: Failed to access /run/munge\n"
+        "allocation failure: Protocol authentication error",
+        "allocation failure: Socket timed out on send/recv operation",
+        "allocation failure: Zero Bytes were transmitted or received",
+        "allocation failure: Resource temporarily unavailable",
+        "allocation failure: Slurm backup controller in standby mode",
+    ],
+)
+def test_a_question_that_did_not_get_through_is_no_refusal(words: str) -> None:
+    with pytest.raises(CommandFailed) as caught:
+        forecast.read({"never": words}, NOW)
+    assert words in caught.value.detail
 
 
 @pytest.mark.parametrize("answer", [{}, {"start": "soon"}, {"start": None}, {"never": 1}])
