@@ -104,7 +104,7 @@ def test_a_session_warns_saves_and_is_extended(
 
     # The item of the status bar asks for how long.
     time_left(page).click()
-    dialog = page.get_by_role("dialog", name="Extend Session")
+    dialog = page.get_by_role("dialog").filter(has_text="Extend Session")
     expect(dialog).to_be_visible()
     dialog.get_by_role("combobox").select_option("2 h")
     photograph(page, "extend")
