@@ -11,6 +11,7 @@ from dataclasses import dataclass
 log = logging.getLogger(__name__)
 
 _SECONDS = 10.0
+_KILL_SECONDS = 1.0
 # Numbers, or names such as GPU-5e4f..., MIG-5e4f...
 _DEVICES = re.compile(r"[A-Za-z0-9-]+(,[A-Za-z0-9-]+)*", re.ASCII)
 
@@ -54,8 +55,10 @@ class Gpus:
             return []
         finally:
             if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, TimeoutError):
                     process.kill()
+                    # A driver that hangs may keep it for ever.
+                    await asyncio.wait_for(process.wait(), _KILL_SECONDS)
         return percents(out.decode(errors="replace")) if process.returncode == 0 else []
 
 
