@@ -28,17 +28,20 @@
     else hours.max = row.max_hours;
   };
 
-  // What it has free: the rest waits for its turn.
-  const mark = () => {
+  // What it has free: the rest waits for its turn. Null where that is not known.
+  const isFree = (gpus) => {
     const now = available.find((one) => one.partition === partition.value);
-    const kind = now && now.kinds.find((one) => one.type === chosenType());
+    if (!now) return null;
+    if (gpus === 0) return now.has_room_without_gpu;
+    const kind = now.kinds.find((one) => one.type === chosenType());
+    return gpus <= (kind || now).largest_free;
+  };
+  const mark = () => {
     for (const place of document.querySelectorAll(".gpu-form-now")) {
-      const gpus = Number(place.dataset.gpus);
-      const most = kind ? kind.largest_free : now && now.largest_free;
-      const isFree = now && (gpus ? gpus <= most : now.has_room_without_gpu);
-      const words = !now ? "" : isFree ? "free now" : "waits for its turn";
+      const free = isFree(Number(place.dataset.gpus));
+      const words = free === null ? "" : free ? "free now" : "waits for its turn";
       if (place.textContent.trim() !== words) place.textContent = words;
-      place.classList.toggle("is-free", Boolean(isFree));
+      place.classList.toggle("is-free", Boolean(free));
     }
   };
 
@@ -47,31 +50,40 @@
     made.textContent = words;
     if (isFigure) made.className = "text-end";
   };
+  // Each row names its partition to those who hear it, the first one to all.
+  const rowFor = (one, isFirst) => {
+    const row = document.createElement("tr");
+    const name = document.createElement("span");
+    name.textContent = one.partition;
+    if (!isFirst) name.className = "visually-hidden";
+    const head = document.createElement("th");
+    head.scope = "row";
+    head.append(name);
+    row.append(head);
+    return row;
+  };
   const list = () => {
     const body = part("gpu-form-cluster");
     if (!body) return;
     const rows = [];
     for (const one of available) {
       for (const [index, kind] of one.kinds.entries()) {
-        const row = document.createElement("tr");
-        cell(row, index === 0 ? one.partition : "");
+        const row = rowFor(one, index === 0);
         cell(row, kind.label);
         cell(row, `${kind.free} of ${kind.total}`, true);
         cell(row, kind.largest_free ? `at most ${kind.largest_free}` : "none", true);
         rows.push(row);
       }
       if (one.kinds.length === 0) {
-        const row = document.createElement("tr");
-        cell(row, one.partition);
+        const row = rowFor(one, true);
         cell(row, "no GPUs");
         row.lastChild.colSpan = 3;
         rows.push(row);
       }
       if (one.shards_total) {
-        const row = document.createElement("tr");
-        cell(row, "");
+        const row = rowFor(one, false);
         cell(row, "shared parts (shards)");
-        cell(row, `${one.shards_free} of ${one.shards_total}`, true);
+        cell(row, `at least ${one.shards_free} of ${one.shards_total}`, true);
         cell(row, "–", true);
         rows.push(row);
       }
@@ -79,42 +91,62 @@
     body.replaceChildren(...rows);
   };
 
+  class Refused extends Error {}
   const get = async (what, query, signal) => {
     const url = `${data.api_url.replace("{what}", what)}${query}`;
     const headers = { "X-XSRFToken": (window.jhdata || {}).xsrf_token || "" };
     const answer = await fetch(url, { headers, signal, credentials: "same-origin" });
+    if (answer.status === 403) throw new Refused("Your login has ended; load this page again.");
     const body = await answer.json();
-    if (!answer.ok) throw new Error(body.message || "The portal does not answer.");
+    if (!answer.ok) throw new Refused(body.message);
     return body;
   };
-
   const inWords = (start) => {
     const minutes = Math.max(1, Math.round((start - Date.now()) / 60000));
+    const hoursLeft = Math.round(minutes / 60);
     const span =
-      minutes < 90 ? `${minutes} minute${minutes === 1 ? "" : "s"}` : `${Math.round(minutes / 60)} hours`;
+      minutes < 90
+        ? `${minutes} minute${minutes === 1 ? "" : "s"}`
+        : hoursLeft < 48
+          ? `${hoursLeft} hours`
+          : `${Math.round(hoursLeft / 24)} days`;
     const clock = start.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     const isToday = start.toDateString() === new Date().toDateString();
-    const day = isToday ? "" : `${start.toLocaleDateString([], { weekday: "long" })}, `;
-    return `Starts about ${day}${clock} (in about ${span}).`;
+    const day =
+      hoursLeft < 144
+        ? start.toLocaleDateString([], { weekday: "long" })
+        : start.toLocaleDateString([], { day: "numeric", month: "long", year: "numeric" });
+    return `Starts about ${isToday ? "" : `${day}, `}${clock} (in about ${span}).`;
   };
   const WORDS = {
+    asking: () => "Asking Slurm when it would start.",
     now: () => "Starts now.",
     later: (answer) => inWords(new Date(answer.start)),
     never: (answer) => `Can never start here: ${answer.why}`,
-    unknown: () => "When it would start is not known at the moment.",
+    unknown: (answer) => `When it would start is not known at the moment. ${answer.why}`.trim(),
   };
-  const tell = (state, words) => {
+  const tell = () => {
+    const words = WORDS[told.state](told);
     forecast.hidden = false;
-    forecast.dataset.state = state;
+    forecast.dataset.state = told.state;
     if (forecast.textContent !== words) forecast.textContent = words;
   };
+
+  // A forecast costs Slurm a look at its whole queue. It is asked for anew when the choice changes,
+  // when what is free says otherwise, and else at times.
+  const LASTS_SECONDS = { now: 60, later: 60, never: 300, unknown: 30 };
+  let told = { state: "asking" };
+  let toldAt = 0;
+  let toldFree = null;
+  const isOld = () =>
+    Date.now() - toldAt > 1000 * (LASTS_SECONDS[told.state] || 0) ||
+    isFree(Number(chosenSize().value)) !== toldFree;
 
   let asking = null;
   let soon = null;
   const foretell = async () => {
-    if (!forecast || !data.api_url) return;
     if (asking) asking.abort();
-    asking = new AbortController();
+    const mine = (asking = new AbortController());
     const query = new URLSearchParams({
       gpus: chosenSize().value,
       hours: hours.value,
@@ -123,15 +155,20 @@
     if (chosenType()) query.set("gpu_type", chosenType());
     forecast.setAttribute("aria-busy", "true");
     try {
-      const answer = await get("forecast", `?${query}`, asking.signal);
-      tell(answer.state, WORDS[answer.state](answer));
+      told = await get("forecast", `?${query}`, mine.signal);
     } catch (error) {
-      if (error.name === "AbortError") return;
-      tell("unknown", error.message);
+      if (mine.signal.aborted) return;
+      const why = error instanceof Refused ? error.message : "The portal does not answer.";
+      told = { state: "unknown", why };
     }
+    if (mine.signal.aborted) return;
+    toldAt = Date.now();
+    toldFree = isFree(Number(chosenSize().value));
+    tell();
     forecast.removeAttribute("aria-busy");
   };
   const foretellSoon = () => {
+    if (!forecast || !data.api_url) return;
     clearTimeout(soon);
     soon = setTimeout(foretell, 250);
   };
@@ -139,15 +176,15 @@
   const refresh = async () => {
     if (document.hidden || !data.api_url) return;
     try {
-      const before = JSON.stringify(available);
       available = (await get("availability", "")).partitions;
       mark();
       list();
-      // Each forecast is a question to Slurm of this user's own.
-      if (JSON.stringify(available) !== before) foretellSoon();
     } catch {
       // What is shown was true a moment ago; the next look may succeed.
     }
+    if (!forecast) return;
+    if (isOld()) foretellSoon();
+    else tell(); // the minutes that are left
   };
 
   const update = () => {
@@ -161,5 +198,6 @@
   hours.addEventListener("input", foretellSoon);
   document.addEventListener("visibilitychange", refresh);
   setInterval(refresh, data.interval * 1000);
+  if (forecast && data.api_url) tell();
   update();
 })();

@@ -131,25 +131,40 @@ class JobWatcher:
 class ClusterWatcher:
     """The partitions and nodes, for the form and for nodes' addresses."""
 
-    def __init__(self, client: SlurmClient, interval: float) -> None:
+    def __init__(self, client: SlurmClient, interval: float, patience: float = 2.0) -> None:
+        """Ask once in ``interval`` seconds at most.
+
+        Who asks waits ``patience`` seconds for a new answer while there is an older one.
+        """
         self._client = client
         self._interval = interval
+        self._patience = patience
         self._cluster: Cluster | None = None
         self._asked_at = -float("inf")
-        self._asking = asyncio.Lock()
+        self._asking: asyncio.Task[None] | None = None
+        self._failure: SlurmError | None = None
 
     async def cluster(self) -> Cluster:
         """Return the cluster as of at most an interval ago.
 
-        When Slurm does not answer, the last answer; raises `SlurmError` when there is none.
+        When Slurm does not answer, or is slow, the last answer; raises `SlurmError` when there is
+        none.
         """
-        async with self._asking:
-            if self._cluster is None or time.monotonic() - self._asked_at > self._interval:
-                try:
-                    self._cluster = await self._client.cluster()
-                except SlurmError as error:
-                    if self._cluster is None:
-                        raise
-                    log.warning("Slurm does not tell how the nodes are: %s", error.detail)
-                self._asked_at = time.monotonic()
-            return self._cluster
+        if self._cluster is None or time.monotonic() - self._asked_at > self._interval:
+            if self._asking is None:
+                self._asking = asyncio.create_task(self._ask())
+            timeout = None if self._cluster is None else self._patience
+            await asyncio.wait({self._asking}, timeout=timeout)
+        if self._cluster is None:
+            raise self._failure or SlurmError("Slurm does not tell how the nodes are.")
+        return self._cluster
+
+    async def _ask(self) -> None:
+        try:
+            self._cluster = await self._client.cluster()
+        except SlurmError as error:
+            self._failure = error
+            if self._cluster is not None:
+                log.warning("Slurm does not tell how the nodes are: %s", error.detail)
+        finally:
+            self._asked_at, self._asking = time.monotonic(), None

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 from spawner.availability import Availability, KindOfGpu
@@ -30,7 +31,7 @@ def has(partition: str, *kinds: tuple[str | None, int, int, int]) -> Availabilit
         ),
         free=sum(kind[1] for kind in kinds),
         total=sum(kind[2] for kind in kinds),
-        largest_free=max(kind[3] for kind in kinds),
+        largest_free=max((kind[3] for kind in kinds), default=0),
         has_room_without_gpu=True,
         shards_free=0,
         shards_total=0,
@@ -92,12 +93,23 @@ def test_a_size_that_must_wait_can_be_chosen() -> None:
 
 def test_the_cluster_is_shown_by_partition_and_type() -> None:
     live = Live((has("sxm2", ("a100", 3, 8, 2), ("v100", 0, 4, 0)), has("short", (None, 1, 1, 1))))
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", form(live=live))
+    html = form(live=live)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     assert cells == [
-        *("sxm2", "a100", "3 of 8", "at most 2"),
-        *("", "v100", "0 of 4", "none"),
-        *("short", "GPU", "1 of 1", "at most 1"),
+        *("a100", "3 of 8", "at most 2"),
+        *("v100", "0 of 4", "none"),
+        *("GPU", "1 of 1", "at most 1"),
     ]
+    # To be seen once, to be heard with each row.
+    heads = re.findall(r'<th scope="row"><span([^>]*)>([^<]*)<', html)
+    assert heads == [("", "sxm2"), (' class="visually-hidden"', "sxm2"), ("", "short")]
+
+
+def test_shards_and_partitions_without_gpus_are_named_as_such() -> None:
+    shared = replace(has("sxm2", ("l4", 2, 4, 2)), shards_free=8, shards_total=16)
+    words = " ".join(re.sub("<[^>]*>", " ", form(live=Live((shared, has("cpu"))))).split())
+    assert "sxm2 l4 2 of 4 at most 2 sxm2 shared parts (shards) at least 8 of 16" in words
+    assert "cpu no GPUs" in words
 
 
 def test_a_type_can_be_chosen_where_there_are_two() -> None:

@@ -3,9 +3,11 @@ import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from spawner.errors import CommandFailed
-from spawner.slurm.records import Job, JobState
-from spawner.slurm.watcher import JobWatcher, Pace
+import pytest
+
+from spawner.errors import CommandFailed, SlurmError
+from spawner.slurm.records import Cluster, Job, JobState
+from spawner.slurm.watcher import ClusterWatcher, JobWatcher, Pace
 
 
 @dataclass
@@ -179,3 +181,80 @@ def test_a_forgotten_job_is_asked_for_anew() -> None:
         return await watch.job(1)
 
     assert asyncio.run(ask()).state is JobState.RUNNING
+
+
+@dataclass
+class FakeNodes:
+    """Stands in for Slurm where it must fail or be slow at a given moment."""
+
+    fails: bool = False
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    questions: int = 0
+
+    async def cluster(self) -> Cluster:
+        self.questions += 1
+        await self.answers.wait()
+        if self.fails:
+            raise CommandFailed("no answer")
+        return Cluster(())
+
+
+def nodes(client: FakeNodes, interval: float, patience: float = 0.01) -> ClusterWatcher:
+    client.answers.set()
+    return ClusterWatcher(client, interval, patience)  # type: ignore[arg-type]  # a stand-in
+
+
+def test_many_viewers_cost_one_look_at_the_nodes() -> None:
+    client = FakeNodes()
+
+    async def look() -> list[Cluster]:
+        watch = nodes(client, interval=60)
+        seen = await asyncio.gather(*(watch.cluster() for _ in range(20)))
+        return [*seen, await watch.cluster()]
+
+    assert len(asyncio.run(look())) == 21
+    assert client.questions == 1
+
+
+def test_a_slow_look_at_the_nodes_shows_what_was_seen_last() -> None:
+    client = FakeNodes()
+
+    async def look() -> tuple[Cluster, Cluster, Cluster]:
+        watch = nodes(client, interval=0)
+        first = await watch.cluster()
+        client.answers.clear()
+        meanwhile = await watch.cluster()
+        await watch.cluster()
+        client.answers.set()
+        return first, meanwhile, await watch.cluster()
+
+    first, meanwhile, last = asyncio.run(look())
+    assert meanwhile is first
+    assert last is not first
+    assert client.questions == 2
+
+
+def test_a_failed_look_at_the_nodes_shows_what_was_seen_last() -> None:
+    client = FakeNodes()
+
+    async def look() -> bool:
+        watch = nodes(client, interval=0)
+        first = await watch.cluster()
+        client.fails = True
+        return await watch.cluster() is first
+
+    assert asyncio.run(look())
+
+
+def test_nodes_that_were_never_seen_are_an_error_and_asked_for_again() -> None:
+    client = FakeNodes(fails=True)
+
+    async def look() -> Cluster:
+        watch = nodes(client, interval=60)
+        with pytest.raises(SlurmError):
+            await watch.cluster()
+        client.fails = False
+        return await watch.cluster()
+
+    assert asyncio.run(look()) == Cluster(())
+    assert client.questions == 2

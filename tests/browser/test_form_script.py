@@ -1,0 +1,229 @@
+"""The form's own script in a real browser, on a cluster of many kinds of GPUs.
+
+The answers are a stand-in: no Slurm of ours has so many kinds, and none can be told to be silent
+for an hour. `test_form` has the real ones.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from spawner.availability import Availability, KindOfGpu, as_json, label
+from spawner.form.render import Live, render
+from spawner.policy import Defaults, Limits, PartitionLimit
+from spawner.resources import ResourceShape
+
+pytestmark = pytest.mark.browser
+
+ADDRESS = "http://portal.test"
+INTERVAL = 10
+LIMITS = Limits(
+    (
+        PartitionLimit("sxm2", 8, timedelta(hours=12), (("a100", 8), ("t4", 2))),
+        PartitionLimit("mig", 4, timedelta(hours=4), (("1g.10gb", 4), ("a100_3g.20gb", 1))),
+        PartitionLimit("cpu", 0, None),
+    )
+)
+
+
+def kind(gpu_type: str, free: int, total: int, largest_free: int) -> KindOfGpu:
+    return KindOfGpu(gpu_type, label(gpu_type), free, total, largest_free, largest_free)
+
+
+def partition(name: str, largest_free: int, *kinds: KindOfGpu) -> Availability:
+    free, total = sum(one.free for one in kinds), sum(one.total for one in kinds)
+    return Availability(name, kinds, free, total, largest_free, True, 0, 0)
+
+
+AVAILABLE = (
+    partition("sxm2", 3, kind("a100", 5, 16, 3), kind("t4", 0, 4, 0)),
+    partition("mig", 4, kind("1g.10gb", 9, 14, 4), kind("a100_3g.20gb", 1, 4, 1)),
+    partition("cpu", 0),
+)
+
+
+@dataclass
+class StandIn:
+    """Answers the script's questions, and remembers them."""
+
+    available: tuple[Availability, ...] = AVAILABLE
+    answer: dict[str, str | None] = field(
+        default_factory=lambda: {"state": "now", "start": None, "why": ""}
+    )
+    status: int = 200
+    body: str | None = None
+    forecasts: list[str] = field(default_factory=list)
+    looks: int = 0
+    posted: list[str] = field(default_factory=list)
+
+    def __call__(self, route: Route) -> None:
+        request = route.request
+        if request.method == "POST":
+            self.posted.append(request.post_data or "")
+            route.fulfill(body="started")
+        elif "/forecast?" in request.url:
+            self.forecasts.append(request.url.partition("?")[2])
+            if self.body is None:
+                route.fulfill(status=self.status, json=self.answer)
+            else:
+                route.fulfill(status=self.status, body=self.body)
+        elif "/availability" in request.url:
+            self.looks += 1
+            route.fulfill(json={"partitions": [as_json(one) for one in self.available]})
+        else:
+            live = Live(self.available, "/api/{what}", INTERVAL)
+            form = render(LIMITS, ResourceShape(), Defaults(), {}, live=live)
+            button = '<button type="submit">Start</button>'
+            route.fulfill(
+                content_type="text/html",
+                body=f'<!doctype html><meta charset="utf-8"><form method="post">{form}{button}',
+            )
+
+
+@pytest.fixture
+def hub(page: Page) -> StandIn:
+    stand_in = StandIn()
+    page.route("**/*", stand_in)
+    page.clock.install()
+    return stand_in
+
+
+def open_form(page: Page) -> None:
+    page.goto(ADDRESS)
+    page.clock.run_for(300)
+
+
+def size(page: Page, gpus: int) -> str:
+    """Return what the card of a size says of now."""
+    return (page.locator(f'.gpu-form-now[data-gpus="{gpus}"]').text_content() or "").strip()
+
+
+def wait_for_looks(page: Page, hub: StandIn, looks: int) -> None:
+    """Let the script's own interval pass so many times."""
+    for _ in range(looks):
+        before = hub.looks
+        with page.expect_response("**/availability*"):
+            page.clock.run_for(1000 * INTERVAL)
+        assert hub.looks == before + 1
+
+
+def test_a_type_narrows_the_sizes_to_what_a_node_has_of_it(page: Page, hub: StandIn) -> None:
+    open_form(page)
+    page.get_by_label("Type of GPU").select_option(label="T4 (sxm2)")
+    expect(page.locator('input[name="gpus"][value="2"]')).to_be_enabled()
+    expect(page.locator('input[name="gpus"][value="3"]')).to_be_disabled()
+    # All are taken now: that is no reason not to wait for them.
+    assert size(page, 2) == "waits for its turn"
+    page.clock.run_for(300)
+    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    assert "gpu_type=t4" in hub.forecasts[-1]
+
+
+def test_another_partition_has_other_types_and_sizes(page: Page, hub: StandIn) -> None:
+    open_form(page)
+    page.locator('input[name="gpus"][value="8"]').check(force=True)
+    page.get_by_label("Type of GPU").select_option("a100")
+    page.get_by_label("Partition").select_option("mig")
+    expect(page.get_by_label("Type of GPU")).to_have_value("")
+    expect(page.locator('option[value="a100"]')).to_be_disabled()
+    expect(page.locator('input[name="gpus"][value="4"]')).to_be_checked()
+    expect(page.get_by_label("Session time in hours")).to_have_attribute("max", "4")
+    page.get_by_label("Partition").select_option("cpu")
+    expect(page.locator('input[name="gpus"][value="0"]')).to_be_checked()
+
+
+def test_a_mig_slice_is_called_so(page: Page, hub: StandIn) -> None:
+    open_form(page)
+    row = page.get_by_role("row").filter(has_text="MIG slice 3g.20gb of A100")
+    expect(row).to_contain_text("1 of 4")
+    expect(row.get_by_role("rowheader")).to_have_text("mig")
+
+
+def test_fast_choices_cost_one_forecast(page: Page, hub: StandIn) -> None:
+    open_form(page)
+    before = len(hub.forecasts)
+    for gpus in ("2", "3", "4", "5"):
+        page.locator(f'input[name="gpus"][value="{gpus}"]').check(force=True)
+    with page.expect_response("**/forecast?*"):
+        page.clock.run_for(300)
+    assert len(hub.forecasts) == before + 1
+    assert "gpus=5" in hub.forecasts[-1]
+
+
+def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
+    page: Page, hub: StandIn
+) -> None:
+    open_form(page)
+    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    assert len(hub.forecasts) == 1
+    wait_for_looks(page, hub, 4)
+    assert len(hub.forecasts) == 1
+    # Nothing is free any more: the forecast of "now" cannot be true.
+    hub.available = (replace(AVAILABLE[0], largest_free=0), *AVAILABLE[1:])
+    start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
+    hub.answer = {"state": "later", "start": start, "why": ""}
+    wait_for_looks(page, hub, 1)
+    page.clock.run_for(300)
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"^Starts about "))
+    assert len(hub.forecasts) == 2
+    # And after a minute, since a queue moves.
+    wait_for_looks(page, hub, 7)
+    page.clock.run_for(300)
+    assert len(hub.forecasts) == 3
+
+
+def test_the_minutes_that_are_left_go_by(page: Page, hub: StandIn) -> None:
+    start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
+    hub.answer = {"state": "later", "start": start, "why": ""}
+    open_form(page)
+    expect(page.get_by_role("status")).to_contain_text("in about 20 minutes")
+    wait_for_looks(page, hub, 6)
+    expect(page.get_by_role("status")).to_contain_text("in about 19 minutes")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(0.2, "in about 1 minute)"), (89, "89 minutes"), (240, "4 hours"), (60 * 24 * 9, "9 days")],
+)
+def test_how_long_it_takes_in_words(page: Page, hub: StandIn, minutes: float, words: str) -> None:
+    start = (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat()
+    hub.answer = {"state": "later", "start": start, "why": ""}
+    open_form(page)
+    expect(page.get_by_role("status")).to_contain_text(words)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (503, "<html>the proxy's own page</html>", "The portal does not answer."),
+        (403, "{}", "Your login has ended; load this page again."),
+        (400, '{"message": "The session time must be a number."}', "must be a number."),
+    ],
+)
+def test_no_forecast_keeps_nobody_from_starting(
+    page: Page, hub: StandIn, status: int, body: str, words: str
+) -> None:
+    hub.status, hub.body = status, body
+    open_form(page)
+    expect(page.get_by_role("status")).to_contain_text("When it would start is not known")
+    expect(page.get_by_role("status")).to_contain_text(words)
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("started")).to_be_visible()
+    assert "gpus=1" in hub.posted[0]
+
+
+def test_words_of_others_are_no_markup(page: Page, hub: StandIn) -> None:
+    words = "<img src=x onerror=alert(1)>"
+    hub.answer = {"state": "never", "start": None, "why": words}
+    open_form(page)
+    expect(page.get_by_role("status")).to_have_text(f"Can never start here: {words}")
+
+
+def test_a_tab_that_nobody_looks_at_asks_for_nothing(page: Page, hub: StandIn) -> None:
+    open_form(page)
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
+    page.clock.run_for(60_000)
+    assert hub.looks == 0
