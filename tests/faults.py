@@ -84,6 +84,18 @@ def frozen(portal: Instance, name: str) -> Iterator[None]:
 
 
 @contextmanager
+def drained(portal: Instance) -> Iterator[None]:
+    """Take all nodes out of service, as an administrator does before a maintenance."""
+    names = portal.slurm("sinfo", "--noheader", "--Node", "-o", "%N").split()
+    nodes = f"nodename={','.join(sorted(set(names)))}"
+    portal.slurm("scontrol", "update", nodes, "state=drain", "reason=test")
+    try:
+        yield
+    finally:
+        portal.slurm("scontrol", "update", nodes, "state=resume")
+
+
+@contextmanager
 def site_file(portal: Instance, text: str) -> Iterator[None]:
     """Run the hub with a file of the site's own in ``conf.d``."""
     file = SETTINGS.parent / "conf.d" / "test.py"

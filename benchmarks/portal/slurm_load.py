@@ -7,8 +7,9 @@ and upstream's at the same time. Nothing is estimated: both hubs, and the launch
 programs through scripts that write down each execution. After the sessions are ready, and quiet for
 a while, executions are counted for some minutes in which nothing starts or ends. Then, with the
 100 sessions still live, 50 people look at the form, and their browsers do what the form's script
-does: every ten seconds they ask what is free, and when the size that is chosen would start.
-Upstream has no form (one would have to be written), so its 50 people look at the home page.
+does: every ten seconds they ask what is free, and every minute, since nothing changes, when the
+size that is chosen would start. Upstream has no form (one would have to be written), so its 50
+people look at the home page.
 
 The last line is one JSON object.
 """
@@ -35,6 +36,7 @@ KINDS = ("ours", "upstream")
 _SESSIONS = (1, 10, 100)
 _HEADERS = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}
 _REFRESH_SECONDS = 10.0
+_LOOKS_PER_FORECAST = 6
 """As the form's script does."""
 _SETTLE_SECONDS = 20.0
 
@@ -71,11 +73,15 @@ async def _view(hub: Hub, viewers: dict[str, str], seconds: float) -> None:
     async def look(number: int, name: str, cookies: str) -> None:
         await asyncio.sleep(number * _REFRESH_SECONDS / len(viewers))
         await get("/hub/spawn" if hub.kind == "ours" else "/hub/home", {"Cookie": cookies})
+        # The first forecasts are not those of people who have just come: they are spread out.
+        looks = number
         while time.monotonic() < end:
             if hub.kind == "ours":
                 api = "/hub/api/gpu-session"
                 await get(f"{api}/availability/{name}", _HEADERS)
-                await get(f"{api}/forecast/{name}?gpus=1&hours=8&partition=sxm2", _HEADERS)
+                if looks % _LOOKS_PER_FORECAST == 0:
+                    await get(f"{api}/forecast/{name}?gpus=1&hours=8&partition=sxm2", _HEADERS)
+            looks += 1
             await asyncio.sleep(_REFRESH_SECONDS)
 
     await asyncio.gather(

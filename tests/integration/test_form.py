@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests import faults
-from tests.instance import Instance
+from tests.instance import FILLER, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -75,6 +75,42 @@ def test_what_slurm_refuses_can_never_start_with_its_words(portal: Instance, vis
         answer = forecast(user, gpus=0)
     assert answer["state"] == "never"
     assert "not available" in answer["why"]
+
+
+def test_what_only_drained_nodes_could_run_is_not_called_impossible(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser1")
+    with faults.drained(portal):
+        until(lambda: available(user)["free"] == 0, seconds=30, what="nothing is free")
+        answer = forecast(user, gpus=1)
+    assert answer["state"] == "unknown"
+    assert "out of service" in answer["why"]
+
+
+def test_a_slurmctld_that_does_not_answer_leaves_a_form_without_forecast(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit("testuser1")
+    assert "free now" in user.note()
+    with faults.frozen(portal, "slurmctld"):
+        answer = forecast(user, gpus=1)
+        assert "free now" in user.note()
+    assert answer == {"state": "unknown", "start": None, "why": answer["why"]}
+    assert answer["why"] == "Slurm does not say at the moment."
+
+
+def test_nothing_of_other_users_is_told(portal: Instance, visit: Visit) -> None:
+    user = visit("testuser1")
+    with portal.gpus_taken() as job_ids:
+        until(lambda: available(user)["free"] == 0, seconds=30, what="all is taken")
+        told = [
+            user.api("GET", f"/gpu-session/availability/{user.name}").text,
+            user.api("GET", f"/gpu-session/forecast/{user.name}", params={"gpus": 1}).text,
+        ]
+        nodes = [portal.job(job_id)["NodeList"] for job_id in job_ids]
+    for text in told:
+        assert not [word for word in (FILLER, *nodes) if word in text]
 
 
 @pytest.mark.parametrize(
