@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=64, help="with 4 GPUs each")
     parser.add_argument("--viewers", type=int, default=50)
     given = parser.parse_args()
+    commit = _commit()
     most = max(_SESSIONS)
     rates: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
     with ExitStack() as stack:
@@ -154,7 +155,7 @@ def main() -> None:
                 "slurm": cluster.version,
                 "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
                 "python": platform.python_version(),
-                "commit": _commit(),
+                "commit": commit,
                 "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             }
         )

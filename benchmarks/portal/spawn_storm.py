@@ -207,6 +207,7 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=1, help="for each session")
     parser.add_argument("--kinds", nargs="+", default=list(hubs.KINDS), choices=hubs.KINDS)
     given = parser.parse_args()
+    commit = _commit()
     storms: dict[str, list[Storm]] = {kind: [] for kind in given.kinds}
     with ExitStack() as stack:
         size = virtual_cluster.Size(nodes=given.nodes)
@@ -236,7 +237,7 @@ def main() -> None:
         "storms": {kind: [each.as_json() for each in of] for kind, of in storms.items()},
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "commit": _commit(),
+        "commit": commit,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
     if "ours" in storms:
