@@ -64,8 +64,6 @@ _MOST_MINUTES = 366 * 24 * 60
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
 _MAX_TIME = re.compile(r"\bMaxTime=(\S+)", re.ASCII)
 
-_NICE = 5
-
 
 class LauncherError(Exception):
     """Something to tell the hub."""
@@ -353,8 +351,6 @@ def main() -> None:
     if len(sys.argv) > 1:
         sys.exit("slurm-launcher takes no arguments")
     os.umask(0o077)
-    # Whoever looks at the hub's pages goes first.
-    os.nice(_NICE)
     settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
     account = pwd.getpwuid(os.getuid())
     text = sys.stdin.read(_MOST_INPUT)
