@@ -11,7 +11,7 @@ import { Widget } from '@lumino/widgets';
 
 import { hasChanged, saveChanged } from './documents';
 import { extend, read, tell, type IReading } from './server';
-import { amount, extensionChoices, Marks, span } from './time';
+import { amount, extensionChoices, hour, Marks, span } from './time';
 
 const EXTEND = 'data-scientist-portal:extend-session';
 const STOPPING = 'https://events.data-scientist-portal.org/session-stopping/v1';
@@ -328,8 +328,4 @@ class TimeLeft extends Widget {
     this.node.style.color = isUrgent ? 'var(--jp-error-color1)' : '';
     this.node.style.fontWeight = isUrgent ? 'bold' : '';
   }
-}
-
-function hour(moment: number): string {
-  return new Date(1000 * moment).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 }

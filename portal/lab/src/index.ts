@@ -1,5 +1,6 @@
 // What the portal adds to JupyterLab; a room for each concern.
 
 import { clock } from './clock';
+import { idle } from './idle';
 
-export default [clock];
+export default [clock, idle];

@@ -29,6 +29,26 @@ export function extend(settings: ServerConnection.ISettings, minutes: number): P
   return request(settings, 'portal/clock/extend', { method: 'POST', body });
 }
 
+/** What the session's server knows of its use: portal/session/idle.py. */
+export interface IIdle {
+  now: number;
+  used_at: number;
+  limit_seconds: number | null;
+  /** `null`: the session may stay unused. */
+  ends_at: number | null;
+  warning_seconds: number;
+}
+
+/** Ask when the session was last used. */
+export function readIdle(settings: ServerConnection.ISettings): Promise<IIdle> {
+  return request(settings, 'portal/idle', {});
+}
+
+/** Say that somebody is there. */
+export function sayThere(settings: ServerConnection.ISettings): Promise<IIdle> {
+  return request(settings, 'portal/idle', { method: 'POST' });
+}
+
 /**
  * After `session-stopping`: say that documents are being saved, or that they are saved. Return
  * whether the server heard it.
@@ -45,15 +65,15 @@ export async function tell(
   }
 }
 
-async function request(
+async function request<T>(
   settings: ServerConnection.ISettings,
   path: string,
   init: RequestInit
-): Promise<IReading> {
+): Promise<T> {
   const url = URLExt.join(settings.baseUrl, path);
   const response = await ServerConnection.makeRequest(url, init, settings);
   if (!response.ok) {
     throw await ServerConnection.ResponseError.create(response);
   }
-  return (await response.json()) as IReading;
+  return (await response.json()) as T;
 }

@@ -19,6 +19,41 @@ export function span(seconds: number, texts: ITexts): string {
   return texts.__('%1 h %2 min', Math.floor(minutes / 60), rest);
 }
 
+/** Write a moment for people, in the browser's own way: `14:05`. */
+export function hour(moment: number): string {
+  return new Date(1000 * moment).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+}
+
+/** Say whether a session that ends because nobody uses it is to be warned of now. */
+export function isWarned(
+  use: { ends_at: number | null; warning_seconds: number },
+  now: number
+): boolean {
+  return use.ends_at !== null && now >= use.ends_at - use.warning_seconds;
+}
+
+/** Lets something happen once in a while. */
+export class Throttle {
+  constructor(private _seconds: number) {}
+
+  /** Say whether it is time. */
+  isDue(now: number): boolean {
+    return now - this._last >= this._seconds;
+  }
+
+  /** Take note that it happened. */
+  done(now: number): void {
+    this._last = now;
+  }
+
+  /** Let it be time at once. */
+  forget(): void {
+    this._last = -Infinity;
+  }
+
+  private _last = -Infinity;
+}
+
 /** Write an amount of minutes for people, `1 h` without the minutes that `span` would show. */
 export function amount(minutes: number, texts: ITexts): string {
   return minutes > 0 && minutes % 60 === 0

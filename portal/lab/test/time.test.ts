@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { amount, extensionChoices, Marks, span, type ITexts } from '../src/time';
+import {
+  amount,
+  extensionChoices,
+  isWarned,
+  Marks,
+  span,
+  Throttle,
+  type ITexts
+} from '../src/time';
 
 const texts: ITexts = {
   __: (text, ...values) =>
@@ -81,4 +89,23 @@ test('the longest extension is the last choice', () => {
   assert.deepEqual(extensionChoices(20), [20]);
   assert.deepEqual(extensionChoices(60), [30, 60]);
   assert.deepEqual(extensionChoices(90), [30, 60, 90]);
+});
+
+test('an unused session is warned of from the given time on, if it ends at all', () => {
+  const use = { ends_at: 1000, warning_seconds: 100 };
+  assert.equal(isWarned(use, 899), false);
+  assert.equal(isWarned(use, 900), true);
+  assert.equal(isWarned(use, 1100), true);
+  assert.equal(isWarned({ ...use, ends_at: null }, 900), false);
+});
+
+test('a throttle lets through once in a while', () => {
+  const throttle = new Throttle(60);
+  assert.equal(throttle.isDue(0), true);
+  throttle.done(0);
+  assert.equal(throttle.isDue(59), false);
+  assert.equal(throttle.isDue(60), true);
+  throttle.done(60);
+  throttle.forget();
+  assert.equal(throttle.isDue(61), true);
 });
