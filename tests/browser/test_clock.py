@@ -76,18 +76,18 @@ def warning(page: Page) -> Locator:
 def test_a_session_warns_saves_and_is_extended(
     portal: Instance, page: Page, user: Visitor, home: Path, photograph: Callable[[Page, str], None]
 ) -> None:
-    job_id = user.start_and_wait(gpus=1, hours=0.05)
+    job_id = user.start_and_wait(gpus=1, hours=4 / 60)
     open_notebook(page, portal)
     type_into_notebook(page, "an_unsaved_line")
 
     # What is past of the warnings is said at once; the next one comes in its time.
-    expect(time_left(page)).to_have_text(re.compile(r"^[12] min left$"))
-    expect(warning(page)).to_contain_text(re.compile(r"ends in [23] min, at \d"))
+    expect(time_left(page)).to_have_text(re.compile(r"^[1-3] min left$"))
+    expect(warning(page)).to_contain_text(re.compile(r"ends in [2-4] min, at \d"))
     photograph(page, "time-left")
     assert "an_unsaved_line" not in (home / NOTEBOOK).read_text()
     until(
         lambda: "an_unsaved_line" in (home / NOTEBOOK).read_text(),
-        seconds=90,
+        seconds=150,
         what="the notebook is saved two minutes before the end",
     )
     # The new warning takes the old one's place, once that has slid away.
@@ -98,9 +98,9 @@ def test_a_session_warns_saves_and_is_extended(
     warning(page).get_by_role("button", name="Extend by 1 h").click()
     expect(page.get_by_text(re.compile("This session now ends at"))).to_be_visible()
     expect(warning(page)).to_have_count(0)
-    expect(time_left(page)).to_have_text(re.compile("^1 h 0[0-2] min left$"))
+    expect(time_left(page)).to_have_text(re.compile("^1 h 0[0-3] min left$"))
     photograph(page, "extended")
-    assert portal.job(job_id)["TimeLimit"] == "01:03:00"
+    assert portal.job(job_id)["TimeLimit"] == "01:04:00"
 
     # The item of the status bar asks for how long.
     time_left(page).click()
@@ -109,8 +109,8 @@ def test_a_session_warns_saves_and_is_extended(
     dialog.get_by_role("combobox").select_option("2 h")
     photograph(page, "extend")
     dialog.get_by_role("button", name="Extend").click()
-    expect(time_left(page)).to_have_text(re.compile("^3 h 0[0-2] min left$"))
-    assert portal.job(job_id)["TimeLimit"] == "03:03:00"
+    expect(time_left(page)).to_have_text(re.compile("^3 h 0[0-3] min left$"))
+    assert portal.job(job_id)["TimeLimit"] == "03:04:00"
 
 
 def test_a_session_that_is_told_to_stop_saves_first(

@@ -41,7 +41,7 @@ def test_the_forecast_follows_the_choice(
         forecast = page.locator("#gpu-form-forecast")
         expect(forecast).to_have_text(re.compile(r"^Starts about .* \(in about \d+ minutes\)\.$"))
         waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*waits for its turn"))
-        expect(waiting).to_be_attached()
+        expect(waiting).to_be_attached(timeout=30_000)
         photograph(page, "forecast")
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
         expect(forecast).to_have_text("Starts now.")
