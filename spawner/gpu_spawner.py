@@ -78,7 +78,7 @@ class GpuSlurmSpawner(Idling):
         name = job_name(self.hub_mark, self.user.name, self.name)
         script = render(name, request, program)
         self.session_id, self.session_options = secrets.token_hex(16), self.user_options
-        self.token_id = orm.APIToken.find(self.db, self.api_token).id
+        self.token_id = orm.APIToken.find(self.user.db, self.api_token).id
         self.client_secret = self.orm_spawner.oauth_client.secret
         self._port_awaited = asyncio.get_running_loop().create_future()
         self._save_state()

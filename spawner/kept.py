@@ -75,10 +75,10 @@ class Kept(SlurmTraits):
 
     def _forget_session(self) -> None:
         # JupyterHub revokes the token that it remembers; after a restart it remembers none.
-        token = self.db.get(orm.APIToken, self.token_id) if self.token_id else None
+        token = self.user.db.get(orm.APIToken, self.token_id) if self.token_id else None
         if token is not None:
-            self.db.delete(token)
-            self.db.commit()
+            self.user.db.delete(token)
+            self.user.db.commit()
         self.job_id = ""
         for name in _KEPT:
             setattr(self, name, self.trait_defaults(name))
@@ -86,4 +86,4 @@ class Kept(SlurmTraits):
 
     def _save_state(self) -> None:
         self.orm_spawner.state = self.get_state()
-        self.db.commit()
+        self.user.db.commit()
