@@ -241,6 +241,30 @@ def test_a_bad_file_ends_the_start_with_its_lines(tmp_path: Path, c: Any) -> Non
     assert f"{file}:1: colour: is not a known key" in str(caught.value.code)
 
 
+def test_the_culler_may_see_and_stop_servers_and_nothing_else(c: Any, settings: Settings) -> None:
+    c.JupyterHub.update({"services": [], "load_roles": []})
+    hub.configure_culler(c, settings, {})
+    (role,) = c.JupyterHub.load_roles
+    assert role["services"] == ["idle-culler"]
+    assert set(role["scopes"]) == {
+        "list:users",
+        "read:servers",
+        "admin:server_state",
+        "delete:servers",
+    }
+    (service,) = c.JupyterHub.services
+    assert service["command"][1:] == ["-I", "-m", "portal.culler"]
+    assert "admin" not in service
+
+
+def test_the_time_without_use_is_set_for_all_and_by_group(c: Any, file: Path) -> None:
+    file.write_text(FILE + "[idle]\nminutes = 90.0\n[idle.groups.students]\nminutes = 0.0\n")
+    hub.configure_culler(c, load(file), {})
+    assert c.GpuSlurmSpawner.idle_minutes == 90
+    assert c.GpuSlurmSpawner.group_idle_minutes == {"students": 0}
+    assert c.GpuSlurmSpawner.idle_warning_minutes == 10
+
+
 def test_a_missing_token_ends_the_start_with_its_line(file: Path, c: Any) -> None:
     with pytest.raises(SystemExit, match="CONFIGPROXY_AUTH_TOKEN"):
         hub.configure_from_file(c, {"PORTAL_SETTINGS": str(file)})

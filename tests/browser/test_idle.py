@@ -1,0 +1,56 @@
+"""A session that nobody uses, as its user sees it."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.test_journey import log_in
+from tests.instance import IDLER, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+pytestmark = pytest.mark.browser
+
+
+def warning(page: Page) -> Locator:
+    return page.locator(".Toastify__toast", has_text="Nobody has used this session")
+
+
+def open_lab(page: Page, portal: Instance, user: Visitor) -> None:
+    """Open JupyterLab, which on a slow machine takes longer than the session may be unused."""
+    log_in(page, portal, IDLER)
+    page.goto(f"{portal.url}/user/{IDLER}/lab", wait_until="commit")
+
+    def is_open() -> bool:
+        user.session("POST", "/portal/idle").raise_for_status()
+        return page.get_by_role("main").is_visible()
+
+    until(is_open, seconds=90, every=1, what="JupyterLab is open")
+
+
+def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
+    portal: Instance,
+    page: Page,
+    visit: Callable[[str], Visitor],
+    photograph: Callable[[Page, str], None],
+) -> None:
+    user = visit(IDLER)
+    job_id = user.start_and_wait(gpus=1)
+    open_lab(page, portal, user)
+
+    expect(warning(page)).to_be_visible(timeout=40_000)
+    expect(warning(page)).to_contain_text(re.compile(r"It ends at \d.*so that others get its GPUs"))
+    photograph(page, "unused")
+    warning(page).get_by_role("button", name="Keep session").click()
+    expect(warning(page)).to_have_count(0)
+    assert portal.jobs(user=IDLER) == [job_id]
+
+    # Left alone, it ends: the page is open all the while.
+    expect(warning(page)).to_be_visible(timeout=40_000)
+    until(lambda: not portal.jobs(user=IDLER), seconds=60, what="the unused session has ended")
+    until(lambda: user.server() is None, seconds=30, what="the hub has seen the end")
+    page.goto(f"{portal.url}/hub/spawn/{IDLER}")
+    expect(page.get_by_text("had not been used for 18 s")).to_be_visible()
+    photograph(page, "unused-ended")
