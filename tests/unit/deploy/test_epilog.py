@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,18 +90,33 @@ def test_only_plain_numbers_of_gpus_are_taken(epilog: ModuleType, gpus: str, tak
     assert epilog.Job.of(environment).gpus == taken
 
 
-def run(folder: Path, environment: dict[str, str], **settings: object) -> tuple[int, str]:
-    """Run it as slurmd does; return its status and its log."""
-    log = folder / "log"
-    program = folder / "epilog"
-    program.write_text(f"#!/usr/bin/python3 -ISB\n{FILE.read_text()}")
+def run(
+    folder: Path, environment: dict[str, str], *, drain: bool = False, nvidia_smi: str = ""
+) -> tuple[int, str]:
+    """Run it as slurmd does; return its status and its log.
+
+    With a stand-in for nvidia-smi, as there need be no GPU here, and less patience than it has.
+    """
+    log, program, stand_in = folder / "log", folder / "epilog", folder / "nvidia-smi"
+    text = FILE.read_text()
+    for name, value in {
+        "NVIDIA_SMI": repr((str(stand_in),)),
+        "NVIDIA_SMI_SECONDS": "1",
+        "LONGEST_SECONDS": "3",
+    }.items():
+        text, count = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
+        assert count == 1
+    program.write_text(f"#!/usr/bin/python3 -ISB\n{text}")
     program.chmod(0o755)
-    (folder / "epilog.json").write_text(json.dumps({"log": str(log), "drain": False, **settings}))
+    if nvidia_smi:
+        stand_in.write_text(f"#!/bin/bash\n{nvidia_smi}\n")
+        stand_in.chmod(0o755)
+    (folder / "epilog.json").write_text(json.dumps({"log": str(log), "drain": drain}))
     done = subprocess.run([str(program)], env=environment, timeout=30, check=False)
     return done.returncode, log.read_text() if log.exists() else ""
 
 
-NOBODYS = {**OURS, "SLURM_JOB_UID": "59999"}
+NOBODYS = {**OURS, "SLURM_JOB_UID": "59999", "SLURM_JOB_GPUS": "3"}
 
 
 def test_with_nothing_to_do_it_is_silent(tmp_path: Path) -> None:
@@ -113,19 +129,11 @@ def test_what_goes_wrong_does_not_drain_the_node(tmp_path: Path) -> None:
     assert "the epilog failed: KeyError" in log
 
 
-def with_stand_in(folder: Path, text: str) -> ModuleType:
-    """Load the program with a stand-in for nvidia-smi: there need be no GPU here."""
-    program = folder / "nvidia-smi"
-    program.write_text(f"#!/bin/bash\n{text}\n")
-    program.chmod(0o755)
-    spec = importlib.util.spec_from_file_location("epilog", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.NVIDIA_SMI = (str(program),)  # type: ignore[attr-defined]
-    module.NVIDIA_SMI_SECONDS = 1  # type: ignore[attr-defined]
-    return module
+def test_without_its_settings_it_does_not_drain_the_node(tmp_path: Path) -> None:
+    argv = [sys.executable, "-I", str(FILE)]
+    done = subprocess.run(argv, env=NOBODYS, capture_output=True, timeout=30, check=False)
+    assert done.returncode == 0
+    assert b"the epilog failed" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -134,33 +142,20 @@ def with_stand_in(folder: Path, text: str) -> ModuleType:
         (False, "echo 3, 14563", 0, "14563 MiB are still held on GPU 3"),
         (True, "echo 3, 14563", 1, "14563 MiB are still held on GPU 3"),
         (True, "echo 3, 2", 0, ""),
+        (True, 'case "$*" in *"-i 3") ;; *) echo 3, 14563 ;; esac', 0, ""),
         (True, "exit 9", 0, "the epilog failed: CalledProcessError"),
         (True, "exec sleep 60", 0, "the epilog failed: TimeoutExpired"),
+        # Stopped, the child hangs like one that waits in the kernel.
+        (True, "kill -STOP $PPID", 0, "gave up after 3 s"),
     ],
 )
 def test_memory_still_held_drains_the_node_only_where_asked(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    drain: bool,
-    said: str,
-    status: int,
-    logged: str,
+    tmp_path: Path, drain: bool, said: str, status: int, logged: str
 ) -> None:
-    module = with_stand_in(tmp_path, said)
-    log = tmp_path / "log"
-    log.touch()
-    (tmp_path / "epilog.json").write_text(json.dumps({"log": str(log), "drain": drain}))
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "epilog")])
-    for name, value in {**NOBODYS, "SLURM_JOB_GPUS": "3"}.items():
-        monkeypatch.setenv(name, value)
-    handler = module.signal.getsignal(module.signal.SIGALRM)
-    try:
-        assert module.main() == status
-    finally:
-        module.signal.alarm(0)
-        module.signal.signal(module.signal.SIGALRM, handler)
-    assert logged in log.read_text()
-    assert bool(logged) == bool(log.read_text())
+    given, log = run(tmp_path, NOBODYS, drain=drain, nvidia_smi=said)
+    assert given == status
+    assert logged in log
+    assert bool(logged) == bool(log)
 
 
 def test_the_log_stays_small(epilog: ModuleType, tmp_path: Path) -> None:

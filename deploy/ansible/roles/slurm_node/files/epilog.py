@@ -29,6 +29,8 @@ from types import FrameType
 
 PROC = Path("/proc")
 LONGEST_SECONDS = 15
+# The child's word; Python itself ends with 1 when something is wrong.
+DRAIN = 3
 NVIDIA_SMI = ("/usr/bin/nvidia-smi", "/usr/local/bin/nvidia-smi")
 NVIDIA_SMI_SECONDS = 8
 ROUNDS = 20
@@ -233,26 +235,42 @@ def clean_up(job: Job, log: str) -> dict[str, int]:
     return held
 
 
+def work(settings: Mapping[str, object]) -> int:
+    """Return `DRAIN` to have the node drained, else 0."""
+    log = str(settings["log"])
+    try:
+        held = clean_up(Job.of(os.environ), log)
+    except Exception as error:  # noqa: BLE001  whatever it is, the node stays in use
+        note(log, f"the epilog failed: {type(error).__name__}: {error}")
+        return 0
+    return DRAIN if held and settings["drain"] else 0
+
+
 def main() -> int:
-    """Return 1 to have the node drained, else 0."""
-    log = "/dev/stderr"
+    """Have a child do the work: what hangs in the kernel cannot be interrupted, only left."""
+    settings = json.loads(Path(sys.argv[0]).with_suffix(".json").read_text())
+    child = os.fork()
+    if child == 0:
+        # slurmd waits until nobody writes to it any more.
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        os._exit(work(settings))
 
     def give_up(_: int, __: FrameType | None) -> None:
-        note(log, f"gave up after {LONGEST_SECONDS} s: something on this node hangs")
+        os.kill(child, signal.SIGKILL)
+        note(settings["log"], f"gave up after {LONGEST_SECONDS} s: something on this node hangs")
         os._exit(0)
 
     signal.signal(signal.SIGALRM, give_up)
     signal.alarm(LONGEST_SECONDS)
-    try:
-        settings = json.loads(Path(sys.argv[0]).with_suffix(".json").read_text())
-        log = settings["log"]
-        held = clean_up(Job.of(os.environ), log)
-        return 1 if held and settings["drain"] else 0
-    except Exception as error:  # noqa: BLE001  whatever it is, the node stays in use
-        note(log, f"the epilog failed: {type(error).__name__}: {error}")
-        return 0
+    _, status = os.waitpid(child, 0)
+    return 1 if os.waitstatus_to_exitcode(status) == DRAIN else 0
 
 
 if __name__ == "__main__":
     os.umask(0o027)
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"the epilog failed: {error}\n")
