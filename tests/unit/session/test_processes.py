@@ -57,6 +57,10 @@ def test_a_shell_at_its_prompt_is_told_from_one_that_runs_a_program(
     assert is_at_prompt() is True
     os.write(keyboard, b"sleep 600\r")
     until(lambda: is_at_prompt() is False, seconds=10, what="a program is in the foreground")
+    # Of a terminal's processes, one stands for it.
+    found = processes.of_job(JOB, os.getpid()).values()
+    assert [one.key[0] for one in found if one.terminal] == [pid]
+    assert len(found) == 2
     os.write(keyboard, b"\x03")
     until(lambda: is_at_prompt() is True, seconds=10, what="the shell is back")
 
