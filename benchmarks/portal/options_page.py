@@ -45,13 +45,13 @@ _IN_THE_FORM = "What the cluster has free now"
 
 def _submit(cluster: VirtualCluster, user: str, jobs: int) -> dict[str, int]:
     """Fill the cluster as a user; return how many jobs are in which state."""
-    common = ["sbatch", "--output=/dev/null", "--chdir=/", "--wrap=exec sleep 7200"]
+    argv = ["sbatch", "--output=/dev/null", "--chdir=/", "--wrap=exec sleep 7200"]
     waiting = jobs // 10
     running = jobs - waiting
-    share = [len(range(first, running, len(_GPUS))) for first in range(len(_GPUS))]
-    for gpus, count in zip(_GPUS, share, strict=True):
+    for number in range(running):
+        gpus = _GPUS[number % len(_GPUS)]
         size = [f"--gres=gpu:{gpus}", f"--cpus-per-task={8 * gpus}", f"--mem={48 * gpus}G"]
-        cluster.slurm(*common, *size, "--time=120", f"--array=1-{count}", user=user)
+        cluster.slurm(*argv, *size, "--time=120", user=user)
     until(
         lambda: Counter(cluster.states().values())["RUNNING"] == running,
         seconds=300,
@@ -60,7 +60,8 @@ def _submit(cluster: VirtualCluster, user: str, jobs: int) -> dict[str, int]:
     )
     # All nodes whole: they wait as long as one job runs.
     whole = [f"--nodes={cluster.size.nodes}", "--exclusive", "--time=60"]
-    cluster.slurm(*common, *whole, f"--array=1-{waiting}", user=user)
+    for _ in range(waiting):
+        cluster.slurm(*argv, *whole, user=user)
     return dict(Counter(cluster.states().values()))
 
 
