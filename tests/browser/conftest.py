@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.instance import ROOT
+
+# What the form shows of the cluster is refreshed every ten seconds.
+expect.set_options(timeout=30_000)
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
