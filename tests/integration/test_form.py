@@ -92,7 +92,7 @@ def test_a_slurmctld_that_does_not_answer_leaves_a_form_without_forecast(
     portal: Instance, visit: Visit
 ) -> None:
     user = visit("testuser1")
-    assert "free now" in user.note()
+    until(lambda: "free now" in user.note(), seconds=30, what="the form has figures")
     with faults.frozen(portal, "slurmctld"):
         answer = forecast(user, gpus=1)
         assert "free now" in user.note()
