@@ -90,9 +90,9 @@ class IdleWatch:
         if self._is_reported_over:
             self._woken.set()
 
-    def note_request(self, method: str | None, status: int) -> None:
-        """Take note of a request: one that changed something was a user's."""
-        if method in _CHANGES and status < 400:
+    def note_request(self, method: str | None, path: str, status: int) -> None:
+        """Take note of a request, which may be a user's."""
+        if is_change(method, path, status):
             self.keep()
 
     # --- what the hub hears ---
@@ -174,6 +174,15 @@ class IdleWatch:
         else:
             self._is_heard = True
             self._reported_at, self._reported_idle = self._now(), idle
+
+
+def is_change(method: str | None, path: str, status: int) -> bool:
+    """Say whether a request changed files, kernels or terminals: that was somebody's wish.
+
+    A page that is left alone saves its layout (``/lab/api/workspaces``) every ten seconds, with
+    each look at its list of files.
+    """
+    return method in _CHANGES and "/api/" in path and "/lab/api/" not in path and status < 400
 
 
 def rule_from(body: bytes) -> Rule:

@@ -182,7 +182,8 @@ class SessionServer(ServerApp):
         log_request = self.web_app.settings["log_function"]
 
         def note(handler: Any) -> None:
-            watch.note_request(handler.request.method, handler.get_status())
+            request = handler.request
+            watch.note_request(request.method, request.path, handler.get_status())
             log_request(handler)
 
         self.web_app.settings["log_function"] = note

@@ -78,6 +78,8 @@ def test_a_forgotten_tab_does_not_keep_its_session(portal: Instance, user: Visit
             # What JupyterLab asks for as long as a tab is there.
             for path in ("/api/kernels", "/api/sessions", "/api/terminals", "/api/contents/"):
                 user.http.get(f"{base}{path}", headers=token)
+            layout = {"data": {}, "metadata": {"id": "default"}}
+            user.http.put(f"{base}/lab/api/workspaces/default", headers=token, json=layout)
             return user.server() is None
 
         until(polls, seconds=ENDS_WITHIN_SECONDS, every=1, what="the forgotten session has ended")

@@ -97,9 +97,10 @@ class Use {
     const unused = span((use.ends_at ?? 0) - use.used_at - use.warning_seconds, texts);
     const words = [
       texts.__('Nobody has used this session for %1.', unused),
-      texts.__('It ends at %1, so that others get its GPUs.', hour(use.ends_at ?? 0)),
-      texts.__('It stays if you do anything here: a click or a key is enough.')
+      texts.__('It ends at %1, for others to get its GPUs.', hour(use.ends_at ?? 0)),
+      texts.__('A click or a key keeps it.')
     ];
+    // JupyterLab shows 140 characters.
     this._warning = Notification.warning(words.join(' '), {
       autoClose: false,
       // Any click keeps the session; this one says so.

@@ -83,7 +83,7 @@ def test_who_comes_back_is_reported_at_once() -> None:
         async with Scene().playing() as scene:
             await scene.turn(0)
             await scene.turn(150)
-            scene.watch.note_request("PUT", 200)
+            scene.watch.note_request("PUT", "/user/ada/api/contents/a.ipynb", 200)
             assert scene.watch._woken.is_set()
             await scene.turn(0)
             await scene.turn(10)
@@ -93,22 +93,28 @@ def test_who_comes_back_is_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "status", "is_use"),
+    ("method", "path", "status", "is_use"),
     [
-        ("PUT", 200, True),
-        ("POST", 201, True),
-        ("DELETE", 204, True),
-        ("GET", 200, False),
-        ("HEAD", 200, False),
-        ("PUT", 403, False),
-        (None, 200, False),
+        ("PUT", "api/contents/a.ipynb", 200, True),
+        ("POST", "api/kernels", 201, True),
+        ("POST", "api/kernels/7/interrupt", 204, True),
+        ("DELETE", "api/terminals/1", 204, True),
+        ("GET", "api/kernels", 200, False),
+        ("HEAD", "api/contents", 200, False),
+        ("PUT", "api/contents/read-only.ipynb", 403, False),
+        # What an open page does by itself.
+        ("PUT", "lab/api/workspaces/default", 204, False),
+        ("POST", "portal/farewell/saved", 204, False),
+        (None, "", 200, False),
     ],
 )
-def test_what_changes_something_is_use(method: str | None, status: int, is_use: bool) -> None:
+def test_what_changes_something_is_use(
+    method: str | None, path: str, status: int, is_use: bool
+) -> None:
     async def run() -> int:
         async with Scene().playing() as scene:
             scene.time += 50
-            scene.watch.note_request(method, status)
+            scene.watch.note_request(method, f"/user/ada/{path}", status)
             return await scene.watch.look()
 
     assert asyncio.run(run()) == (0 if is_use else 50)
