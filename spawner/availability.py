@@ -1,8 +1,9 @@
 """What the cluster has free now, as far as one session on one node is concerned."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 from spawner.resources import ResourceShape
 from spawner.slurm.records import Cluster, Gres, Node, Partition
@@ -10,6 +11,7 @@ from spawner.slurm.records import Cluster, Gres, Node, Partition
 # How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
 _MODEL = re.compile(r"[a-z]{1,4}[0-9]{1,4}[a-z]?", re.ASCII)
 _MIG = re.compile(r"(\d+g\.\d+gb)(?:\.|\+|$)", re.ASCII)
+_MAKER = re.compile(r"^nvidia[_-]", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,30 @@ class Availability:
     free: int
     total: int
     largest_free: int
+    largest: int
     has_room_without_gpu: bool
+    could_have_room_without_gpu: bool
+    """As ``largest``: if the partition were empty."""
     shards_free: int
     """At least: those of GPUs that no job uses. Slurm does not always tell of the others."""
     shards_total: int
     """Parts of GPUs that several jobs share (``shard``); sessions get whole ones."""
+
+    def is_free(self, gpus: int, gpu_type: str | None) -> bool:
+        """Say whether there is room now for one session with so many GPUs of a type, or of any."""
+        if gpus == 0:
+            return self.has_room_without_gpu
+        return gpus <= (self if gpu_type is None else self._of(gpu_type)).largest_free
+
+    def is_large_enough(self, gpus: int, gpu_type: str | None) -> bool:
+        """Say whether a node, free or not, in service or not, has so much."""
+        if gpus == 0:
+            return self.could_have_room_without_gpu
+        return gpus <= (self if gpu_type is None else self._of(gpu_type)).largest
+
+    def _of(self, gpu_type: str) -> KindOfGpu:
+        none = KindOfGpu(gpu_type, label(gpu_type), 0, 0, 0, 0)
+        return next((kind for kind in self.kinds if kind.type == gpu_type), none)
 
 
 class Count:
@@ -64,48 +85,39 @@ class Count:
 
 def availability(partition: Partition, shape: ResourceShape) -> Availability:
     """Count what a partition has free."""
-    nodes = partition.nodes
-    types = sorted({kind.type or "" for node in nodes for kind in node.gres if kind.name == "gpu"})
-    kinds = tuple(_kind(word or None, nodes, shape) for word in types)
-    shards = [(node, kind) for node in nodes for kind in node.gres if kind.name == "shard"]
+    places = [_place(node, shape) for node in partition.nodes]
+    kinds: dict[str | None, list[_Block]] = {}
+    for place in places:
+        for gpu_type, block in place.kinds:
+            kinds.setdefault(gpu_type, []).append(block)
+    blocks = [place.gpus for place in places]
     return Availability(
         partition=partition.name,
-        kinds=kinds,
-        free=sum(node.gpus_free() for node in nodes),
-        total=sum(node.gpus() for node in nodes),
-        largest_free=largest_free(nodes, shape),
-        has_room_without_gpu=any(_fits(node, 0, shape) for node in nodes),
-        shards_free=sum(_shards_free(node, kind) for node, kind in shards),
-        shards_total=sum(kind.count for _, kind in shards),
+        kinds=tuple(
+            KindOfGpu(
+                type=gpu_type,
+                label=label(gpu_type),
+                free=sum(block.free for block in found),
+                total=sum(block.total for block in found),
+                largest_free=max(block.largest_free for block in found),
+                largest=max(block.largest for block in found),
+            )
+            for gpu_type, found in sorted(kinds.items(), key=lambda item: item[0] or "")
+        ),
+        free=sum(block.free for block in blocks),
+        total=sum(block.total for block in blocks),
+        largest_free=max((block.largest_free for block in blocks), default=0),
+        largest=max((block.largest for block in blocks), default=0),
+        has_room_without_gpu=any(place.has_room_without_gpu for place in places),
+        could_have_room_without_gpu=any(place.could_have_room_without_gpu for place in places),
+        shards_free=sum(place.shards_free for place in places),
+        shards_total=sum(place.shards_total for place in places),
     )
 
 
 def as_json(found: Availability) -> dict[str, object]:
     """Return what the form's script reads of one partition."""
     return asdict(found)
-
-
-def largest(nodes: Iterable[Node], shape: ResourceShape, gpu_type: str | None = None) -> int:
-    """Return the most GPUs whose cores and memory, too, are on one node, free or not."""
-    return max((_largest_on(node, shape, gpu_type) for node in nodes), default=0)
-
-
-def is_large_enough(
-    partition: Partition, gpus: int, shape: ResourceShape, gpu_type: str | None = None
-) -> bool:
-    """Say whether a node of the partition, free or not, in service or not, has so much."""
-    needs = shape.resources(gpus)
-    return any(
-        gpus <= node.gpus(gpu_type)
-        and needs.cores <= node.cores
-        and needs.memory_mb <= node.memory_mb
-        for node in partition.nodes
-    )
-
-
-def largest_free(nodes: Iterable[Node], shape: ResourceShape, gpu_type: str | None = None) -> int:
-    """Return the most GPUs that are free on one node, with the cores and memory they come with."""
-    return max((_largest_free_on(node, shape, gpu_type) for node in nodes), default=0)
 
 
 def label(gpu_type: str | None) -> str:
@@ -115,54 +127,62 @@ def label(gpu_type: str | None) -> str:
     mig = _MIG.search(gpu_type)
     if mig is None:
         return gpu_type.upper() if _MODEL.fullmatch(gpu_type) else gpu_type
-    model = gpu_type[: mig.start()].strip("_-. ")
+    model = _MAKER.sub("", gpu_type[: mig.start()].strip("_-. "))
     return f"MIG slice {mig.group(1)}" + (f" of {model.upper()}" if model else "")
 
 
-def _kind(gpu_type: str | None, nodes: tuple[Node, ...], shape: ResourceShape) -> KindOfGpu:
-    # Where nodes give no type, a request cannot name one.
-    if gpu_type is None:
-        nodes = tuple(
-            node
-            for node in nodes
-            if any(kind.type is None for kind in node.gres if kind.name == "gpu")
-        )
-    return KindOfGpu(
-        type=gpu_type,
-        label=label(gpu_type),
-        free=sum(node.gpus_free(gpu_type) for node in nodes),
-        total=sum(node.gpus(gpu_type) for node in nodes),
-        largest_free=largest_free(nodes, shape, gpu_type),
-        largest=largest(nodes, shape, gpu_type),
+@dataclass(frozen=True)
+class _Block:
+    """GPUs of one node. The largest ones are what one session could have of them."""
+
+    free: int
+    total: int
+    largest_free: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A node, as far as sessions on it are concerned."""
+
+    kinds: tuple[tuple[str | None, _Block], ...]
+    gpus: _Block
+    has_room_without_gpu: bool
+    could_have_room_without_gpu: bool
+    shards_free: int
+    shards_total: int
+
+
+# A node may be in several partitions, and most are as they were at the last look.
+@lru_cache(maxsize=8192)
+def _place(node: Node, shape: ResourceShape) -> _Place:
+    cores_free = node.cores - node.cores_used
+    memory_free_mb = node.memory_mb - node.memory_used_mb
+    fit_now = shape.most_gpus(cores_free, memory_free_mb)
+    fit = shape.most_gpus(node.cores, node.memory_mb)
+
+    def block(kinds: list[Gres]) -> _Block:
+        free, total = sum(map(node.free, kinds)), sum(kind.count for kind in kinds)
+        return _Block(free, total, min(free, fit_now), min(total, fit))
+
+    gpus = [kind for kind in node.gres if kind.name == "gpu"]
+    shards = [kind for kind in node.gres if kind.name == "shard"]
+    needs = shape.resources(0)
+    return _Place(
+        # A node names each type once, see `parsing.gres`.
+        kinds=tuple((kind.type, block([kind])) for kind in gpus),
+        gpus=block(gpus),
+        has_room_without_gpu=(
+            node.is_up and needs.cores <= cores_free and needs.memory_mb <= memory_free_mb
+        ),
+        could_have_room_without_gpu=(
+            needs.cores <= node.cores and needs.memory_mb <= node.memory_mb
+        ),
+        shards_free=sum(_shards_free(node, kind) for kind in shards),
+        shards_total=sum(kind.count for kind in shards),
     )
-
-
-def _largest_on(node: Node, shape: ResourceShape, gpu_type: str | None) -> int:
-    gpus = node.gpus(gpu_type)
-    while gpus > 0:
-        needs = shape.resources(gpus)
-        if needs.cores <= node.cores and needs.memory_mb <= node.memory_mb:
-            break
-        gpus -= 1
-    return gpus
-
-
-def _largest_free_on(node: Node, shape: ResourceShape, gpu_type: str | None) -> int:
-    gpus = node.gpus_free(gpu_type)
-    while gpus > 0 and not _fits(node, gpus, shape):
-        gpus -= 1
-    return gpus
 
 
 def _shards_free(node: Node, shards: Gres) -> int:
     gpus = node.gpus(shards.type)
     return shards.count * node.gpus_free(shards.type) // gpus if gpus else 0
-
-
-def _fits(node: Node, gpus: int, shape: ResourceShape) -> bool:
-    needs = shape.resources(gpus)
-    return (
-        node.is_up
-        and needs.cores <= node.cores - node.cores_used
-        and needs.memory_mb <= node.memory_mb - node.memory_used_mb
-    )

@@ -31,6 +31,8 @@ class Forecaster:
         self._doors = asyncio.Semaphore(_AT_ONCE)
         self._kept: dict[tuple[str, str], tuple[float, Forecast]] = {}
         self._turns: dict[str, int] = {}
+        # One at a time for each user: nobody takes all doors.
+        self._users: dict[str, asyncio.Lock] = {}
 
     async def forecast(
         self, username: str, script: str, *, is_large_enough: bool = False
@@ -43,7 +45,8 @@ class Forecaster:
         if kept is not None:
             return kept
         turn = self._turns[username] = self._turns.get(username, 0) + 1
-        async with self._doors:
+        mine = self._users.setdefault(username, asyncio.Lock())
+        async with mine, self._doors:
             kept = self._fresh(username, script)
             if kept is not None:
                 return kept

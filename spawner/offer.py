@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 
 from spawner.allowance import NO_LIMITS, Allowance
-from spawner.availability import largest
+from spawner.availability import Availability, Count
 from spawner.policy import Limits, PartitionLimit
-from spawner.resources import ResourceShape
 from spawner.slurm.records import Cluster, Partition
 
 
 def limits_for(
     groups: Iterable[str],
     cluster: Cluster,
-    shape: ResourceShape,
+    count: Count,
     preferred_partition: str | None = None,
     allowance: Allowance = NO_LIMITS,
 ) -> Limits:
@@ -21,6 +20,7 @@ def limits_for(
     Slurm's own limits of its partitions know Unix groups only.
     """
     mine = frozenset(groups)
+    counted = count.of(cluster)
     is_open = [
         partition
         for partition in cluster.partitions
@@ -31,7 +31,7 @@ def limits_for(
     ]
     is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
     return Limits(
-        tuple(_limit(partition, shape) for partition in is_open),
+        tuple(_limit(partition, counted[partition.name]) for partition in is_open),
         allowance,
     )
 
@@ -40,15 +40,10 @@ def _rank(partition: Partition) -> tuple[bool, str]:
     return (not partition.is_default, partition.name)
 
 
-def _limit(partition: Partition, shape: ResourceShape) -> PartitionLimit:
-    types = {kind.type for node in partition.nodes for kind in node.gres if kind.name == "gpu"}
+def _limit(partition: Partition, has: Availability) -> PartitionLimit:
     return PartitionLimit(
         partition.name,
-        largest(partition.nodes, shape),
+        has.largest,
         partition.max_time,
-        tuple(
-            (name, largest(partition.nodes, shape, name))
-            for name in sorted(types - {None}, key=str)
-            if name
-        ),
+        tuple((kind.type, kind.largest) for kind in has.kinds if kind.type is not None),
     )

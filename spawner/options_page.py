@@ -13,7 +13,7 @@ from jupyterhub.spawner import SpawnException
 from traitlets import default
 
 from spawner import form_api, options, script
-from spawner.availability import Availability, is_large_enough
+from spawner.availability import Availability
 from spawner.errors import OverLimit, Refusal, SessionEnded, SlurmError, SpawnerError
 from spawner.forecast import Forecast
 from spawner.form import render as form
@@ -96,15 +96,12 @@ class OptionsPage(Reservation):
             return Forecast("never", why=str(error))
         name = script.job_name(self.hub_mark, self.user.name, self.name)
         program = script.SessionProgram(self.session_python, {})
-        cluster = await self._slurm.nodes.cluster()
+        has = self._slurm.free.of(await self._slurm.nodes.cluster()).get(accepted.partition)
         return await self._slurm.forecasts.forecast(
             self.user.name,
             script.render(name, accepted, program),
-            is_large_enough=any(
-                is_large_enough(partition, accepted.resources.gpus, self._shape, accepted.gpu_type)
-                for partition in cluster.partitions
-                if partition.name == accepted.partition
-            ),
+            is_large_enough=has is not None
+            and has.is_large_enough(accepted.resources.gpus, accepted.gpu_type),
         )
 
     def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
@@ -138,7 +135,7 @@ class OptionsPage(Reservation):
         return limits_for(
             unix_groups,
             cluster,
-            self._shape,
+            self._slurm.free,
             self.default_partition or None,
             self._allowance(self._hub_groups.union(unix_groups)),
         )

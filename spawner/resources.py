@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+_ANY = 1 << 16
+"""More GPUs than a node can have: where they bring nothing."""
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -29,3 +32,9 @@ class ResourceShape:
         if gpus == 0:
             return Resources(0, self.cores_without_gpu, self.memory_mb_without_gpu)
         return Resources(gpus, gpus * self.cores_per_gpu, gpus * self.memory_mb_per_gpu)
+
+    def most_gpus(self, cores: int, memory_mb: int) -> int:
+        """Return for how many GPUs there are cores and memory."""
+        by_cores = cores // self.cores_per_gpu if self.cores_per_gpu else _ANY
+        by_memory = memory_mb // self.memory_mb_per_gpu if self.memory_mb_per_gpu else _ANY
+        return max(0, min(by_cores, by_memory))

@@ -8,6 +8,7 @@
   const sizes = [...document.querySelectorAll('.gpu-form-size input[name="gpus"]')];
   const typed = type ? [...type.options].filter((option) => option.value) : [];
   let available = data.available;
+  let countedAfter = -Infinity;
 
   const rowOf = () => data.partitions.find((row) => row.name === partition.value);
   const chosenType = () => (type ? type.value : "");
@@ -116,7 +117,10 @@
       hoursLeft < 144
         ? start.toLocaleDateString([], { weekday: "long" })
         : start.toLocaleDateString([], { day: "numeric", month: "long", year: "numeric" });
-    return `Starts about ${isToday ? "" : `${day}, `}${clock} (in about ${span}).`;
+    // What is free may be older than the forecast: only what was counted later contradicts it.
+    const isKept = countedAfter > toldAt && isFree(Number(chosenSize().value));
+    const others = isKept ? " It is free, but Slurm keeps it for others." : "";
+    return `Starts about ${isToday ? "" : `${day}, `}${clock} (in about ${span}).${others}`;
   };
   const WORDS = {
     asking: () => "Asking Slurm when it would start.",
@@ -177,6 +181,7 @@
     if (document.hidden || !data.api_url) return;
     try {
       available = (await get("availability", "")).partitions;
+      countedAfter = Date.now() - 1000 * data.interval;
       mark();
       list();
     } catch {

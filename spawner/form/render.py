@@ -16,6 +16,7 @@ from spawner.policy import Defaults, Limits, PartitionLimit, hours
 from spawner.resources import ResourceShape
 
 _MB_PER_GB = 1024
+_ALL_UP_TO = 8
 
 _TEMPLATES = Environment(
     loader=PackageLoader("spawner.form", "."),
@@ -91,20 +92,19 @@ def render(
     """Return the form. ``chosen`` pre-fills it; what does not fit is left at its default."""
     if not limits.partitions:
         return render_unavailable("No partition of the cluster is open to you now.")
-    names = [limit.name for limit in limits.partitions]
-    partition = chosen.get("partition", "")
-    if partition not in names:
-        partition = names[0]
+    gpu_type = chosen.get("gpu_type", "")
+    partition = _partition(chosen.get("partition", ""), gpu_type, limits)
     gpus = _whole_number(chosen.get("gpus", ""))
     if gpus is None or gpus > limits.max_gpus:
         gpus = min(defaults.gpus, limits.max_gpus)
     rows = [_row(limit, partition) for limit in limits.partitions]
+    of_type = next((gpu_type for row in rows if row.is_chosen and gpu_type in row.types), None)
     free = next((one for one in live.partitions if one.partition == partition), None)
     return _TEMPLATES.get_template("form.html.j2").render(
-        sizes=[_size(count, gpus, shape, free) for count in range(limits.max_gpus + 1)],
+        sizes=[_size(count, gpus, shape, free, of_type) for count in _counts(rows, gpus)],
         hours=_hours(chosen.get("hours", ""), defaults, limits, partition),
         rows=rows,
-        types=_types(limits, chosen.get("gpu_type", "")),
+        types=_types(limits, gpu_type),
         live=live,
         data={
             "partitions": [
@@ -133,6 +133,12 @@ def render_failure(words: str, log_lines: Sequence[str]) -> str:
     return _TEMPLATES.get_template("failure.html.j2").render(words=words, log_lines=log_lines)
 
 
+def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
+    names = [limit.name for limit in limits.partitions]
+    having = [limit.name for limit in limits.partitions if gpu_type in dict(limit.max_of_type)]
+    return chosen if chosen in names else (having or names)[0]
+
+
 def _row(limit: PartitionLimit, chosen: str) -> Row:
     return Row(
         limit.name,
@@ -141,6 +147,22 @@ def _row(limit: PartitionLimit, chosen: str) -> Row:
         limit.name == chosen,
         {name: min(most, limit.max_gpus) for name, most in limit.max_of_type},
     )
+
+
+def _counts(rows: Sequence[Row], chosen: int) -> list[int]:
+    """Return the numbers of GPUs to choose from: all small ones, of large ones some.
+
+    A node that is cut into MIG slices may have more than fifty.
+    """
+    most = max(row.max_gpus for row in rows)
+    counts = {*range(min(most, _ALL_UP_TO) + 1), chosen}
+    for row in rows:
+        counts.update((row.max_gpus, *row.types.values()))
+    step = _ALL_UP_TO
+    while step < most:
+        counts.update(range(step, min(2 * step, most), step // 4))
+        step *= 2
+    return sorted(counts)
 
 
 def _types(limits: Limits, chosen: str) -> list[GpuType]:
@@ -157,14 +179,13 @@ def _types(limits: Limits, chosen: str) -> list[GpuType]:
     ]
 
 
-def _size(count: int, chosen: int, shape: ResourceShape, free: Availability | None) -> Size:
+def _size(
+    count: int, chosen: int, shape: ResourceShape, has: Availability | None, gpu_type: str | None
+) -> Size:
     needs = shape.resources(count)
-    is_free = None
-    if free is not None:
-        is_free = count <= free.largest_free if count else free.has_room_without_gpu
-    return Size(
-        count, needs.cores, f"{needs.memory_mb / _MB_PER_GB:g} GB", count == chosen, is_free
-    )
+    memory = f"{needs.memory_mb / _MB_PER_GB:g} GB"
+    is_free = None if has is None else has.is_free(count, gpu_type)
+    return Size(count, needs.cores, memory, count == chosen, is_free)
 
 
 def _hours(text: str, defaults: Defaults, limits: Limits, partition: str) -> str:

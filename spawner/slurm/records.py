@@ -116,11 +116,11 @@ class Node:
 
         A GPU of which a job holds a shard is not given to another job as a whole.
         """
-        if not self.is_up:
-            return 0
-        return sum(
-            max(0, kind.count - kind.used - self._lent(kind.type)) for kind in self._kinds(gpu_type)
-        )
+        return sum(self.free(kind) for kind in self._kinds(gpu_type))
+
+    def free(self, kind: Gres) -> int:
+        """Return how many of one of its kinds of GPUs no job holds, see `gpus_free`."""
+        return max(0, kind.count - kind.used - self._lent(kind.type)) if self.is_up else 0
 
     def _lent(self, gpu_type: str | None) -> int:
         return sum(

@@ -35,7 +35,7 @@ def kind(gpu_type: str, free: int, total: int, largest_free: int) -> KindOfGpu:
 
 def partition(name: str, largest_free: int, *kinds: KindOfGpu) -> Availability:
     free, total = sum(one.free for one in kinds), sum(one.total for one in kinds)
-    return Availability(name, kinds, free, total, largest_free, True, 0, 0)
+    return Availability(name, kinds, free, total, largest_free, total, True, True, 0, 0)
 
 
 AVAILABLE = (
@@ -173,6 +173,20 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
     wait_for_looks(page, hub, 7)
     page.clock.run_for(300)
     assert len(hub.forecasts) == 3
+
+
+def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> None:
+    start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
+    hub.answer = {"state": "later", "start": start, "why": ""}
+    open_form(page)
+    # The page's own figures may be older than the forecast.
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"in about 20 minutes\)\.$"))
+    wait_for_looks(page, hub, 3)
+    expect(page.get_by_role("status")).to_contain_text("It is free, but Slurm keeps it for others.")
+    page.locator('input[name="gpus"][value="4"]').check(force=True)
+    page.clock.run_for(300)
+    wait_for_looks(page, hub, 3)
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"minutes\)\.$"))
 
 
 def test_the_minutes_that_are_left_go_by(page: Page, hub: StandIn) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from spawner.availability import Count, availability, is_large_enough, label
+from spawner.availability import Count, availability, label
 from spawner.resources import ResourceShape
 from spawner.slurm.records import Cluster, Gres, Node, Partition
 
@@ -60,6 +60,23 @@ def test_each_type_is_counted_by_itself() -> None:
     assert found.largest_free == 4
 
 
+@pytest.mark.parametrize(
+    ("gpus", "gpu_type", "is_free"),
+    [(0, None, True), (2, None, True), (3, None, False), (1, "a100", True), (2, "a100", False)],
+)
+def test_whether_a_size_is_free(gpus: int, gpu_type: str | None, is_free: bool) -> None:
+    found = availability(partition(node(Gres("gpu", "a100", 1)), node(v100(2))), SHAPE)
+    assert found.is_free(gpus, gpu_type) is is_free
+
+
+def test_gpus_without_a_type_are_a_kind_of_their_own() -> None:
+    found = availability(partition(node(Gres("gpu", None, 4, 1), Gres("gpu", "t4", 2))), SHAPE)
+    assert [(kind.type, kind.free, kind.total) for kind in found.kinds] == [
+        (None, 3, 4),
+        ("t4", 2, 2),
+    ]
+
+
 def test_shards_are_no_gpus() -> None:
     found = availability(partition(node(Gres("gpu", "l4", 4, 1), Gres("shard", "l4", 16))), SHAPE)
     assert (found.free, found.total) == (3, 4)
@@ -88,11 +105,14 @@ def test_a_node_is_large_enough_whatever_its_state(
     gpus: int, gpu_type: str | None, expected: bool
 ) -> None:
     drained = partition(node(v100(4, 4), used=40, is_up=False))
-    assert is_large_enough(drained, gpus, SHAPE, gpu_type) is expected
+    assert availability(drained, SHAPE).is_large_enough(gpus, gpu_type) is expected
 
 
 def test_no_node_is_large_enough_whose_cores_do_not_do() -> None:
-    assert not is_large_enough(partition(node(v100(4), cores=31)), 4, SHAPE)
+    small = availability(partition(node(v100(4), cores=31)), SHAPE)
+    assert small.is_large_enough(3, None)
+    assert not small.is_large_enough(4, None)
+    assert not availability(partition(node(v100(4), cores=1)), SHAPE).is_large_enough(0, None)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +124,7 @@ def test_no_node_is_large_enough_whose_cores_do_not_do() -> None:
         ("nvidia_a100-sxm4-80gb", "nvidia_a100-sxm4-80gb"),
         ("1g.10gb", "MIG slice 1g.10gb"),
         ("a100_1g.5gb", "MIG slice 1g.5gb of A100"),
-        ("nvidia_h200_3g.71gb", "MIG slice 3g.71gb of NVIDIA_H200"),
+        ("nvidia_h200_3g.71gb", "MIG slice 3g.71gb of H200"),
         (None, "GPU"),
     ],
 )

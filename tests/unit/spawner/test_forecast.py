@@ -162,6 +162,12 @@ def test_an_older_choice_of_the_same_user_is_not_asked_for_any_more() -> None:
     assert len(client.asked) <= 4
 
 
+def test_one_user_takes_one_door() -> None:
+    client = FakeClient()
+    ask(client, *(("user1", f"{number} GPUs") for number in range(10)))
+    assert client.most_at_once == 1
+
+
 def test_few_are_asked_for_at_once() -> None:
     client = FakeClient()
     ask(client, *((f"user{number}", "one GPU") for number in range(20)))

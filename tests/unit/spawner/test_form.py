@@ -2,6 +2,8 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from spawner.availability import Availability, KindOfGpu
 from spawner.form.render import NOT_LIVE, Live, render, render_failure, render_unavailable
 from spawner.policy import Defaults, Limits, PartitionLimit
@@ -32,7 +34,9 @@ def has(partition: str, *kinds: tuple[str | None, int, int, int]) -> Availabilit
         free=sum(kind[1] for kind in kinds),
         total=sum(kind[2] for kind in kinds),
         largest_free=max((kind[3] for kind in kinds), default=0),
+        largest=max((kind[2] for kind in kinds), default=0),
         has_room_without_gpu=True,
+        could_have_room_without_gpu=True,
         shards_free=0,
         shards_total=0,
     )
@@ -86,6 +90,38 @@ def test_each_size_says_whether_it_is_free_now() -> None:
     ]
 
 
+def test_a_chosen_type_decides_what_is_free() -> None:
+    limits = Limits((PartitionLimit("mixed", 2, None, (("a100", 2), ("v100", 2))),))
+    html = form(
+        {"gpu_type": "a100"},
+        limits=limits,
+        live=Live((has("mixed", ("a100", 1, 2, 1), ("v100", 2, 2, 2)),)),
+    )
+    words = re.findall(r'data-gpus="(\d)">([^<]*)<', html)
+    assert words == [("0", "free now"), ("1", "free now"), ("2", "waits for its turn")]
+
+
+@pytest.mark.parametrize(
+    ("most", "counts"),
+    [
+        ((0,), [0]),
+        ((8,), [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        ((9,), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ((16, 11), [*range(9), 10, 11, 12, 14, 16]),
+        ((56,), [*range(9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56]),
+    ],
+)
+def test_of_many_gpus_only_some_numbers_are_shown(most: tuple[int, ...], counts: list[int]) -> None:
+    limits = Limits(tuple(PartitionLimit(f"p{each}", each, None) for each in most))
+    html = form({"gpus": "0"}, limits=limits)
+    assert [int(one) for one in re.findall(r'name="gpus" value="(\d+)"', html)] == counts
+
+
+def test_a_number_that_a_link_chooses_is_shown() -> None:
+    html = form({"gpus": "13"}, limits=Limits((PartitionLimit("mig", 56, None),)))
+    assert 'name="gpus" value="13" checked' in html
+
+
 def test_a_size_that_must_wait_can_be_chosen() -> None:
     html = form(live=Live((has("sxm2", ("v100", 0, 12, 0)),)))
     assert not re.search(r"<input[^>]* disabled", html)
@@ -126,3 +162,10 @@ def test_the_end_of_a_log_is_no_markup() -> None:
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "{{ 7 * 7 }}" in html
+
+
+def test_a_type_that_only_another_partition_has_chooses_that_partition() -> None:
+    one = PartitionLimit("sxm2", 4, None, (("v100", 4),))
+    two = PartitionLimit("mixed", 4, None, (("a100", 2), ("v100", 4)))
+    html = form({"gpu_type": "a100"}, limits=Limits((one, two)))
+    assert '<option value="mixed" selected>' in html

@@ -21,3 +21,17 @@ def test_the_figures_are_settings() -> None:
     )
     assert shape.resources(2) == Resources(2, 20, 2000)
     assert shape.resources(0) == Resources(0, 1, 500)
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_mb", "most"),
+    [(40, 384 * 1024, 5), (64, 100 * 1024, 2), (7, 384 * 1024, 0), (0, 0, 0), (-8, -1, 0)],
+)
+def test_how_many_gpus_a_node_has_cores_and_memory_for(
+    cores: int, memory_mb: int, most: int
+) -> None:
+    assert ResourceShape().most_gpus(cores, memory_mb) == most
+
+
+def test_gpus_that_bring_nothing_are_not_limited_by_it() -> None:
+    assert ResourceShape(cores_per_gpu=0).most_gpus(0, 96 * 1024) == 2
