@@ -94,7 +94,8 @@ def test_a_slurmctld_that_does_not_answer_leaves_a_form_without_forecast(
     user = visit("testuser1")
     until(lambda: "free now" in user.note(), seconds=30, what="the form has figures")
     with faults.frozen(portal, "slurmctld"):
-        answer = forecast(user, gpus=1)
+        # A choice of this test alone: an answer serves for five seconds.
+        answer = forecast(user, gpus=3, hours=2)
         assert "free now" in user.note()
     assert answer == {"state": "unknown", "start": None, "why": answer["why"]}
     assert answer["why"] == "Slurm does not say at the moment."
