@@ -38,8 +38,7 @@ from tests.waiting import until
 GPU_TYPE = "v100"
 _PORTS = range(21000, 30000)
 """Below the ports that the system gives away by itself (ip_local_port_range)."""
-_ELSEWHERE = ("/usr/bin/nice", "-n", "10")
-"""A node's daemon and its jobs stand for another machine: the hub's own goes first."""
+_CGROUPS = Path("/sys/fs/cgroup")
 _PR_SET_CHILD_SUBREAPER = 36
 
 _SLURM_CONF = """\
@@ -158,12 +157,14 @@ def running(size: Size) -> Iterator[VirtualCluster]:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
         _write_configuration(folder, size)
+        elsewhere = stack.enter_context(_least_share(folder.name))
         stack.callback(_end_descendants)
         _start_munge(folder)
         env = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
         _start(["/usr/sbin/slurmctld", "-D"], folder, user="slurm", env=env)
         for name in _node_names(size.nodes):
-            _start([*_ELSEWHERE, "/usr/sbin/slurmd", "-D", "-N", name], folder, env=env)
+            pid = _start(["/usr/sbin/slurmd", "-D", "-N", name], folder, env=env)
+            (elsewhere / "cgroup.procs").write_text(str(pid))
         version = subprocess.run(
             ["/usr/bin/sinfo", "--version"], capture_output=True, text=True, check=True
         ).stdout.strip()
@@ -285,10 +286,32 @@ def _free_ports(count: int) -> int:
 # --- processes ---
 
 
-def _start(argv: list[str], folder: Path, *, env: dict[str, str], user: str | None = None) -> None:
+@contextmanager
+def _least_share(name: str) -> Iterator[Path]:
+    """Make a cgroup whose processes get a core's time when nobody else wants it.
+
+    The nodes' daemons and their jobs stand for other machines: what the hub's own does goes first.
+    A nice value would not do: the kernel shares time by terminal session before it looks at that
+    (autogroup, see sched(7)), and each job is one of its own.
+    """
+    version_1 = _CGROUPS / "cpu"
+    group = (version_1 if version_1.is_dir() else _CGROUPS) / name
+    group.mkdir()
+    try:
+        if version_1.is_dir():
+            (group / "cpu.shares").write_text("2")
+        else:
+            (group / "cpu.weight").write_text("1")
+        yield group
+    finally:
+        until(lambda: not (group / "cgroup.procs").read_text(), seconds=10, what="all have ended")
+        group.rmdir()
+
+
+def _start(argv: list[str], folder: Path, *, env: dict[str, str], user: str | None = None) -> int:
     log: IO[bytes]
     with (folder / "daemons.log").open("ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -298,7 +321,7 @@ def _start(argv: list[str], folder: Path, *, env: dict[str, str], user: str | No
             user=user,
             group=_group_of(user),
             extra_groups=None if user is None else [],
-        )
+        ).pid
 
 
 def _group_of(user: str | None) -> int | None:
