@@ -29,6 +29,8 @@ NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "lab": (REPOSITORY / "portal/lab", ("--omit=dev",)),
     "lab-dev": (REPOSITORY / "portal/lab", ()),
 }
+# Where the registry's own index has not what a lock file names: PyTorch's builds for the CPU.
+INDEXES = {"kernel-pytorch": "https://download.pytorch.org/whl/cpu"}
 CACHE = Path(os.environ.get("PORTAL_CACHE", "/var/cache/data-scientist-portal"))
 
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
@@ -170,7 +172,7 @@ def environment(
         if name in NPM:
             install_with_npm(name, building)
         else:
-            install_with_uv(parts, building)
+            install_with_uv(parts, building, sources_of(name))
         if addition:
             addition.put(building)
         building.rename(final)
@@ -197,7 +199,36 @@ def install_with_npm(name: str, building: Path) -> None:
     call([*npm, *options])
 
 
-def install_with_uv(parts: Sequence[Path], building: Path) -> None:
+def sources_of(name: str) -> list[str | Path]:
+    """Return where uv looks for what is not in the registry's own index.
+
+    A machine whose pip knows folders of wheels (find-links) is one that has them from there.
+    """
+    if name not in INDEXES:
+        return []
+    if places := pip_find_links():
+        return [word for place in places for word in ("--find-links", place)]
+    # Hashes are required, so it does not matter which index a file comes from.
+    return ["--index", INDEXES[name], "--index-strategy", "unsafe-best-match"]
+
+
+def pip_find_links() -> list[str]:
+    """Return where the machine's pip looks besides its index; uv does not read pip's settings."""
+    python = deploy_environment() / "bin/python"
+    done = subprocess.run(
+        [python, "-m", "pip", "config", "get", "global.find-links"],
+        env=child_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [*os.environ.get("PIP_FIND_LINKS", "").split(), *done.stdout.split()]
+
+
+def install_with_uv(
+    parts: Sequence[Path], building: Path, sources: Sequence[str | Path] = ()
+) -> None:
     """Install a lock file, and our wheel when it is among the parts; byte-compiled.
 
     uv's relocatable environments do not name their own folder, so one may be renamed.
@@ -208,7 +239,7 @@ def install_with_uv(parts: Sequence[Path], building: Path) -> None:
     call([uv, "venv", "--quiet", "--relocatable", "--python", PYTHON, building], **settings)
     install: list[str | Path] = [uv, "pip", "install", "--quiet", "--compile-bytecode"]
     install += ["--python", building / "bin/python", "--no-deps"]
-    call([*install, "--require-hashes", "--no-build", "-r", lock], **settings)
+    call([*install, "--require-hashes", "--no-build", *sources, "-r", lock], **settings)
     if wheels:
         call([*install, *wheels], **settings)
 
