@@ -2,8 +2,8 @@
 
 The machine is real but for its kernel: systemd boots in a namespace of its own (systemd-nspawn),
 from a root that debootstrap has just made, with its own network (slirp4netns), so that it takes no
-port of this machine. It installs all that the portal needs by itself; only the authorities that
-this machine trusts are lent to it.
+port of this machine. It installs all that the portal needs by itself; what is lent to it are the
+authorities that this machine trusts, and the folders of wheels that this machine's pip knows.
 
 Not part of ``make test``: the cgroups of its Slurm nodes are this machine's, so no portal may run
 beside it. ``make test-fresh`` runs it.
@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import bootstrap
 import pytest
 
 from tests.instance import ROOT
@@ -62,10 +63,11 @@ class Machine:
 
     def run(self, *argv: str, seconds: float = 60) -> str:
         """Run something on it as root; return what it printed."""
-        trusted = {name: value for name, value in os.environ.items() if re.search("_CERTS?", name)}
+        lent = {name: value for name, value in os.environ.items() if re.search("_CERTS?", name)}
+        lent["PIP_FIND_LINKS"] = " ".join(map(str, wheel_folders()))
         done = subprocess.run(
             ["/usr/bin/nsenter", "-t", str(self.leader), "-a", "--", *argv],
-            env={"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **trusted},
+            env={"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **lent},
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -101,6 +103,11 @@ class Machine:
         return int(match.group(1))
 
 
+def wheel_folders() -> list[Path]:
+    """Return where this machine's pip finds wheels besides its index."""
+    return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]
+
+
 def fresh_root(folder: Path) -> Path:
     """Make the root of a new machine, with a clone of this repository."""
     if not BASE.exists():
@@ -122,6 +129,8 @@ def fresh_root(folder: Path) -> Path:
     (root / "etc" / "hostname").write_text("fresh\n")
     (root / "etc" / "resolv.conf").unlink(missing_ok=True)
     (root / "etc" / "resolv.conf").write_text(f"nameserver {SLIRP_NAMESERVER}\n")
+    for wheels in wheel_folders():
+        shutil.copytree(wheels, root / wheels.relative_to("/"), dirs_exist_ok=True)
     clone = root / "root" / "portal"
     subprocess.run(["/usr/bin/git", "clone", "-q", str(ROOT), str(clone)], check=True)
     return root
