@@ -13,7 +13,7 @@ from pathlib import Path
 from traitlets.config import Config
 
 from portal.database import HubConnection
-from portal.settings import Settings, UserLimits
+from portal.settings import Kernel, Settings, UserLimits
 from portal.settings_file import SettingsError, load
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
@@ -237,6 +237,9 @@ def configure_session(c: Config, settings: Settings) -> None:
         "jupyter_path": list(session.jupyter_path),
         "tensorboard_python": session.tensorboard_python,
         "warning_minutes": list(session.warning_minutes),
+        "modules_init": session.modules_init,
+        "module_paths": list(session.module_paths),
+        "kernels": {name: kernel_order(kernel) for name, kernel in settings.kernels.items()},
     }
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.
@@ -247,6 +250,17 @@ def configure_session(c: Config, settings: Settings) -> None:
     # The spawner's own limits come first, and say which of them it was.
     spawner.start_timeout = waiting + session.start_timeout_seconds + 300
     spawner.http_timeout = 60
+
+
+def kernel_order(kernel: Kernel) -> dict[str, object]:
+    """Give a kernel as a session takes it."""
+    return {
+        "display_name": kernel.display_name,
+        "modules": list(kernel.modules),
+        "interpreter": kernel.interpreter,
+        "language": kernel.language,
+        "environment": dict(kernel.environment),
+    }
 
 
 def configure_extensions(c: Config, settings: Settings) -> None:

@@ -50,7 +50,7 @@ def _sections(table: type[Table], path: str) -> Iterator[str]:
             yield from _sections(model, f"{path}.{name}".lstrip("."))
         elif model := named_tables(field):
             keys = list(model.model_fields)
-            yield _section(model, f"{path}.{name}.NAME", str(field.description), keys)
+            yield _section(model, f"{path}.{name}.NAME".lstrip("."), str(field.description), keys)
 
 
 def _section(table: type[Table], path: str, sentence: str, keys: list[str]) -> str:

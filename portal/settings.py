@@ -18,14 +18,18 @@ from portal.values import (
     DatabaseUrl,
     DirectoryUrls,
     DistinguishedName,
+    Environment,
     Folders,
     HttpUrl,
+    KernelTables,
     Mark,
     Minutes,
+    ModuleNames,
     Name,
     OptionalPath,
     PartitionName,
     Paths,
+    Program,
     SlurmName,
     SlurmNames,
     Tables,
@@ -292,6 +296,29 @@ class Session(Table):
     folders: Folders = setting(
         {}, "The links made in a user's home: a name, and the folder it leads to."
     )
+    modules_init: OptionalPath = setting(
+        "",
+        "The file that defines `module` in bash, on the compute nodes; empty where there are no "
+        "environment modules.",
+    )
+    module_paths: Paths = setting(
+        (), "The folders with modulefiles (MODULEPATH) that sessions begin with."
+    )
+
+
+class Kernel(Table):
+    """A kernel for everybody, which runs inside environment modules."""
+
+    display_name: Name = setting(..., "What the launcher and the notebook show.")
+    modules: ModuleNames = setting((), "What is loaded before the kernel starts, in this order.")
+    interpreter: Program = setting(
+        "python", "The program that runs the kernel: a name is looked for once all is loaded."
+    )
+    language: Literal["python", "R"] = setting(
+        "python",
+        "How the interpreter is told to be a kernel: with ipykernel (Python 2 too) or IRkernel.",
+    )
+    environment: Environment = setting({}, "Variables that are set besides, and their values.")
 
 
 class UserLimits(Table):
@@ -370,9 +397,24 @@ class Settings(Table):
     authentication: Authentication
     slurm: Slurm = Slurm()
     session: Session
+    kernels: KernelTables[Kernel] = setting(
+        {},
+        "The kernel NAME, besides Python 3. Notebooks remember this name.",
+    )
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
     limits: Limits = Field(default_factory=Limits)
     idle: Idle = Field(default_factory=Idle)
+
+    @model_validator(mode="after")
+    def _modules_can_be_loaded(self) -> Self:
+        with_modules = [name for name, kernel in self.kernels.items() if kernel.modules]
+        if with_modules and not self.session.modules_init:
+            raise PydanticCustomError(
+                "rule",
+                "the modules of kernel {name} need session.modules_init",
+                {"name": with_modules[0]},
+            )
+        return self
 
 
 def table_at(keys: list[str]) -> type[Table] | None:

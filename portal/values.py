@@ -149,6 +149,38 @@ FolderName = Annotated[
     ),
 ]
 Folders = Annotated[Mapping[FolderName, AbsolutePath], AfterValidator(MappingProxyType)]
+KernelName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", value),
+        "a kernel's name must be small letters, digits and . _ -",
+    ),
+]
+ModuleName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*", value),
+        "must be the name of a module, such as pytorch/2.13",
+    ),
+]
+ModuleNames = Annotated[tuple[ModuleName, ...], Strict(False)]
+Program = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[A-Za-z0-9_.+-]+", value) or _is_absolute_path(value),
+        "must be a program's name or its absolute path",
+    ),
+]
+VariableName = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value),
+        "must be the name of a variable: letters, digits and _",
+    ),
+]
+Environment = Annotated[Mapping[VariableName, Text], AfterValidator(MappingProxyType)]
 Model = TypeVar("Model")
 Tables = Annotated[Mapping[Name, Model], AfterValidator(MappingProxyType)]
 """Tables of one kind, by names that the site chooses; their order is the file's."""
+KernelTables = Annotated[Mapping[KernelName, Model], AfterValidator(MappingProxyType)]
+"""The same, for kernels: Jupyter has rules for their names."""

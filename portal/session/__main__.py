@@ -11,7 +11,7 @@ import pwd
 import sys
 from pathlib import Path
 
-from portal.session.environment import Account, session_environment, with_port
+from portal.session.environment import Account, ModulesEntry, session_environment, with_port
 from portal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
 from portal.session.orders import Orders, OrdersError, parse_orders
 
@@ -49,7 +49,13 @@ def _forget_stdin() -> None:
 def _settle_in(orders: Orders) -> Path:
     entry = pwd.getpwuid(os.getuid())
     account = Account(name=entry.pw_name, home=entry.pw_dir, shell=entry.pw_shell)
-    environment = session_environment(account, os.environ, orders.environment, orders.jupyter_path)
+    environment = session_environment(
+        account,
+        os.environ,
+        orders.environment,
+        orders.jupyter_path,
+        modules=ModulesEntry(orders.modules_init, orders.module_paths),
+    )
     os.environ.clear()
     os.environ.update(environment)
     home = Path(account.home)
@@ -77,6 +83,8 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         jupyter_path=orders.jupyter_path,
         tensorboard_python=orders.tensorboard_python,
         warning_minutes=orders.warning_minutes,
+        modules_init=orders.modules_init,
+        kernels=orders.kernels,
     )
     return serve(place, listener)
 

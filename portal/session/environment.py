@@ -72,11 +72,32 @@ class Account:
     shell: str
 
 
+@dataclass(frozen=True)
+class ModulesEntry:
+    """How what runs in a session comes to environment modules."""
+
+    init: str | None = None
+    """The file that defines ``module`` in bash; ``None`` where there are none."""
+    paths: tuple[str, ...] = ()
+
+    def variables(self) -> dict[str, str]:
+        """Return what tells bash of them.
+
+        A bash that is neither a login's nor a person's reads BASH_ENV alone (bash(1)): so the
+        scripts that are submitted from a session have ``module``, whatever the user's own files
+        say.
+        """
+        if self.init is None:
+            return {}
+        return {"BASH_ENV": self.init, "MODULEPATH": ":".join(self.paths)}
+
+
 def session_environment(
     account: Account,
     inherited: Mapping[str, str],
     given: Mapping[str, str],
     jupyter_path: tuple[str, ...] = (),
+    modules: ModulesEntry = ModulesEntry(),  # frozen
 ) -> dict[str, str]:
     """Put a session's environment together.
 
@@ -94,6 +115,7 @@ def session_environment(
     kept = _KEPT | _KEPT_OF_SLURM
     environment |= {name: value for name, value in inherited.items() if name in kept}
     environment |= {name: value for name, value in given.items() if _may_come_from_the_hub(name)}
+    environment |= modules.variables()
     if jupyter_path:
         environment["JUPYTER_PATH"] = ":".join(jupyter_path)
     return environment

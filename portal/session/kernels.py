@@ -8,7 +8,7 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_core.paths import jupyter_path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
-from traitlets import default
+from traitlets import Dict, default
 
 from portal.session.memory import JobMemory
 
@@ -27,9 +27,26 @@ class SessionKernels(KernelSpecManager):
     # import IPython into the server, 200 ms at the first page.
     ensure_native_kernel = False
 
+    offered = Dict(help="The settings' kernels: name -> what its kernel.json would say.").tag(
+        config=True
+    )
+
     @default("kernel_dirs")
     def _kernel_dirs(self) -> list[str]:
         return jupyter_path("kernels")
+
+    def find_kernel_specs(self) -> dict[str, str]:
+        """Find all kernels, with the folder of each one's pictures; the user's own come first."""
+        ours = {name: str(self._pictures(spec)) for name, spec in self.offered.items()}
+        return ours | super().find_kernel_specs()
+
+    def _pictures(self, spec: dict[str, Any]) -> Path:
+        has_ours = spec["language"] == "python"
+        return self._own_folder if has_ours else Path(sys.prefix, "share/jupyter")
+
+    @property
+    def _own_folder(self) -> Path:
+        return Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Give a kernel's spec.
@@ -37,8 +54,12 @@ class SessionKernels(KernelSpecManager):
         ``python3`` of this environment says ``python``, which is somebody else's on the
         session's PATH, and is named after its package.
         """
-        folder = Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)
-        if kernel_name != _PYTHON3 or self.find_kernel_specs().get(_PYTHON3) != str(folder):
+        found = super().find_kernel_specs()
+        if kernel_name in self.offered and kernel_name not in found:
+            spec = self.offered[kernel_name]
+            return self.kernel_spec_class(resource_dir=str(self._pictures(spec)), **spec)
+        folder = self._own_folder
+        if kernel_name != _PYTHON3 or found.get(_PYTHON3) != str(folder):
             return super().get_kernel_spec(kernel_name)
         spec = self.kernel_spec_class.from_resource_dir(str(folder))
         spec.argv = [sys.executable, *spec.argv[1:]]

@@ -10,9 +10,32 @@ class OrdersError(ValueError):
     """The input is not what a session understands; the message names the key."""
 
 
-_KEYS = {"environment", "folders", "jupyter_path", "tensorboard_python", "warning_minutes"}
+_KEYS = {
+    "environment",
+    "folders",
+    "jupyter_path",
+    "kernels",
+    "module_paths",
+    "modules_init",
+    "tensorboard_python",
+    "warning_minutes",
+}
+_KERNEL_KEYS = {"display_name", "environment", "interpreter", "language", "modules"}
 _CALLBACK = "PORTAL_PORT_CALLBACK_URL"
 _REQUIRED = ("JUPYTERHUB_API_TOKEN", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTERHUB_USER", _CALLBACK)
+
+
+@dataclass(frozen=True)
+class KernelOrder:
+    """A kernel to offer."""
+
+    display_name: str
+    interpreter: str
+    language: str
+    """``python`` or ``R``."""
+    modules: tuple[str, ...] = ()
+    """What is loaded before it starts."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -31,6 +54,12 @@ class Orders:
     """Interpreter of the environment that holds TensorBoard."""
     warning_minutes: tuple[int, ...] = ()
     """How long before its end the session warns of it."""
+    modules_init: str | None = None
+    """The file that defines ``module`` in bash."""
+    module_paths: tuple[str, ...] = ()
+    """Folders with modulefiles."""
+    kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
+    """Kernels by their names, besides Python 3."""
 
 
 def parse_orders(text: str) -> Orders:
@@ -61,6 +90,26 @@ def parse_orders(text: str) -> Orders:
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),
         warning_minutes=_numbers("warning_minutes", given.get("warning_minutes", [])),
+        modules_init=_text_or_none("modules_init", given.get("modules_init")),
+        module_paths=_texts("module_paths", given.get("module_paths", [])),
+        kernels=_kernels(given.get("kernels", {})),
+    )
+
+
+def _kernels(value: Any) -> dict[str, KernelOrder]:
+    if not isinstance(value, dict):
+        raise OrdersError("kernels: not an object")
+    return {name: _kernel(f"kernels.{name}", kernel) for name, kernel in value.items()}
+
+
+def _kernel(key: str, value: Any) -> KernelOrder:
+    if not isinstance(value, dict) or set(value) != _KERNEL_KEYS:
+        raise OrdersError(f"{key}: not an object with {', '.join(sorted(_KERNEL_KEYS))}")
+    texts = {name: value[name] for name in ("display_name", "interpreter", "language")}
+    return KernelOrder(
+        **_texts_by_name(key, texts),
+        modules=_texts(f"{key}.modules", value["modules"]),
+        environment=_texts_by_name(f"{key}.environment", value["environment"]),
     )
 
 

@@ -7,7 +7,8 @@ import os
 import socket
 import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import clock, farewell, idle, tensorboard
+from portal.session import clock, farewell, idle, module_kernels, tensorboard
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
@@ -38,6 +39,7 @@ from portal.session.kernels import (
 )
 from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
+from portal.session.orders import KernelOrder
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,8 @@ class Place:
     jupyter_path: tuple[str, ...]
     tensorboard_python: str | None
     warning_minutes: tuple[int, ...] = ()
+    modules_init: str | None = None
+    kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
 
 
 def serve(place: Place, listener: socket.socket) -> int:
@@ -92,6 +96,12 @@ def settings(place: Place) -> Config:
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
                 "websocket_ping_timeout": 30_000,
                 "tornado_settings": {MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process())},
+            },
+            "SessionKernels": {
+                "offered": {
+                    name: module_kernels.spec(order, place.modules_init)
+                    for name, order in place.kernels.items()
+                }
             },
             # A TCP port of localhost is open to everybody on the node.
             "KernelManager": {"transport": "ipc"},

@@ -48,6 +48,11 @@ jupyter_path = ["/opt/share/jupyter"]
 templates = "/opt/templates"
 """
 
+MODULES = """\
+modules_init = "/usr/share/lmod/lmod/init/bash"
+module_paths = ["/opt/modules"]
+"""
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -169,9 +174,38 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",
         "warning_minutes": [30, 10, 2],
+        "modules_init": "",
+        "module_paths": [],
+        "kernels": {},
     }
     assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
     assert c.GpuSlurmSpawner.env_keep == []
+
+
+def test_the_session_is_told_its_kernels_and_modules(c: Any, file: Path) -> None:
+    file.write_text(
+        FILE.replace("[session.folders]", f"{MODULES}[session.folders]")
+        + """
+[kernels.pytorch]
+display_name = "PyTorch 2.13"
+modules = ["shared", "pytorch/2.13"]
+[kernels.pytorch.environment]
+OMP_NUM_THREADS = "8"
+"""
+    )
+    hub.configure_session(c, load(file))
+    told = c.GpuSlurmSpawner.session_input
+    assert told["modules_init"] == "/usr/share/lmod/lmod/init/bash"
+    assert told["module_paths"] == ["/opt/modules"]
+    assert told["kernels"] == {
+        "pytorch": {
+            "display_name": "PyTorch 2.13",
+            "modules": ["shared", "pytorch/2.13"],
+            "interpreter": "python",
+            "language": "python",
+            "environment": {"OMP_NUM_THREADS": "8"},
+        }
+    }
 
 
 def test_waiting_in_the_queue_is_not_starting(c: Any, settings: Settings) -> None:

@@ -310,6 +310,37 @@ def test_a_bad_figure_of_a_session_is_named(tmp_path: Path, line: str, problem: 
 
 
 @pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('modules = ["-r"]', "must be the name of a module, such as pytorch/2.13"),
+        ('modules = ["a; id"]', "must be the name of a module, such as pytorch/2.13"),
+        ('interpreter = "bin/python"', "must be a program's name or its absolute path"),
+        ('interpreter = "python -c"', "must be a program's name or its absolute path"),
+        ('language = "perl"', "must be 'python' or 'R'"),
+        ('environment = {"A-B" = "x"}', "must be the name of a variable: letters, digits and _"),
+    ],
+)
+def test_a_kernel_that_could_run_something_else_is_refused(
+    tmp_path: Path, line: str, problem: str
+) -> None:
+    text = f'{SMALLEST}[kernels.pytorch]\ndisplay_name = "PyTorch"\n{line}\n'
+    (found,) = problems(tmp_path, text)
+    assert found.startswith("portal.toml:8: kernels.pytorch.")
+    assert problem in found
+
+
+def test_a_kernel_with_modules_needs_to_know_how_they_are_loaded(tmp_path: Path) -> None:
+    text = f'{SMALLEST}[kernels.a]\ndisplay_name = "A"\nmodules = ["a"]\n'
+    (found,) = problems(tmp_path, text)
+    assert "the modules of kernel a need session.modules_init" in found
+
+
+def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, f'{SMALLEST}[kernels."My Kernel"]\ndisplay_name = "A"\n')
+    assert "a kernel's name must be small letters, digits and . _ -" in found
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("", "portal.toml: authentication: must be set|portal.toml: session: must be set"),

@@ -1,6 +1,12 @@
 import pytest
 
-from portal.session.environment import SANE_PATH, Account, session_environment, with_port
+from portal.session.environment import (
+    SANE_PATH,
+    Account,
+    ModulesEntry,
+    session_environment,
+    with_port,
+)
 
 ACCOUNT = Account("user1", "/home/user1", "/bin/zsh")
 
@@ -15,6 +21,13 @@ def test_the_account_says_who_and_where() -> None:
         "PATH": SANE_PATH,
         "LANG": "C.UTF-8",
     }
+
+
+def test_scripts_that_are_submitted_know_the_modules() -> None:
+    entry = ModulesEntry("/usr/share/lmod/lmod/init/bash", ("/opt/modules", "/site/modules"))
+    environment = session_environment(ACCOUNT, {}, {}, modules=entry)
+    assert environment["BASH_ENV"] == "/usr/share/lmod/lmod/init/bash"
+    assert environment["MODULEPATH"] == "/opt/modules:/site/modules"
 
 
 def test_an_account_without_a_shell_gets_sh() -> None:

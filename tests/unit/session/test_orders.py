@@ -3,13 +3,21 @@ from typing import Any
 
 import pytest
 
-from portal.session.orders import OrdersError, parse_orders
+from portal.session.orders import KernelOrder, OrdersError, parse_orders
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",
     "JUPYTERHUB_SERVICE_PREFIX": "/user/user1/",
     "JUPYTERHUB_USER": "user1",
     "PORTAL_PORT_CALLBACK_URL": "http://hub:8081/hub/api/gpu-session/port",
+}
+
+KERNEL = {
+    "display_name": "PyTorch 2.13",
+    "interpreter": "python",
+    "language": "python",
+    "modules": ["pytorch/2.13"],
+    "environment": {"OMP_NUM_THREADS": "8"},
 }
 
 
@@ -22,6 +30,9 @@ def test_all_keys_are_read() -> None:
                 "jupyter_path": ["/opt/share/jupyter"],
                 "tensorboard_python": "/opt/tensorboard/bin/python",
                 "warning_minutes": [30, 10],
+                "modules_init": "/usr/share/lmod/lmod/init/bash",
+                "module_paths": ["/opt/modules"],
+                "kernels": {"pytorch": KERNEL},
             }
         )
     )
@@ -30,6 +41,17 @@ def test_all_keys_are_read() -> None:
     assert orders.jupyter_path == ("/opt/share/jupyter",)
     assert orders.tensorboard_python == "/opt/tensorboard/bin/python"
     assert orders.warning_minutes == (30, 10)
+    assert orders.modules_init == "/usr/share/lmod/lmod/init/bash"
+    assert orders.module_paths == ("/opt/modules",)
+    assert orders.kernels == {
+        "pytorch": KernelOrder(
+            display_name="PyTorch 2.13",
+            interpreter="python",
+            language="python",
+            modules=("pytorch/2.13",),
+            environment={"OMP_NUM_THREADS": "8"},
+        )
+    }
 
 
 def test_the_environment_alone_will_do() -> None:
@@ -58,6 +80,19 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ({"environment": {}}, "missing in environment: JUPYTERHUB_API_TOKEN"),
         ({"environment": ENVIRONMENT | {"A": 1}}, "environment: not an object of texts"),
         ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
+        ({"environment": ENVIRONMENT, "kernels": []}, "kernels: not an object"),
+        (
+            {"environment": ENVIRONMENT, "kernels": {"a": {}}},
+            "kernels.a: not an object with display_name",
+        ),
+        (
+            {"environment": ENVIRONMENT, "kernels": {"a": KERNEL | {"modules": "shared"}}},
+            "kernels.a.modules: not a list of texts",
+        ),
+        (
+            {"environment": ENVIRONMENT, "kernels": {"a": KERNEL | {"interpreter": 3}}},
+            "kernels.a: not an object of texts",
+        ),
         ({"environment": ENVIRONMENT, "jupyter_path": "/opt"}, "jupyter_path: not a list"),
         ({"environment": ENVIRONMENT, "tensorboard_python": 1}, "tensorboard_python: not a text"),
         ({"environment": ENVIRONMENT, "warning_minutes": ["2"]}, "warning_minutes: not a list"),
