@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from jupyter_core.paths import jupyter_path
+from jupyter_core.paths import jupyter_data_dir, jupyter_path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import Dict, default
 
@@ -16,6 +16,11 @@ MEMORY_WATCH = "portal_memory_watch"
 """Where the server's settings keep the one MemoryWatch."""
 
 _PYTHON3 = "python3"
+# Where the pictures of the settings' kernels are; the second are Debian's.
+_PICTURES = {
+    "python": str(Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)),
+    "R": "/usr/share/jupyter/kernels/ir",
+}
 # Two windows on one kernel hear of its end within this time.
 _SAME_EVENT_SECONDS = 5.0
 
@@ -36,13 +41,18 @@ class SessionKernels(KernelSpecManager):
         return jupyter_path("kernels")
 
     def find_kernel_specs(self) -> dict[str, str]:
-        """Find all kernels, with the folder of each one's pictures; the user's own come first."""
-        ours = {name: str(self._pictures(spec)) for name, spec in self.offered.items()}
-        return ours | super().find_kernel_specs()
+        """Find all kernels, with the folder of each one's pictures.
 
-    def _pictures(self, spec: dict[str, Any]) -> Path:
-        has_ours = spec["language"] == "python"
-        return self._own_folder if has_ours else Path(sys.prefix, "share/jupyter")
+        Of two with one name, the user's own is before the settings', and theirs before the
+        machine's.
+        """
+        found = super().find_kernel_specs()
+        offered = {name: _PICTURES[spec["language"]] for name, spec in self.offered.items()}
+        return found | offered | self._users_own(found)
+
+    def _users_own(self, found: dict[str, str]) -> dict[str, str]:
+        home = jupyter_data_dir()
+        return {name: path for name, path in found.items() if Path(path).is_relative_to(home)}
 
     @property
     def _own_folder(self) -> Path:
@@ -55,9 +65,9 @@ class SessionKernels(KernelSpecManager):
         session's PATH, and is named after its package.
         """
         found = super().find_kernel_specs()
-        if kernel_name in self.offered and kernel_name not in found:
+        if kernel_name in self.offered and kernel_name not in self._users_own(found):
             spec = self.offered[kernel_name]
-            return self.kernel_spec_class(resource_dir=str(self._pictures(spec)), **spec)
+            return self.kernel_spec_class(resource_dir=_PICTURES[spec["language"]], **spec)
         folder = self._own_folder
         if kernel_name != _PYTHON3 or found.get(_PYTHON3) != str(folder):
             return super().get_kernel_spec(kernel_name)

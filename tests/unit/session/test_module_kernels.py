@@ -98,11 +98,25 @@ def test_an_offered_kernel_is_shown_beside_the_others(init: str) -> None:
     assert "kernel_provisioner" in shown["pytorch"]["spec"]["metadata"]
 
 
-def test_a_kernel_of_the_users_own_with_the_same_name_is_theirs(init: str, tmp_path: Path) -> None:
-    own = tmp_path / "kernels" / "pytorch"
-    own.mkdir(parents=True)
-    (own / "kernel.json").write_text(json.dumps({"argv": ["/mine"], "display_name": "Mine"}))
-    kernels = SessionKernels(
-        offered={"pytorch": spec(kernel(init), init)}, kernel_dirs=[str(tmp_path / "kernels")]
-    )
+def written(folder: Path, name: str, argv: str) -> str:
+    spec = folder / "kernels" / name
+    spec.mkdir(parents=True)
+    (spec / "kernel.json").write_text(json.dumps({"argv": [argv], "display_name": argv}))
+    return str(folder / "kernels")
+
+
+def test_a_kernel_of_the_users_own_with_the_same_name_is_theirs(
+    init: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = written(tmp_path / "home", "pytorch", "/mine")
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "home"))
+    kernels = SessionKernels(offered={"pytorch": spec(kernel(init), init)}, kernel_dirs=[own])
     assert kernels.get_kernel_spec("pytorch").argv == ["/mine"]
+    assert kernels.get_all_specs()["pytorch"]["spec"]["display_name"] == "/mine"
+
+
+def test_a_kernel_of_the_machine_with_the_same_name_is_not_used(init: str, tmp_path: Path) -> None:
+    machine = written(tmp_path / "usr", "pytorch", "/the/machines")
+    kernels = SessionKernels(offered={"pytorch": spec(kernel(init), init)}, kernel_dirs=[machine])
+    assert kernels.get_kernel_spec("pytorch").argv[0] == "python"
+    assert kernels.get_all_specs()["pytorch"]["spec"]["display_name"] == "PyTorch"
