@@ -1,0 +1,103 @@
+"""Environment modules in a session: one Python by a framework's name, wherever it is asked for."""
+
+import pwd
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.instance import Instance
+from tests.visitor import Visitor
+
+FRAMEWORKS = {
+    "tensorflow": ("import tensorflow; print('version', tensorflow.__version__)", "2.21.0"),
+    "keras": ("import keras; print('version', keras.__version__, keras.backend.backend())", "3."),
+    "pytorch": ("import torch; print('version', torch.__version__)", "2.13.0"),
+    "mxnet": ("import mxnet; print('version', mxnet.__version__)", "1.9.1"),
+    "jax": ("import jax; print('version', jax.__version__)", "0.10."),
+    "ir": ('cat("version", R.version$major)', "4"),
+}
+USER = "testuser4"
+SPOILED = {
+    ".bashrc": "module() { echo hijacked; }\nexport MODULEPATH=/nowhere PATH=/nowhere\nexit 7\n",
+    ".modulerc": "#%Module\nthis is no Tcl {\n",
+    ".lmodrc.lua": "this is no Lua (",
+}
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --ntasks=1 --mem=200 --output=which.out
+module load pytorch
+command -v python
+"""
+WHICH = "import shutil; print(shutil.which('python'))"
+
+
+@pytest.fixture(scope="module")
+def home(portal: Instance) -> Iterator[Path]:
+    """A home whose files would break a shell; as it was, at the end."""
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    before = {name: (home / name).read_bytes() for name in SPOILED if (home / name).exists()}
+    for name, text in SPOILED.items():
+        (home / name).write_text(text)
+    yield home
+    for name in SPOILED:
+        (home / name).unlink()
+    for name, content in before.items():
+        (home / name).write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance, home: Path) -> Iterator[Visitor]:
+    """The user of that home, with a session."""
+    visitor = Visitor(portal, USER)
+    visitor.log_in().raise_for_status()
+    try:
+        visitor.start_and_wait(gpus=0)
+        yield visitor
+    finally:
+        visitor.leave()
+        visitor.close()
+
+
+@pytest.mark.parametrize("kernel", FRAMEWORKS)
+def test_a_kernel_runs_inside_its_module(user: Visitor, kernel: str) -> None:
+    code, version = FRAMEWORKS[kernel]
+    assert f"version {version}" in user.run(code, kernel=kernel, seconds=120)
+
+
+def test_a_terminal_has_the_same_python(user: Visitor, home: Path) -> None:
+    kernel = user.run(WHICH, kernel="pytorch").strip()
+    assert kernel.endswith("/bin/python")
+    assert "kernel-pytorch" in kernel
+    # A shell that a person uses reads the person's own files.
+    (home / ".bashrc").write_text("")
+    screen = user.type_in_terminal("module load pytorch; command -v python; echo do''ne", "done")
+    assert kernel in screen
+
+
+def test_a_job_script_that_a_notebook_submits_knows_the_modules(user: Visitor) -> None:
+    code = (
+        f"import pathlib, subprocess\npathlib.Path('which.job').write_text({SCRIPT!r})\n"
+        "subprocess.run(['/usr/bin/sbatch', '--wait', 'which.job'], check=True)\n"
+        "print(pathlib.Path('which.out').read_text())"
+    )
+    python = user.run(WHICH, kernel="pytorch").strip()
+    for kernel in ("python3", "jax"):
+        assert user.run(code, kernel=kernel, seconds=60).strip().endswith(python), kernel
+
+
+def test_a_module_that_fails_is_told_in_the_module_systems_words(user: Visitor) -> None:
+    notebook = {"name": "a", "path": "a.ipynb", "type": "notebook", "kernel": {"name": "broken"}}
+    answer = user.session("POST", "/api/sessions", json=notebook)
+    assert answer.status_code == 500
+    message = answer.json()["message"]
+    assert "Loading no-such-framework/1.0 failed. The module system says" in message
+    assert "The following module(s) are unknown" in message
+    assert "Traceback" not in answer.text
+
+
+def test_two_frameworks_at_once_are_refused(user: Visitor) -> None:
+    line = "source $BASH_ENV; module load pytorch; module load jax; echo do''ne"
+    screen = user.type_in_terminal(f"/bin/bash --norc -c '{line}'", "done")
+    assert "pytorch" in screen
+    assert "cannot" in screen.lower()
