@@ -138,6 +138,8 @@ async ([picture, colour]) => {
 
 def drawn_pixels(board: Page) -> int:
     """Count the pixels of the first chart that have the run's colour: its line."""
+    # Chromium draws nothing on a page behind another, such as the last look's.
+    board.bring_to_front()
     chart = board.locator("scalar-card line-chart canvas").first.screenshot()
     picture = f"data:image/png;base64,{base64.b64encode(chart).decode()}"
     # On an empty page: TensorBoard's own forbids to fetch.

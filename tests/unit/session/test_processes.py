@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ def shell() -> Iterator[tuple[int, int]]:
     """A shell in a terminal, in the environment of a job: its number, the terminal's end."""
     pid, terminal = pty.fork()
     if pid == 0:
+        # Who runs the tests may ignore it, as a shell without job control does in the background.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         environment = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin", "PS1": "ready "}
         os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], environment)  # noqa: S606
     said = b""
