@@ -20,8 +20,6 @@ FRAMEWORKS = {
 USER = "testuser4"
 SPOILED = {
     ".bashrc": "module() { echo hijacked; }\nexport MODULEPATH=/nowhere PATH=/nowhere\nexit 7\n",
-    ".modulerc": "#%Module\nthis is no Tcl {\n",
-    ".lmodrc.lua": "this is no Lua (",
 }
 SCRIPT = """\
 #!/bin/bash
@@ -69,7 +67,7 @@ def test_a_terminal_has_the_same_python(user: Visitor, home: Path) -> None:
     kernel = user.run(WHICH, kernel="pytorch").strip()
     assert kernel.endswith("/bin/python")
     assert "kernel-pytorch" in kernel
-    # A shell that a person uses reads the person's own files.
+    # A shell that a person uses reads the person's own files, unlike all else.
     (home / ".bashrc").write_text("")
     screen = user.type_in_terminal("module load pytorch; command -v python; echo do''ne", "done")
     assert kernel in screen
@@ -96,8 +94,20 @@ def test_a_module_that_fails_is_told_in_the_module_systems_words(user: Visitor) 
     assert "Traceback" not in answer.text
 
 
-def test_two_frameworks_at_once_are_refused(user: Visitor) -> None:
-    line = "source $BASH_ENV; module load pytorch; module load jax; echo do''ne"
+def test_a_users_own_broken_file_of_modules_is_told_too(user: Visitor, home: Path) -> None:
+    file = home / ".modulerc"
+    file.write_text("#%Module\nthis is no Tcl {\n")
+    notebook = {"name": "b", "path": "b.ipynb", "type": "notebook", "kernel": {"name": "jax"}}
+    try:
+        answer = user.session("POST", "/api/sessions", json=notebook)
+    finally:
+        file.unlink()
+    assert answer.status_code == 500
+    assert f'Unable to parse:\n"{file}"' in answer.json()["message"]
+
+
+def test_a_second_framework_takes_the_firsts_place(user: Visitor) -> None:
+    line = "source $BASH_ENV; module load pytorch; module load jax; command -v python; echo do''ne"
     screen = user.type_in_terminal(f"/bin/bash --norc -c '{line}'", "done")
-    assert "pytorch" in screen
-    assert "cannot" in screen.lower()
+    assert "replacing" in screen
+    assert "/kernel-jax" in screen.rpartition("replacing")[2]
