@@ -199,7 +199,10 @@ def execute(socket: Connection, code: str, seconds: float) -> str:
     )
     written = ""
     while True:
-        message = json.loads(socket.recv(timeout=seconds))
+        received = socket.recv(timeout=seconds)
+        if not isinstance(received, str):
+            continue  # a picture of a widget
+        message = json.loads(received)
         kind, content = message["header"]["msg_type"], message["content"]
         if kind == "stream":
             written += content["text"]

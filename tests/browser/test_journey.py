@@ -72,7 +72,7 @@ def test_log_in_choose_gpus_train_look_and_stop(
     open_folder_or_file(page, "tensorflow")
     open_folder_or_file(page, "mnist.ipynb")
     expect(page.locator(".jp-Notebook")).to_be_visible()
-    expect(page.get_by_text("TensorFlow | Idle")).to_be_visible()
+    expect(page.get_by_text("TensorFlow 2.21 | Idle")).to_be_visible()
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_role("menuitem", name=re.compile("Restart Kernel and Run All")).click()
     page.get_by_role("button", name="Confirm Kernel Restart").click()

@@ -1,0 +1,310 @@
+"""Slurm jobs from a notebook: submit, watch, cancel, and find again after a restart of the kernel.
+
+    from jobs import submit, find
+
+    job = submit("sample.job")      # at once; the job waits in Slurm's queue
+    job.watch()                     # its state and log, live, while the notebook goes on
+    job = find("sample")            # after a restart: the newest job of that name
+
+Needs nothing but Python, so that every kernel has it; `watch` shows widgets where ipywidgets is.
+"""
+
+import asyncio
+import html
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SECONDS_PER_COMMAND = 30.0
+# The scheduler is everybody's: all jobs that are watched are asked for together, this often at
+# first, and more and more seldom while nothing changes.
+FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
+LOG_LINES = 12
+
+# What squeue is asked for, and how many characters of each.
+_COLUMNS = {
+    "State": 20,
+    "ReasonList": 400,
+    "TimeUsed": 20,
+    "NodeList": 400,
+    "StdOut": 1000,
+    "Name": 256,
+    "JobID": 20,
+}
+
+# Why a job waits (squeue(1), JOB REASON CODES), for those that one meets every day.
+REASONS = {
+    "Resources": "too few nodes, GPUs or cores are free; it starts by itself",
+    "Priority": "other jobs come first; it starts by itself",
+    "Dependency": "it waits for another job",
+    "BeginTime": "its time has not come",
+    "JobHeldUser": "you hold it: scontrol release",
+    "JobHeldAdmin": "an administrator holds it: ask why",
+    "PartitionTimeLimit": "it asks for more time than the partition allows",
+    "PartitionNodeLimit": "it asks for more nodes than the partition has",
+    "ReqNodeNotAvail": "nodes that it needs are down or set aside",
+    "QOSMaxJobsPerUserLimit": "you have as many jobs as you may",
+    "AssocGrpGRES": "your group has all the GPUs that it may have at once",
+}
+OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"}
+GONE = "GONE"
+"""Not known to Slurm any more: it ended some time ago."""
+
+
+class SlurmError(Exception):
+    """Slurm refused, or did not answer; the message is its own."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What Slurm says of a job."""
+
+    word: str
+    """Slurm's word, such as RUNNING; `GONE` when Slurm has forgotten the job."""
+    reason: str = ""
+    """Slurm's word for why it waits, or how it ended."""
+    running: str = ""
+    """How long it has run, as hours:minutes:seconds."""
+    nodes: str = ""
+    log: str = ""
+    """The file that it writes to."""
+    name: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it will not run any more."""
+        return self.word in OVER or self.word == GONE
+
+    def words(self) -> str:
+        """Say it in a sentence."""
+        if self.word == "PENDING":
+            plain = REASONS.get(self.reason, "")
+            return f"waits ({self.reason})" + (f": {plain}" if plain else "")
+        if self.word == "RUNNING":
+            return f"runs on {self.nodes}, for {self.running}"
+        if self.word == GONE:
+            return "has ended; Slurm does not remember how"
+        tail = f" ({self.reason})" if self.reason not in ("", "None") else ""
+        return self.word.lower().replace("_", " ") + tail
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job by its number."""
+
+    number: int
+
+    def state(self) -> State:
+        """Ask Slurm, unless it was asked just now."""
+        return _queue.state(self.number)
+
+    def log(self, lines: int | None = None) -> str:
+        """Return what the job wrote, or the last lines of it."""
+        return tail(Path(self.state().log), lines)
+
+    def cancel(self) -> None:
+        """End the job."""
+        _slurm("scancel", str(self.number))
+        _queue.forget_answers()
+
+    def wait(self) -> State:
+        """Return when the job is over; the notebook waits too (`watch` does not)."""
+        pace = Pace()
+        while not (state := self.state()).is_over:
+            time.sleep(pace.next(state))
+        return state
+
+    def watch(self) -> "asyncio.Task[State]":
+        """Show state and log below the cell, live; other cells can be run meanwhile.
+
+        Returns a task: ``await job.watch()`` waits for the end after all.
+        """
+        return watch(self, LogView(self).show)
+
+
+def submit(script: str | Path, *arguments: str, folder: str | Path = ".") -> Job:
+    """Hand a job script and its arguments to Slurm; the job starts in ``folder``.
+
+    Raises `SlurmError` with sbatch's words when Slurm refuses.
+    """
+    path = Path(script).expanduser().resolve()
+    there = Path(folder).expanduser()
+    printed = _slurm("sbatch", "--parsable", str(path), *arguments, folder=there)
+    return Job(int(printed.split(";")[0]))
+
+
+def find(name: str) -> Job | None:
+    """Return your newest job of this name that waits or runs, ``None`` if there is none."""
+    numbers = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--Format=JobID:20")
+    found = [int(number) for number in numbers.split()]
+    return Job(max(found)) if found else None
+
+
+def tail(file: Path, lines: int | None = None, most_bytes: int = 100_000) -> str:
+    """Return the end of a text file; empty when it is not there yet."""
+    try:
+        with file.open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - most_bytes))
+            text = stream.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return text if lines is None else "\n".join(text.splitlines()[-lines:])
+
+
+class Pace:
+    """How long to wait before the next look: longer while nothing changes."""
+
+    def __init__(self) -> None:
+        self._last: object = None
+        self._pause = FIRST_PAUSE
+
+    def next(self, seen: object) -> float:
+        """Return the seconds to wait after having seen this."""
+        changed, self._last = seen != self._last, seen
+        self._pause = FIRST_PAUSE if changed else min(LONGEST_PAUSE, self._pause * 1.5)
+        return self._pause
+
+
+def watch(job: Job, show: Callable[[State], object]) -> "asyncio.Task[State]":
+    """Call ``show`` with each state until the job is over, beside what the notebook does.
+
+    Slurm is asked in a thread, so that a scheduler that does not answer stops nobody. A question
+    that fails changes nothing and is asked again.
+    """
+
+    async def look() -> State:
+        pace = Pace()
+        while True:
+            try:
+                state = await asyncio.to_thread(job.state)
+            except SlurmError:
+                await asyncio.sleep(LONGEST_PAUSE)
+                continue
+            show(state)
+            if state.is_over:
+                return state
+            # Running jobs write: what they show changes more often than their state.
+            await asyncio.sleep(FIRST_PAUSE if state.word == "RUNNING" else pace.next(state))
+
+    task = asyncio.get_running_loop().create_task(look())
+    _watching.add(task)
+    task.add_done_callback(_watching.discard)
+    return task
+
+
+_watching: "set[asyncio.Task[State]]" = set()
+
+
+class LogView:
+    """A job's state and the end of its log, with a button that cancels it."""
+
+    def __init__(self, job: Job) -> None:
+        from IPython.display import display
+        from ipywidgets import HTML, Button, VBox
+
+        self._text = HTML()
+        self._button = Button(description="Cancel", icon="stop", tooltip=f"scancel {job.number}")
+        self._button.on_click(lambda _: job.cancel())
+        self._job = job
+        display(VBox([self._text, self._button]))
+
+    def show(self, state: State) -> None:
+        """Show the state, and the log as it is now."""
+        log = html.escape(tail(Path(state.log), LOG_LINES)) if state.log else ""
+        head = html.escape(f"Job {self._job.number} {state.words()}")
+        self._text.value = f"<b>{head}</b><pre>{log}</pre>"
+        self._button.disabled = state.is_over
+
+
+class Queue:
+    """What Slurm says of all jobs that this notebook asks for, from one question for all."""
+
+    def __init__(self, seconds: float = FIRST_PAUSE) -> None:
+        self._seconds = seconds
+        self._wanted: set[int] = set()
+        self._states: dict[int, State] = {}
+        self._asked_at = float("-inf")
+        self.questions = 0
+        """How often Slurm was asked."""
+
+    def state(self, number: int) -> State:
+        """Return a job's state, as it was at most some seconds ago."""
+        is_new = number not in self._wanted
+        self._wanted.add(number)
+        known = self._states.get(number)
+        if known is not None and known.is_over:
+            return known
+        if is_new or time.monotonic() - self._asked_at > self._seconds:
+            self._ask()
+        return self._states[number]
+
+    def forget_answers(self) -> None:
+        """Ask anew at the next question: something was changed."""
+        self._asked_at = float("-inf")
+
+    def _ask(self) -> None:
+        columns = ",".join(f"{name}:{width}" for name, width in _COLUMNS.items())
+        self.questions += 1
+        # All of the user's: of a list of jobs, squeue gives an error when it knows none of them.
+        printed = _slurm("squeue", "--me", "--states=all", "--noheader", f"--Format={columns}")
+        listed = dict(read_states(printed))
+        for number in self._wanted:
+            if not self._known_as_over(number):
+                self._states[number] = listed.get(number) or last_word(number)
+        self._asked_at = time.monotonic()
+
+    def _known_as_over(self, number: int) -> bool:
+        known = self._states.get(number)
+        return known is not None and known.is_over
+
+
+def read_states(printed: str) -> list[tuple[int, State]]:
+    """Read squeue's columns of fixed widths; a value may hold blanks."""
+    found = []
+    for line in printed.splitlines():
+        values, begin = [], 0
+        for width in _COLUMNS.values():
+            values.append(line[begin : begin + width].strip())
+            begin += width
+        word, reason, running, nodes, log, name, number = values
+        if number.isdecimal():
+            found.append((int(number), State(word, reason.strip("()"), running, nodes, log, name)))
+    return found
+
+
+def last_word(number: int) -> State:
+    """Ask Slurm's accounting, where there is one, how a job ended that the queue has forgotten."""
+    try:
+        options = ["--noheader", "--parsable2", "--allocations", "--format=State,NodeList,JobName"]
+        printed = _slurm("sacct", f"--jobs={number}", *options)
+    except SlurmError:
+        return State(GONE)
+    for line in printed.splitlines():
+        word, nodes, name = line.split("|", 2)
+        return State(word.split()[0], nodes=nodes, name=name)
+    return State(GONE)
+
+
+def _slurm(program: str, *arguments: str, folder: Path | None = None) -> str:
+    argv: Sequence[str] = [f"/usr/bin/{program}", *arguments]
+    try:
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=SECONDS_PER_COMMAND,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlurmError(f"{program}: {error}") from error
+    if done.returncode != 0:
+        raise SlurmError(done.stderr.strip() or f"{program} ended with {done.returncode}")
+    return done.stdout.strip("\n")
+
+
+_queue = Queue()

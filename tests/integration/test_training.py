@@ -1,0 +1,160 @@
+"""Training from the notebook over two nodes, without GPUs: real Slurm, real PyTorch."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instance import ROOT, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+NOTEBOOK = ROOT / "notebook_templates" / "distributed" / "resnet.ipynb"
+STEPS = 40
+SMALL: dict[str, Any] = {
+    "nodes": 2,
+    "gpus_per_node": 0,
+    "model": "tiny",
+    "batch": 64,
+    "precision": "fp32",
+    "data": "~/isilon/datasets/mnist",
+    "epochs": 1,
+    "cores_per_process": 1,
+    "memory_mb_per_process": 1500,
+    "minutes": 5,
+    "more": {"steps": STEPS, "rate": 0.4, "report_every": 1, "checkpoint_every": 10},
+}
+PATIENCE = 120
+
+
+@dataclass
+class Desk:
+    """A user at the notebook."""
+
+    user: Visitor
+    home: Path
+
+    def run_all(self, kernel: str, **parameters: Any) -> str:
+        """Run the notebook's cells with these parameters; return all that they wrote."""
+        cells = json.loads(NOTEBOOK.read_text())["cells"]
+        codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        codes[0] += "".join(f"\n{name} = {value!r}" for name, value in parameters.items())
+        return "".join(self.user.run_in(kernel, code, seconds=PATIENCE) for code in codes)
+
+    def losses(self, name: str) -> dict[int, float]:
+        """Return a run's losses by step."""
+        return losses(self.home / "logs" / "runs" / name / "progress.jsonl")
+
+
+def losses(file: Path) -> dict[int, float]:
+    with suppress(FileNotFoundError):
+        lines = [json.loads(line) for line in file.read_text().splitlines(True) if "\n" in line]
+        return {line["step"]: line["loss"] for line in lines if "loss" in line}
+    return {}
+
+
+@pytest.fixture(scope="module")
+def desk(portal: Instance) -> Iterator[Desk]:
+    visitor = Visitor(portal, "testuser3")
+    visitor.log_in().raise_for_status()
+    try:
+        visitor.start_and_wait(gpus=0)
+        home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
+        visitor.run("import shutil; shutil.rmtree('logs/runs', ignore_errors=True)")
+        yield Desk(visitor, home)
+    finally:
+        visitor.leave()
+        visitor.close()
+
+
+@pytest.fixture
+def kernel(desk: Desk) -> Iterator[Callable[[], str]]:
+    """Open kernels that end with the test."""
+    opened: list[str] = []
+
+    def open_one() -> str:
+        opened.append(desk.user.open_kernel(kernel="pytorch"))
+        return opened[-1]
+
+    yield open_one
+    for name in opened:
+        desk.user.session("DELETE", f"/api/kernels/{name}")
+
+
+def ranks_of(folder: Path) -> list[int]:
+    """Return the processes that train into a folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"python") and str(folder).encode() in words:
+                found.append(int(place.name))
+    return found
+
+
+def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
+    desk: Desk, kernel: Callable[[], str]
+) -> None:
+    base = {"runs_dir": "~/logs/runs", **SMALL}
+    printed = desk.run_all(kernel(), **base, wait=True)
+    assert "128 images a step = 64 a process x 2 processes" in printed
+    assert "The job completed" in printed
+    unbroken = desk.losses("resnettiny-2x1cpu-fp32")
+    assert sorted(unbroken) == list(range(1, STEPS + 1))
+
+    # Another one, killed in the middle, while a second kernel looks at it.
+    first, second = kernel(), kernel()
+    started = desk.run_all(first, **base)
+    name = "resnettiny-2x1cpu-fp32-2"
+    folder = desk.home / "logs" / "runs" / name
+    assert f"Folder {folder} job" in started
+    again = desk.run_all(second, **base)
+    assert started.partition("Folder ")[2].split()[:3] == again.partition("Folder ")[2].split()[:3]
+    until(lambda: len(desk.losses(name)) >= 15, seconds=60, every=0.02, what="15 steps are done")
+    for rank in ranks_of(folder):
+        with suppress(ProcessLookupError):
+            os.kill(rank, signal.SIGKILL)
+    over = desk.user.run_in(second, "print('over:', (await watching).word)", seconds=PATIENCE)
+    assert "over: FAILED" in over
+    assert len(desk.losses(name)) < STEPS
+
+    # What the button Resume does.
+    resumed = "run.submit(); print('over:', (await run.watch()).word)"
+    assert "over: COMPLETED" in desk.user.run_in(second, resumed, seconds=PATIENCE)
+    log = (folder / "processes.log").read_text()
+    assert "resumed after step 1" in log or "resumed after step 2" in log
+    broken = desk.losses(name)
+    assert sorted(broken) == sorted(unbroken)
+    assert max(abs(broken[step] - unbroken[step]) for step in unbroken) <= 1e-6
+    assert unbroken[STEPS] < unbroken[1]
+
+    shown = desk.user.run_in(second, "print(runs.markdown(runs.table(base)))")
+    assert f"| {name} | 2 | CPU |" in shown
+    assert "| papers: PyTorch, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 |" in shown
+
+
+def test_a_process_that_dies_is_told_first(desk: Desk, kernel: Callable[[], str]) -> None:
+    parameters = {**SMALL, "data": "/nowhere", "runs_dir": "~/logs/runs", "model": "50"}
+    name = kernel()
+    desk.run_all(name, **parameters)
+    assert "FAILED" in desk.user.run_in(name, "print((await watching).word)", seconds=PATIENCE)
+    top = desk.user.run_in(name, "print(run.job.log())").strip().splitlines()[0]
+    assert top.startswith("Process ")
+    assert "/nowhere has neither MNIST's files nor a folder train" in top
+
+
+def test_a_parameter_cannot_put_a_line_into_the_script(
+    desk: Desk, kernel: Callable[[], str]
+) -> None:
+    hostile = {"partition": "sxm2\n#SBATCH --gres=gpu:4", "module": "pytorch; id", "model": "5\n0"}
+    name = kernel()
+    for parameter, value in hostile.items():
+        printed = desk.run_all(name, **{**SMALL, "runs_dir": "~/logs/no", parameter: value})
+        assert "PlanError" in printed, parameter
+    assert not list((desk.home / "logs" / "no").glob("*/job.sh"))
