@@ -5,8 +5,7 @@ training that is resumed, on the same number of ranks, goes on with exactly the 
 next.
 """
 
-import gzip
-import struct
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +16,17 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
+# digits.py is among the templates for data, beside this folder.
+sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
+import digits
+from digits import DataError
+
 SYNTHETIC = "synthetic"
 # ImageNet's, per channel, of values from 0 to 1: what ResNet's published accuracies were had with.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CROP_SHARE = (0.08, 1.0)  # of the image's area (Szegedy et al. 2014, section 6)
 CROP_RATIO = (3 / 4, 4 / 3)  # width to height
 CENTRE_SHARE = 0.875  # of a test image's shorter side that is looked at
-
-
-class DataError(Exception):
-    """The data is not there, or is not what it should be; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Digits(Dataset[Any]):
     """MNIST's digits, 28x28, one channel with values from 0 to 1."""
 
     def __init__(self, folder: Path, part: str) -> None:
-        magic, count, rows, columns, images = read_idx(folder / f"{part}-images-idx3-ubyte.gz", 4)
-        _, labelled, labels = read_idx(folder / f"{part}-labels-idx1-ubyte.gz", 2)
-        if (magic, labelled) != (2051, count) or len(images) != count * rows * columns:
-            raise DataError(f"{folder}: the {part} files are not MNIST's, or are cut short")
-        self.images = torch.from_numpy(images.copy()).view(count, 1, rows, columns)
+        images = digits.read_images(folder / f"{part}-images-idx3-ubyte.gz")
+        labels = digits.read_labels(folder / f"{part}-labels-idx1-ubyte.gz")
+        if len(images) != len(labels):
+            raise DataError(f"{folder}: {len(images)} images of {part}, {len(labels)} labels")
+        self.images = torch.from_numpy(images.copy()).unsqueeze(1)
         self.labels = labels.tolist()
 
     def __len__(self) -> int:
@@ -94,16 +94,6 @@ class Digits(Dataset[Any]):
 
     def __getitem__(self, at: tuple[int, int]) -> tuple[torch.Tensor, int]:
         return self.images[at[1]].float() / 255, self.labels[at[1]]
-
-
-def read_idx(file: Path, numbers: int) -> tuple[Any, ...]:
-    """Read an IDX file of bytes: its first numbers, then all values."""
-    try:
-        content = gzip.decompress(file.read_bytes())
-    except (OSError, EOFError) as error:
-        raise DataError(f"{file} cannot be read: {error}") from error
-    header = struct.unpack_from(f">{numbers}I", content)
-    return (*header, np.frombuffer(content, np.uint8, offset=4 * numbers))
 
 
 def jpeg_folders(folder: Path, size: int) -> Images:

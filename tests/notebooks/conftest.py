@@ -1,6 +1,7 @@
-"""The environment of the TensorFlow kernel, as the deployment made it."""
+"""The environments of the kernels, as the deployment made them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,21 @@ ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 
 
 @pytest.fixture(scope="session")
-def tensorflow_python() -> Path:
-    """The kernel's interpreter; ``PORTAL_TENSORFLOW_PYTHON`` names another one."""
-    named = os.environ.get("PORTAL_TENSORFLOW_PYTHON")
-    if named:
-        return Path(named)
-    found = sorted(
-        ENVIRONMENTS.glob("kernel-tensorflow-*/bin/python"), key=lambda path: path.lstat().st_mtime
-    )
-    assert found, f"no kernel-tensorflow below {ENVIRONMENTS}; deploy/up test makes it"
-    return found[-1]
+def python_of() -> Callable[[str], Path]:
+    """Find a framework's interpreter; ``PORTAL_TENSORFLOW_PYTHON`` and so on name another one."""
+
+    def find(framework: str) -> Path:
+        named = os.environ.get(f"PORTAL_{framework.upper()}_PYTHON")
+        if named:
+            return Path(named)
+        places = ENVIRONMENTS.glob(f"kernel-{framework}-*/bin/python")
+        found = sorted(places, key=lambda path: path.lstat().st_mtime)
+        assert found, f"no kernel-{framework} below {ENVIRONMENTS}; deploy/up test makes it"
+        return found[-1]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def tensorflow_python(python_of: Callable[[str], Path]) -> Path:
+    return python_of("tensorflow")

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,17 @@ LINE = re.compile(
     r"^epoch (\d+)  step +(\d+)  training accuracy ([\d.]+)  test accuracy ([\d.]+)$", re.MULTILINE
 )
 
-RUN = """
-import sys
-import nbformat
-from nbclient import NotebookClient
-
-notebook = nbformat.read(sys.argv[1], 4)
-NotebookClient(
-    notebook, timeout=300, resources={"metadata": {"path": sys.argv[2]}}
-).execute()
-nbformat.write(notebook, sys.argv[3])
-"""
+# Each framework's notebook: its kernel, the environment of its interpreter, how long it trains.
+MNIST = {
+    "tensorflow": ("tensorflow", "tensorflow", 3),
+    "keras": ("keras", "tensorflow", 2),
+    "pytorch": ("pytorch", "pytorch", 3),
+    "mxnet": ("mxnet", "mxnet", 2),
+    "jax": ("jax", "jax", 2),
+    "r": ("ir", None, 3),
+}
+# What writes curves for TensorBoard.
+WITH_CURVES = {"tensorflow", "keras", "pytorch"}
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -49,7 +50,11 @@ def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
 def test_what_may_be_changed_stands_first_each_with_its_reason(path: Path) -> None:
     first = code_cells(read(path))[0]
     assert first["metadata"]["tags"] == ["parameters"]
-    lines = [line for line in "".join(first["source"]).splitlines() if "=" in line.split("#")[0]]
+    lines = [
+        line
+        for line in "".join(first["source"]).splitlines()
+        if re.search("=|<-", line.split("#")[0])
+    ]
     assert lines
     assert all("#" in line for line in lines)
 
@@ -60,47 +65,75 @@ def test_every_folder_is_in_the_index() -> None:
     assert all(f"`{folder}/`" in index for folder in folders - {"__pycache__"})
 
 
-def test_the_tensorflow_notebook_learns_digits_it_has_not_seen(
-    tensorflow_python: Path, tmp_path: Path
-) -> None:
-    data = tmp_path / "isilon" / "datasets" / "mnist"
+@pytest.fixture(scope="module")
+def nas(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A NAS with the stand-in for MNIST."""
+    folder = tmp_path_factory.mktemp("isilon")
     make = TEMPLATES / "data" / "make_mnist_stand_in.py"
-    subprocess.run([str(tensorflow_python), str(make), str(data)], check=True, timeout=120)
-    notebook = TEMPLATES / "tensorflow" / "mnist.ipynb"
-    done = tmp_path / "done.ipynb"
-    run(tensorflow_python, notebook, done, home=tmp_path)
+    argv = [str(python_of("tensorflow")), str(make), str(folder / "datasets" / "mnist")]
+    subprocess.run(argv, check=True, timeout=120)
+    return folder
+
+
+@pytest.mark.parametrize("framework", MNIST)
+def test_a_notebook_learns_digits_it_has_not_seen(
+    framework: str, nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    kernel, environment, epochs = MNIST[framework]
+    (tmp_path / "isilon").symlink_to(nas)
+    argv = kernel_argv(python_of(environment) if environment else None)
+    notebook = TEMPLATES / framework / "mnist.ipynb"
+    assert read(notebook)["metadata"]["kernelspec"]["name"] == kernel
+    done = run(kernel, argv, notebook, home=tmp_path, epochs=epochs)
     outputs = [output for cell in code_cells(read(done)) for output in cell["outputs"]]
     printed = "".join(
         "".join(output["text"]) for output in outputs if output.get("name") == "stdout"
     )
     lines = LINE.findall(printed)
-    assert [int(step) for _, step, _, _ in lines] == list(range(100, 901, 100))
-    assert [int(epoch) for epoch, _, _, _ in lines] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [int(step) for _, step, _, _ in lines] == list(range(100, 300 * epochs + 1, 100))
+    assert [int(epoch) for epoch, _, _, _ in lines] == [
+        epoch for epoch in range(1, epochs + 1) for _ in range(3)
+    ]
     assert float(lines[-1][3]) >= 0.97
-    assert "900 steps in all = 3 epochs x 300" in printed
-    assert list((tmp_path / "logs" / "mnist").glob("*/events.out.tfevents.*"))
+    assert f"{300 * epochs} steps in all = {epochs} epochs x 300" in printed
+    curves = list((tmp_path / "logs" / "mnist").rglob("events.out.tfevents.*"))
+    assert bool(curves) is (framework in WITH_CURVES)
 
 
-def test_missing_data_is_said_in_words(tensorflow_python: Path, tmp_path: Path) -> None:
-    notebook = TEMPLATES / "tensorflow" / "mnist.ipynb"
+@pytest.mark.parametrize("framework", ["pytorch", "r"])
+def test_missing_data_is_said_in_words(
+    framework: str, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    kernel, environment, epochs = MNIST[framework]
+    argv = kernel_argv(python_of(environment) if environment else None)
     with pytest.raises(subprocess.CalledProcessError) as failure:
-        run(tensorflow_python, notebook, tmp_path / "done.ipynb", home=tmp_path)
+        run(kernel, argv, TEMPLATES / framework / "mnist.ipynb", home=tmp_path, epochs=epochs)
     assert "is missing; set data_dir in the second cell" in failure.value.stderr
 
 
-def run(python: Path, notebook: Path, done: Path, *, home: Path) -> None:
-    """Run all cells with the kernel's own interpreter, in the notebook's own folder."""
-    # The kernel's environment has no nbclient; the tests' has, and starts this interpreter.
-    kernels = home / "share" / "jupyter" / "kernels" / "tensorflow"
-    kernels.mkdir(parents=True)
+def kernel_argv(python: Path | None) -> list[str]:
+    """Say how a kernel is started: with an interpreter of Python, or without one R."""
+    if python is None:
+        return ["/usr/bin/R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"]
+    return [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+
+
+def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, epochs: int) -> Path:
+    """Run all cells with papermill in the kernel; return the notebook with its outputs."""
+    # The kernel's environment has no papermill; the tests' has, and starts this kernel.
+    specs = home / "share" / "jupyter" / "kernels" / kernel
+    specs.mkdir(parents=True)
     spec = {
-        "argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "argv": argv,
         "display_name": "under test",
-        "language": "python",
+        "language": "R" if "R" in argv[0] else "python",
     }
-    (kernels / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    (specs / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    done = home / "done.ipynb"
+    papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", kernel]
+    papermill += ["--cwd", str(notebook.parent), "--parameters", "epochs", str(epochs)]
     subprocess.run(
-        [sys.executable, "-c", RUN, str(notebook), str(notebook.parent), str(done)],
+        [*papermill, str(notebook), str(done)],
         check=True,
         capture_output=True,
         text=True,
@@ -109,8 +142,10 @@ def run(python: Path, notebook: Path, done: Path, *, home: Path) -> None:
             "HOME": str(home),
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
             "JUPYTER_DATA_DIR": str(home / "share" / "jupyter"),
             "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
             "PYTHONDONTWRITEBYTECODE": "1",
         },
     )
+    return done

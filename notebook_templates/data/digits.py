@@ -1,11 +1,10 @@
-"""MNIST's files and a small network for them; the notebook beside this tells the story."""
+"""MNIST's files, for the notebooks of every framework: needs NumPy and nothing else."""
 
 import gzip
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-import keras
 import numpy as np
 
 IMAGES_MAGIC = 2051
@@ -63,20 +62,3 @@ def _content(file: Path) -> bytes:
         raise DataError(message) from None
     except (OSError, EOFError) as error:
         raise DataError(f"{file} cannot be read: {error}") from error
-
-
-def build_model(dropout: float) -> keras.Model:
-    """Two convolutions, two dense layers: about 225,000 weights; gives one logit a digit."""
-    return keras.Sequential(
-        [
-            keras.Input((28, 28, 1)),
-            keras.layers.Conv2D(32, 3, activation="relu"),
-            keras.layers.MaxPooling2D(),
-            keras.layers.Conv2D(64, 3, activation="relu"),
-            keras.layers.MaxPooling2D(),
-            keras.layers.Flatten(),
-            keras.layers.Dense(128, activation="relu"),
-            keras.layers.Dropout(dropout),
-            keras.layers.Dense(10),
-        ]
-    )
