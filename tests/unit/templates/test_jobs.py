@@ -1,0 +1,129 @@
+"""Jobs from a notebook: what Slurm says, read and said in words; how often it is asked."""
+
+import subprocess
+from pathlib import Path
+
+import jobs
+import pytest
+from jobs import GONE, Job, Pace, Queue, SlurmError, State, read_states, submit, tail
+
+
+def line(**columns: str) -> str:
+    """Give a line of squeue's fixed columns."""
+    return "".join(columns.get(name, "").ljust(width) for name, width in jobs._COLUMNS.items())
+
+
+WAITING = line(
+    State="PENDING", ReasonList="(Resources)", TimeUsed="0:00", StdOut="/h/a b.out", Name="my job",
+    JobID="7",
+)  # fmt: skip
+RUNNING = line(
+    State="RUNNING", ReasonList="node[001-002]", TimeUsed="1:02", NodeList="node[001-002]",
+    StdOut="/h/8.out", Name="train", JobID="8",
+)  # fmt: skip
+
+
+def test_columns_may_hold_blanks() -> None:
+    states = dict(read_states(f"{WAITING}\n{RUNNING}\n"))
+    assert states[7] == State("PENDING", "Resources", "0:00", "", "/h/a b.out", "my job")
+    assert states[8].nodes == "node[001-002]"
+
+
+def test_a_line_that_is_no_job_is_left_out() -> None:
+    assert read_states("squeue: something else\n\n") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (
+            State("PENDING", "Resources"),
+            "waits (Resources): too few nodes, GPUs or cores are free; it starts by itself",
+        ),
+        (State("PENDING", "SomethingNew"), "waits (SomethingNew)"),
+        (State("RUNNING", running="1:02", nodes="n1"), "runs on n1, for 1:02"),
+        (State("COMPLETED", "None"), "completed"),
+        (State("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
+        (State("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),
+        (State(GONE), "has ended; Slurm does not remember how"),
+    ],
+)
+def test_a_state_is_said_in_words(state: State, words: str) -> None:
+    assert state.words() == words
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Stand for Slurm's programs, which are not here; the integration tests have the real ones."""
+    calls: list[tuple[str, ...]] = []
+
+    def slurm(program: str, *arguments: str, folder: Path | None = None) -> str:
+        calls.append((program, *arguments))
+        if program == "squeue":
+            return f"{WAITING}\n{RUNNING}"
+        if program == "sbatch":
+            return "12;cluster"
+        raise SlurmError("no accounting here")
+
+    monkeypatch.setattr(jobs, "_slurm", slurm)
+    return calls
+
+
+def test_one_question_answers_for_all_jobs(asked: list[tuple[str, ...]]) -> None:
+    queue = Queue(seconds=3600)
+    queue._wanted.update((7, 8))
+    assert [queue.state(7).word, queue.state(8).word, queue.state(7).word] == [
+        "PENDING",
+        "RUNNING",
+        "PENDING",
+    ]
+    assert len(asked) == 1
+
+
+def test_a_job_that_slurm_has_forgotten_is_gone_and_not_asked_for_again(
+    asked: list[tuple[str, ...]],
+) -> None:
+    queue = Queue(seconds=0)
+    assert queue.state(99).word == GONE
+    before = len(asked)
+    assert queue.state(99).is_over
+    assert len(asked) == before
+
+
+def test_what_accounting_says_is_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_slurm", lambda *_, **__: "CANCELLED by 0|node001|my|job")
+    assert jobs.last_word(5) == State("CANCELLED", nodes="node001", name="my|job")
+
+
+def test_the_pause_grows_while_nothing_changes() -> None:
+    pace = Pace()
+    pauses = [pace.next("PENDING") for _ in range(20)]
+    assert pauses[0] == jobs.FIRST_PAUSE
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == jobs.LONGEST_PAUSE
+    assert pace.next("RUNNING") == jobs.FIRST_PAUSE
+
+
+def test_a_script_is_submitted_by_its_whole_path(
+    asked: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    script = tmp_path / "a job; id"
+    assert submit(script, "--x", folder=tmp_path) == Job(12)
+    assert asked == [("sbatch", "--parsable", str(script), "--x")]
+
+
+def test_slurms_own_words_are_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = subprocess.CompletedProcess([], 1, "", "sbatch: error: invalid partition\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: refused)
+    with pytest.raises(SlurmError, match="invalid partition"):
+        submit("a.job")
+
+
+def test_a_log_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+    assert tail(tmp_path / "none") == ""
+
+
+def test_the_end_of_a_long_log_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(f"line {number}\n" for number in range(100_000)))
+    assert tail(log, 2) == "line 99998\nline 99999"

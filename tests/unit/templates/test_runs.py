@@ -1,0 +1,135 @@
+"""A training's job script and its table: nothing but what was meant reaches the script."""
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs import Plan, PlanError, figures, markdown, script, table
+
+FOLDER = Path("/home/you/logs/resnet/it's a run")
+PLAN: dict[str, Any] = {
+    "nodes": 2,
+    "gpus_per_node": 4,
+    "settings": {"model": "50", "report_every": 20, "data": "/nas/my images"},
+    "partition": "sxm2",
+}
+
+
+def command(text: str) -> list[str]:
+    """Return the words of the line that starts the processes."""
+    (line,) = [line for line in text.splitlines() if line.startswith("srun ")]
+    return shlex.split(line)
+
+
+def test_the_script_asks_for_what_was_planned() -> None:
+    lines = script(Plan(**PLAN), FOLDER).splitlines()
+    for directive in (
+        "--partition=sxm2",
+        "--nodes=2",
+        "--ntasks-per-node=4",
+        "--cpus-per-task=8",
+        "--mem=196608M",
+        "--gres=gpu:4",
+        "--time=60",
+    ):
+        assert f"#SBATCH {directive}" in lines
+    assert "module load pytorch || exit" in lines
+
+
+def test_without_gpus_there_are_processes() -> None:
+    plan = Plan(**{**PLAN, "gpus_per_node": 0, "processes_per_node": 2})
+    text = script(plan, FOLDER)
+    assert "--gres" not in text
+    assert "#SBATCH --ntasks-per-node=2" in text
+    assert plan.processes == 4
+
+
+def test_names_with_blanks_and_quotes_stay_whole() -> None:
+    words = command(script(Plan(**PLAN), FOLDER))
+    assert words[words.index("--results") + 1] == str(FOLDER)
+    assert words[words.index("--data") + 1] == "/nas/my images"
+    assert words[words.index("--report-every") + 1] == "20"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("partition", "sxm2\n#SBATCH --gres=gpu:8"),
+        ("partition", "a b"),
+        ("name", "x; id"),
+        ("modules", ("pytorch && id",)),
+        ("nodes", 0),
+        ("nodes", True),
+        ("gpus_per_node", -1),
+        ("minutes", "60"),
+        ("settings", {"model": "50\nid"}),
+        ("settings", {"model\nid": "50"}),
+    ],
+)
+def test_what_could_be_more_than_one_value_is_refused(parameter: str, value: object) -> None:
+    with pytest.raises(PlanError):
+        script(Plan(**{**PLAN, parameter: value}), FOLDER)
+
+
+@given(st.text(max_size=40))
+def test_no_value_puts_a_line_or_a_command_into_the_script(value: str) -> None:
+    plan = Plan(**{**PLAN, "settings": {"data": value}})
+    usual = script(Plan(**{**PLAN, "settings": {"data": "x"}}), FOLDER)
+    try:
+        text = script(plan, FOLDER)
+    except PlanError:
+        assert not value.isprintable()
+        return
+    assert len(text.splitlines()) == len(usual.splitlines())
+    words = command(text)
+    assert words[words.index("--data") + 1] == value
+    assert len(words) == len(command(usual))
+
+
+def test_bash_reads_the_script() -> None:
+    text = script(Plan(**PLAN), FOLDER)
+    subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+def finished(base: Path, name: str, processes: int, speed: float, **settings: str) -> None:
+    chosen = {"model": "50", "batch": 64, "precision": "bf16", "data": "synthetic", "size": 224}
+    one = {"processes": processes, "device": "V100", "images_per_second": speed}
+    (base / name).mkdir()
+    text = json.dumps({**one, "settings": {**chosen, **settings}})
+    (base / name / "summary.json").write_text(text)
+
+
+def test_a_speed_up_is_over_one_process_of_the_same_kind(tmp_path: Path) -> None:
+    finished(tmp_path, "one", 1, 400.0)
+    finished(tmp_path, "eight", 8, 2880.0)
+    finished(tmp_path, "other", 8, 5000.0, precision="fp32")
+    rows = {row["run"]: row for row in table(tmp_path)}
+    assert rows["eight"]["speed_up"] == pytest.approx(7.2)
+    assert rows["eight"]["efficiency"] == pytest.approx(0.9)
+    assert rows["other"]["speed_up"] is None
+
+
+def test_the_papers_figures_are_beside_ones_own(tmp_path: Path) -> None:
+    finished(tmp_path, "one", 1, 400.0)
+    lines = markdown(table(tmp_path)).splitlines()
+    assert "| one | 1 | V100 | 400 | 1.00 | 100% |" in lines
+    # 5,844 of 740 images/s for one.
+    assert (
+        "| papers: PyTorch, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 | 7.90 | 99% |"
+        in lines
+    )
+
+
+def test_a_line_of_progress_is_said_in_words() -> None:
+    line = {
+        "epoch": 2, "step": 1500, "steps": 3000, "loss": 2.51236, "accuracy": 0.5,
+        "images_per_second": 12345.6,
+    }  # fmt: skip
+    assert figures(line) == (
+        "epoch 2, step 1,500 of 3,000: 12,346 images/s, loss 2.5124, accuracy 0.5000"
+    )
