@@ -216,7 +216,7 @@ class View:
         self._run = run
         self._state, self._figures = HTML(), HTML()
         self._bar = IntProgress(min=0, max=1, description="steps")
-        self._curves = Image(format="png", layout={"width": "720px"})
+        self._curves = Image(format="png", layout={"width": "720px", "display": "none"})
         self._cancel = Button(description="Cancel", icon="stop")
         self._resume = Button(description="Resume", icon="play", disabled=True)
         self._cancel.on_click(lambda _: self._run.job.cancel() if self._run.job else None)
@@ -255,6 +255,7 @@ class View:
         self._bar.max, self._bar.value = last["steps"], last["step"]
         self._figures.value = html.escape(figures(last))
         self._curves.value = curves(lines)
+        self._curves.layout.display = "block"
 
 
 def figures(line: Mapping[str, Any]) -> str:

@@ -271,7 +271,9 @@ def read_states(printed: str) -> list[tuple[int, State]]:
             begin += width
         word, reason, running, nodes, log, name, number = values
         if number.isdecimal():
-            found.append((int(number), State(word, reason.strip("()"), running, nodes, log, name)))
+            # Of a job that runs or has run to its end, squeue gives its nodes here.
+            why = reason.strip("()") if reason.startswith("(") else ""
+            found.append((int(number), State(word, why, running, nodes, log, name)))
     return found
 
 
