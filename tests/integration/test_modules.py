@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import python2
 from tests.instance import Instance
 from tests.visitor import Visitor
 
@@ -26,6 +27,12 @@ SCRIPT = """\
 #SBATCH --ntasks=1 --mem=200 --output=which.out
 module load pytorch
 command -v python
+"""
+PYTHON2 = """\
+import sys
+from ipykernel.connect import get_connection_info
+transport = get_connection_info(unpack=True)["transport"]
+print "%d.%d" % sys.version_info[:2], 7 / 2, isinstance("", bytes), transport
 """
 WHICH = "import shutil; print(shutil.which('python'))"
 
@@ -111,3 +118,14 @@ def test_a_second_framework_takes_the_firsts_place(user: Visitor) -> None:
     screen = user.type_in_terminal(f"/bin/bash --norc -c '{line}'", "done")
     assert "replacing" in screen
     assert "/kernel-jax" in screen.rpartition("replacing")[2]
+
+
+def test_python_2_is_a_setting_where_there_is_an_interpreter(
+    portal: Instance, user: Visitor
+) -> None:
+    setting = portal.settings["kernels"]["python2"]
+    root = Path(setting["interpreter"]).parents[2]
+    assert setting["environment"] == python2.variables(root)
+    python2.unpack(root)
+    said = user.run(PYTHON2, kernel="python2", seconds=60)
+    assert "2.7 3 True ipc" in said
