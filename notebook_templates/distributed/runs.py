@@ -191,7 +191,8 @@ def start(plan: Plan, base: Path) -> Run:
     for folder in (_numbered(base, plan.name, number) for number in range(1, 10_000)):
         run = Run(folder)
         if run.job is not None:
-            if not run.job.state().is_over:
+            # Slurm is not asked for a run that came to its end.
+            if run.summary() is None and not run.job.state().is_over:
                 return run
             continue
         folder.mkdir(exist_ok=True)
