@@ -1,10 +1,13 @@
 """The environments of the kernels, as the deployment made them."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.instance import ROOT
 
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 
@@ -23,6 +26,16 @@ def python_of() -> Callable[[str], Path]:
         return found[-1]
 
     return find
+
+
+@pytest.fixture(scope="session")
+def nas(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A NAS with the stand-in for MNIST."""
+    folder = tmp_path_factory.mktemp("isilon")
+    make = ROOT / "notebook_templates" / "data" / "make_mnist_stand_in.py"
+    argv = [str(python_of("tensorflow")), str(make), str(folder / "datasets" / "mnist")]
+    subprocess.run(argv, check=True, timeout=120)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
+from tests.notebooks.running import kernel_argv, run
 
 TEMPLATES = ROOT / "notebook_templates"
 NOTEBOOKS = sorted(TEMPLATES.rglob("*.ipynb"))
@@ -65,16 +65,6 @@ def test_every_folder_is_in_the_index() -> None:
     assert all(f"`{folder}/`" in index for folder in folders - {"__pycache__"})
 
 
-@pytest.fixture(scope="module")
-def nas(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A NAS with the stand-in for MNIST."""
-    folder = tmp_path_factory.mktemp("isilon")
-    make = TEMPLATES / "data" / "make_mnist_stand_in.py"
-    argv = [str(python_of("tensorflow")), str(make), str(folder / "datasets" / "mnist")]
-    subprocess.run(argv, check=True, timeout=120)
-    return folder
-
-
 @pytest.mark.parametrize("framework", MNIST)
 def test_a_notebook_learns_digits_it_has_not_seen(
     framework: str, nas: Path, python_of: Callable[[str], Path], tmp_path: Path
@@ -109,43 +99,3 @@ def test_missing_data_is_said_in_words(
     with pytest.raises(subprocess.CalledProcessError) as failure:
         run(kernel, argv, TEMPLATES / framework / "mnist.ipynb", home=tmp_path, epochs=epochs)
     assert "is missing; set data_dir in the second cell" in failure.value.stderr
-
-
-def kernel_argv(python: Path | None) -> list[str]:
-    """Say how a kernel is started: with an interpreter of Python, or without one R."""
-    if python is None:
-        return ["/usr/bin/R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"]
-    return [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-
-
-def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, epochs: int) -> Path:
-    """Run all cells with papermill in the kernel; return the notebook with its outputs."""
-    # The kernel's environment has no papermill; the tests' has, and starts this kernel.
-    specs = home / "share" / "jupyter" / "kernels" / kernel
-    specs.mkdir(parents=True)
-    spec = {
-        "argv": argv,
-        "display_name": "under test",
-        "language": "R" if "R" in argv[0] else "python",
-    }
-    (specs / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
-    done = home / "done.ipynb"
-    papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", kernel]
-    papermill += ["--cwd", str(notebook.parent), "--parameters", "epochs", str(epochs)]
-    subprocess.run(
-        [*papermill, str(notebook), str(done)],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        env={
-            "HOME": str(home),
-            "PATH": "/usr/bin:/bin",
-            "LANG": "C.UTF-8",
-            "TF_CPP_MIN_LOG_LEVEL": "2",
-            "JUPYTER_DATA_DIR": str(home / "share" / "jupyter"),
-            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-    )
-    return done

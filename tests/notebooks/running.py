@@ -1,0 +1,46 @@
+"""Notebooks run to the end with papermill, in a kernel of the deployment's environments."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def kernel_argv(python: Path | None) -> list[str]:
+    """Say how a kernel is started: with an interpreter of Python, or without one R."""
+    if python is None:
+        return ["/usr/bin/R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"]
+    return [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+
+
+def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameters: object) -> Path:
+    """Run all cells with papermill in the kernel; return the notebook with its outputs."""
+    # The kernel's environment has no papermill; the tests' has, and starts this kernel.
+    specs = home / "share" / "jupyter" / "kernels" / kernel
+    specs.mkdir(parents=True)
+    spec = {
+        "argv": argv,
+        "display_name": "under test",
+        "language": "R" if "R" in argv[0] else "python",
+    }
+    (specs / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    done = home / "done.ipynb"
+    papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", kernel]
+    papermill += ["--cwd", str(notebook.parent), "--parameters_yaml", json.dumps(parameters)]
+    subprocess.run(
+        [*papermill, str(notebook), str(done)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={
+            "HOME": str(home),
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "JUPYTER_DATA_DIR": str(home / "share" / "jupyter"),
+            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+    )
+    return done
