@@ -1,0 +1,38 @@
+"""WebDataset's shards: tar files in which a sample's files follow each other, with one key."""
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from jpegs import Picture
+
+SUFFIXES = (".tar",)
+TarError = tarfile.TarError
+
+
+def write(path: Path, pictures: Iterator[Picture]) -> int:
+    """Write one shard, KEY.jpg and KEY.cls for each picture; return the number of pictures."""
+    count = 0
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as shard:
+        for picture in pictures:
+            add(shard, f"{picture.key}.jpg", picture.encoded)
+            add(shard, f"{picture.key}.cls", str(picture.label).encode())
+            count += 1
+    return count
+
+
+def add(shard: tarfile.TarFile, name: str, data: bytes) -> None:
+    """Add a file without owner and time, so that the same pictures make the same bytes."""
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    shard.addfile(entry, io.BytesIO(data))
+
+
+def read(path: Path) -> Iterator[bytes]:
+    """Yield the JPEG data of each picture; raise tarfile.TarError where the file is damaged."""
+    with tarfile.open(path, "r:") as shard:
+        for entry in shard:
+            file = shard.extractfile(entry)
+            if file is not None and entry.name.endswith(".jpg"):
+                yield file.read()

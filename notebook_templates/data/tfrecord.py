@@ -1,0 +1,124 @@
+"""TFRecord files of tf.train.Example, with ImageNet's fields, without TensorFlow.
+
+A record is: length (8 bytes), its checksum (4), data, its checksum (4), little endian; the checksum
+is CRC-32C, rotated and moved by a constant (tensorflow/core/lib/io/record_writer.h). An Example is
+protocol buffers' encoding of a map from names to lists (tensorflow/core/example/feature.proto).
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import google_crc32c
+from jpegs import Picture
+
+SUFFIXES = ("",)  # ImageNet's files have none: train-00000-of-01024
+BYTES_LIST, INT64_LIST = 1, 3  # field numbers in Feature
+LENGTH_DELIMITED = 2
+
+
+class RecordError(Exception):
+    """A record whose bytes are not those that were written."""
+
+
+def write(path: Path, pictures: Iterator[Picture]) -> int:
+    """Write one shard; return the number of records."""
+    count = 0
+    with path.open("wb") as file:
+        for picture in pictures:
+            data = example(picture)
+            length = struct.pack("<Q", len(data))
+            file.writelines((length, checksum(length), data, checksum(data)))
+            count += 1
+    return count
+
+
+def read(path: Path) -> Iterator[bytes]:
+    """Yield the JPEG data of each record; raise RecordError where a checksum is wrong."""
+    with path.open("rb") as file:
+        while head := file.read(12):
+            if len(head) < 12 or checksum(head[:8]) != head[8:]:
+                raise RecordError(f"{path}: a record's length is damaged")
+            (length,) = struct.unpack("<Q", head[:8])
+            data = file.read(length)
+            if len(data) < length or checksum(data) != file.read(4):
+                raise RecordError(f"{path}: a record's data is damaged")
+            yield encoded_of(data)
+
+
+def checksum(data: bytes) -> bytes:
+    """Return the masked CRC-32C, as it stands in the file."""
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def example(picture: Picture) -> bytes:
+    """Encode a picture as a tf.train.Example."""
+    texts = {
+        "image/class/synset": picture.class_name.encode(),
+        "image/class/text": picture.class_name.encode(),
+        "image/colorspace": b"RGB",
+        "image/encoded": picture.encoded,
+        "image/filename": Path(picture.path).name.encode(),
+        "image/format": b"JPEG",
+    }
+    numbers = {
+        "image/channels": 3,
+        "image/class/label": picture.label,
+        "image/height": picture.height,
+        "image/width": picture.width,
+    }
+    features = {name: field(BYTES_LIST, field(1, text)) for name, text in texts.items()}
+    features |= {
+        name: field(INT64_LIST, field(1, varint(number))) for name, number in numbers.items()
+    }
+    entries = (
+        field(1, field(1, name.encode()) + field(2, features[name])) for name in sorted(features)
+    )
+    return field(1, b"".join(entries))
+
+
+def field(number: int, data: bytes) -> bytes:
+    """Encode one field that carries its length."""
+    return varint(number << 3 | LENGTH_DELIMITED) + varint(len(data)) + data
+
+
+def varint(number: int) -> bytes:
+    """Encode a number that is not negative, seven bits a byte, lowest first."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def encoded_of(data: bytes) -> bytes:
+    """Return the field image/encoded of an Example that was written here."""
+    for _, features in fields(data):
+        for _, entry in fields(features):
+            parts = dict(fields(entry))
+            if parts[1] == b"image/encoded":
+                return dict(fields(dict(fields(parts[2]))[BYTES_LIST]))[1]
+    raise RecordError("an example has no image/encoded")
+
+
+def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and data of each field that carries its length."""
+    at = 0
+    while at < len(data):
+        tag, at = number_at(data, at)
+        length, at = number_at(data, at)
+        yield tag >> 3, data[at : at + length]
+        at += length
+
+
+def number_at(data: bytes, at: int) -> tuple[int, int]:
+    """Decode the number at a place; return it and the place behind it."""
+    number = shift = 0
+    while True:
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return number, at
