@@ -41,8 +41,8 @@ def write(path: Path, pictures: Iterator[Picture]) -> int:
     return count
 
 
-def read(path: Path) -> Iterator[bytes]:
-    """Yield the JPEG data of each record; raise RecordError where a record is damaged."""
+def read(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield label and JPEG data of each record; raise RecordError where a record is damaged."""
     record = b""
     with path.open("rb") as file:
         while head := file.read(8):
@@ -55,7 +55,7 @@ def read(path: Path) -> Iterator[bytes]:
                 raise RecordError(f"{path}: the last record is cut short")
             record += (MAGIC if flag in (MIDDLE, LAST) else b"") + data[:length]
             if flag in (WHOLE, LAST):
-                yield record[HEADER.size :]
+                yield int(HEADER.unpack_from(record)[1]), record[HEADER.size :]
                 record = b""
     if record:
         raise RecordError(f"{path}: the last record is cut short")

@@ -348,9 +348,15 @@ def verify_copy(folder: Path, plan: Plan, shard: Shard, copy: int) -> int:
     names = plan.file_names(shard.number, copy)
     try:
         read = FORMATS[plan.format].read(folder / names[0])
-        begins = [encoded.startswith(jpegs.FIRST_BYTES) for encoded in read]
+        begins = [encoded.startswith(jpegs.FIRST_BYTES) for _, encoded in read]
         sums = [sha256(folder / name) for name in names]
-    except (OSError, tfrecord.RecordError, recordio.RecordError, tarshards.TarError) as error:
+    except (
+        OSError,
+        ValueError,
+        tfrecord.RecordError,
+        recordio.RecordError,
+        tarshards.TarError,
+    ) as error:
         raise PrepareError(f"{names[0]} cannot be read back: {error}") from error
     if len(begins) != shard.images or not all(begins):
         raise PrepareError(f"{names[0]} has not the {shard.images} pictures that were written")

@@ -29,10 +29,14 @@ def add(shard: tarfile.TarFile, name: str, data: bytes) -> None:
     shard.addfile(entry, io.BytesIO(data))
 
 
-def read(path: Path) -> Iterator[bytes]:
-    """Yield the JPEG data of each picture; raise tarfile.TarError where the file is damaged."""
+def read(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield label and JPEG data of each picture; raise TarError where the file is damaged."""
+    encoded = b""
     with tarfile.open(path, "r:") as shard:
         for entry in shard:
             file = shard.extractfile(entry)
-            if file is not None and entry.name.endswith(".jpg"):
-                yield file.read()
+            data = file.read() if file is not None else b""
+            if entry.name.endswith(".jpg"):
+                encoded = data
+            else:
+                yield int(data), encoded

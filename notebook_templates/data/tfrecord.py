@@ -33,8 +33,8 @@ def write(path: Path, pictures: Iterator[Picture]) -> int:
     return count
 
 
-def read(path: Path) -> Iterator[bytes]:
-    """Yield the JPEG data of each record; raise RecordError where a checksum is wrong."""
+def read(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield label and JPEG data of each record; raise RecordError where a checksum is wrong."""
     with path.open("rb") as file:
         while head := file.read(12):
             if len(head) < 12 or checksum(head[:8]) != head[8:]:
@@ -43,7 +43,7 @@ def read(path: Path) -> Iterator[bytes]:
             data = file.read(length)
             if len(data) < length or checksum(data) != file.read(4):
                 raise RecordError(f"{path}: a record's data is damaged")
-            yield encoded_of(data)
+            yield picture_of(data)
 
 
 def checksum(data: bytes) -> bytes:
@@ -93,14 +93,15 @@ def varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def encoded_of(data: bytes) -> bytes:
-    """Return the field image/encoded of an Example that was written here."""
+def picture_of(data: bytes) -> tuple[int, bytes]:
+    """Return label and JPEG data of an Example that was written here."""
+    lists = {}
     for _, features in fields(data):
         for _, entry in fields(features):
             parts = dict(fields(entry))
-            if parts[1] == b"image/encoded":
-                return dict(fields(dict(fields(parts[2]))[BYTES_LIST]))[1]
-    raise RecordError("an example has no image/encoded")
+            lists[parts[1]] = dict(fields(parts[2]))
+    label = dict(fields(lists[b"image/class/label"][INT64_LIST]))[1]
+    return number_at(label, 0)[0], dict(fields(lists[b"image/encoded"][BYTES_LIST]))[1]
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes]]:

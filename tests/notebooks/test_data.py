@@ -78,6 +78,23 @@ print(json.dumps(found))
 """,
     ),
 }
+TRAIN = """
+import hashlib, json, sys
+from torch.utils.data import DataLoader
+from readers import Shards
+
+def epoch(rank, number, **more):
+    shards = Shards("shards", mounts=["/nowhere", sys.argv[1]], rank=rank, ranks=4, **more)
+    shards.epoch = number
+    loaded = DataLoader(shards, batch_size=None, num_workers=0)
+    return [[hashlib.sha256(image.numpy().tobytes()).hexdigest(), list(image.shape), label]
+            for image, label in loaded]
+
+two = Shards(sys.argv[1] + "/shards", rank=0, ranks=2, size=32)
+both = list(DataLoader(two, batch_size=10, num_workers=2))
+print(json.dumps({"first": epoch(1, 0), "again": epoch(1, 0), "next": epoch(1, 1),
+                  "other": epoch(3, 0), "two": sum(len(labels) for _, labels in both)}))
+"""
 SUFFIX = {"tfrecord": "", "recordio": ".rec", "webdataset": ".tar"}
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -228,3 +245,27 @@ def test_the_notebook_writes_and_reads_back(
     printed = printed_by(notebook, python_of("pytorch"), tmp_path, parameters)
     assert "2 files left out" in printed
     assert f"{SOUND} images read back" in printed
+
+
+def test_ranks_read_their_own_shards_from_their_own_mount_the_same_way_each_time(
+    written: tuple[str, Path, str], python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "shards").symlink_to(written[1])
+    done = subprocess.run(
+        [str(python_of("pytorch")), "-B", "-c", TRAIN, str(tmp_path)],
+        cwd=PREPARE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["first"] == found["again"]
+    images = {name: {one[0] for one in found[name]} for name in ("first", "next", "other")}
+    assert not images["first"] & images["other"]
+    assert images["first"] != images["next"]
+    assert len(found["first"]) == len(found["other"]) == SOUND * COPIES // 4
+    assert all(shape == [3, 224, 224] for _, shape, _ in found["first"])
+    assert {label for _, _, label in found["first"]} == set(range(CLASSES))
+    assert found["two"] == SOUND * COPIES // 4 * 2
