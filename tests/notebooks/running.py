@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -44,3 +45,11 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
         },
     )
     return done
+
+
+def printed_by(notebook: Path, python: Path, home: Path, parameters: Mapping[str, object]) -> str:
+    """Run all cells in a Python kernel; return the standard output of all."""
+    done = run("pytorch", kernel_argv(python), notebook, home=home, **parameters)
+    cells = json.loads(done.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return "".join("".join(o["text"]) for o in outputs if o.get("name") == "stdout")

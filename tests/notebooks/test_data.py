@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.papermill_run import printed_by
+from tests.notebooks.running import printed_by
 from tests.waiting import until
 
 PREPARE = ROOT / "notebook_templates" / "data" / "prepare.py"
@@ -240,7 +240,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(
 def test_the_notebook_writes_and_reads_back(
     pictures: Path, python_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    parameters = {"source": str(pictures), "destination": str(tmp_path / "shards"), "shards": "4"}
+    parameters = {"source": str(pictures), "destination": str(tmp_path / "shards"), "shards": 4}
     notebook = PREPARE.with_name("prepare.ipynb")
     printed = printed_by(notebook, python_of("pytorch"), tmp_path, parameters)
     assert "2 files left out" in printed
