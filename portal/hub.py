@@ -234,6 +234,7 @@ def configure_session(c: Config, settings: Settings) -> None:
     spawner.session_python = session.python
     spawner.session_input = {
         "folders": dict(session.folders),
+        "templates": session.templates if session.templates in session.folders else "",
         "jupyter_path": list(session.jupyter_path),
         "tensorboard_python": session.tensorboard_python,
         "warning_minutes": list(session.warning_minutes),

@@ -296,6 +296,11 @@ class Session(Table):
     folders: Folders = setting(
         {}, "The links made in a user's home: a name, and the folder it leads to."
     )
+    templates: str = setting(
+        "templates",
+        "Which of the `folders` has the notebook templates, for **New from Template**; empty for "
+        "none.",
+    )
     modules_init: OptionalPath = setting(
         "",
         "The file that defines `module` in bash, on the compute nodes; empty where there are no "
@@ -304,6 +309,15 @@ class Session(Table):
     module_paths: Paths = setting(
         (), "The folders with modulefiles (MODULEPATH) that sessions begin with."
     )
+
+    @model_validator(mode="after")
+    def _templates_are_a_folder(self) -> Self:
+        is_chosen = "templates" in self.model_fields_set and self.templates
+        if is_chosen and self.templates not in self.folders:
+            raise PydanticCustomError(
+                "rule", "templates is {name}, which folders does not have", {"name": self.templates}
+            )
+        return self
 
 
 class Kernel(Table):

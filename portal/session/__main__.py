@@ -85,6 +85,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         warning_minutes=orders.warning_minutes,
         modules_init=orders.modules_init,
         kernels=orders.kernels,
+        templates=orders.templates,
     )
     return serve(place, listener)
 

@@ -17,6 +17,7 @@ _KEYS = {
     "kernels",
     "module_paths",
     "modules_init",
+    "templates",
     "tensorboard_python",
     "warning_minutes",
 }
@@ -48,6 +49,8 @@ class Orders:
     """Where the hub wants to hear of the port; comes as a variable of ``environment``."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Name of a link in the home -> the folder that it shows."""
+    templates: str = ""
+    """Which of ``folders`` has the templates; empty for none."""
     jupyter_path: tuple[str, ...] = ()
     """Folders whose ``kernels/`` holds kernel specs."""
     tensorboard_python: str | None = None
@@ -87,6 +90,7 @@ def parse_orders(text: str) -> Orders:
         environment={name: text for name, text in environment.items() if name != _CALLBACK},
         callback_url=environment[_CALLBACK],
         folders=_texts_by_name("folders", given.get("folders", {})),
+        templates=_text_or_none("templates", given.get("templates")) or "",
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),
         warning_minutes=_numbers("warning_minutes", given.get("warning_minutes", [])),

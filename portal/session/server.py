@@ -25,7 +25,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import clock, farewell, idle, module_kernels, tensorboard
+from portal.session import clock, farewell, idle, module_kernels, templates, tensorboard
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
@@ -58,6 +58,8 @@ class Place:
     warning_minutes: tuple[int, ...] = ()
     modules_init: str | None = None
     kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
+    templates: str = ""
+    """The link in the home that leads to them."""
 
 
 def serve(place: Place, listener: socket.socket) -> int:
@@ -135,6 +137,7 @@ class SessionServer(ServerApp):
     _clock: clock.Clock | None = None
     _farewell: Farewell | None = None
     _idle_watch: idle.IdleWatch
+    _catalogue: templates.Catalogue
     exit_code = 0
 
     _watching: asyncio.Task[None] | None = None
@@ -161,12 +164,14 @@ class SessionServer(ServerApp):
         self._farewell = Farewell(self.event_logger)
         self._idle_watch = idle.IdleWatch(lambda: idle.kernels_of(self.kernel_manager))
         self._watch_requests(self._idle_watch)
+        self._catalogue = templates.Catalogue(self.place.home, self.place.templates)
         self.web_app.add_handlers(  # type: ignore[no-untyped-call]
             ".*",
             [
                 *clock.routes(self.base_url, self._clock),
                 *farewell.routes(self.base_url, self._farewell),
                 *idle.routes(self.base_url, self._idle_watch),
+                *templates.routes(self.base_url, self._catalogue),
             ],
         )
         deferred = self._deferred_routes()

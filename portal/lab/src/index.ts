@@ -2,5 +2,6 @@
 
 import { clock } from './clock';
 import { idle } from './idle';
+import { templates } from './templates';
 
-export default [clock, idle];
+export default [clock, idle, templates];

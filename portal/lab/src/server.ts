@@ -3,6 +3,8 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
+import type { ITemplate } from './catalogue';
+
 /** Moments are seconds since 1970. */
 export interface IReading {
   /** `null`: the session has no limit, or it is not known. */
@@ -63,6 +65,23 @@ export async function tell(
   } catch {
     return false;
   }
+}
+
+/** Ask which templates there are, and in which folder of the home. */
+export function readTemplates(
+  settings: ServerConnection.ISettings
+): Promise<{ link: string; templates: ITemplate[] }> {
+  return request(settings, 'portal/templates', {});
+}
+
+/** Copy a template; return where the copy is. Fails with the server's words. */
+export function copyTemplate(
+  settings: ServerConnection.ISettings,
+  path: string,
+  folder: string
+): Promise<{ path: string }> {
+  const body = JSON.stringify({ path, folder });
+  return request(settings, 'portal/templates/copy', { method: 'POST', body });
 }
 
 async function request<T>(

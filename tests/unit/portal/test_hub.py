@@ -171,6 +171,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
     hub.configure_session(c, settings)
     assert c.GpuSlurmSpawner.session_input == {
         "folders": {"templates": "/opt/templates"},
+        "templates": "templates",
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",
         "warning_minutes": [30, 10, 2],

@@ -335,6 +335,12 @@ def test_a_kernel_with_modules_needs_to_know_how_they_are_loaded(tmp_path: Path)
     assert "the modules of kernel a need session.modules_init" in found
 
 
+def test_the_templates_are_one_of_the_folders(tmp_path: Path) -> None:
+    text = f'{SMALLEST}templates = "vorlagen"\n'
+    (found,) = problems(tmp_path, text)
+    assert "templates is vorlagen, which folders does not have" in found
+
+
 def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, f'{SMALLEST}[kernels."My Kernel"]\ndisplay_name = "A"\n')
     assert "a kernel's name must be small letters, digits and . _ -" in found

@@ -27,6 +27,7 @@ def test_all_keys_are_read() -> None:
             {
                 "environment": ENVIRONMENT,
                 "folders": {"isilon": "/mnt/isilon"},
+                "templates": "templates",
                 "jupyter_path": ["/opt/share/jupyter"],
                 "tensorboard_python": "/opt/tensorboard/bin/python",
                 "warning_minutes": [30, 10],
@@ -38,6 +39,7 @@ def test_all_keys_are_read() -> None:
     )
     assert orders.environment["JUPYTERHUB_USER"] == "user1"
     assert orders.folders == {"isilon": "/mnt/isilon"}
+    assert orders.templates == "templates"
     assert orders.jupyter_path == ("/opt/share/jupyter",)
     assert orders.tensorboard_python == "/opt/tensorboard/bin/python"
     assert orders.warning_minutes == (30, 10)
@@ -80,6 +82,7 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ({"environment": {}}, "missing in environment: JUPYTERHUB_API_TOKEN"),
         ({"environment": ENVIRONMENT | {"A": 1}}, "environment: not an object of texts"),
         ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
+        ({"environment": ENVIRONMENT, "templates": 1}, "templates: not a text"),
         ({"environment": ENVIRONMENT, "kernels": []}, "kernels: not an object"),
         (
             {"environment": ENVIRONMENT, "kernels": {"a": {}}},

@@ -1,0 +1,91 @@
+"""A template is opened as the user's own copy."""
+
+import pwd
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_journey import log_in, open_folder_or_file
+from tests.instance import Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = "testuser3"
+
+
+@pytest.fixture
+def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
+    """The home of a user with a session, without copies or anything on the screen."""
+    visitor = visit(USER)
+    visitor.start_and_wait(gpus=0)
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    made = [str(home / name) for name in ("work", "pytorch-mnist.ipynb", "sample.job")]
+    workspaces = str(home / ".jupyter/lab/workspaces")
+    portal.slurm("/bin/rm", "-rf", workspaces, *made, user=USER)
+    portal.slurm("/bin/mkdir", made[0], user=USER)
+    yield home
+    portal.slurm("/bin/rm", "-rf", workspaces, *made, user=USER)
+
+
+def test_a_template_is_chosen_in_the_launcher(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    log_in(page, portal, USER)
+    open_folder_or_file(page, "work")
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    page.get_by_role("menuitem", name="New Launcher").click()
+    page.locator(".jp-LauncherCard", has_text="From Template").last.click()
+
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("group", name="tensorflow")).to_be_visible()
+    assert dialog.get_by_role("radio").count() > 8
+    photograph(page, "templates")
+
+    # By keyboard alone: the search has the focus, the first that fits is chosen.
+    page.keyboard.type("pytorch digits")
+    expect(dialog.get_by_role("radio")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator(".jp-Notebook")).to_be_visible()
+    expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
+    copy = home / "work/pytorch-mnist.ipynb"
+    assert copy.owner() == USER
+    expect(page.get_by_text("work/pytorch-mnist.ipynb is your own copy.")).to_be_visible()
+    expect(page.get_by_role("button", name="Open My Own Copy")).to_have_count(0)
+
+
+def test_a_template_becomes_a_copy_from_the_file_browser(
+    portal: Instance, home: Path, page: Page
+) -> None:
+    log_in(page, portal, USER)
+    open_folder_or_file(page, "templates")
+    open_folder_or_file(page, "slurm")
+    item = page.locator(".jp-DirListing-item", has=page.get_by_text("sample.job", exact=True))
+    item.click(button="right")
+    page.get_by_role("menuitem", name="Open My Own Copy").click()
+    expect(page.locator(".jp-FileEditor")).to_contain_text("#SBATCH")
+    assert (home / "sample.job").owner() == USER
+
+    # One's own files are no templates.
+    page.locator(".jp-BreadCrumbs-home").click()
+    item.click(button="right")
+    expect(page.get_by_role("menuitem", name="Rename")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="Open My Own Copy")).to_have_count(0)
+
+
+def test_an_opened_template_offers_a_copy(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    log_in(page, portal, USER)
+    open_folder_or_file(page, "templates")
+    open_folder_or_file(page, "pytorch")
+    open_folder_or_file(page, "mnist.ipynb")
+    button = page.get_by_role("button", name="Open My Own Copy")
+    expect(button).to_be_visible()
+    photograph(page, "template")
+    button.click()
+    expect(page.get_by_role("tab", name=re.compile("pytorch-mnist.ipynb"))).to_be_visible()
+    assert (home / "pytorch-mnist.ipynb").owner() == USER
