@@ -38,7 +38,7 @@ def test_a_template_is_chosen_in_the_launcher(
     open_folder_or_file(page, "work")
     page.get_by_role("menuitem", name="File", exact=True).click()
     page.get_by_role("menuitem", name="New Launcher").click()
-    page.locator(".jp-LauncherCard", has_text="From Template").last.click()
+    page.locator(".jp-LauncherCard", has_text="New from Template").last.click()
 
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("group", name="tensorflow")).to_be_visible()
@@ -46,7 +46,7 @@ def test_a_template_is_chosen_in_the_launcher(
     photograph(page, "templates")
 
     # By keyboard alone: the search has the focus, the first that fits is chosen.
-    page.keyboard.type("pytorch digits")
+    page.keyboard.type("pytorch mnist")
     expect(dialog.get_by_role("radio")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.locator(".jp-Notebook")).to_be_visible()

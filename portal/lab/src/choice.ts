@@ -36,6 +36,13 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     return chosen?.template.path ?? null;
   }
 
+  protected override onAfterAttach(): void {
+    // A dialog gives all inputs the looks of a text field.
+    for (const { input } of this._rows) {
+      input.classList.remove('jp-mod-styled');
+    }
+  }
+
   private _group(folder: string, members: ITemplate[]): HTMLElement {
     const group = document.createElement('fieldset');
     Object.assign(group.style, { border: 'none', margin: '0', padding: '0.5rem 0 0' });

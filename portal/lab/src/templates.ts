@@ -7,7 +7,7 @@ import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
-import { copyIcon, LabIcon, ToolbarButton } from '@jupyterlab/ui-components';
+import { copyIcon, notebookIcon, ToolbarButton } from '@jupyterlab/ui-components';
 
 import { TemplateChoice } from './choice';
 import { copyTemplate, readTemplates } from './server';
@@ -15,15 +15,12 @@ import { copyTemplate, readTemplates } from './server';
 const NEW = 'data-scientist-portal:new-from-template';
 const COPY = 'data-scientist-portal:copy-template';
 
-const icon = new LabIcon({
-  name: 'data-scientist-portal:template',
-  svgstr: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="24">
-  <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="1.6">
-    <path d="M8 3h8l4 4v10H8z"/><path d="M16 3v4h4"/><path d="M5 7v14h11"/>
-    <path d="M14 9.5v5M11.5 12h5"/>
+// Among the kernels, the launcher shows pictures only.
+const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">
+  <g fill="none" stroke="#f37626" stroke-width="1.5">
+    <path d="M8 3h8l4 4v10H8zM16 3v4h4M5 7v14h11M14 9.5v5M11.5 12h5"/>
   </g>
-</svg>`
-});
+</svg>`;
 
 /** Templates, in JupyterLab. */
 export const templates: JupyterFrontEndPlugin<void> = {
@@ -42,9 +39,11 @@ export const templates: JupyterFrontEndPlugin<void> = {
     const texts = translator.load('data_scientist_portal');
     const copies = new Copies(app, browsers, texts);
     app.commands.addCommand(NEW, {
-      label: args => (args.isPalette ? texts.__('New from Template…') : texts.__('From Template')),
+      label: args =>
+        args.isPalette ? texts.__('New from Template…') : texts.__('New from Template'),
       caption: texts.__('Choose a template and open a copy of your own'),
-      icon: args => (args.isPalette ? undefined : icon),
+      // The launcher takes it for all notebooks.
+      icon: args => (args.isPalette ? undefined : notebookIcon),
       describedBy: {
         args: {
           type: 'object',
@@ -70,7 +69,12 @@ export const templates: JupyterFrontEndPlugin<void> = {
       selector: '.jp-DirListing-item[data-isdir="false"]',
       rank: 0
     });
-    launcher?.add({ command: NEW, category: texts.__('Notebook'), rank: 0 });
+    launcher?.add({
+      command: NEW,
+      category: 'Notebook',
+      rank: 0,
+      kernelIconUrl: `data:image/svg+xml,${encodeURIComponent(PICTURE)}`
+    });
     palette?.addItem({
       command: NEW,
       category: texts.__('Notebook Operations'),
@@ -150,7 +154,6 @@ class Copies {
       return;
     }
     const button = new ToolbarButton({
-      icon: copyIcon,
       label: this._texts.__('Open My Own Copy'),
       tooltip: this._texts.__('This is a template: it runs, but your changes are not kept'),
       onClick: () => void this.open(context.path, '')
