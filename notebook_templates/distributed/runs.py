@@ -5,8 +5,10 @@ the checkpoint, the curves for TensorBoard and the summary.
 """
 
 import asyncio
+import html
 import io
 import json
+import os
 import re
 import shlex
 import sys
@@ -223,7 +225,7 @@ class View:
         self._cancel.on_click(lambda _: self._run.job.cancel() if self._run.job else None)
         self._resume.on_click(lambda _: self._go_on())
         self._drawn_lines = -1
-        buttons = HBox([self._cancel, self._resume])
+        buttons = HBox([self._cancel, self._resume, HTML(tensorboard_link(run.folder))])
         display(VBox([self._state, self._bar, self._figures, self._curves, buttons]))
 
     def watch(self) -> "asyncio.Task[jobs.State]":
@@ -238,8 +240,6 @@ class View:
         self.watch()
 
     def _show(self, state: jobs.State) -> None:
-        import html
-
         job = self._run.job
         text = f"Job {job.number if job else ''} {state.words()}"
         is_done = self._run.summary() is not None and state.is_over
@@ -257,6 +257,17 @@ class View:
         self._figures.value = html.escape(figures(last))
         self._curves.value = curves(lines)
         self._curves.layout.display = "block"
+
+
+def tensorboard_link(folder: Path) -> str:
+    """Return a link, in HTML, to the session's TensorBoard, which shows what is below ``~/logs``.
+
+    Empty for a folder elsewhere, and outside a session of the portal.
+    """
+    session = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
+    if not session or not folder.is_relative_to(Path("~/logs").expanduser()):
+        return ""
+    return f'<a href="{html.escape(session)}tensorboard/" target="_blank">TensorBoard</a>'
 
 
 def figures(line: Mapping[str, Any]) -> str:

@@ -87,5 +87,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
     expect(state).to_contain_text("completed", timeout=120_000)
     expect(page.get_by_text("step 800 of 800")).to_be_visible()
     expect(resume).to_be_disabled()
+    link = page.get_by_role("link", name="TensorBoard")
+    assert (link.get_attribute("href") or "").endswith(f"/user/{USER}/tensorboard/")
     resume.scroll_into_view_if_needed()
     photograph(page, "training")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import Plan, PlanError, figures, markdown, script, table
+from runs import Plan, PlanError, figures, markdown, script, table, tensorboard_link
 
 FOLDER = Path("/home/you/logs/resnet/it's a run")
 PLAN: dict[str, Any] = {
@@ -133,3 +133,12 @@ def test_a_line_of_progress_is_said_in_words() -> None:
     assert figures(line) == (
         "epoch 2, step 1,500 of 3,000: 12,346 images/s, loss 2.5124, accuracy 0.5000"
     )
+
+
+def test_the_link_leads_to_the_sessions_own_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/you/")
+    assert 'href="/user/you/tensorboard/"' in tensorboard_link(FOLDER)
+    assert tensorboard_link(Path("/nas/run")) == ""
+    monkeypatch.delenv("JUPYTERHUB_SERVICE_PREFIX")
+    assert tensorboard_link(FOLDER) == ""
