@@ -11,10 +11,10 @@ fastest of these, in turns:
 - *timm*: timm's resnet50 in a loop with channels_last and compiling, where timm is installed.
 
 The share of the peak is the arithmetic of a step, forward and backward as PyTorch counts it
-(`torch.utils.flop_counter`), over what a large product of matrices reaches in the same run. Compared
-are images/s after the first reports, which hold compiling and warm-up. Without a GPU it runs, with
-small parameters, to show that it does: its figures mean nothing then, and say so. The last line is
-one JSON object.
+(`torch.utils.flop_counter`), over what a large product of matrices reaches in the same run.
+Compared are images/s after the first reports, which hold compiling and warm-up. Without a GPU it
+runs, with small parameters, to show that it does: its figures mean nothing then, and say so. The
+last line is one JSON object.
 """
 
 import argparse
@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -131,13 +132,28 @@ def main() -> None:
     print(json.dumps(result(bench.given, card, sweep, best, speeds)))
 
 
+@dataclass(frozen=True)
+class Card:
+    """A GPU and what it can do."""
+
+    card: str | None
+    """``None``: there is no GPU."""
+    torch: str
+    cuda: str | None
+    matmul_flop_per_second: dict[str, float]
+    """By precision."""
+    flop_per_image: float
+    """Of a step, forward and backward."""
+
+
+@dataclass(frozen=True)
 class Measured:
     """One setting of the sweep."""
 
-    def __init__(self, precision: str, batch: int, images_per_second: float | None) -> None:
-        """Take a speed; ``None`` where the card's memory did not do."""
-        self.precision, self.batch = precision, batch
-        self.images_per_second = images_per_second
+    precision: str
+    batch: int
+    images_per_second: float | None
+    """``None`` where the card's memory did not do."""
 
 
 class Bench:
@@ -147,11 +163,11 @@ class Bench:
         """Take what was asked for."""
         self.given = given
 
-    def card(self) -> dict[str, object]:
+    def card(self) -> "Card":
         """Ask for the card and what it can do."""
         given = self.given
         argv = ["-c", CARD, str(DISTRIBUTED), given.model, str(given.size)]
-        return dict(json.loads(self._run(argv).splitlines()[-1]))
+        return Card(**json.loads(self._run(argv).splitlines()[-1]))
 
     def sweep(self) -> list[Measured]:
         """Train in each precision and batch size."""
@@ -189,7 +205,7 @@ class Bench:
                 "precision": precision,
                 "steps": given.steps,
                 "report-every": given.report_every,
-                "images": 100_000_000,
+                "images": batch * given.steps,
                 "epochs": 1,
                 "checkpoint-every": 10**9,
             }
@@ -233,16 +249,14 @@ def steady(lines: str) -> float:
 
 def result(
     given: argparse.Namespace,
-    card: dict[str, object],
+    card: "Card",
     sweep: list[Measured],
     best: Measured,
     speeds: dict[str, list[float]],
 ) -> dict[str, object]:
     """Put what was measured together, with the machine."""
     medians = {kind: statistics.median(of) for kind, of in speeds.items()}
-    peaks, flop = card["matmul_flop_per_second"], card["flop_per_image"]
-    assert isinstance(peaks, dict)
-    assert isinstance(flop, float)
+    arithmetic = medians["ours"] * card.flop_per_image
     commit = subprocess.run(
         ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -252,14 +266,14 @@ def result(
     ).stdout.strip()
     return {
         "benchmark": "training_gpu",
-        "is_on_gpu": card["card"] is not None,
+        "is_on_gpu": card.card is not None,
         "configuration": vars(given) | {"python": platform.python_version()},
-        "sweep": [vars(one) for one in sweep],
+        "sweep": [asdict(one) for one in sweep],
         "best": {"precision": best.precision, "batch": best.batch},
         "images_per_second": {kind: [round(one, 1) for one in of] for kind, of in speeds.items()},
         "ratio_to_ours": {kind: round(one / medians["ours"], 3) for kind, one in medians.items()},
-        "share_of_peak": round(medians["ours"] * flop / peaks[best.precision], 3),
-        "card": card,
+        "share_of_peak": round(arithmetic / card.matmul_flop_per_second[best.precision], 3),
+        "card": asdict(card),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "commit": commit,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
