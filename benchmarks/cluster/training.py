@@ -3,18 +3,19 @@
     "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.training [--rounds 3]
 
 As root, on a private cluster of two virtual nodes (`benchmarks.portal.virtual_cluster`), whose jobs
-run on this machine's cores. Five trainings of the same network on synthetic images take turns, each
+run on this machine's cores. Six trainings of the same network on synthetic images take turns, each
 process with one thread:
 
 - *bare*: the program alone;
 - *job*: the same in a Slurm job, started by srun, as the notebook does;
 - *two nodes*: one process on each of two nodes;
+- *two bare*: the program twice at the same time, each alone: what two cores of this machine can do;
 - *plain*: a loop without our options;
 - *bf16*: the program alone, in bf16.
 
 Compared are images/s after the first report, which holds the warm-up. The last line is one JSON
-object with the medians of the rounds' ratios. With a GPU this is not what to measure: run
-`train_resnet.py` itself, it prints images/s.
+object with the medians of the rounds' ratios. With a GPU, `benchmarks.cluster.training_gpu` is what
+to measure.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import platform
 import shutil
 import statistics
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +37,7 @@ from tests.waiting import until
 
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 TEMPLATES = ROOT / "notebook_templates"
-KINDS = ("bare", "job", "two nodes", "plain", "bf16")
+KINDS = ("bare", "job", "two nodes", "two bare", "plain", "bf16")
 PLAIN = """
 import json, sys, time
 import torch
@@ -105,6 +107,8 @@ class Bench:
         """Train once; return images/s of all processes together."""
         if kind == "plain":
             return mean_after_first(self._run_plain())
+        if kind == "two bare":
+            return self._two_bare(number)
         results = self.place / f"{kind.replace(' ', '-')}-{number}"
         command = self._command(results, "bf16" if kind == "bf16" else "fp32")
         if kind in ("bare", "bf16"):
@@ -112,6 +116,13 @@ class Bench:
         else:
             self._submit(command, 2 if kind == "two nodes" else 1, results)
         return mean_after_first((results / "progress.jsonl").read_text())
+
+    def _two_bare(self, number: int) -> float:
+        folders = [self.place / f"two-bare-{number}-{each}" for each in "ab"]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(self._run, [self._command(folder, "fp32") for folder in folders]))
+        logs = [(folder / "progress.jsonl").read_text() for folder in folders]
+        return sum(map(mean_after_first, logs))
 
     def _command(self, results: Path, precision: str) -> list[str]:
         given = self.given
@@ -194,6 +205,7 @@ def result(speeds: dict[str, list[float]], given: argparse.Namespace) -> dict[st
         "images_per_second": {kind: [round(one, 2) for one in of] for kind, of in speeds.items()},
         "job_to_bare": ratio("job", "bare"),
         "efficiency_of_two_nodes": ratio("two nodes", "job", 0.5),
+        "two_nodes_to_two_bare": ratio("two nodes", "two bare"),
         "bare_to_plain": ratio("bare", "plain"),
         "bf16_to_bare": ratio("bf16", "bare"),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, no GPU",
