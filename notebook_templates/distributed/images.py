@@ -1,12 +1,7 @@
-"""Where images come from: made up, MNIST's digits, or folders of JPEG files.
-
-Which images a rank sees in a step follows from the seed, the epoch and the step alone. So a
-training that is resumed, on the same number of ranks, goes on with exactly the images that came
-next.
-"""
+"""Where PyTorch's images come from: made up, MNIST's digits, or folders of JPEG files."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,19 +9,21 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
+from shares import (
+    CENTRE_SHARE,
+    CROP_RATIO,
+    CROP_SHARE,
+    DEVIATION,
+    MEAN,
+    SYNTHETIC,
+    mount_of,
+)
 from torch.utils.data import DataLoader, Dataset
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
 import digits
 from digits import DataError
-
-SYNTHETIC = "synthetic"
-# ImageNet's, per channel, of values from 0 to 1: what ResNet's published accuracies were had with.
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-CROP_SHARE = (0.08, 1.0)  # of the image's area (Szegedy et al. 2014, section 6)
-CROP_RATIO = (3 / 4, 4 / 3)  # width to height
-CENTRE_SHARE = 0.875  # of a test image's shorter side that is looked at
 
 
 @dataclass(frozen=True)
@@ -57,11 +54,6 @@ def open_images(data: str, size: int, made_up: int, mounts: Sequence[str], rank:
         f"{folder} has neither MNIST's files nor a folder train with one folder for each class. "
         "Set data to a folder that has, or to 'synthetic'."
     )
-
-
-def mount_of(rank: int, mounts: Sequence[str]) -> str:
-    """Return the mount point of a rank: its number modulo the number of mounts."""
-    return mounts[rank % len(mounts)] if mounts else ""
 
 
 class Synthetic(Dataset[Any]):
@@ -175,30 +167,6 @@ def centre_box(extent: tuple[int, int]) -> Box:
     side = min(extent) * CENTRE_SHARE
     left, upper = (width - side) / 2, (height - side) / 2
     return left, upper, left + side, upper + side
-
-
-@dataclass(frozen=True)
-class Share:
-    """Which images of each step are a rank's."""
-
-    images: int
-    batch: int
-    rank: int
-    ranks: int
-    seed: int
-
-    @property
-    def steps(self) -> int:
-        """The steps of an epoch; images that fill no whole step wait for the next epoch."""
-        return self.images // (self.batch * self.ranks)
-
-    def epoch(self, epoch: int, first_step: int = 0) -> Iterator[list[tuple[int, int]]]:
-        """Give each step's images, from a step on, as pairs of epoch and index."""
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-        order = torch.randperm(self.images, generator=generator).tolist()
-        for step in range(first_step, self.steps):
-            begin = (step * self.ranks + self.rank) * self.batch
-            yield [(epoch, index) for index in order[begin : begin + self.batch]]
 
 
 def loader(images: Dataset[Any], steps: Sequence[Any], workers: int, pinned: bool) -> Any:

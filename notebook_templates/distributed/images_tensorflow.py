@@ -1,0 +1,244 @@
+"""Where TensorFlow's images come from: made up, MNIST's digits, JPEG folders, or TFRecord shards.
+
+Shapes are (n, height, width, channels). What a rank sees in a step follows from the seed, the
+epoch and the step alone, so that a training that is resumed goes on with the images that came next.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from shares import (
+    CENTRE_SHARE,
+    CROP_RATIO,
+    CROP_SHARE,
+    DEVIATION,
+    MEAN,
+    SYNTHETIC,
+    Share,
+    mount_of,
+)
+
+# digits.py is among the templates for data, beside this folder.
+sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
+import digits
+from digits import DataError
+
+SHUFFLED = 2000  # images of shards that wait to be drawn from
+FILES_AT_ONCE = 8  # shards that a process reads from in turn
+
+
+@dataclass(frozen=True)
+class Images:
+    """A data set in two parts."""
+
+    count: int
+    size: int
+    classes: int
+    channels: int
+    train: Callable[[Share, int, int], tf.data.Dataset]
+    """Gives a rank's batches of an epoch, from a step on."""
+    test: Callable[[int, int, int], tf.data.Dataset] | None
+    """Gives the batches of a rank of so many ranks, with so many images each."""
+
+
+def open_images(
+    data: str, size: int, made_up: int, mounts: Sequence[str], rank: int, classes: int
+) -> Images:
+    """Open ``synthetic``, a folder with MNIST's files, one with JPEG files, or one with shards.
+
+    ``size`` is the height and width in pixels, ``made_up`` the number of synthetic images,
+    ``classes`` those of shards. Where there are several ``mounts`` of the same storage, a rank
+    reads from the one that its number falls to; ``data`` is then below each mount.
+    """
+    if data == SYNTHETIC:
+        return Images(made_up, size, 1000, 3, synthetic(size), None)
+    folder = Path(mount_of(rank, mounts), data).expanduser()
+    if (folder / "train-images-idx3-ubyte.gz").exists():
+        return mnist(folder)
+    if (folder / "train" / "manifest.json").exists():
+        return shards(folder, size, classes)
+    if (folder / "train").is_dir():
+        return jpeg_folders(folder, size)
+    raise DataError(
+        f"{folder} has neither MNIST's files nor a folder train with shards or with one folder for "
+        "each class. Set data to a folder that has, or to 'synthetic'."
+    )
+
+
+def synthetic(size: int) -> Callable[[Share, int, int], tf.data.Dataset]:
+    """Make noise, the same in every step: it measures all but the reading."""
+
+    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+        shape = (share.batch, size, size, 3)
+        pixels = tf.random.stateless_normal(shape, seed=(0, 0))
+        batches = tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first))
+        return batches.map(lambda at: (pixels, at % 1000))
+
+    return train
+
+
+def indexes(share: Share, epoch: int, first: int) -> np.ndarray:
+    """Return which images are a rank's: a row for each step."""
+    rows = [[index for _, index in step] for step in share.epoch(epoch, first)]
+    return np.array(rows, np.int64).reshape(-1, share.batch)
+
+
+def mnist(folder: Path) -> Images:
+    """Open MNIST's digits, 28x28, one channel with values from 0 to 1."""
+    train, test = digits.load(folder)
+
+    def part(of: digits.Digits, batches: tf.data.Dataset) -> tf.data.Dataset:
+        images, labels = tf.constant(of.images), tf.constant(of.labels, tf.int64)
+        return batches.map(lambda at: (tf.gather(images, at), tf.gather(labels, at))).prefetch(2)
+
+    def train_part(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+        rows = tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first))
+        return part(train, rows)
+
+    def test_part(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
+        mine = tf.data.Dataset.range(rank, len(test.labels), ranks)
+        return part(test, mine.batch(batch))
+
+    return Images(len(train.labels), 28, 10, 1, train_part, test_part)
+
+
+def jpeg_folders(folder: Path, size: int) -> Images:
+    """Open ``train/CLASS/*.jpg`` and, where it is there, ``val/CLASS/*.jpg``."""
+    names = sorted(path.name for path in (folder / "train").iterdir() if path.is_dir())
+    if not names:
+        raise DataError(f"{folder}/train has no folder, one for each class")
+    paths, labels = files_in(folder / "train", names)
+
+    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+        order = indexes(share, epoch, first).ravel()
+        parts = (tf.gather(paths, order), tf.gather(labels, order), order)
+
+        def one(path: tf.Tensor, label: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return random_part(tf.io.read_file(path), size, (epoch, index)), label
+
+        return ahead(tf.data.Dataset.from_tensor_slices(parts), one, share.batch)
+
+    def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
+        of = files_in(folder / "val", names)
+        mine = tf.data.Dataset.from_tensor_slices(of).shard(ranks, rank)
+        return ahead(mine, lambda path, label: (centre(tf.io.read_file(path), size), label), batch)
+
+    has_test = (folder / "val").is_dir()
+    return Images(len(labels), size, len(names), 3, train, test if has_test else None)
+
+
+def files_in(folder: Path, names: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the paths of a folder's JPEG files and the numbers of their classes."""
+    found = [
+        (str(path), number)
+        for number, name in enumerate(names)
+        for path in sorted((folder / name).iterdir())
+        if path.suffix.lower() in (".jpg", ".jpeg")
+    ]
+    if not found:
+        raise DataError(f"{folder} has no .jpg files in its folders {', '.join(names[:3])} ...")
+    return [path for path, _ in found], [number for _, number in found]
+
+
+def shards(folder: Path, size: int, classes: int) -> Images:
+    """Open what ``prepare.py`` wrote into ``train`` and, where it is there, ``val``."""
+    files, count, first_label = shards_in(folder / "train")
+
+    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+        if share.ranks > len(files):
+            raise DataError(f"{share.ranks} processes for {len(files)} shards: prepare more")
+        draw = np.random.default_rng((share.seed, epoch))
+        mine = draw.permutation(files)[share.rank :: share.ranks].tolist()
+        records = tf.data.Dataset.from_tensor_slices(mine).interleave(
+            tf.data.TFRecordDataset, cycle_length=FILES_AT_ONCE, deterministic=True
+        )
+        drawn = records.shuffle(SHUFFLED, seed=share.seed + epoch, reshuffle_each_iteration=False)
+        # A rank with fewer images than the others begins its shards again.
+        numbered = drawn.repeat().enumerate().skip(first * share.batch)
+
+        def one(number: tf.Tensor, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            encoded, label = fields(record, first_label, classes)
+            return random_part(encoded, size, (epoch * share.ranks + share.rank, number)), label
+
+        return ahead(numbered.take((share.steps - first) * share.batch), one, share.batch)
+
+    def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
+        files, _, first_label = shards_in(folder / "val")
+
+        def one(record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            encoded, label = fields(record, first_label, classes)
+            return centre(encoded, size), label
+
+        return ahead(tf.data.TFRecordDataset(files[rank::ranks]), one, batch)
+
+    has_test = (folder / "val" / "manifest.json").exists()
+    return Images(count, size, classes, 3, train, test if has_test else None)
+
+
+def shards_in(folder: Path) -> tuple[list[str], int, int]:
+    """Return the paths of a folder's shards, the number of their images, and the first label."""
+    plan = json.loads((folder / "plan.json").read_text())
+    if plan["format"] != "tfrecord":
+        raise DataError(f"{folder} has {plan['format']} shards; TensorFlow reads tfrecord")
+    parts = json.loads((folder / "manifest.json").read_text())
+    total = plan["shards"] * plan["copies"]
+    names = [f"{plan['name']}-{number:05d}-of-{total:05d}" for number in range(total)]
+    count = sum(part["images"] for part in parts) * plan["copies"]
+    return [str(folder / name) for name in names], count, int(plan["first_label"])
+
+
+def fields(record: tf.Tensor, first_label: int, classes: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the JPEG data and the label of a record."""
+    kinds = {"image/encoded": tf.string, "image/class/label": tf.int64}
+    wanted = {name: tf.io.FixedLenFeature([], kind) for name, kind in kinds.items()}
+    found = tf.io.parse_single_example(record, wanted)
+    label = found["image/class/label"] - first_label
+    text = f"The shards have more classes than {classes}: set --classes"
+    with tf.control_dependencies([tf.debugging.assert_less(label, np.int64(classes), text)]):
+        return found["image/encoded"], tf.identity(label)
+
+
+def ahead(
+    parts: tf.data.Dataset, one: Callable[..., tuple[tf.Tensor, tf.Tensor]], batch: int
+) -> tf.data.Dataset:
+    """Read and decode in threads, ahead of their use, in the order that was given."""
+    read = parts.map(one, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    return read.batch(batch).prefetch(4)
+
+
+def random_part(encoded: tf.Tensor, size: int, seed: tuple[object, object]) -> tf.Tensor:
+    """Decode a part of an image, drawn with the seed, and flip every second one."""
+    seed = tf.stack([tf.cast(number, tf.int64) for number in seed])
+    begin, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
+        tf.io.extract_jpeg_shape(encoded),
+        bounding_boxes=tf.zeros([1, 0, 4]),
+        seed=seed,
+        min_object_covered=0.0,
+        aspect_ratio_range=CROP_RATIO,
+        area_range=CROP_SHARE,
+        max_attempts=10,
+        use_image_if_no_bounding_boxes=True,
+    )
+    window = tf.concat([begin[:2], extent[:2]], 0)
+    pixels = tf.image.decode_and_crop_jpeg(encoded, window, channels=3)
+    return normalised(tf.image.stateless_random_flip_left_right(pixels, seed + 1), size)
+
+
+def centre(encoded: tf.Tensor, size: int) -> tf.Tensor:
+    """Decode the square in the middle of an image."""
+    extent = tf.io.extract_jpeg_shape(encoded)[:2]
+    side = tf.cast(tf.cast(tf.reduce_min(extent), tf.float32) * CENTRE_SHARE, tf.int32)
+    window = tf.concat([(extent - side) // 2, [side, side]], 0)
+    return normalised(tf.image.decode_and_crop_jpeg(encoded, window, channels=3), size)
+
+
+def normalised(pixels: tf.Tensor, size: int) -> tf.Tensor:
+    """Bring an image to its size, and its values around 0."""
+    pixels = tf.image.resize(pixels, (size, size))
+    pixels.set_shape((size, size, 3))
+    return (pixels / 255 - tf.constant(MEAN)) / tf.constant(DEVIATION)

@@ -1,0 +1,36 @@
+"""What may be changed of a training, on its command line: the same for every framework."""
+
+import argparse
+from collections.abc import Sequence
+
+
+def parser(models: Sequence[str], data: str) -> argparse.ArgumentParser:
+    """Make the command line; ``data`` says which kinds of data there are."""
+    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    add = parser.add_argument
+    add("--results", required=True, help="folder for what stays; a shared one for several nodes")
+    add("--model", default="50", choices=models, help="layers")
+    add("--data", default="synthetic", help=data)
+    add(
+        "--mounts", default="", help="mount points, by commas: a rank reads from rank modulo mounts"
+    )
+    add("--images", type=int, default=12_800, help="synthetic images in an epoch")
+    add(
+        "--size",
+        type=int,
+        default=224,
+        help="pixels, height and width of JPEG and synthetic images",
+    )
+    add("--epochs", type=int, default=3, help="times that each image is seen; papers: 90")
+    add("--steps", type=int, default=0, help="stop after so many steps; 0: after the epochs")
+    add("--batch", type=int, default=64, help="images per process and step; more fill a GPU better")
+    add("--precision", default="fp32", choices=("fp32", "bf16", "fp16"), help="of the products")
+    add("--rate", type=float, default=0.1, help="learning rate for a global batch of 256 images")
+    add("--warmup", type=float, default=0.1, help="share of all steps in which the rate rises")
+    add("--momentum", type=float, default=0.9, help="of the gradient's running mean")
+    add("--decay", type=float, default=5e-5, help="of the weights, not of biases and norms")
+    add("--smoothing", type=float, default=0.1, help="share of a label given to all classes")
+    add("--seed", type=int, default=1, help="same seed and processes: same training")
+    add("--report-every", type=int, default=20, help="steps between two lines of progress")
+    add("--checkpoint-every", type=int, default=500, help="steps between checkpoints, at a report")
+    return parser

@@ -1,0 +1,109 @@
+"""Where a process is among all that train together, and how they find each other.
+
+Needs nothing but Python, so that the programs of every framework use it.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PATIENCE_SECONDS = 300.0
+"""How long the first process is waited for: nodes do not all start a job at the same moment."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A process among all that train together."""
+
+    rank: int
+    ranks: int
+    local_rank: int
+    local_ranks: int
+    address: str
+    """Where rank 0 listens for the others."""
+    port: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes what stays."""
+        return self.rank == 0
+
+
+def place(variables: Mapping[str, str]) -> Place:
+    """Read Slurm's variables; without `srun` there is one process.
+
+    A batch script has them too, for itself: SLURM_STEP_ID is what srun alone sets.
+    """
+    if "SLURM_STEP_ID" not in variables or "SLURM_PROCID" not in variables:
+        return Place(0, 1, 0, 1, "127.0.0.1", 0)
+    return Place(
+        rank=int(variables["SLURM_PROCID"]),
+        ranks=int(variables["SLURM_NTASKS"]),
+        local_rank=int(variables["SLURM_LOCALID"]),
+        # "4", "4(x2)" or "4,2": the tasks of each node.
+        local_ranks=int(variables["SLURM_STEP_TASKS_PER_NODE"].split(",")[0].split("(")[0]),
+        # The node of the batch script, whose first task is rank 0; an address needs no resolver.
+        address=variables["SLURM_LAUNCH_NODE_IPADDR"],
+        # Another for each job and step, above what the system gives away and below 65536.
+        port=61_000
+        + (int(variables["SLURM_JOB_ID"]) * 7 + int(variables["SLURM_STEP_ID"])) % 4_000,
+    )
+
+
+def free_port() -> int:
+    """Return a TCP port that nobody listens on here."""
+    with socket.socket() as one:
+        one.bind(("", 0))
+        return int(one.getsockname()[1])
+
+
+def meet(here: Place, port: int, patience_seconds: float = PATIENCE_SECONDS) -> list[str]:
+    """Tell everybody the port that this process listens on; return all, "address:port" by rank.
+
+    Each process calls it once. For frameworks that want to be told where all processes are, and
+    not just the first. Slurm's list of nodes would need their names to be known to a resolver, and
+    ports that no other job of the node has.
+    """
+    if here.is_first:
+        return _gather(here, port, patience_seconds)
+    with _connected(here, patience_seconds) as line:
+        line.settimeout(patience_seconds)
+        line.sendall(json.dumps([here.rank, port]).encode() + b"\n")
+        with line.makefile() as answer:
+            found = answer.readline()
+    if not found:
+        raise ConnectionError(f"rank 0 on {here.address} ended before all processes were there")
+    return [str(address) for address in json.loads(found)]
+
+
+def _gather(here: Place, port: int, patience_seconds: float) -> list[str]:
+    addresses = {0: f"{here.address}:{port}"}
+    lines = []
+    with socket.create_server((here.address, here.port)) as server:
+        server.settimeout(patience_seconds)
+        while len(addresses) < here.ranks:
+            line, (address, _) = server.accept()
+            line.settimeout(patience_seconds)
+            with line.makefile() as said:
+                rank, its_port = json.loads(said.readline())
+            addresses[int(rank)] = f"{address}:{int(its_port)}"
+            lines.append(line)
+    found = [addresses[rank] for rank in range(here.ranks)]
+    for line in lines:
+        with line:
+            line.sendall(json.dumps(found).encode() + b"\n")
+    return found
+
+
+def _connected(here: Place, patience_seconds: float) -> socket.socket:
+    until = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return socket.create_connection((here.address, here.port), timeout=10)
+        except OSError:
+            # The first process is not there yet.
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)

@@ -1,0 +1,196 @@
+"""What stays of a training, and how it ends: the same files, whatever framework wrote them."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedule import Schedule
+
+
+@dataclass
+class Progress:
+    """How far the training is; with the weights, all that a checkpoint needs."""
+
+    step: int = 0
+    images: int = 0
+    seconds: float = 0.0
+    """Of training, without start-up, testing and checkpoints."""
+
+    @property
+    def images_per_second(self) -> float:
+        """Over the whole training."""
+        return round(self.images / max(self.seconds, 1e-9), 2)
+
+
+def write_whole(file: Path, write: Callable[[Any], object]) -> None:
+    """Let a file be there whole or not at all, also when the machine fails now."""
+    building = file.with_name(f".{file.name}.{os.getpid()}")
+    with building.open("wb") as stream:
+        write(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    building.replace(file)
+
+
+def leave_out_after(file: Path, step: int) -> None:
+    """Keep the lines of progress up to a step: what came after it will be written again."""
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+    write_whole(file, lambda stream: stream.write("".join(kept).encode()))
+
+
+class Record:
+    """What the first process writes for those who watch; the others write nothing."""
+
+    def __init__(self, results: Path, is_ours: bool, step: int) -> None:
+        """Go on after a step."""
+        self.is_ours = is_ours
+        self._results, self._file = results, results / "progress.jsonl"
+        if is_ours:
+            leave_out_after(self._file, step)
+            self._curves = Curves(results / "tensorboard", step)
+
+    def say(self, *texts: str) -> None:
+        """Print lines into the job's log."""
+        if self.is_ours:
+            print(*texts, sep="\n", flush=True)
+
+    def add(self, line: dict[str, float]) -> None:
+        """Write down what was reached at ``line["step"]``."""
+        if not self.is_ours:
+            return
+        with self._file.open("a") as stream:
+            stream.write(json.dumps({"time": round(time.time(), 3), **line}) + "\n")
+        values = {name: value for name, value in line.items() if isinstance(value, float)}
+        self._curves.add(int(line["step"]), values)
+        words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in values.items())
+        self.say(f"epoch {line['epoch']}  step {line['step']}  {words}")
+
+    def report(
+        self,
+        progress: Progress,
+        schedule: Schedule,
+        images: int,
+        seconds: float,
+        loss: float,
+        accuracy: float,
+    ) -> None:
+        """Count what all processes did since the last report, and write it down."""
+        progress.images += images
+        progress.seconds += seconds
+        line = {
+            "epoch": (progress.step - 1) // schedule.steps_an_epoch + 1,
+            "step": progress.step,
+            "steps": schedule.last_step,
+            "loss": loss,
+            "accuracy": accuracy,
+            "images_per_second": round(images / seconds, 2),
+            "rate": schedule.rate_at(progress.step - 1),
+        }
+        self.add(line)
+
+    def finish(
+        self,
+        settings: argparse.Namespace,
+        progress: Progress,
+        processes: int,
+        device: str,
+        test_accuracy: float | None,
+        versions: dict[str, str],
+    ) -> None:
+        """Write the summary, by which others know that the training came to its end."""
+        if not self.is_ours:
+            return
+        summary = {
+            "settings": vars(settings),
+            "processes": processes,
+            "device": device,
+            "steps": progress.step,
+            "images": progress.images,
+            "seconds": round(progress.seconds, 3),
+            "images_per_second": progress.images_per_second,
+            "test_accuracy": test_accuracy,
+            **versions,
+        }
+        text = json.dumps(summary, indent=1).encode()
+        write_whole(self._results / "summary.json", lambda stream: stream.write(text))
+        self.say(f"done: {progress.images_per_second:.5g} images/s")
+
+
+class Curves:
+    """Curves for TensorBoard, written with TensorBoard's own package, which every kernel has."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        """Go on after a step; TensorBoard leaves out what it has of later ones."""
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        folder.mkdir(exist_ok=True)
+        self._writer = EventFileWriter(str(folder))
+        self._write(step + 1, session_log=SessionLog(status=SessionLog.START))
+
+    def add(self, step: int, values: dict[str, float]) -> None:
+        """Add a point to each curve."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        points = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
+        self._write(step, summary=Summary(value=points))
+
+    def _write(self, step: int, **what: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._writer.add_event(Event(wall_time=time.time(), step=step, **what))
+        self._writer.flush()
+
+
+class Stop:
+    """Whether somebody wants this job to end: Slurm, before it is preempted or out of time."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            signal.signal(number, self._note)
+
+    def _note(self, _number: int, _frame: object) -> None:
+        self.is_wanted = True
+
+
+def run(
+    main: Callable[[argparse.Namespace], None],
+    settings: argparse.Namespace,
+    *plain: type[Exception],
+) -> None:
+    """Train; where that fails, say why and end the process.
+
+    The ``plain`` errors can be put right by other settings; of all else the traceback is told.
+    """
+    try:
+        main(settings)
+    except Exception as error:  # noqa: BLE001  # all that ends a process is told
+        words = str(error) if isinstance(error, plain) else traceback.format_exc()
+        told(words, Path(settings.results).expanduser())
+        # Without the tidying up that waits for processes which wait for this one.
+        os._exit(1)
+
+
+def told(words: str, results: Path) -> None:
+    """Say why this process failed, and in error.txt, whose first words count.
+
+    When one process fails, the others fail for its sake a moment later.
+    """
+    rank = os.environ.get("SLURM_PROCID", "0")
+    text = f"Process {rank} on {os.environ.get('SLURMD_NODENAME', 'this machine')}: {words}\n"
+    print(text, file=sys.stderr, flush=True)
+    try:
+        with (results / "error.txt").open("x") as file:
+            file.write(text)
+    except OSError:
+        pass  # another process was first, or there is no place to write

@@ -1,0 +1,61 @@
+"""ResNet v1.5 in Keras: the network of resnet.py, for TensorFlow.
+
+He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, 2015 (arXiv:1512.03385), table 1;
+the stride of a bottleneck is in its 3x3 convolution.
+"""
+
+import keras
+from keras import layers
+
+# Bottlenecks in each of the four stages.
+STAGES = {"50": (3, 4, 6, 3), "101": (3, 4, 23, 3), "152": (3, 8, 36, 3)}
+WIDTHS = (64, 128, 256, 512)  # channels inside a stage's bottlenecks
+EXPANSION = 4  # channels that leave a bottleneck, times its width
+
+# Something to try a training with: learns digits in seconds on one CPU core.
+TINY = "tiny"
+TINY_STAGES, TINY_WIDTHS = (1, 1, 1, 1), (8, 16, 32, 64)
+
+MODELS = (*STAGES, TINY)
+
+
+def build(model: str, classes: int, size: int, channels: int = 3) -> keras.Model:
+    """Build one of `MODELS` for images of shape (n, size, size, channels); it gives logits."""
+    stages, widths = (TINY_STAGES, TINY_WIDTHS) if model == TINY else (STAGES[model], WIDTHS)
+    images = keras.Input((size, size, channels))
+    x = layers.ReLU()(normalised(convolution(images, widths[0], 7, stride=2)))
+    x = layers.MaxPooling2D(3, strides=2, padding="same")(x)
+    for stage, (count, width) in enumerate(zip(stages, widths, strict=True)):
+        for block in range(count):
+            x = bottleneck(x, width, stride=2 if stage > 0 and block == 0 else 1)
+    x = layers.GlobalAveragePooling2D()(x)
+    # Of mixed precisions, the loss takes the longer one.
+    start = keras.initializers.RandomNormal(stddev=0.01)
+    return keras.Model(images, layers.Dense(classes, kernel_initializer=start, dtype="float32")(x))
+
+
+def bottleneck(images: keras.KerasTensor, width: int, stride: int) -> keras.KerasTensor:
+    """1x1 to few channels, 3x3, 1x1 to many; added to what came in."""
+    outputs = width * EXPANSION
+    x = layers.ReLU()(normalised(convolution(images, width, 1)))
+    x = layers.ReLU()(normalised(convolution(x, width, 3, stride)))
+    # A block that begins as the identity trains more easily (Goyal et al. 2017, 5.1).
+    x = normalised(convolution(x, outputs, 1), start="zeros")
+    if stride != 1 or images.shape[-1] != outputs:
+        images = normalised(convolution(images, outputs, 1, stride))
+    return layers.ReLU()(layers.Add()([x, images]))
+
+
+def convolution(
+    images: keras.KerasTensor, outputs: int, size: int, stride: int = 1
+) -> keras.KerasTensor:
+    """Keep the images' size, up to the stride; without a bias (He et al. 2015, 1502.01852)."""
+    start = keras.initializers.VarianceScaling(2.0, "fan_out", "untruncated_normal")
+    return layers.Conv2D(
+        outputs, size, stride, padding="same", use_bias=False, kernel_initializer=start
+    )(images)
+
+
+def normalised(images: keras.KerasTensor, start: str = "ones") -> keras.KerasTensor:
+    """Normalise each channel over the batch of one process."""
+    return layers.BatchNormalization(momentum=0.9, epsilon=1e-5, gamma_initializer=start)(images)

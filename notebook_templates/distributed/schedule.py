@@ -1,0 +1,92 @@
+"""How many steps a training has, and how fast it learns at which: the same for every framework."""
+
+import argparse
+import math
+from dataclasses import dataclass
+
+
+class ScheduleError(ValueError):
+    """There is no training with these settings; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The steps of a training.
+
+    Iterations = epochs x images / (batch x GPUs), as the papers count.
+    """
+
+    images: int
+    batch: int
+    """Images of a process in a step."""
+    ranks: int
+    epochs: int
+    most_steps: int
+    """Where it ends before the epochs do; 0: nowhere."""
+    rate: float
+    """Learning rate for 256 images a step."""
+    warmup: float
+    """Share of all steps in which the rate rises."""
+
+    @classmethod
+    def of(cls, settings: argparse.Namespace, images: int, ranks: int) -> "Schedule":
+        """Make it from the command line; raises `ScheduleError` where the images fill no step."""
+        s = settings
+        schedule = cls(images, s.batch, ranks, s.epochs, s.steps, s.rate, s.warmup)
+        if schedule.steps_an_epoch == 0:
+            raise ScheduleError(
+                f"{images} images do not fill one step of {s.batch} images on {ranks} "
+                "processes. Set a smaller batch."
+            )
+        return schedule
+
+    @property
+    def total(self) -> int:
+        """Images of all processes in a step."""
+        return self.batch * self.ranks
+
+    @property
+    def steps_an_epoch(self) -> int:
+        """Images that fill no whole step wait for the next epoch."""
+        return self.images // self.total
+
+    @property
+    def steps(self) -> int:
+        """Of all epochs."""
+        return self.epochs * self.steps_an_epoch
+
+    @property
+    def last_step(self) -> int:
+        """Where the training ends."""
+        return min(self.most_steps, self.steps) if self.most_steps else self.steps
+
+    @property
+    def peak(self) -> float:
+        """The highest learning rate."""
+        return self.rate * self.total / 256
+
+    def ends_at(self, step: int) -> bool:
+        """Whether an epoch or the training ends with this step."""
+        return step == self.last_step or step % self.steps_an_epoch == 0
+
+    def rate_at(self, step: int) -> float:
+        """Return the learning rate: up along a line, then down to 0 along half a cosine.
+
+        Goyal et al. 2017 (arXiv:1706.02677) for the warm-up, Loshchilov and Hutter 2016
+        (arXiv:1608.03983) for the cosine.
+        """
+        rising = round(self.warmup * self.steps)
+        if step < rising:
+            return self.peak * (step + 1) / rising
+        falling = max(1, self.steps - rising)
+        return self.peak * (1 + math.cos(math.pi * (step - rising) / falling)) / 2
+
+    def words(self) -> list[str]:
+        """Say how the figures come about."""
+        total, images = self.total, f"{self.images:,} images"
+        return [
+            f"{total} images a step = {self.batch} a process x {self.ranks} processes",
+            f"{self.steps_an_epoch} steps an epoch = {images} / {total} a step",
+            f"{self.steps} steps = {self.epochs} epochs x {images} / {total} a step",
+            f"learning rate up to {self.peak:.4g} = {self.rate:g} x {total} / 256",
+        ]

@@ -1,0 +1,276 @@
+#!/usr/bin/env python
+"""Train a ResNet with TensorFlow on one CPU, one GPU, or the GPUs of many nodes; resume it.
+
+    python train_resnet_tensorflow.py --results run1                  one process
+    srun --ntasks-per-node=4 python train_resnet_tensorflow.py ...    in a Slurm job: one a GPU
+
+The processes find each other by Slurm's variables and train with MultiWorkerMirroredStrategy. In
+RESULTS stays what train_resnet.py leaves there; the checkpoint is a folder.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # warnings and errors only
+
+import images_tensorflow as images
+import keras
+import options
+import resnet_keras as resnet
+import tensorflow as tf
+from places import Place, free_port, meet, place
+from record import Progress, Record, Stop, run
+from schedule import Schedule, ScheduleError
+from shares import Share
+
+POLICIES = {"fp32": "float32", "bf16": "mixed_bfloat16", "fp16": "mixed_float16"}
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    data = "'synthetic', MNIST's folder, JPEG folders, or a folder with TFRecord shards in train"
+    parser = options.parser(resnet.MODELS, data)
+    parser.add_argument("--classes", type=int, default=1000, help="of shards")
+    return parser.parse_args()
+
+
+class Team:
+    """All processes that train together, seen from one of them."""
+
+    def __init__(self, here: Place) -> None:
+        """Join the others; before TensorFlow does anything else."""
+        self.here = here
+        tf.config.threading.set_intra_op_parallelism_threads(
+            int(os.environ.get("OMP_NUM_THREADS", "0"))
+        )
+        self.gpus = tf.config.list_physical_devices("GPU")
+        if self.gpus:
+            # A task that was given one GPU of its own sees just that.
+            self.gpus = [self.gpus[here.local_rank % len(self.gpus)]]
+            tf.config.set_visible_devices(self.gpus, "GPU")
+            tf.config.experimental.set_memory_growth(self.gpus[0], True)
+        self.strategy = tf.distribute.get_strategy() if here.ranks == 1 else self._strategy()
+
+    def _strategy(self) -> tf.distribute.Strategy:
+        # Not SlurmClusterResolver: it gives all jobs of a node the same ports, and wants the
+        # nodes' names to be known to a resolver.
+        workers = meet(self.here, free_port())
+        implementation = tf.distribute.experimental.CommunicationImplementation
+        carried_by = implementation.NCCL if self.gpus else implementation.RING
+        return tf.distribute.MultiWorkerMirroredStrategy(
+            tf.distribute.cluster_resolver.SimpleClusterResolver(
+                tf.train.ClusterSpec({"worker": workers}),
+                task_type="worker",
+                task_id=self.here.rank,
+                num_accelerators={"GPU": len(self.gpus)},
+                rpc_layer="grpc",
+            ),
+            tf.distribute.experimental.CommunicationOptions(implementation=carried_by),
+        )
+
+    @property
+    def device(self) -> str:
+        """What each process trains on."""
+        if not self.gpus:
+            return "CPU"
+        return str(tf.config.experimental.get_device_details(self.gpus[0])["device_name"])
+
+    def sums(self, *values: float | tf.Tensor) -> list[float]:
+        """Add up each value over all processes."""
+        mine = tf.stack([tf.cast(value, tf.float64) for value in values])
+        return [float(value) for value in self._sum(mine)]
+
+    @tf.function
+    def _sum(self, values: tf.Tensor) -> tf.Tensor:
+        def add(mine: tf.Tensor) -> tf.Tensor:
+            # Not the argument itself, which is on no device.
+            return tf.distribute.get_replica_context().all_reduce("SUM", tf.identity(mine))
+
+        return self.strategy.run(add, args=(values,))
+
+
+class Network:
+    """The network, and how it learns."""
+
+    def __init__(self, s: argparse.Namespace, team: Team, data: images.Images) -> None:
+        """Build it on all processes with the same weights."""
+        keras.mixed_precision.set_global_policy(POLICIES[s.precision])
+        self._s, self._team, self._classes = s, team, data.classes
+        with team.strategy.scope():
+            self.model = resnet.build(s.model, data.classes, data.size, data.channels)
+            optimizer = keras.optimizers.SGD(0.0, s.momentum, nesterov=s.momentum > 0)
+            if s.precision == "fp16":
+                optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+            optimizer.build(self.model.trainable_variables)
+        self.optimizer = optimizer
+
+    @tf.function
+    def learn(
+        self, pixels: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Do a step; return the sum of this process's losses, and how many it read right."""
+        self.optimizer.learning_rate.assign(rate)
+        return self._team.strategy.run(self._learn, args=(pixels, labels))
+
+    def _learn(self, pixels: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        weights = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            logits = self.model(pixels, training=True)
+            losses = self._losses(logits, labels)
+            # Decay leaves vectors alone: biases and norms.
+            squares = [tf.nn.l2_loss(w.value) for w in weights if len(w.shape) > 1]
+            loss = tf.reduce_mean(losses) + self._s.decay * tf.add_n(squares)
+            # Gradients are summed up over all processes: their mean is wanted.
+            scaled = self.optimizer.scale_loss(loss / self._team.here.ranks)
+        self.optimizer.apply(tape.gradient(scaled, weights), weights)
+        return tf.reduce_sum(losses), right_of(logits, labels)
+
+    def _losses(self, logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        share = self._s.smoothing
+        wanted = tf.one_hot(labels, self._classes) * (1 - share) + share / self._classes
+        return tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
+
+    @tf.function(reduce_retracing=True)
+    def _test(self, pixels: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        def right(pixels: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+            return right_of(self.model(pixels, training=False), labels)
+
+        return self._team.strategy.run(right, args=(pixels, labels))
+
+    @tf.function
+    def _agree(self) -> None:
+        """Let all have the first one's running means, those that a checkpoint keeps."""
+        is_first = self._team.here.is_first
+
+        def take_over() -> None:
+            for mean in self.model.non_trainable_variables:
+                mine = tf.identity(mean.value) if is_first else tf.zeros(mean.shape, mean.dtype)
+                mean.assign(tf.distribute.get_replica_context().all_reduce("SUM", mine))
+
+        self._team.strategy.run(take_over)
+
+    def accuracy(self, data: images.Images) -> float:
+        """Return the share of all test images that are read right; the processes divide them."""
+        assert data.test is not None
+        self._agree()
+        here, right, count = self._team.here, 0, 0
+        for pixels, labels in data.test(here.rank, here.ranks, self._s.batch):
+            right += int(self._test(pixels, labels))
+            count += len(labels)
+        rights, counts = self._team.sums(right, count)
+        return rights / counts
+
+
+def right_of(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Count the images that are read right."""
+    return tf.reduce_sum(tf.cast(tf.argmax(logits, 1) == labels, tf.int64))
+
+
+class Checkpoint:
+    """The newest checkpoint of a training: the first process's.
+
+    All write one, as TensorFlow wants it; the others' are thrown away.
+    """
+
+    def __init__(self, folder: Path, is_ours: bool, network: Network) -> None:
+        """Say what is kept."""
+        self._reached = {
+            "step": tf.Variable(0, dtype=tf.int64),
+            "images": tf.Variable(0, dtype=tf.int64),
+            "seconds": tf.Variable(0.0, dtype=tf.float64),
+        }
+        parts = tf.train.Checkpoint(
+            model=network.model, optimizer=network.optimizer, **self._reached
+        )
+        self._newest = tf.train.latest_checkpoint(str(folder))
+        self._parts = parts
+        # Kept as long as the process lives.
+        self._elsewhere = None if is_ours else tempfile.TemporaryDirectory()
+        place = self._elsewhere.name if self._elsewhere else str(folder)
+        self._manager = tf.train.CheckpointManager(parts, place, max_to_keep=1)
+
+    def load(self) -> Progress:
+        """Read what was reached before, if anything was."""
+        if self._newest:
+            self._parts.restore(self._newest).assert_consumed()
+        reached = {name: variable.numpy() for name, variable in self._reached.items()}
+        return Progress(int(reached["step"]), int(reached["images"]), float(reached["seconds"]))
+
+    def save(self, progress: Progress) -> None:
+        """Write what was reached; the one before is removed after that."""
+        for name, variable in self._reached.items():
+            variable.assign(getattr(progress, name))
+        self._manager.save(checkpoint_number=progress.step)
+
+
+def main(s: argparse.Namespace) -> None:
+    """Train: the story from top to bottom."""
+    results = Path(s.results).expanduser()
+    results.mkdir(parents=True, exist_ok=True)
+    team = Team(place(os.environ))
+    stop = Stop()
+    here = team.here
+    keras.utils.set_random_seed(s.seed)
+
+    # The data, and what follows from its size.
+    mounts = [mount for mount in s.mounts.split(",") if mount]
+    data = images.open_images(s.data, s.size, s.images, mounts, here.rank, s.classes)
+    schedule = Schedule.of(s, data.count, here.ranks)
+    share = Share(data.count, s.batch, here.rank, here.ranks, s.seed)
+
+    # The network, and what was reached before.
+    network = Network(s, team, data)
+    checkpoint = Checkpoint(results / "checkpoint", here.is_first, network)
+    progress = checkpoint.load()
+    record = Record(results, here.is_first, progress.step)
+
+    where = f"{here.ranks} {'GPUs' if team.gpus else 'CPU processes'}"
+    record.say(f"ResNet {s.model}, {s.precision}, on {where}")
+    record.say(*schedule.words())
+    if progress.step:
+        record.say(f"resumed after step {progress.step} of {schedule.last_step}")
+
+    accuracy, saved_at, is_stopped = None, progress.step, False
+    while progress.step < schedule.last_step and not is_stopped:
+        epoch, first = divmod(progress.step, share.steps)
+        loss_sum, right, seen, since = 0.0, 0, 0, time.perf_counter()
+        batches = data.train(share, epoch, first).take(schedule.last_step - progress.step)
+        for pixels, labels in batches:
+            rate = tf.constant(schedule.rate_at(progress.step), tf.float32)
+            losses, rights = network.learn(pixels, labels, rate)
+            progress.step += 1
+            loss_sum, right, seen = loss_sum + losses, right + rights, seen + s.batch
+            ends = schedule.ends_at(progress.step)
+            if progress.step % s.report_every and not ends:
+                continue
+
+            # A report: what all processes did since the last.
+            loss, correct, count, stops = team.sums(loss_sum, right, seen, stop.is_wanted)
+            seconds, is_stopped = time.perf_counter() - since, stops > 0
+            record.report(progress, schedule, int(count), seconds, loss / count, correct / count)
+            # At a report, so that the lines after it are those of a training without a break.
+            if ends or is_stopped or progress.step - saved_at >= s.checkpoint_every:
+                saved_at = progress.step
+                checkpoint.save(progress)
+            if is_stopped:
+                break
+            loss_sum, right, seen, since = 0.0, 0, 0, time.perf_counter()
+        if data.test is not None and not is_stopped:
+            accuracy = network.accuracy(data)
+            line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
+            record.add(line)
+
+    if is_stopped:
+        record.say(
+            f"stopped after step {progress.step} of {schedule.last_step}: run again to resume"
+        )
+    else:
+        versions = {"tensorflow": tf.__version__}
+        record.finish(s, progress, here.ranks, team.device, accuracy, versions)
+
+
+if __name__ == "__main__":
+    run(main, settings(), images.DataError, ScheduleError)

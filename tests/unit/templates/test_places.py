@@ -1,0 +1,55 @@
+"""How the processes of a training find their places and each other."""
+
+import threading
+
+import pytest
+from places import Place, free_port, meet, place
+
+STEP = {
+    "SLURM_PROCID": "5",
+    "SLURM_NTASKS": "8",
+    "SLURM_LOCALID": "1",
+    "SLURM_JOB_ID": "12",
+    "SLURM_STEP_ID": "0",
+    "SLURM_STEP_TASKS_PER_NODE": "4(x2)",
+    "SLURM_LAUNCH_NODE_IPADDR": "10.1.2.3",
+}
+
+
+def test_a_process_finds_its_place_by_slurms_variables() -> None:
+    here = place(STEP)
+    assert (here.rank, here.ranks, here.local_rank, here.local_ranks) == (5, 8, 1, 4)
+    assert here.address == "10.1.2.3"
+    assert 61_000 <= here.port < 65_000
+
+
+def test_a_batch_script_without_srun_is_one_process() -> None:
+    names = ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID")
+    assert place({name: STEP[name] for name in names}).ranks == 1
+
+
+def test_all_learn_where_all_are_whoever_comes_first() -> None:
+    port = free_port()
+    places = [Place(rank, 3, 0, 1, "127.0.0.1", port) for rank in range(3)]
+    found: dict[int, list[str]] = {}
+
+    def come(here: Place) -> None:
+        found[here.rank] = meet(here, 1000 + here.rank)
+
+    threads = [threading.Thread(target=come, args=(here,)) for here in reversed(places)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    everybody = ["127.0.0.1:1000", "127.0.0.1:1001", "127.0.0.1:1002"]
+    assert found == {rank: everybody for rank in range(3)}
+
+
+def test_the_first_does_not_wait_for_ever() -> None:
+    with pytest.raises(TimeoutError):
+        meet(Place(0, 2, 0, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
+
+
+def test_the_others_do_not_wait_for_ever() -> None:
+    with pytest.raises(ConnectionRefusedError):
+        meet(Place(1, 2, 0, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)

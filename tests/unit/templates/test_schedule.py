@@ -1,0 +1,30 @@
+"""How many steps a training has, and how fast it learns at which."""
+
+import pytest
+from schedule import Schedule
+
+TEN_EPOCHS = Schedule(images=640, batch=32, ranks=2, epochs=10, most_steps=0, rate=4.0, warmup=0.1)
+
+
+def test_steps_are_epochs_times_images_over_batch_and_processes() -> None:
+    assert (TEN_EPOCHS.steps_an_epoch, TEN_EPOCHS.steps, TEN_EPOCHS.last_step) == (10, 100, 100)
+
+
+def test_the_rate_rises_to_its_peak_and_falls_to_nothing() -> None:
+    assert TEN_EPOCHS.peak == pytest.approx(1.0)
+    rates = [TEN_EPOCHS.rate_at(step) for step in (0, 4, 9, 10, 55, 99)]
+    assert rates[:5] == pytest.approx((0.1, 0.5, 1.0, 1.0, 0.5))
+    assert 0 < rates[5] < 0.001
+
+
+def test_a_training_that_is_cut_short_has_the_rates_of_the_whole_one() -> None:
+    short = Schedule(640, 32, 2, 10, most_steps=25, rate=4.0, warmup=0.1)
+    assert short.last_step == 25
+    assert [short.rate_at(step) for step in range(25)] == [
+        TEN_EPOCHS.rate_at(step) for step in range(25)
+    ]
+    assert [step for step in range(1, 26) if short.ends_at(step)] == [10, 20, 25]
+
+
+def test_the_figures_are_derived_in_words() -> None:
+    assert TEN_EPOCHS.words()[2] == "100 steps = 10 epochs x 640 images / 64 a step"
