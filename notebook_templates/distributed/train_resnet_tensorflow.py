@@ -125,7 +125,10 @@ class Network:
             loss = tf.reduce_mean(losses) + self._s.decay * tf.add_n(squares)
             # Gradients are summed up over all processes: their mean is wanted.
             scaled = self.optimizer.scale_loss(loss / self._team.here.ranks)
-        self.optimizer.apply(tape.gradient(scaled, weights), weights)
+        gradients = tape.gradient(scaled, weights)
+        if self._s.precision == "fp16":
+            gradients = unless_one_overflows(gradients)
+        self.optimizer.apply(gradients, weights)
         return tf.reduce_sum(losses), right_of(logits, labels)
 
     def _losses(self, logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -167,6 +170,19 @@ class Network:
 def right_of(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Count the images that are read right."""
     return tf.reduce_sum(tf.cast(tf.argmax(logits, 1) == labels, tf.int64))
+
+
+def unless_one_overflows(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Spoil all processes' gradients where one's are too large for 16 bits.
+
+    LossScaleOptimizer leaves out such a step. It looks at its own process's gradients only, so
+    without this the others would wait for that process for ever.
+    """
+    is_finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(one)) for one in gradients])
+    spoiled = tf.where(is_finite, 0.0, 1.0)
+    spoiled = tf.distribute.get_replica_context().all_reduce("SUM", spoiled)
+    factor = tf.where(spoiled > 0, float("nan"), 1.0)
+    return [one * factor for one in gradients]
 
 
 class Checkpoint:
@@ -270,6 +286,7 @@ def main(s: argparse.Namespace) -> None:
     else:
         versions = {"tensorflow": tf.__version__}
         record.finish(s, progress, here.ranks, team.device, accuracy, versions)
+    team.sums(0)  # nobody goes before the first has written all
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the trainings compute by themselves, in the kernels' own environments."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 from tests.instance import ROOT
 
-TRAINING = ROOT / "notebook_templates" / "distributed"
+TEMPLATES = ROOT / "notebook_templates"
+TRAINING = TEMPLATES / "distributed"
 PUBLISHED = {"50": 25_557_032, "101": 44_549_160, "152": 60_192_808}
 COUNTS = {
     "pytorch": """
@@ -24,6 +26,156 @@ count = lambda model: sum(
 print(json.dumps({model: count(model) for model in ("50", "101", "152")}))
 """,
 }
+
+
+CLASSES, EACH = 3, 8
+MAKE = """
+import sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+
+for part, each in (("train", int(sys.argv[3])), ("val", 5)):
+    for label in range(int(sys.argv[2])):
+        folder = Path(sys.argv[1], part, f"class{label}")
+        folder.mkdir(parents=True)
+        for number in range(each):
+            # Of one colour, which tells the class after all that is done to it.
+            pixels = np.full((60, 80, 3), 40 + 80 * label, np.uint8)
+            Image.fromarray(pixels).save(folder / f"{number}.jpg", quality=100)
+"""
+# Prints what two ranks see of JPEG folders or shards: for each image its colour and its label.
+SEEN = """
+import json, sys
+import images_tensorflow as images
+from shares import MEAN, DEVIATION, Share
+
+data = images.open_images(sys.argv[1], 32, 0, ["/nowhere", sys.argv[2]], 1, int(sys.argv[3]))
+shares = [Share(data.count, 4, rank, 2, seed=1) for rank in range(2)]
+
+def seen(batches):
+    return [
+        [[round(float(image[..., 0].numpy().mean() * DEVIATION[0] + MEAN[0]) * 255), int(label)]
+         for image, label in zip(pixels, labels)]
+        for pixels, labels in batches
+    ]
+
+def exact(batches):
+    return [[hash(pixels.numpy().tobytes()), labels.numpy().tolist()] for pixels, labels in batches]
+
+print(json.dumps({
+    "count": data.count, "classes": data.classes,
+    "train": [seen(data.train(share, 0, 0)) for share in shares],
+    "whole": exact(data.train(shares[1], 1, 0)), "resumed": exact(data.train(shares[1], 1, 2)),
+    "test": [seen(data.test(rank, 2, 4)) for rank in range(2)],
+}))
+"""
+# Two processes; in a step the losses of one are too large for 16 bits.
+OVERFLOW = """
+import os
+import tensorflow as tf
+import train_resnet_tensorflow as t
+
+losses_of = t.Network._losses
+
+def losses(network, logits, labels):
+    optimizer = network.optimizer
+    comes_now = (optimizer.iterations.value == 3) & (optimizer.dynamic_scale.value == 2.0**15)
+    return losses_of(network, logits, labels) * tf.where(comes_now, 1e38, 1.0)
+
+if os.environ["SLURM_PROCID"] == "1":
+    t.Network._losses = losses
+t.run(t.main, t.settings())
+"""
+
+
+@pytest.fixture(scope="module")
+def pictures(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """JPEG folders to train on and to test with, and the same as shards."""
+    folder = tmp_path_factory.mktemp("pictures")
+    python = str(python_of("pytorch"))
+    argv = [python, "-c", MAKE, str(folder / "jpegs"), str(CLASSES), str(EACH)]
+    subprocess.run(argv, check=True, timeout=60)
+    for part in ("train", "val"):
+        prepare = [python, "-B", str(TEMPLATES / "data" / "prepare.py"), "write"]
+        places = [str(folder / "jpegs" / part), str(folder / "shards" / part)]
+        options = ["--shards", "4", "--first-label", "1"]
+        subprocess.run([*prepare, *places, *options], check=True, timeout=60)
+    return folder
+
+
+def seen(python: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(python), "-B", "-c", SEEN, *map(str, arguments)],
+        cwd=TRAINING,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("kind", ["jpegs", "shards"])
+def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
+    kind: str, pictures: Path, python_of: Callable[[str], Path]
+) -> None:
+    done = seen(python_of("tensorflow"), kind, pictures, CLASSES)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["count"], found["classes"]) == (CLASSES * EACH, CLASSES)
+    assert [[len(batch) for batch in rank] for rank in found["train"]] == [[4, 4, 4]] * 2
+    images = [one for part in ("train", "test") for rank in found[part] for b in rank for one in b]
+    assert all(abs(colour - (40 + 80 * label)) < 4 for colour, label in images)
+    assert len(found["whole"]) == 3
+    assert found["resumed"] == found["whole"][2:]
+    tested = sorted(label for rank in found["test"] for batch in rank for _, label in batch)
+    assert tested == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_shards_with_more_classes_than_were_said_are_refused(
+    pictures: Path, python_of: Callable[[str], Path]
+) -> None:
+    done = seen(python_of("tensorflow"), "shards", pictures, CLASSES - 1)
+    assert done.returncode != 0
+    assert "more classes than 2: set --classes" in done.stderr
+
+
+def test_a_step_that_overflows_in_one_process_is_left_out_by_all(
+    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    options = {"results": tmp_path, "model": "tiny", "data": nas / "datasets" / "mnist"}
+    options |= {"steps": 8, "report-every": 1, "precision": "fp16", "batch": 16}
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    as_by_srun = {
+        "SLURM_NTASKS": "2",
+        "SLURM_LOCALID": "0",
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
+        "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
+        "SLURM_JOB_ID": str(os.getpid()),
+        "OMP_NUM_THREADS": "1",
+    }
+    running = [
+        subprocess.Popen(
+            [str(python_of("tensorflow")), "-B", "-c", OVERFLOW, *words],
+            cwd=TRAINING,
+            env={**os.environ, **as_by_srun, "SLURM_PROCID": str(rank)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for rank in range(2)
+    ]
+    try:
+        assert [one.wait(180) for one in running] == [0, 0]
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+    lines = [json.loads(line) for line in (tmp_path / "progress.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in lines if "loss" in line]
+    # The step is taken again, with half the scale.
+    assert [step for step, loss in enumerate(losses, 1) if loss > 1e30] == [4]
+    assert losses[-1] < 10
 
 
 @pytest.mark.parametrize("framework", sorted(COUNTS))
