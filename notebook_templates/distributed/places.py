@@ -21,6 +21,8 @@ class Place:
     ranks: int
     local_rank: int
     local_ranks: int
+    node: int
+    """Its node's number among the job's."""
     address: str
     """Where rank 0 listens for the others."""
     port: int
@@ -37,13 +39,14 @@ def place(variables: Mapping[str, str]) -> Place:
     A batch script has them too, for itself: SLURM_STEP_ID is what srun alone sets.
     """
     if "SLURM_STEP_ID" not in variables or "SLURM_PROCID" not in variables:
-        return Place(0, 1, 0, 1, "127.0.0.1", 0)
+        return Place(0, 1, 0, 1, 0, "127.0.0.1", 0)
     return Place(
         rank=int(variables["SLURM_PROCID"]),
         ranks=int(variables["SLURM_NTASKS"]),
         local_rank=int(variables["SLURM_LOCALID"]),
         # "4", "4(x2)" or "4,2": the tasks of each node.
         local_ranks=int(variables["SLURM_STEP_TASKS_PER_NODE"].split(",")[0].split("(")[0]),
+        node=int(variables["SLURM_NODEID"]),
         # The node of the batch script, whose first task is rank 0; an address needs no resolver.
         address=variables["SLURM_LAUNCH_NODE_IPADDR"],
         # Another for each job and step, above what the system gives away and below 65536.

@@ -1,5 +1,7 @@
 """All processes that train together with PyTorch, seen from one of them."""
 
+from abc import ABC, abstractmethod
+
 import torch
 import torch.distributed as dist
 from places import Place
@@ -7,24 +9,20 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 
-class Team:
-    """All processes that train together, seen from one of them."""
+class Team(ABC):
+    """What a training asks of the engine that carries gradients between its processes."""
+
+    layout = torch.channels_last
+    """Of images and weights in memory; the fastest that the engine can carry."""
 
     def __init__(self, here: Place) -> None:
-        """Join the others."""
+        """Take a GPU, where there is one."""
         self.here = here
         has_gpu = torch.cuda.is_available()
         self.device = torch.device("cuda" if has_gpu else "cpu")
         if has_gpu:
             # A task that was given one GPU of its own sees just that.
             torch.cuda.set_device(here.local_rank % torch.cuda.device_count())
-        if here.ranks > 1:
-            dist.init_process_group(
-                "nccl" if has_gpu else "gloo",
-                init_method=f"tcp://{here.address}:{here.port}",
-                rank=here.rank,
-                world_size=here.ranks,
-            )
 
     @property
     def is_on_gpus(self) -> bool:
@@ -34,17 +32,59 @@ class Team:
     def sums(self, *values: float | torch.Tensor) -> list[float]:
         """Add up each value over all processes."""
         total = torch.tensor([float(value) for value in values], dtype=torch.float64)
-        total = total.to(self.device)
-        if self.here.ranks > 1:
-            dist.all_reduce(total)
-        return total.tolist()
+        return self.total(total.to(self.device)).tolist()
 
-    def copies(self, model: nn.Module) -> nn.Module:
-        """Make a model whose gradients are the mean over all processes."""
+    @abstractmethod
+    def total(self, mine: torch.Tensor) -> torch.Tensor:
+        """Add up a tensor over all processes."""
+
+    @abstractmethod
+    def joined(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[nn.Module, torch.optim.Optimizer]:
+        """Let gradients be the mean over all processes; returns what is trained, and by what."""
+
+    def step(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
+        """Change the weights by their gradients."""
+        scaler.step(optimizer)
+
+    def agree(self, model: nn.Module) -> None:  # noqa: B027  # most engines have nothing to do
+        """Let all have the first one's running means, those that a checkpoint keeps."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Let the others go."""
+
+
+class DataParallel(Team):
+    """PyTorch's own engine: NCCL between GPUs, gloo between CPUs."""
+
+    def __init__(self, here: Place) -> None:
+        """Join the others."""
+        super().__init__(here)
+        if here.ranks > 1:
+            dist.init_process_group(
+                "nccl" if self.is_on_gpus else "gloo",
+                init_method=f"tcp://{here.address}:{here.port}",
+                rank=here.rank,
+                world_size=here.ranks,
+            )
+
+    def total(self, mine: torch.Tensor) -> torch.Tensor:
+        """Add up a tensor over all processes."""
+        if self.here.ranks > 1:
+            dist.all_reduce(mine)
+        return mine
+
+    def joined(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[nn.Module, torch.optim.Optimizer]:
+        """Average gradients while they are computed."""
         if self.here.ranks == 1:
-            return model
+            return model, optimizer
         gpu = [torch.cuda.current_device()] if self.is_on_gpus else None
-        return DistributedDataParallel(model, device_ids=gpu, gradient_as_bucket_view=True)
+        copies = DistributedDataParallel(model, device_ids=gpu, gradient_as_bucket_view=True)
+        return copies, optimizer
 
     def leave(self) -> None:
         """Let the others go."""

@@ -24,14 +24,18 @@ from places import place
 from record import Progress, Record, Stop, run, write_whole
 from schedule import Schedule, ScheduleError
 from shares import SYNTHETIC, Share
-from team import Team
+from team import DataParallel, Team
+from team_horovod import EngineError, Horovod
 from torch import nn
+
+ENGINES: dict[str, type[Team]] = {"ddp": DataParallel, "horovod": Horovod}
 
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = options.parser(resnet.MODELS, "'synthetic', MNIST's folder, or JPEG folders")
     add = parser.add_argument
+    add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
     add("--compile", default="auto", choices=("auto", "yes", "no"), help="auto: with a GPU")
     add("--workers", type=int, default=-1, help="reading processes per process; -1: its cores")
     return parser.parse_args()
@@ -66,7 +70,7 @@ def main(s: argparse.Namespace) -> None:
     results = Path(s.results).expanduser()
     results.mkdir(parents=True, exist_ok=True)
     stop = Stop()
-    team = Team(place(os.environ))
+    team = ENGINES[s.engine](place(os.environ))
     here, device = team.here, team.device
     torch.manual_seed(s.seed)
 
@@ -82,7 +86,7 @@ def main(s: argparse.Namespace) -> None:
 
     # The network, and how it learns.
     model = resnet.build(s.model, data.classes, data.channels).to(device)
-    model = model.to(memory_format=torch.channels_last)
+    model = model.to(memory_format=team.layout)
     optimizer = optimizer_of(model, s.momentum, s.decay)
     scaler = torch.amp.GradScaler(device.type, enabled=s.precision == "fp16")
     loss_of = nn.CrossEntropyLoss(label_smoothing=s.smoothing)
@@ -92,11 +96,11 @@ def main(s: argparse.Namespace) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         torch.backends.cudnn.benchmark = True
 
-    # What was reached before.
+    # What was reached before, whichever engine carried the gradients.
+    trained, optimizer = team.joined(model, optimizer)
     kept = {"model": model, "optimizer": optimizer, "scaler": scaler}
     progress = load(results / "checkpoint.pt", kept, device)
     record = Record(results, here.is_first, progress.step)
-    trained = team.copies(model)
     if s.compile == "yes" or (s.compile == "auto" and team.is_on_gpus):
         trained = torch.compile(trained)
 
@@ -113,16 +117,16 @@ def main(s: argparse.Namespace) -> None:
         loss_sum = right = torch.zeros((), device=device)
         seen, since = 0, time.perf_counter()
         for pixels, labels in images.loader(data.train, order, workers, team.is_on_gpus):
-            pixels = pixels.to(device, non_blocking=True, memory_format=torch.channels_last)
+            pixels = pixels.to(device, non_blocking=True, memory_format=team.layout)
             labels = labels.to(device, non_blocking=True)
             for group in optimizer.param_groups:
                 group["lr"] = schedule.rate_at(progress.step)
             with precision:
                 logits = trained(pixels)
                 loss = loss_of(logits, labels)
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
             scaler.scale(loss).backward()
-            scaler.step(optimizer)
+            team.step(scaler, optimizer)
             scaler.update()
 
             progress.step += 1
@@ -147,6 +151,7 @@ def main(s: argparse.Namespace) -> None:
             loss_sum = right = torch.zeros((), device=device)
             seen, since = 0, time.perf_counter()
         if data.test is not None and not is_stopped:
+            team.agree(model)
             accuracy = test_accuracy(model, data.test, team, precision, s.batch)
             line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
             record.add(line)
@@ -176,4 +181,4 @@ def test_accuracy(
 
 
 if __name__ == "__main__":
-    run(main, settings(), images.DataError, ScheduleError)
+    run(main, settings(), images.DataError, ScheduleError, EngineError)

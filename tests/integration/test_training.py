@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import bootstrap
 import pytest
 
+from tests.horovod import VERSION, build, modulefile
 from tests.instance import ROOT, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -140,7 +142,7 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     broken = desk.losses(f"{framework}/{name}")
     assert sorted(broken) == sorted(unbroken)
     assert max(abs(broken[step] - unbroken[step]) for step in unbroken) <= 1e-6
-    assert unbroken[STEPS] < unbroken[1] / 2
+    assert unbroken[STEPS] < 0.9 * unbroken[1]
 
     shown = desk.user.run_in(second, "print(runs.markdown(runs.table(base)))")
     assert f"| {name} | 2 | CPU |" in shown
@@ -166,3 +168,37 @@ def test_a_parameter_cannot_put_a_line_into_the_script(
         printed = desk.run_all(name, **{**SMALL, "runs_dir": "~/logs/no", parameter: value})
         assert "PlanError" in printed, parameter
     assert not list((desk.home / "logs" / "no").glob("*/job.sh"))
+
+
+@pytest.fixture(scope="module")
+def horovod() -> Path:
+    """A folder with modulefiles, of which horovod is one; built by the first test that asks."""
+    environments = Path("/opt/data-scientist-portal/environments").glob("kernel-pytorch-*")
+    newest = max(environments, key=lambda path: path.lstat().st_mtime)
+    root = bootstrap.CACHE / f"horovod-{VERSION}"
+    build(root, newest / "bin" / "python")
+    modules = bootstrap.CACHE / "horovod-modules"
+    (modules / "horovod").mkdir(parents=True, exist_ok=True)
+    (modules / "horovod" / VERSION).write_text(modulefile(root))
+    return modules
+
+
+def test_horovod_learns_what_pytorchs_own_engine_learns(
+    desk: Desk, kernel: Callable[..., str], horovod: Path
+) -> None:
+    losses, parameters = [], {**SMALL, "runs_dir": "~/logs/runs/engines", "wait": True}
+    for engine, module in (("ddp", "pytorch"), ("horovod", f"horovod/{VERSION}")):
+        name = kernel()
+        # The site's own modules; a user's job gets what the notebook's process knows.
+        desk.user.run_in(name, f"import os; os.environ['MODULEPATH'] += ':{horovod}'")
+        printed = desk.run_all(name, **parameters, engine=engine, module=module)
+        assert "The job completed" in printed
+        mark = "" if engine == "ddp" else "-horovod"
+        losses.append(desk.losses(f"engines/resnettiny-2x1cpu-fp32{mark}"))
+    own, others = losses
+    assert sorted(own) == sorted(others) == list(range(1, STEPS + 1))
+    assert others[STEPS] < 0.9 * others[1]
+    # The same images and the same means; but the engines want images in different orders of memory,
+    # and what that rounds differently grows with each step.
+    first = range(1, 5)
+    assert [others[n] for n in first] == pytest.approx([own[n] for n in first], rel=1e-3)

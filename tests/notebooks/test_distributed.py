@@ -140,42 +140,72 @@ def test_shards_with_more_classes_than_were_said_are_refused(
     assert "more classes than 2: set --classes" in done.stderr
 
 
-def test_a_step_that_overflows_in_one_process_is_left_out_by_all(
-    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
-) -> None:
-    options = {"results": tmp_path, "model": "tiny", "data": nas / "datasets" / "mnist"}
-    options |= {"steps": 8, "report-every": 1, "precision": "fp16", "batch": 16}
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    as_by_srun = {
-        "SLURM_NTASKS": "2",
+def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
+    """Run a program as srun starts it on nodes with one process each; return what they end with."""
+    shared = {
+        "SLURM_NTASKS": str(processes),
         "SLURM_LOCALID": "0",
         "SLURM_STEP_ID": "0",
-        "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
+        "SLURM_STEP_TASKS_PER_NODE": f"1(x{processes})",
         "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
         "SLURM_JOB_ID": str(os.getpid()),
         "OMP_NUM_THREADS": "1",
+        **variables,
     }
     running = [
         subprocess.Popen(
-            [str(python_of("tensorflow")), "-B", "-c", OVERFLOW, *words],
+            argv,
             cwd=TRAINING,
-            env={**os.environ, **as_by_srun, "SLURM_PROCID": str(rank)},
+            env={**os.environ, **shared, "SLURM_PROCID": str(rank), "SLURM_NODEID": str(rank)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for rank in range(2)
+        for rank in range(processes)
     ]
     try:
-        assert [one.wait(180) for one in running] == [0, 0]
+        return [one.wait(180) for one in running]
     finally:
         for one in running:
             one.kill()
             one.wait()
-    lines = [json.loads(line) for line in (tmp_path / "progress.jsonl").read_text().splitlines()]
-    losses = [line["loss"] for line in lines if "loss" in line]
+
+
+def options(results: Path, nas: Path, **more: object) -> list[str]:
+    chosen = {"results": results, "model": "tiny", "data": nas / "datasets" / "mnist", **more}
+    return [
+        word
+        for name, value in chosen.items()
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
+def losses(results: Path) -> list[float]:
+    lines = [json.loads(line) for line in (results / "progress.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+def test_a_step_that_overflows_in_one_process_is_left_out_by_all(
+    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    words = options(tmp_path, nas, steps=8, report_every=1, precision="fp16", batch=16)
+    argv = [str(python_of("tensorflow")), "-B", "-c", OVERFLOW, *words]
+    assert as_by_srun(argv, 2) == [0, 0]
+    found = losses(tmp_path)
     # The step is taken again, with half the scale.
-    assert [step for step, loss in enumerate(losses, 1) if loss > 1e30] == [4]
-    assert losses[-1] < 10
+    assert [step for step, loss in enumerate(found, 1) if loss > 1e30] == [4]
+    assert found[-1] < 10
+
+
+def test_without_horovod_it_is_said_what_is_missing(
+    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "train_resnet.py"]
+    assert as_by_srun([*argv, *options(tmp_path, nas, engine="horovod")], 1) == [1]
+    error = (tmp_path / "error.txt").read_text()
+    assert "Python has no Horovod for its PyTorch" in error
+    assert "No module named 'horovod'" in error
+    assert "Set engine to 'ddp'" in error
+    assert "Traceback" not in error
 
 
 @pytest.mark.parametrize("framework", sorted(COUNTS))

@@ -9,6 +9,7 @@ STEP = {
     "SLURM_PROCID": "5",
     "SLURM_NTASKS": "8",
     "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "1",
     "SLURM_JOB_ID": "12",
     "SLURM_STEP_ID": "0",
     "SLURM_STEP_TASKS_PER_NODE": "4(x2)",
@@ -19,6 +20,7 @@ STEP = {
 def test_a_process_finds_its_place_by_slurms_variables() -> None:
     here = place(STEP)
     assert (here.rank, here.ranks, here.local_rank, here.local_ranks) == (5, 8, 1, 4)
+    assert here.node == 1
     assert here.address == "10.1.2.3"
     assert 61_000 <= here.port < 65_000
 
@@ -30,7 +32,7 @@ def test_a_batch_script_without_srun_is_one_process() -> None:
 
 def test_all_learn_where_all_are_whoever_comes_first() -> None:
     port = free_port()
-    places = [Place(rank, 3, 0, 1, "127.0.0.1", port) for rank in range(3)]
+    places = [Place(rank, 3, 0, 1, rank, "127.0.0.1", port) for rank in range(3)]
     found: dict[int, list[str]] = {}
 
     def come(here: Place) -> None:
@@ -47,9 +49,9 @@ def test_all_learn_where_all_are_whoever_comes_first() -> None:
 
 def test_the_first_does_not_wait_for_ever() -> None:
     with pytest.raises(TimeoutError):
-        meet(Place(0, 2, 0, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
+        meet(Place(0, 2, 0, 1, 0, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
 
 
 def test_the_others_do_not_wait_for_ever() -> None:
     with pytest.raises(ConnectionRefusedError):
-        meet(Place(1, 2, 0, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
+        meet(Place(1, 2, 0, 1, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)

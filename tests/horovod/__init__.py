@@ -1,0 +1,96 @@
+"""Horovod for the PyTorch kernel, built into a folder beside it.
+
+There are no wheels of it, and its last release (2023) asks the compiler for C++14, while PyTorch's
+headers are C++20 now. It serves the test of a training that uses it, and shows a site how to come
+by one.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import bootstrap
+
+VERSION = "0.28.1"
+_HERE = Path(__file__).parent
+_STANDARD = "CMAKE_CXX_STANDARD"
+_STAMP = "made-of"
+# gloo carries what is said between processes, and between CPUs also the gradients.
+_WANTED = {
+    "HOROVOD_WITH_PYTORCH": "1",
+    "HOROVOD_WITH_GLOO": "1",
+    "HOROVOD_WITHOUT_MPI": "1",
+    "HOROVOD_WITHOUT_TENSORFLOW": "1",
+    "HOROVOD_WITHOUT_MXNET": "1",
+}
+
+
+def build(root: Path, python: Path) -> None:
+    """Make ``root`` for this interpreter's PyTorch, unless it is there; some minutes on 2 cores.
+
+    With ``PYTHONPATH=root`` the interpreter has Horovod. For GPUs set HOROVOD_GPU_OPERATIONS=NCCL.
+    """
+    parts = [Path(__file__), _HERE / "packages.txt", _HERE / "horovod.txt"]
+    content = b"".join(part.read_bytes() for part in parts) + str(python).encode()
+    made_of = hashlib.sha256(content).hexdigest()
+    stamp = root / _STAMP
+    if stamp.exists() and stamp.read_text() == made_of:
+        return
+    building = root.with_name(f".{root.name}.building")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    target = ["--python", str(python), "install", "-q", "--no-deps", "--target"]
+    locked = ["--require-hashes", "-r", str(_HERE / "packages.txt")]
+    _pip([*target, str(building / "root"), *locked])
+    sources = _sources(building)
+    variables = {**_WANTED, "MAKEFLAGS": f"-j{os.cpu_count()}"}
+    variables["PYTHONPATH"] = str(building / "root")
+    own = ["--no-build-isolation", "--use-pep517", str(sources)]
+    _pip([*target, str(building / "root"), *own], **variables)
+    (building / "root" / _STAMP).write_text(made_of)
+    shutil.rmtree(root, ignore_errors=True)
+    (building / "root").rename(root)
+    shutil.rmtree(building)
+
+
+def modulefile(root: Path, pytorch: str = "pytorch") -> str:
+    """Return a modulefile that brings PyTorch with this Horovod."""
+    return f"""#%Module1.0
+module-whatis "Horovod {VERSION}, for PyTorch"
+module load {pytorch}
+prepend-path PYTHONPATH {root}
+"""
+
+
+def _sources(folder: Path) -> Path:
+    """Fetch the sources, and let them be compiled by the standard of PyTorch's headers."""
+    fetched = ["download", "-q", "--no-deps", "--no-build-isolation", "--use-pep517"]
+    _pip([*fetched, "--require-hashes", "-r", str(_HERE / "horovod.txt"), "-d", str(folder)])
+    with tarfile.open(folder / f"horovod-{VERSION}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    sources = folder / f"horovod-{VERSION}"
+    for name in ("CMakeLists.txt", "horovod/torch/CMakeLists.txt"):
+        text = (sources / name).read_text()
+        changed = text.replace(f"set({_STANDARD} 14)", f"set({_STANDARD} 20)")
+        if changed == text:
+            raise RuntimeError(f"{name} of Horovod {VERSION} does not ask for C++14")
+        (sources / name).write_text(changed)
+    return sources
+
+
+def _pip(words: list[str], **variables: str) -> None:
+    argv = [str(bootstrap.deploy_environment() / "bin/python"), "-m", "pip", *words]
+    done = subprocess.run(
+        argv,
+        env=bootstrap.child_environment(**variables),
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        timeout=1500,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{argv} ended with {done.returncode}")
