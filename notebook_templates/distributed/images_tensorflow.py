@@ -90,21 +90,22 @@ def indexes(share: Share, epoch: int, first: int) -> np.ndarray:
 
 def mnist(folder: Path) -> Images:
     """Open MNIST's digits, 28x28, one channel with values from 0 to 1."""
-    train, test = digits.load(folder)
+    parts = [(tf.constant(of.images), tf.constant(of.labels)) for of in digits.load(folder)]
 
-    def part(of: digits.Digits, batches: tf.data.Dataset) -> tf.data.Dataset:
-        images, labels = tf.constant(of.images), tf.constant(of.labels, tf.int64)
-        return batches.map(lambda at: (tf.gather(images, at), tf.gather(labels, at))).prefetch(2)
+    def chosen(part: int, batches: tf.data.Dataset) -> tf.data.Dataset:
+        images, labels = parts[part]
+        return batches.map(
+            lambda at: (tf.gather(images, at), tf.cast(tf.gather(labels, at), tf.int64))
+        ).prefetch(2)
 
-    def train_part(share: Share, epoch: int, first: int) -> tf.data.Dataset:
-        rows = tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first))
-        return part(train, rows)
+    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+        return chosen(0, tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first)))
 
-    def test_part(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
-        mine = tf.data.Dataset.range(rank, len(test.labels), ranks)
-        return part(test, mine.batch(batch))
+    def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
+        mine = tf.data.Dataset.range(rank, len(parts[1][1]), ranks)
+        return chosen(1, mine.batch(batch))
 
-    return Images(len(train.labels), 28, 10, 1, train_part, test_part)
+    return Images(len(parts[0][1]), 28, 10, 1, train, test)
 
 
 def jpeg_folders(folder: Path, size: int) -> Images:

@@ -44,7 +44,7 @@ class Plan:
     gpus_per_node: int
     """0: processes on the CPU, ``processes_per_node`` of them."""
     settings: Mapping[str, Any]
-    """train_resnet.py's, without ``results``: name -> value."""
+    """The program's, without ``results``: name -> value."""
     partition: str = ""
     minutes: int = 60
     processes_per_node: int = 1
@@ -53,6 +53,7 @@ class Plan:
     modules: tuple[str, ...] = ("pytorch",)
     name: str = "resnet"
     program: Path = field(default=PROGRAM)
+    """What each process runs: any with the options and files of train_resnet.py."""
 
     @property
     def tasks_per_node(self) -> int:

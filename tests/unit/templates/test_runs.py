@@ -49,6 +49,15 @@ def test_without_gpus_there_are_processes() -> None:
     assert plan.processes == 4
 
 
+def test_another_program_gets_the_same_job() -> None:
+    usual = command(script(Plan(**PLAN), FOLDER))
+    program = Path("/home/you/train_other.py")
+    words = command(script(Plan(**PLAN, program=program), FOLDER))
+    at = words.index(str(program))
+    assert usual[at].endswith("/train_resnet.py")
+    assert words[:at] + words[at + 1 :] == usual[:at] + usual[at + 1 :]
+
+
 def test_names_with_blanks_and_quotes_stay_whole() -> None:
     words = command(script(Plan(**PLAN), FOLDER))
     assert words[words.index("--results") + 1] == str(FOLDER)
