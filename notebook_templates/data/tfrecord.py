@@ -96,15 +96,16 @@ def varint(number: int) -> bytes:
 def picture_of(data: bytes) -> tuple[int, bytes]:
     """Return label and JPEG data of an Example that was written here."""
     lists = {}
-    for _, features in fields(data):
+    for _, features in fields(memoryview(data)):
         for _, entry in fields(features):
             parts = dict(fields(entry))
-            lists[parts[1]] = dict(fields(parts[2]))
+            lists[bytes(parts[1])] = dict(fields(parts[2]))
     label = dict(fields(lists[b"image/class/label"][INT64_LIST]))[1]
-    return number_at(label, 0)[0], dict(fields(lists[b"image/encoded"][BYTES_LIST]))[1]
+    encoded = dict(fields(lists[b"image/encoded"][BYTES_LIST]))[1]
+    return number_at(label, 0)[0], bytes(encoded)
 
 
-def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+def fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Yield number and data of each field that carries its length."""
     at = 0
     while at < len(data):
@@ -114,7 +115,7 @@ def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += length
 
 
-def number_at(data: bytes, at: int) -> tuple[int, int]:
+def number_at(data: memoryview, at: int) -> tuple[int, int]:
     """Decode the number at a place; return it and the place behind it."""
     number = shift = 0
     while True:

@@ -1,27 +1,20 @@
 """Where PyTorch's images come from: made up, MNIST's digits, or folders of JPEG files."""
 
+import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from PIL import Image
-from shares import (
-    CENTRE_SHARE,
-    CROP_RATIO,
-    CROP_SHARE,
-    DEVIATION,
-    MEAN,
-    SYNTHETIC,
-    mount_of,
-)
+from shares import DEVIATION, MEAN, SYNTHETIC, mount_of
 from torch.utils.data import DataLoader, Dataset
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
+import crops
 import digits
 from digits import DataError
 
@@ -98,7 +91,10 @@ def jpeg_folders(folder: Path, size: int) -> Images:
 
 
 class Jpegs(Dataset[Any]):
-    """JPEG files, a folder for each class; cut at random to train, in the middle to test."""
+    """JPEG files, a folder for each class; cut at random to train, in the middle to test.
+
+    Each is bytes of shape (size, size, 3).
+    """
 
     def __init__(self, folder: Path, names: Sequence[str], size: int, at_random: bool) -> None:
         self.size, self.at_random = size, at_random
@@ -117,56 +113,14 @@ class Jpegs(Dataset[Any]):
     def __getitem__(self, at: tuple[int, int]) -> tuple[torch.Tensor, int]:
         epoch, index = at
         path, label = self.files[index]
-        draw = np.random.default_rng((epoch, index))
         try:
-            with Image.open(path) as image:
-                box = random_box(image.size, draw) if self.at_random else centre_box(image.size)
-                shrink_while_decoding(image, box, self.size)
-                scale = image.width / image.info.get("full_width", image.width)
-                cut = image.convert("RGB").resize(
-                    (self.size, self.size),
-                    Image.Resampling.BILINEAR,
-                    box=tuple(side * scale for side in box),
-                )
-        except OSError as error:
+            encoded = Path(path).read_bytes()
+            if not self.at_random:
+                return crops.in_the_middle(encoded, self.size), label
+            chance = random.Random(f"{epoch} {index}")  # noqa: S311
+            return crops.at_random(encoded, self.size, chance), label
+        except (OSError, DataError) as error:
             raise DataError(f"{path} cannot be read: {error}") from error
-        if self.at_random and draw.random() < 0.5:
-            cut = cut.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-        pixels = torch.from_numpy(np.array(cut)).permute(2, 0, 1).float() / 255
-        mean, deviation = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(DEVIATION).view(3, 1, 1)
-        return (pixels - mean) / deviation, label
-
-
-Box = tuple[float, float, float, float]
-
-
-def shrink_while_decoding(image: Image.Image, box: Box, size: int) -> None:
-    """Let the JPEG decoder leave out what the cut would throw away: a half, quarter or eighth."""
-    image.info["full_width"] = image.width
-    share = size / min(box[2] - box[0], box[3] - box[1])
-    if share < 1:
-        image.draft("RGB", (int(image.width * share), int(image.height * share)))
-
-
-def random_box(extent: tuple[int, int], draw: np.random.Generator) -> Box:
-    """Draw a part of an image, in pixels: left, upper, right, lower."""
-    width, height = extent
-    for _ in range(10):
-        area = width * height * draw.uniform(*CROP_SHARE)
-        ratio = np.exp(draw.uniform(*np.log(CROP_RATIO)))
-        wide, high = np.sqrt(area * ratio), np.sqrt(area / ratio)
-        if wide <= width and high <= height:
-            left, upper = draw.uniform(0, width - wide), draw.uniform(0, height - high)
-            return float(left), float(upper), float(left + wide), float(upper + high)
-    return centre_box(extent)
-
-
-def centre_box(extent: tuple[int, int]) -> Box:
-    """Return the square in the middle of an image."""
-    width, height = extent
-    side = min(extent) * CENTRE_SHARE
-    left, upper = (width - side) / 2, (height - side) / 2
-    return left, upper, left + side, upper + side
 
 
 def loader(images: Dataset[Any], steps: Sequence[Any], workers: int, pinned: bool) -> Any:
@@ -178,3 +132,25 @@ def loader(images: Dataset[Any], steps: Sequence[Any], workers: int, pinned: boo
         pin_memory=pinned,
         prefetch_factor=4 if workers else None,
     )
+
+
+def on_device(
+    pixels: torch.Tensor, device: torch.device, layout: torch.memory_format
+) -> torch.Tensor:
+    """Bring a batch to where it is computed with; bytes become numbers only there.
+
+    Bytes are a quarter of what would be sent otherwise, and lie in the order that is wanted there
+    as a rule: channels last in memory.
+    """
+    there = pixels.to(device, non_blocking=True)
+    if there.dtype == torch.uint8:
+        mean, deviation = normal(device)
+        there = there.permute(0, 3, 1, 2).float().sub_(mean).div_(deviation)
+    return there.contiguous(memory_format=layout)
+
+
+@cache
+def normal(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return mean and deviation of bytes; once, since a device waits for what comes from Python."""
+    of = torch.tensor((MEAN, DEVIATION), device=device).mul_(255).view(2, 3, 1, 1)
+    return of[0], of[1]

@@ -117,7 +117,7 @@ def main(s: argparse.Namespace) -> None:
         loss_sum = right = torch.zeros((), device=device)
         seen, since = 0, time.perf_counter()
         for pixels, labels in images.loader(data.train, order, workers, team.is_on_gpus):
-            pixels = pixels.to(device, non_blocking=True, memory_format=team.layout)
+            pixels = images.on_device(pixels, device, team.layout)
             labels = labels.to(device, non_blocking=True)
             for group in optimizer.param_groups:
                 group["lr"] = schedule.rate_at(progress.step)
@@ -175,7 +175,8 @@ def test_accuracy(
     model.eval()
     with torch.no_grad(), precision:
         for pixels, labels in images.loader(test, batches, 0, False):
-            right += int((model(pixels.to(team.device)).argmax(1).cpu() == labels).sum())
+            pixels = images.on_device(pixels, team.device, team.layout)
+            right += int((model(pixels).argmax(1).cpu() == labels).sum())
     model.train()
     return team.sums(right)[0] / len(test)
 

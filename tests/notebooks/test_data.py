@@ -266,6 +266,6 @@ def test_ranks_read_their_own_shards_from_their_own_mount_the_same_way_each_time
     assert not images["first"] & images["other"]
     assert images["first"] != images["next"]
     assert len(found["first"]) == len(found["other"]) == SOUND * COPIES // 4
-    assert all(shape == [3, 224, 224] for _, shape, _ in found["first"])
+    assert all(shape == [224, 224, 3] for _, shape, _ in found["first"])
     assert {label for _, _, label in found["first"]} == set(range(CLASSES))
     assert found["two"] == SOUND * COPIES // 4 * 2
