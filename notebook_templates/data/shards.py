@@ -143,6 +143,9 @@ def prepare(
     """
     plan = works[0].plan
     folder = Path(plan.destination)
+    if overwrite and (folder / PLAN).exists():  # before anything is lost
+        there = sum(path.stat().st_size for path in shard_files(folder))
+        check_room(folder, expected_bytes(works) - there)
     finished = open_folder(folder, digest(works), overwrite)
     for shard in finished.values():
         told(shard)
@@ -214,10 +217,14 @@ def remove_shards(folder: Path) -> None:
     """Remove what was written here before; a file of anybody else is refused, not removed."""
     if not (folder / PLAN).exists():
         raise PrepareError(f"{folder} has files but no {PLAN}: only shards are overwritten")
+    for path in [*shard_files(folder), *map(folder.joinpath, (FINISHED, MANIFEST, PLAN))]:
+        path.unlink(missing_ok=True)
+
+
+def shard_files(folder: Path) -> list[Path]:
+    """Return the shards that are in a folder, whole or not all of them."""
     name = json.loads((folder / PLAN).read_text())["name"]
-    for pattern in (f"{name}-*-of-*", FINISHED, MANIFEST, PLAN):
-        for path in folder.glob(pattern):
-            path.unlink()
+    return list(folder.glob(f"{name}-*-of-*"))
 
 
 def finished_in(folder: Path) -> dict[int, Shard]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
+from tests.notebooks import pictures as made_up
+from tests.notebooks.running import Run
 
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 
@@ -41,3 +43,24 @@ def nas(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="session")
 def tensorflow_python(python_of: Callable[[str], Path]) -> Path:
     return python_of("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def prepare(python_of: Callable[[str], Path]) -> Run:
+    """Run `prepare.py` with arguments."""
+    program = ROOT / "notebook_templates" / "data" / "prepare.py"
+    argv = [str(python_of("pytorch")), "-B", str(program)]
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        whole = [*argv, *map(str, arguments)]
+        return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def pictures(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders with noise, a picture that is cut in the middle, and a text with a picture's name."""
+    folder = tmp_path_factory.mktemp("pictures") / "train"
+    made_up.make(folder, python_of("pytorch"))
+    return folder

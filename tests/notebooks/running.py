@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def kernel_argv(python: Path | None) -> list[str]:

@@ -10,26 +10,12 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import printed_by
+from tests.notebooks.pictures import CLASSES, SOUND
+from tests.notebooks.running import Run, printed_by
 from tests.waiting import until
 
 PREPARE = ROOT / "notebook_templates" / "data" / "prepare.py"
-SHARDS, COPIES, CLASSES, EACH = 4, 2, 3, 40
-SOUND = CLASSES * EACH
-MAKE = """
-import sys
-from pathlib import Path
-import numpy as np
-from PIL import Image
-
-random = np.random.default_rng(1)
-for label in range(int(sys.argv[2])):
-    folder = Path(sys.argv[1], f"class{label}")
-    folder.mkdir(parents=True)
-    for number in range(int(sys.argv[3])):
-        pixels = random.integers(0, 256, (60, 80, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / f"{number}.jpg")
-"""
+SHARDS, COPIES = 4, 2
 # Each prints, for every picture in the shards, the SHA-256 of its JPEG data and its label.
 READERS = {
     "tfrecord": (
@@ -96,30 +82,6 @@ print(json.dumps({"first": epoch(1, 0), "again": epoch(1, 0), "next": epoch(1, 1
                   "other": epoch(3, 0), "two": sum(len(labels) for _, labels in both)}))
 """
 SUFFIX = {"tfrecord": "", "recordio": ".rec", "webdataset": ".tar"}
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="module")
-def prepare(python_of: Callable[[str], Path]) -> Run:
-    python = python_of("pytorch")
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        argv = [str(python), "-B", str(PREPARE), *map(str, arguments)]
-        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def pictures(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folders with noise, a picture that is cut in the middle, and a text with a picture's name."""
-    folder = tmp_path_factory.mktemp("pictures") / "train"
-    argv = [str(python_of("pytorch")), "-c", MAKE, str(folder), str(CLASSES), str(EACH)]
-    subprocess.run(argv, check=True, timeout=60)
-    whole = (folder / "class0" / "0.jpg").read_bytes()
-    (folder / "class1" / "cut.jpg").write_bytes(whole[: len(whole) // 2])
-    (folder / "class2" / "text.jpg").write_text("a text")
-    return folder
 
 
 @pytest.fixture(scope="module", params=sorted(READERS))
