@@ -1,27 +1,37 @@
-"""Images per second and core, read, decoded and cropped to 224: our readers beside others.
+"""Images per second that one core reads, decodes and cuts out: our readers beside others.
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.data_pipeline --folder /var/tmp/pipeline
 
-Each reader is a process of its own on one core. Readers take turns, cold (page cache dropped, which
-needs root) and warm. The last line is one JSON object.
+As root, to drop the page cache. Compared are the readers of `benchmarks.cluster.data_readers` on
+made-up pictures of 500x375 pixels and ImageNet's mean size in bytes, as JPEG files and as four
+shards of each format. Each reader is a process of its own on one core; they take turns, cold (page
+cache dropped) and warm. Start-up is not measured. The environment of DALI is made on first use.
+``PORTAL_PYTORCH_PYTHON`` and so on name an interpreter other than the deployment's newest.
+
+The last line is one JSON object; ratios are medians of the rounds' ratios.
 """
 
 import argparse
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.cluster.data_readers import BASE, END, READERS, Reader
+from tests.instance import ROOT
+
 DATA = ROOT / "notebook_templates" / "data"
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 FORMATS = ("tfrecord", "recordio", "webdataset")
+STATES = ("cold", "warm")
 SHARDS = 4
-BASE = "plain DataLoader, JPEG folder"
 LIMIT_SECONDS = 300
+Rates = dict[str, dict[str, list[float]]]  # by state and reader, of each round
 
 MAKE = """
 import sys
@@ -35,71 +45,19 @@ for label in range(10):
     for number in range(int(sys.argv[2]) // 10):
         rough = random.integers(0, 256, (188, 250, 3), dtype=np.uint8)
         image = Image.fromarray(rough).resize((500, 375), Image.Resampling.BILINEAR)
-        image.save(folder / f"{number}.jpg", quality=92)
-"""
-OURS = """
-import sys, time
-import torch
-torch.set_num_threads(1)
-from torch.utils.data import DataLoader
-from readers import Shards
-loader = DataLoader(Shards(sys.argv[1], shuffle=100), batch_size=50)
-started = time.perf_counter()
-count = sum(len(labels) for _, labels in loader)
-print(count / (time.perf_counter() - started))
-"""
-PLAIN = """
-import random, sys, time
-from pathlib import Path
-import numpy as np, torch
-torch.set_num_threads(1)
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-class Folder(Dataset):
-    def __init__(self, folder):
-        self.files = sorted(Path(folder).glob("*/*.jpg"))
-    def __len__(self):
-        return len(self.files)
-    def __getitem__(self, at):
-        image = Image.open(self.files[at]).convert("RGB")
-        width, height = image.size
-        area, ratio = width * height * random.uniform(0.08, 1), random.uniform(3 / 4, 4 / 3)
-        w, h = min(width, int((area * ratio) ** 0.5)), min(height, int((area / ratio) ** 0.5))
-        x, y = random.randint(0, width - w), random.randint(0, height - h)
-        image = image.crop((x, y, x + w, y + h)).resize((224, 224), Image.Resampling.BILINEAR)
-        return torch.from_numpy(np.array(image)).permute(2, 0, 1), int(self.files[at].parent.name)
-loader = DataLoader(Folder(sys.argv[1]), batch_size=50, shuffle=True)
-started = time.perf_counter()
-count = sum(len(labels) for _, labels in loader)
-print(count / (time.perf_counter() - started))
-"""
-TENSORFLOW = """
-import sys, time
-from pathlib import Path
-import tensorflow as tf
-names = {"image/encoded": tf.io.FixedLenFeature([], tf.string),
-         "image/class/label": tf.io.FixedLenFeature([], tf.int64)}
-def picture(record):
-    one = tf.io.parse_single_example(record, names)
-    data = one["image/encoded"]
-    begin, size, _ = tf.image.sample_distorted_bounding_box(
-        tf.image.extract_jpeg_shape(data), tf.zeros([1, 0, 4]), area_range=(0.08, 1.0),
-        aspect_ratio_range=(3 / 4, 4 / 3), use_image_if_no_bounding_boxes=True)
-    window = tf.stack([begin[0], begin[1], size[0], size[1]])
-    image = tf.image.decode_and_crop_jpeg(data, window, channels=3)
-    return tf.cast(tf.image.resize(image, (224, 224)), tf.uint8), one["image/class/label"]
-files = [str(path) for path in sorted(Path(sys.argv[1]).glob("train-*"))]
-loader = tf.data.TFRecordDataset(files).shuffle(100).map(picture, num_parallel_calls=1)
-loader = loader.batch(50).prefetch(1)
-started = time.perf_counter()
-count = sum(len(labels) for _, labels in loader)
-print(count / (time.perf_counter() - started))
+        image.save(folder / f"{number}.jpg", quality=87)
 """
 
 
-def python_of(framework: str) -> str:
-    """Return the newest environment's interpreter."""
-    places = ENVIRONMENTS.glob(f"kernel-{framework}-*/bin/python")
+def python_of(environment: str) -> str:
+    """Return an environment's interpreter."""
+    name = environment.removeprefix("kernel-")
+    if named := os.environ.get(f"PORTAL_{name.upper()}_PYTHON"):
+        return named
+    if name == environment:  # none of the deployment's
+        made = run([str(ROOT / "deploy/venv"), environment])
+        return f"{made.splitlines()[-1]}/bin/python"
+    places = ENVIRONMENTS.glob(f"{environment}-*/bin/python")
     return str(max(places, key=lambda path: path.lstat().st_mtime))
 
 
@@ -108,28 +66,34 @@ def run(argv: list[str]) -> str:
     done = subprocess.run(
         argv,
         cwd=DATA,
-        check=True,
-        stdout=subprocess.PIPE,
+        check=False,
+        capture_output=True,
         text=True,
         timeout=LIMIT_SECONDS,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTECODE": "1"},
     )
+    if done.returncode:
+        raise RuntimeError(f"{argv[0]} failed:\n{done.stderr[-3000:]}")
     return done.stdout
 
 
-def rate(python: str, program: str, folder: Path, cold: bool) -> float:
+def rate(python: str, reader: Reader, folder: Path, is_cold: bool, images: int) -> float:
     """Return images per second of one run on one core."""
-    if cold:
+    if is_cold:
         os.sync()
         DROP_CACHES.write_text("3")
-    core = str(min(os.sched_getaffinity(0)))
-    said = run(["taskset", "--cpu-list", core, python, "-c", program, str(folder)])
-    return float(said.splitlines()[-1])
+    core = str(max(os.sched_getaffinity(0)))
+    program = ["-c", reader.program + END, str(folder / reader.data)]
+    said = run(["taskset", "--cpu-list", core, python, *program])
+    count, per_second = said.splitlines()[-1].split()
+    if int(count) < images * 0.9:
+        raise RuntimeError(f"{reader.title} gave {count} of {images} images")
+    return float(per_second)
 
 
 def prepare(folder: Path, images: int) -> None:
     """Make the pictures and their shards, if they are not there."""
-    python = python_of("pytorch")
+    python = python_of("kernel-pytorch")
     if not (folder / "jpeg").exists():
         run([python, "-c", MAKE, str(folder / "jpeg"), str(images)])
     for name in FORMATS:
@@ -137,49 +101,81 @@ def prepare(folder: Path, images: int) -> None:
         run([python, "prepare.py", "write", str(folder / "jpeg"), str(folder / name), *how])
 
 
-def main() -> None:
-    """Measure all readers in turns and print the medians and their ratios to the plain loader."""
-    parser = argparse.ArgumentParser(description="images per second and core")
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--images", type=int, default=500)
-    parser.add_argument("--rounds", type=int, default=3)
-    told = parser.parse_args()
-    folder = told.folder.resolve()
-    prepare(folder, told.images)
-    pytorch = python_of("pytorch")
-    readers = {BASE: (pytorch, PLAIN, folder / "jpeg")}
-    readers |= {f"ours, {name}": (pytorch, OURS, folder / name) for name in FORMATS}
-    readers["tf.data, tfrecord"] = (python_of("tensorflow"), TENSORFLOW, folder / "tfrecord")
-    found: dict[str, dict[str, list[float]]] = {
-        state: {name: [] for name in readers} for state in ("cold", "warm")
+def measured(folder: Path, rounds: int, images: int) -> Rates:
+    """Let all readers take turns."""
+    pythons = {reader.environment: python_of(reader.environment) for reader in READERS}
+    rates: Rates = {state: {reader.title: [] for reader in READERS} for state in STATES}
+    for number in range(1, rounds + 1):
+        for reader in READERS:
+            for state in STATES:
+                python = pythons[reader.environment]
+                found = rate(python, reader, folder, state == "cold", images)
+                rates[state][reader.title].append(round(found, 1))
+                print(f"round {number} {reader.title} {state}: {found:.0f}", file=sys.stderr)
+    return rates
+
+
+def ratios(rates: dict[str, list[float]], base: str) -> dict[str, float]:
+    """Return each reader's speed as a multiple of one reader's, in the same round."""
+    return {
+        title: round(
+            statistics.median(one / other for one, other in zip(of, rates[base], strict=True)), 2
+        )
+        for title, of in rates.items()
     }
-    for _ in range(told.rounds):
-        for name, (python, program, where) in readers.items():
-            for state in found:
-                found[state][name].append(rate(python, program, where, state == "cold"))
-                print(name, state, round(found[state][name][-1]), file=sys.stderr)
-    medians = {
-        state: {name: round(statistics.median(rates), 1) for name, rates in all_rates.items()}
-        for state, all_rates in found.items()
-    }
-    ratios = {
-        state: {name: round(one / rates[BASE], 2) for name, one in rates.items()}
-        for state, rates in medians.items()
-    }
+
+
+def best_of_others(rates: dict[str, list[float]], data: str) -> str:
+    """Return the fastest reader of the same data that is not ours."""
+    others = [one.title for one in READERS if one.data == data and one.name != "ours"]
+    return max(others, key=lambda title: statistics.median(rates[title]))
+
+
+def ours_to_best(rates: Rates) -> dict[str, dict[str, dict[str, float]]]:
+    """Return our speed as a multiple of the fastest other's, of each kind of data."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for state, of_state in rates.items():
+        found[state] = {}
+        for reader in READERS:
+            if reader.name == "ours":
+                best = best_of_others(of_state, reader.data)
+                found[state][reader.data] = {best: ratios(of_state, best)[reader.title]}
+    return found
+
+
+def result(rates: Rates, folder: Path) -> dict[str, object]:
+    """Put what was measured together, with the machine."""
     sizes = [path.stat().st_size for path in (folder / "jpeg").glob("*/*.jpg")]
-    result = {
+    git = ["/usr/bin/git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    return {
         "benchmark": "data_pipeline",
         "images": len(sizes),
         "mean_image_bytes": round(statistics.mean(sizes)),
-        "rounds": told.rounds,
-        "cores_used": 1,
-        "machine_cores": os.cpu_count(),
-        "load_average_1_minute": os.getloadavg()[0],
-        "images_per_second": medians,
-        "ratio_to_plain": ratios,
-        "runs": found,
+        "images_per_second_and_core": {
+            state: {title: round(statistics.median(of), 1) for title, of in of_state.items()}
+            for state, of_state in rates.items()
+        },
+        "ratio_to_plain": {state: ratios(of, BASE.title) for state, of in rates.items()},
+        "ours_to_fastest_other": ours_to_best(rates),
+        "runs": rates,
+        "load_average_1_minute": round(os.getloadavg()[0], 2),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, 1 used",
+        "python": platform.python_version(),
+        "commit": run(git).strip(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
-    print(json.dumps(result))
+
+
+def main() -> None:
+    """Measure all readers in turns and print the result."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--folder", type=Path, required=True, help="for pictures and shards")
+    parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    told = parser.parse_args()
+    folder = told.folder.resolve()
+    prepare(folder, told.images)
+    print(json.dumps(result(measured(folder, told.rounds, told.images), folder)))
 
 
 if __name__ == "__main__":
