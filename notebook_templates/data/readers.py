@@ -5,15 +5,15 @@ from the seed, the epoch and its number alone. Every worker gives the same numbe
 no process waits for another at the end of an epoch; one with fewer begins its shards again.
 """
 
-import json
 import random
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import crops
 import torch
 from digits import DataError
-from shards import FORMATS, PLAN, Plan, PrepareError, manifest
+from shards import FORMATS, PrepareError, manifest, plan_of
 from torch.utils.data import IterableDataset, get_worker_info
 
 Sample = tuple[torch.Tensor, int]
@@ -42,38 +42,53 @@ class Shards(IterableDataset[Sample]):
     ) -> None:
         self.folder = Path(mounts[rank % len(mounts)], folder).expanduser()
         self.rank, self.ranks, self.seed, self.size, self.shuffle = rank, ranks, seed, size, shuffle
-        plan = json.loads((self.folder / PLAN).read_text())
-        del plan["files_sha256"]
-        self.plan = Plan(**plan, destination=str(self.folder))
+        self.plan, self.classes = plan_of(self.folder)
         parts = manifest(self.folder)
         self.images = sum(part.images for part in parts) * self.plan.copies
         copies = range(self.plan.copies)
         self.files = [
             self.plan.file_names(part.number, copy)[0] for copy in copies for part in parts
         ]
-        self.epoch = 0
+        self.go_to(0)
+
+    def __len__(self) -> int:
+        """Return the images of all ranks; the loader asks for it, and warns of more than it."""
+        return self.images
+
+    def go_to(self, epoch: int, step: int = 0, batch: int = 1) -> None:
+        """Begin the next iteration at this step of an epoch, as if the steps before had been read.
+
+        With the same number of ranks and workers, a training that is resumed sees just the images
+        that came next; those before are read, but not decoded.
+        """
+        self.epoch, self.step, self.batch = epoch, step, batch
 
     def __iter__(self) -> Iterator[Sample]:
-        """Give this worker's images of the epoch that ``self.epoch`` says."""
+        """Give this worker's images of the epoch and from the step that ``go_to`` was told."""
         worker = get_worker_info()
         number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
+        # The loader asks worker 0 first, though at this step it was another's turn.
+        number = (number + self.step) % workers
+        done = len(range(number, self.step, workers)) * self.batch
         readers = self.ranks * workers
         if readers > len(self.files):
             raise PrepareError(f"{readers} readers for {len(self.files)} shards: prepare more")
         files = list(self.files)
         random.Random(f"{self.seed} {self.epoch}").shuffle(files)  # noqa: S311
-        place = self.rank * workers + number
-        chance = random.Random(f"{self.seed} {self.epoch} {place}")  # noqa: S311
-        drawn = self.drawn(files[place::readers], chance)
-        for _ in range(self.images // readers):
-            name, label, encoded = next(drawn)
+        place = f"{self.seed} {self.epoch} {self.rank * workers + number}"
+        drawn = self.drawn(files[self.rank * workers + number :: readers], place)
+        for at, (name, label, encoded) in enumerate(islice(drawn, self.images // readers)):
+            if at < done:
+                continue
+            chance = random.Random(f"{place} {at}")  # noqa: S311
             try:
                 yield crops.at_random(encoded, self.size, chance), label
             except DataError as error:
                 raise DataError(f"a picture in {self.folder / name} {error}") from error
 
-    def drawn(self, files: list[str], chance: random.Random) -> Iterator[Record]:
+    def drawn(self, files: list[str], place: str) -> Iterator[Record]:
         """Yield pictures without end, each drawn from some that were read."""
+        chance = random.Random(place)  # noqa: S311
         waiting: list[Record] = []
         while True:
             for file in files:

@@ -14,7 +14,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -189,10 +189,11 @@ def results(pool: ProcessPoolExecutor, running: list[Future[Shard]]) -> Iterator
 
 
 def digest(works: list[Work]) -> dict[str, Any]:
-    """Describe all that decides the bytes: the plan and the files with their sizes."""
+    """Describe all that decides the bytes: the plan, the files with their sizes, the classes."""
     plan = {key: value for key, value in asdict(works[0].plan).items() if key != "destination"}
     files = json.dumps([[asdict(source) for source in work.sources] for work in works])
-    return {**plan, "files_sha256": hashlib.sha256(files.encode()).hexdigest()}
+    sums = {"files_sha256": hashlib.sha256(files.encode()).hexdigest()}
+    return {**plan, **sums, "classes": list(works[0].classes)}
 
 
 def open_folder(folder: Path, plan: dict[str, Any], overwrite: bool) -> dict[int, Shard]:
@@ -326,6 +327,15 @@ def finish(folder: Path, finished: dict[int, Shard]) -> None:
     (folder / FINISHED).unlink(missing_ok=True)
 
 
+def plan_of(folder: Path) -> tuple[Plan, list[str]]:
+    """Return what a folder of shards was written by, and the names of its classes."""
+    if not (folder / PLAN).exists():
+        raise PrepareError(f"{folder} has no {PLAN}: it has no shards from here")
+    told = json.loads((folder / PLAN).read_text())
+    plan = {field.name: told[field.name] for field in fields(Plan) if field.name in told}
+    return Plan(**plan, destination=str(folder)), told["classes"]
+
+
 def manifest(folder: Path) -> list[Shard]:
     """Return the shards of a folder that is whole; raise PrepareError where it is not."""
     if not (folder / MANIFEST).exists():
@@ -340,8 +350,7 @@ def verify(folder: Path, told: Told = nothing) -> int:
     begins as JPEG does.
     """
     shards = manifest(folder)
-    plan = json.loads((folder / PLAN).read_text())
-    names = Plan(**{k: v for k, v in plan.items() if k != "files_sha256"}, destination=str(folder))
+    names, _ = plan_of(folder)
     images = 0
     for shard in shards:
         for copy in range(names.copies):

@@ -1,15 +1,21 @@
-"""Where PyTorch's images come from: made up, MNIST's digits, or folders of JPEG files."""
+"""Where PyTorch's images come from: made up, MNIST's digits, JPEG folders, or shards of them.
+
+Which images a rank sees in a step follows from the seed, the epoch and the step alone, with shards
+also from the number of processes that read. So a training that is resumed goes on with exactly the
+images that came next.
+"""
 
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
-from shares import DEVIATION, MEAN, SYNTHETIC, mount_of
+from shares import DEVIATION, MEAN, SYNTHETIC, Share, mount_of
 from torch.utils.data import DataLoader, Dataset
 
 # digits.py is among the templates for data, beside this folder.
@@ -17,20 +23,24 @@ sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
 import crops
 import digits
 from digits import DataError
+from readers import Shards
+from shards import PLAN, PrepareError
 
 
 @dataclass(frozen=True)
 class Images:
     """A data set in two parts."""
 
-    train: Dataset[Any]
+    train: Any
     test: Dataset[Any] | None
     classes: int
     channels: int
 
 
-def open_images(data: str, size: int, made_up: int, mounts: Sequence[str], rank: int) -> Images:
-    """Open ``synthetic``, a folder with MNIST's files, or one with ``train/CLASS/*.jpg``.
+def open_images(
+    data: str, size: int, made_up: int, mounts: Sequence[str], rank: int, ranks: int, seed: int
+) -> Images:
+    """Open ``synthetic`` or a folder: MNIST's files, ``train/CLASS/*.jpg`` or prepare.py's shards.
 
     ``size`` is the height and width in pixels, ``made_up`` the number of synthetic images. Where
     there are several ``mounts`` of the same storage, a rank reads from the one that its number
@@ -41,11 +51,13 @@ def open_images(data: str, size: int, made_up: int, mounts: Sequence[str], rank:
     folder = Path(mount_of(rank, mounts), data).expanduser()
     if (folder / "train-images-idx3-ubyte.gz").exists():
         return Images(Digits(folder, "train"), Digits(folder, "t10k"), classes=10, channels=1)
+    if (folder / PLAN).exists():
+        return shards_in(folder, size, rank, ranks, seed)
     if (folder / "train").is_dir():
         return jpeg_folders(folder, size)
     raise DataError(
-        f"{folder} has neither MNIST's files nor a folder train with one folder for each class. "
-        "Set data to a folder that has, or to 'synthetic'."
+        f"{folder} has neither MNIST's files, nor shards of prepare.py, nor a folder train with "
+        "one folder for each class. Set data to a folder that has, or to 'synthetic'."
     )
 
 
@@ -90,6 +102,15 @@ def jpeg_folders(folder: Path, size: int) -> Images:
     return Images(Jpegs(folder / "train", names, size, True), test, len(names), channels=3)
 
 
+def shards_in(folder: Path, size: int, rank: int, ranks: int, seed: int) -> Images:
+    """Open a folder of shards; there are no images to test with."""
+    try:
+        shards = Shards(str(folder), rank=rank, ranks=ranks, seed=seed, size=size)
+    except PrepareError as error:
+        raise DataError(str(error)) from error
+    return Images(shards, None, len(shards.classes), channels=3)
+
+
 class Jpegs(Dataset[Any]):
     """JPEG files, a folder for each class; cut at random to train, in the middle to test.
 
@@ -123,15 +144,22 @@ class Jpegs(Dataset[Any]):
             raise DataError(f"{path} cannot be read: {error}") from error
 
 
-def loader(images: Dataset[Any], steps: Sequence[Any], workers: int, pinned: bool) -> Any:
-    """Read the steps' images in ``workers`` processes, ahead of their use."""
-    return DataLoader(
-        images,
-        batch_sampler=steps,
-        num_workers=workers,
-        pin_memory=pinned,
-        prefetch_factor=4 if workers else None,
-    )
+def batches(
+    images: Any, share: Share, epoch: int, steps: range, workers: int, pinned: bool
+) -> Iterator[Any]:
+    """Read the images of an epoch's steps."""
+    if not isinstance(images, Shards):
+        order = list(share.epoch(epoch, steps.start))[: len(steps)]
+        return iter(loader(images, workers, pinned, batch_sampler=order))
+    images.go_to(epoch, steps.start, share.batch)
+    whole = loader(images, workers, pinned, batch_size=share.batch, drop_last=True)
+    return islice(whole, len(steps))
+
+
+def loader(images: Dataset[Any], workers: int, pinned: bool, **how: Any) -> Any:
+    """Read images in ``workers`` processes, ahead of their use."""
+    ahead = 4 if workers else None
+    return DataLoader(images, num_workers=workers, pin_memory=pinned, prefetch_factor=ahead, **how)
 
 
 def on_device(

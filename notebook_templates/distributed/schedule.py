@@ -27,12 +27,16 @@ class Schedule:
     """Learning rate for 256 images a step."""
     warmup: float
     """Share of all steps in which the rate rises."""
+    readers: int = 1
+    """Processes that read for a rank, each its own images; 1 where any of them reads any image."""
 
     @classmethod
-    def of(cls, settings: argparse.Namespace, images: int, ranks: int) -> "Schedule":
+    def of(
+        cls, settings: argparse.Namespace, images: int, ranks: int, readers: int = 1
+    ) -> "Schedule":
         """Make it from the command line; raises `ScheduleError` where the images fill no step."""
         s = settings
-        schedule = cls(images, s.batch, ranks, s.epochs, s.steps, s.rate, s.warmup)
+        schedule = cls(images, s.batch, ranks, s.epochs, s.steps, s.rate, s.warmup, readers)
         if schedule.steps_an_epoch == 0:
             raise ScheduleError(
                 f"{images} images do not fill one step of {s.batch} images on {ranks} "
@@ -48,7 +52,7 @@ class Schedule:
     @property
     def steps_an_epoch(self) -> int:
         """Images that fill no whole step wait for the next epoch."""
-        return self.images // self.total
+        return self.images // (self.ranks * self.readers) // self.batch * self.readers
 
     @property
     def steps(self) -> int:

@@ -33,7 +33,9 @@ ENGINES: dict[str, type[Team]] = {"ddp": DataParallel, "horovod": Horovod}
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
-    parser = options.parser(resnet.MODELS, "'synthetic', MNIST's folder, or JPEG folders")
+    parser = options.parser(
+        resnet.MODELS, "'synthetic', or a folder: MNIST's, JPEG folders, shards"
+    )
     add = parser.add_argument
     add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
     add("--compile", default="auto", choices=("auto", "yes", "no"), help="auto: with a GPU")
@@ -76,13 +78,14 @@ def main(s: argparse.Namespace) -> None:
 
     # The data, and what follows from its size.
     mounts = [mount for mount in s.mounts.split(",") if mount]
-    data = images.open_images(s.data, s.size, s.images, mounts, here.rank)
-    schedule = Schedule.of(s, len(data.train), here.ranks)
-    last_step = schedule.last_step
-    share = Share(len(data.train), s.batch, here.rank, here.ranks, s.seed)
+    data = images.open_images(s.data, s.size, s.images, mounts, here.rank, here.ranks, s.seed)
     cores = len(os.sched_getaffinity(0)) // here.local_ranks
     workers = max(0, cores - 1) if s.workers < 0 else s.workers
     workers = 0 if s.data == SYNTHETIC else workers
+    readers = max(1, workers) if isinstance(data.train, images.Shards) else 1
+    schedule = Schedule.of(s, len(data.train), here.ranks, readers)
+    last_step = schedule.last_step
+    share = Share(len(data.train), s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and how it learns.
     model = resnet.build(s.model, data.classes, data.channels).to(device)
@@ -112,11 +115,12 @@ def main(s: argparse.Namespace) -> None:
 
     accuracy, saved_at, is_stopped = None, progress.step, False
     while progress.step < last_step and not is_stopped:
-        epoch, first = divmod(progress.step, share.steps)
-        order = list(share.epoch(epoch, first))[: last_step - progress.step]
+        epoch, first = divmod(progress.step, schedule.steps_an_epoch)
+        left = last_step - progress.step
+        order = range(first, min(schedule.steps_an_epoch, first + left))
         loss_sum = right = torch.zeros((), device=device)
-        seen, since = 0, time.perf_counter()
-        for pixels, labels in images.loader(data.train, order, workers, team.is_on_gpus):
+        seen, since, pinned = 0, time.perf_counter(), team.is_on_gpus
+        for pixels, labels in images.batches(data.train, share, epoch, order, workers, pinned):
             pixels = images.on_device(pixels, device, team.layout)
             labels = labels.to(device, non_blocking=True)
             for group in optimizer.param_groups:
@@ -174,7 +178,7 @@ def test_accuracy(
     right = 0
     model.eval()
     with torch.no_grad(), precision:
-        for pixels, labels in images.loader(test, batches, 0, False):
+        for pixels, labels in images.loader(test, 0, False, batch_sampler=batches):
             pixels = images.on_device(pixels, team.device, team.layout)
             right += int((model(pixels).argmax(1).cpu() == labels).sum())
     model.train()

@@ -1,0 +1,59 @@
+"""A ResNet learns from prepare.py's shards."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.instance import ROOT
+from tests.notebooks.pictures import CLASSES, SOUND
+from tests.notebooks.running import Run
+
+DISTRIBUTED = ROOT / "notebook_templates" / "distributed"
+
+
+@pytest.fixture(scope="module")
+def shards(prepare: Run, pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shards")
+    assert prepare("write", pictures, folder, "--shards", 4).returncode == 0
+    return folder
+
+
+def losses(
+    python_of: Callable[[str], Path], shards: Path, results: Path, steps: int
+) -> list[tuple[int, float]]:
+    """Train on shards up to a step, going on where it stopped before; return all losses so far."""
+    told = {"model": "tiny", "size": 32, "batch": 10, "epochs": 2, "workers": 2, "report-every": 1}
+    told |= {"data": shards, "results": results, "steps": steps}
+    words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
+    argv = [str(python_of("pytorch")), "-B", str(DISTRIBUTED / "train_resnet.py"), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    lines = map(json.loads, (results / "progress.jsonl").read_text().splitlines())
+    return [(line["step"], line["loss"]) for line in lines]
+
+
+def test_a_training_on_shards_is_resumed_within_an_epoch_to_the_same_losses(
+    python_of: Callable[[str], Path], shards: Path, tmp_path: Path
+) -> None:
+    steps = SOUND // 10 * 2
+    whole = losses(python_of, shards, tmp_path / "whole", steps)
+    assert [step for step, _ in whole] == list(range(1, steps + 1))
+    losses(python_of, shards, tmp_path / "broken", 5)  # another reader's turn than the first's
+    losses(python_of, shards, tmp_path / "broken", SOUND // 10 + 2)
+    assert losses(python_of, shards, tmp_path / "broken", steps) == whole
+
+
+def test_a_network_for_shards_has_as_many_classes_as_they(
+    python_of: Callable[[str], Path], shards: Path
+) -> None:
+    program = """
+import sys, images
+opened = images.open_images(sys.argv[1], 32, 0, [], rank=1, ranks=2, seed=1)
+print(opened.classes, len(opened.train), len(list(opened.train)))
+"""
+    argv = [str(python_of("pytorch")), "-B", "-c", program, str(shards)]
+    said = subprocess.check_output(argv, cwd=DISTRIBUTED, text=True, timeout=60)
+    assert said.split() == [str(CLASSES), str(SOUND), str(SOUND // 2)]
