@@ -113,7 +113,7 @@ def failure(of):
 
 train, test = (images.Jpegs(folder, ["a"], 64, at_random) for at_random in (True, False))
 batch = torch.stack([train[0, number][0] for number in range(4)])
-ready = images.on_device(batch, torch.device("cpu"))
+ready = images.on_device(batch, torch.device("cpu"), torch.channels_last)
 mean, deviation = (torch.tensor(of).view(3, 1, 1) for of in (images.MEAN, images.DEVIATION))
 expected = (batch.permute(0, 3, 1, 2) / 255 - mean) / deviation
 print(json.dumps({
