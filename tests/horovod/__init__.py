@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import bootstrap
@@ -46,7 +45,7 @@ def build(root: Path, python: Path) -> None:
     target = ["--python", str(python), "install", "-q", "--no-deps", "--target"]
     locked = ["--require-hashes", "-r", str(_HERE / "packages.txt")]
     _pip([*target, str(building / "root"), *locked])
-    sources = _sources(building)
+    sources = _sources(building, python)
     variables = {**_WANTED, "MAKEFLAGS": f"-j{os.cpu_count()}"}
     variables["PYTHONPATH"] = str(building / "root")
     own = ["--no-build-isolation", "--use-pep517", str(sources)]
@@ -66,12 +65,13 @@ prepend-path PYTHONPATH {root}
 """
 
 
-def _sources(folder: Path) -> Path:
+def _sources(folder: Path, python: Path) -> Path:
     """Fetch the sources, and let them be compiled by the standard of PyTorch's headers."""
-    fetched = ["download", "-q", "--no-deps", "--no-build-isolation", "--use-pep517"]
-    _pip([*fetched, "--require-hashes", "-r", str(_HERE / "horovod.txt"), "-d", str(folder)])
-    with tarfile.open(folder / f"horovod-{VERSION}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    fetched = ["--python", str(python), "download", "-q", "--no-deps", "--dest", str(folder)]
+    # pip asks the sources for their names, which needs the kernel's setuptools.
+    asked = ["--no-build-isolation", "--use-pep517"]
+    _pip([*fetched, *asked, "--require-hashes", "-r", str(_HERE / "horovod.txt")])
+    bootstrap.call(["/usr/bin/tar", "xf", folder / f"horovod-{VERSION}.tar.gz", "-C", folder])
     sources = folder / f"horovod-{VERSION}"
     for name in ("CMakeLists.txt", "horovod/torch/CMakeLists.txt"):
         text = (sources / name).read_text()
