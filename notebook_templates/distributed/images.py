@@ -8,6 +8,7 @@ images that came next.
 import random
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -25,6 +26,8 @@ import digits
 from digits import DataError
 from readers import Shards
 from shards import PLAN, PrepareError
+
+READ_AT_ONCE = 8  # files, by a process
 
 
 @dataclass(frozen=True)
@@ -132,16 +135,40 @@ class Jpegs(Dataset[Any]):
         return len(self.files)
 
     def __getitem__(self, at: tuple[int, int]) -> tuple[torch.Tensor, int]:
-        epoch, index = at
-        path, label = self.files[index]
+        (image,) = self.__getitems__([at])
+        return image
+
+    def __getitems__(self, batch: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, int]]:
+        """Return the images of a batch, as the loader asks for them.
+
+        Some are read while others are decoded: storage takes its time to open a file.
+        """
+        with ThreadPoolExecutor(min(READ_AT_ONCE, len(batch))) as pool:
+            files = [self.files[index] for _, index in batch]
+            contents = pool.map(content, [path for path, _ in files])
+            return [
+                (self.cut(path, encoded, f"{epoch} {index}"), label)
+                for (path, label), (epoch, index), encoded in zip(
+                    files, batch, contents, strict=True
+                )
+            ]
+
+    def cut(self, path: str, encoded: bytes, seed: str) -> torch.Tensor:
+        """Decode the part of an image that is looked at."""
         try:
-            encoded = Path(path).read_bytes()
             if not self.at_random:
-                return crops.in_the_middle(encoded, self.size), label
-            chance = random.Random(f"{epoch} {index}")  # noqa: S311
-            return crops.at_random(encoded, self.size, chance), label
-        except (OSError, DataError) as error:
+                return crops.in_the_middle(encoded, self.size)
+            return crops.at_random(encoded, self.size, random.Random(seed))  # noqa: S311
+        except DataError as error:
             raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def content(path: str) -> bytes:
+    """Read a file; raise DataError where that is not possible."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def batches(

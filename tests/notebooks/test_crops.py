@@ -111,7 +111,10 @@ def failure(of):
     except DataError as error:
         return str(error)
 
+(folder / "a" / "5.jpg").touch()
 train, test = (images.Jpegs(folder, ["a"], 64, at_random) for at_random in (True, False))
+(folder / "a" / "5.jpg").unlink()
+wanted = [(3, 1), (3, 0), (4, 1), (0, 3)] * 5
 batch = torch.stack([train[0, number][0] for number in range(4)])
 ready = images.on_device(batch, torch.device("cpu"), torch.channels_last)
 mean, deviation = (torch.tensor(of).view(3, 1, 1) for of in (images.MEAN, images.DEVIATION))
@@ -121,7 +124,10 @@ print(json.dumps({
     "other epoch": torch.equal(train[3, 1][0], train[4, 1][0]),
     "other index": torch.equal(train[3, 1][0], train[3, 2][0]),
     "test": torch.equal(test[0, 1][0], test[1, 2][0]),
-    "broken": failure(lambda: train[0, 4]),
+    "batch": all(torch.equal(image, train[at][0])
+                 for at, (image, _) in zip(wanted, train.__getitems__(wanted))),
+    "broken": failure(lambda: train.__getitems__([(0, 3), (0, 4)])),
+    "missing": failure(lambda: train[0, 5]),
     "error": float((ready - expected).abs().max()),
     "channels last": ready.is_contiguous(memory_format=torch.channels_last),
 }))
@@ -197,6 +203,8 @@ def test_a_folders_pictures_follow_from_epoch_and_index(
     assert not said["other epoch"]
     assert not said["other index"]
     assert said["test"]
+    assert said["batch"]
+    assert "a/5.jpg cannot be read: [Errno 2]" in said["missing"]
     assert "a/4.jpg cannot be read: is cut short" in said["broken"]
     assert said["error"] < 1e-5
     assert said["channels last"]
