@@ -21,7 +21,7 @@ Record = tuple[str, int, bytes]  # the shard's name, label and JPEG data
 
 
 class Shards(IterableDataset[Sample]):
-    """Images of one rank, shape (size, size, 3), values 0 to 255, with their labels.
+    """Images of one rank, shape (size, size, 3), values 0 to 255, with their labels, from 0 on.
 
     Permuted (0, 3, 1, 2), without a copy, a batch is as PyTorch's networks read it fastest: the
     channels come first in its shape and last in memory.
@@ -82,9 +82,10 @@ class Shards(IterableDataset[Sample]):
                 continue
             chance = random.Random(f"{place} {at}")  # noqa: S311
             try:
-                yield crops.at_random(encoded, self.size, chance), label
+                part = crops.at_random(encoded, self.size, chance)
             except DataError as error:
                 raise DataError(f"a picture in {self.folder / name} {error}") from error
+            yield part, label - self.plan.first_label
 
     def drawn(self, files: list[str], place: str) -> Iterator[Record]:
         """Yield pictures without end, each drawn from some that were read."""

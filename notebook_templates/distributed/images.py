@@ -43,7 +43,10 @@ class Images:
 def open_images(
     data: str, size: int, made_up: int, mounts: Sequence[str], rank: int, ranks: int, seed: int
 ) -> Images:
-    """Open ``synthetic`` or a folder: MNIST's files, ``train/CLASS/*.jpg`` or prepare.py's shards.
+    """Open ``synthetic`` or a folder: MNIST's files, JPEG folders, or prepare.py's shards.
+
+    JPEG files are ``train/CLASS/*.jpg`` and ``val/CLASS/*.jpg``, shards in the folder or in its
+    ``train``.
 
     ``size`` is the height and width in pixels, ``made_up`` the number of synthetic images. Where
     there are several ``mounts`` of the same storage, a rank reads from the one that its number
@@ -54,8 +57,9 @@ def open_images(
     folder = Path(mount_of(rank, mounts), data).expanduser()
     if (folder / "train-images-idx3-ubyte.gz").exists():
         return Images(Digits(folder, "train"), Digits(folder, "t10k"), classes=10, channels=1)
-    if (folder / PLAN).exists():
-        return shards_in(folder, size, rank, ranks, seed)
+    for place in (folder, folder / "train"):
+        if (place / PLAN).exists():
+            return shards_in(place, size, rank, ranks, seed)
     if (folder / "train").is_dir():
         return jpeg_folders(folder, size)
     raise DataError(
@@ -65,7 +69,7 @@ def open_images(
 
 
 class Synthetic(Dataset[Any]):
-    """Noise, the same for every index: it costs no time, and measures all but the reading."""
+    """Noise, the same in every step: it costs no time, and measures all but the reading."""
 
     def __init__(self, count: int, size: int) -> None:
         self.count = count
@@ -74,8 +78,13 @@ class Synthetic(Dataset[Any]):
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, at: tuple[int, int]) -> tuple[torch.Tensor, int]:
-        return self.image, at[1] % 1000
+    def batches(self, steps: Sequence[Sequence[tuple[int, int]]], pinned: bool) -> Iterator[Any]:
+        """Give a batch for each step, of one size, where the first was made."""
+        pixels = self.image.expand(len(steps[0]), -1, -1, -1)
+        pixels = pixels.contiguous(memory_format=torch.channels_last)
+        pixels = pixels.pin_memory() if pinned else pixels
+        for step in steps:
+            yield pixels, torch.tensor([index % 1000 for _, index in step])
 
 
 class Digits(Dataset[Any]):
@@ -177,6 +186,8 @@ def batches(
     """Read the images of an epoch's steps."""
     if not isinstance(images, Shards):
         order = list(share.epoch(epoch, steps.start))[: len(steps)]
+        if isinstance(images, Synthetic):
+            return images.batches(order, pinned)
         return iter(loader(images, workers, pinned, batch_sampler=order))
     images.go_to(epoch, steps.start, share.batch)
     whole = loader(images, workers, pinned, batch_size=share.batch, drop_last=True)

@@ -33,7 +33,6 @@ def settings() -> argparse.Namespace:
     """Read the command line."""
     data = "'synthetic', MNIST's folder, JPEG folders, or a folder with TFRecord shards in train"
     parser = options.parser(resnet.MODELS, data)
-    parser.add_argument("--classes", type=int, default=1000, help="of shards")
     return parser.parse_args()
 
 
@@ -233,7 +232,7 @@ def main(s: argparse.Namespace) -> None:
 
     # The data, and what follows from its size.
     mounts = [mount for mount in s.mounts.split(",") if mount]
-    data = images.open_images(s.data, s.size, s.images, mounts, here.rank, s.classes)
+    data = images.open_images(s.data, s.size, s.images, mounts, here.rank)
     schedule = Schedule.of(s, data.count, here.ranks)
     share = Share(data.count, s.batch, here.rank, here.ranks, s.seed)
 

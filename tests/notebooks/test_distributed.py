@@ -50,7 +50,7 @@ import json, sys
 import images_tensorflow as images
 from shares import MEAN, DEVIATION, Share
 
-data = images.open_images(sys.argv[1], 32, 0, ["/nowhere", sys.argv[2]], 1, int(sys.argv[3]))
+data = images.open_images(sys.argv[1], 32, 0, ["/nowhere", sys.argv[2]], 1)
 shares = [Share(data.count, 4, rank, 2, seed=1) for rank in range(2)]
 
 def seen(batches):
@@ -119,7 +119,7 @@ def seen(python: Path, *arguments: object) -> "subprocess.CompletedProcess[str]"
 def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
     kind: str, pictures: Path, python_of: Callable[[str], Path]
 ) -> None:
-    done = seen(python_of("tensorflow"), kind, pictures, CLASSES)
+    done = seen(python_of("tensorflow"), kind, pictures)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["count"], found["classes"]) == (CLASSES * EACH, CLASSES)
@@ -132,12 +132,15 @@ def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
     assert tested == [0] * 5 + [1] * 5 + [2] * 5
 
 
-def test_shards_with_more_classes_than_were_said_are_refused(
-    pictures: Path, python_of: Callable[[str], Path]
+def test_shards_that_are_not_finished_are_refused(
+    pictures: Path, python_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    done = seen(python_of("tensorflow"), "shards", pictures, CLASSES - 1)
+    (tmp_path / "half").mkdir()
+    plan = (pictures / "shards" / "train" / "plan.json").read_text()
+    (tmp_path / "half" / "plan.json").write_text(plan)
+    done = seen(python_of("tensorflow"), "half", tmp_path)
     assert done.returncode != 0
-    assert "more classes than 2: set --classes" in done.stderr
+    assert "is not finished, prepare it again" in done.stderr
 
 
 def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:

@@ -17,7 +17,7 @@ DISTRIBUTED = ROOT / "notebook_templates" / "distributed"
 @pytest.fixture(scope="module")
 def shards(prepare: Run, pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shards")
-    assert prepare("write", pictures, folder, "--shards", 4).returncode == 0
+    assert prepare("write", pictures, folder, "--shards", 4, "--first-label", 1).returncode == 0
     return folder
 
 
