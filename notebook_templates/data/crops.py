@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from cuts import CENTRE_SHARE, RATIO, SHARE
 from digits import DataError
 from jpegs import FIRST_BYTES, LAST_BYTES
 from PIL import Image
@@ -24,9 +25,6 @@ except ImportError:
 
 Box = tuple[int, int, int, int]  # left, upper, right, lower, in pixels
 
-SHARE = (0.08, 1.0)  # of the picture's area (Szegedy et al. 2014, section 6)
-RATIO = (3 / 4, 4 / 3)  # width to height
-CENTRE_SHARE = 0.875  # of a test picture's shorter side that is looked at
 # How a picture's size is stored (ITU-T T.81, B.1.1.3 and B.2.2): the codes of the segments that
 # have it, of all ways of coding but arithmetic and lossless ones. With the first two, rows follow
 # each other.

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from shares import DEVIATION, MEAN, SYNTHETIC, Share, mount_of
+from shares import SYNTHETIC, Share, mount_of
 from torch.utils.data import DataLoader, Dataset
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
 import crops
 import digits
+from cuts import DEVIATION, MEAN
 from digits import DataError
 from readers import Shards
 from shards import PLAN, PrepareError

@@ -12,20 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from shares import (
-    CENTRE_SHARE,
-    CROP_RATIO,
-    CROP_SHARE,
-    DEVIATION,
-    MEAN,
-    SYNTHETIC,
-    Share,
-    mount_of,
-)
+from shares import SYNTHETIC, Share, mount_of
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
 import digits
+from cuts import CENTRE_SHARE, DEVIATION, MEAN, RATIO, SHARE
 from digits import DataError
 
 SHUFFLED = 2000  # images of shards that wait to be drawn from
@@ -233,8 +225,8 @@ def random_part(encoded: tf.Tensor, size: int, seed: tuple[object, object]) -> t
         bounding_boxes=tf.zeros([1, 0, 4]),
         seed=seed,
         min_object_covered=0.0,
-        aspect_ratio_range=CROP_RATIO,
-        area_range=CROP_SHARE,
+        aspect_ratio_range=RATIO,
+        area_range=SHARE,
         max_attempts=10,
         use_image_if_no_bounding_boxes=True,
     )

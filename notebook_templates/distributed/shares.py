@@ -11,11 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 SYNTHETIC = "synthetic"
-# ImageNet's, per channel, of values from 0 to 1: what ResNet's published accuracies were had with.
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-CROP_SHARE = (0.08, 1.0)  # of the image's area (Szegedy et al. 2014, section 6)
-CROP_RATIO = (3 / 4, 4 / 3)  # width to height
-CENTRE_SHARE = 0.875  # of a test image's shorter side that is looked at
 
 
 def mount_of(rank: int, mounts: Sequence[str]) -> str:

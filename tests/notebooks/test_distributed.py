@@ -48,7 +48,8 @@ for part, each in (("train", int(sys.argv[3])), ("val", 5)):
 SEEN = """
 import json, sys
 import images_tensorflow as images
-from shares import MEAN, DEVIATION, Share
+from cuts import MEAN, DEVIATION
+from shares import Share
 
 data = images.open_images(sys.argv[1], 32, 0, ["/nowhere", sys.argv[2]], 1)
 shares = [Share(data.count, 4, rank, 2, seed=1) for rank in range(2)]
