@@ -170,13 +170,12 @@ def test_a_parameter_cannot_put_a_line_into_the_script(
     assert not list((desk.home / "logs" / "no").glob("*/job.sh"))
 
 
-@pytest.fixture(scope="module")
-def horovod() -> Path:
-    """A folder with modulefiles, of which horovod is one; built by the first test that asks."""
-    environments = Path("/opt/data-scientist-portal/environments").glob("kernel-pytorch-*")
-    newest = max(environments, key=lambda path: path.lstat().st_mtime)
+@pytest.fixture
+def horovod(desk: Desk, kernel: Callable[..., str]) -> Path:
+    """A folder with a modulefile for Horovod, which is built once for the module's Python."""
+    python = desk.user.run_in(kernel(), "import sys; print(sys.executable)").strip()
     root = bootstrap.CACHE / f"horovod-{VERSION}"
-    build(root, newest / "bin" / "python")
+    build(root, Path(python))
     modules = bootstrap.CACHE / "horovod-modules"
     (modules / "horovod").mkdir(parents=True, exist_ok=True)
     (modules / "horovod" / VERSION).write_text(modulefile(root))
