@@ -70,10 +70,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", default="50")
-    parser.add_argument("--size", type=int, default=96, help="pixels, height and width")
+    parser.add_argument("--size", type=int, default=224, help="pixels, height and width")
     parser.add_argument("--batch", type=int, default=16, help="images per process and step")
-    parser.add_argument("--steps", type=int, default=16)
-    parser.add_argument("--report-every", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--report-every", type=int, default=1)
     given = parser.parse_args()
     speeds: dict[str, list[float]] = {kind: [] for kind in KINDS}
     with ExitStack() as stack:
