@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.cluster.data_readers import BASE, END, READERS, Reader
+from benchmarks.commit import commit
 from tests.instance import ROOT
 
 DATA = ROOT / "notebook_templates" / "data"
@@ -150,7 +151,6 @@ def ours_to_best(rates: Rates) -> dict[str, dict[str, dict[str, float]]]:
 def result(rates: Rates, folder: Path) -> dict[str, object]:
     """Put what was measured together, with the machine."""
     sizes = [path.stat().st_size for path in (folder / "jpeg").glob("*/*.jpg")]
-    git = ["/usr/bin/git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
     return {
         "benchmark": "data_pipeline",
         "images": len(sizes),
@@ -165,7 +165,7 @@ def result(rates: Rates, folder: Path) -> dict[str, object]:
         "load_average_1_minute": round(os.getloadavg()[0], 2),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, 1 used",
         "python": platform.python_version(),
-        "commit": run(git).strip(),
+        "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 

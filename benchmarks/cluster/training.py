@@ -30,6 +30,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.commit import commit
 from benchmarks.portal import people, virtual_cluster
 from benchmarks.portal.virtual_cluster import VirtualCluster
 from tests.instance import ROOT
@@ -192,13 +193,6 @@ def result(speeds: dict[str, list[float]], given: argparse.Namespace) -> dict[st
         pairs = zip(speeds[above], speeds[below], strict=True)
         return round(statistics.median(one / other * share for one, other in pairs), 3)
 
-    commit = subprocess.run(
-        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     return {
         "benchmark": "training",
         "configuration": {name: value for name, value in vars(given).items()},
@@ -210,7 +204,7 @@ def result(speeds: dict[str, list[float]], given: argparse.Namespace) -> dict[st
         "bf16_to_bare": ratio("bf16", "bare"),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, no GPU",
         "python": platform.python_version(),
-        "commit": commit,
+        "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 

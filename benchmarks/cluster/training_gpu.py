@@ -31,6 +31,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.commit import commit
+
 ROOT = Path(__file__).resolve().parents[2]
 DISTRIBUTED = ROOT / "notebook_templates" / "distributed"
 PRECISIONS = ("bf16", "fp16", "fp32")
@@ -257,13 +259,6 @@ def result(
     """Put what was measured together, with the machine."""
     medians = {kind: statistics.median(of) for kind, of in speeds.items()}
     arithmetic = medians["ours"] * card.flop_per_image
-    commit = subprocess.run(
-        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     return {
         "benchmark": "training_gpu",
         "is_on_gpu": card.card is not None,
@@ -275,7 +270,7 @@ def result(
         "share_of_peak": round(arithmetic / card.matmul_flop_per_second[best.precision], 3),
         "card": asdict(card),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "commit": commit,
+        "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 

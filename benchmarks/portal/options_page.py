@@ -23,18 +23,17 @@ import asyncio
 import json
 import os
 import platform
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
+from benchmarks.commit import commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import figures, log_in
 from benchmarks.portal.hubs import Hub
 from benchmarks.portal.virtual_cluster import VirtualCluster
-from tests.instance import ROOT
 from tests.waiting import until
 
 _PEOPLE = 20
@@ -122,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--asks", type=int, default=400, help="of each kind")
     given = parser.parse_args(arguments)
-    commit = _commit()
+    measured = commit()
     with ExitStack() as stack:
         size = virtual_cluster.Size(nodes=given.nodes)
         cluster = stack.enter_context(virtual_cluster.running(size))
@@ -152,22 +151,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "slurm": cluster.version,
                 "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
                 "python": platform.python_version(),
-                "commit": commit,
+                "commit": measured,
                 "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             }
         )
     )
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks.commit import commit
 from tests import instance
 from tests.instance import Instance
 from tests.visitor import Visitor
@@ -234,18 +235,6 @@ def main() -> None:
     print(f"ours / floor {result['ours_over_floor']}, to reach 1.15")
     print(f"ours / upstream {result['ours_over_upstream']}, to reach below 1")
     print(json.dumps(result))
-
-
-def commit() -> str:
-    """Return the commit that was measured."""
-    done = subprocess.run(
-        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
-        cwd=instance.ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or "unknown"
 
 
 def ratio(first: list[float], second: list[float]) -> float:

@@ -19,17 +19,16 @@ import asyncio
 import json
 import os
 import platform
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
+from benchmarks.commit import commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import log_in
 from benchmarks.portal.hubs import TOKEN, Hub
-from tests.instance import ROOT
 from tests.waiting import until
 
 KINDS = ("ours", "upstream")
@@ -105,7 +104,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=64, help="with 4 GPUs each")
     parser.add_argument("--viewers", type=int, default=50)
     given = parser.parse_args()
-    commit = _commit()
+    measured = commit()
     most = max(_SESSIONS)
     rates: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
     with ExitStack() as stack:
@@ -155,7 +154,7 @@ def main() -> None:
                 "slurm": cluster.version,
                 "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
                 "python": platform.python_version(),
-                "commit": commit,
+                "commit": measured,
                 "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             }
         )
@@ -164,17 +163,6 @@ def main() -> None:
 
 async def _view_all(running: list[Hub], cookies: dict[int, dict[str, str]], seconds: float) -> None:
     await asyncio.gather(*(_view(hub, cookies[hub.port], seconds) for hub in running))
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -24,18 +24,17 @@ import os
 import platform
 import re
 import statistics
-import subprocess
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from benchmarks.commit import commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import figures, measured
 from benchmarks.portal.hubs import TOKEN, Hub
 from benchmarks.portal.virtual_cluster import VirtualCluster
-from tests.instance import ROOT
 from tests.waiting import until
 
 _HEADERS = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}
@@ -207,7 +206,7 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=1, help="for each session")
     parser.add_argument("--kinds", nargs="+", default=list(hubs.KINDS), choices=hubs.KINDS)
     given = parser.parse_args()
-    commit = _commit()
+    measured = commit()
     storms: dict[str, list[Storm]] = {kind: [] for kind in given.kinds}
     with ExitStack() as stack:
         size = virtual_cluster.Size(nodes=given.nodes)
@@ -237,7 +236,7 @@ def main() -> None:
         "storms": {kind: [each.as_json() for each in of] for kind, of in storms.items()},
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "commit": commit,
+        "commit": measured,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
     if "ours" in storms:
@@ -264,17 +263,6 @@ def _medians(of: list[Storm]) -> dict[str, float]:
         "hub_cpu_seconds": round(statistics.median(each.hub_cpu for each in of), 2),
         "programs": statistics.median(sum(each.programs.values()) for each in of),
     }
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["/usr/bin/git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":
