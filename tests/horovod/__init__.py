@@ -8,11 +8,11 @@ by one.
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import bootstrap
+
+from tests.building import call
 
 VERSION = "0.28.1"
 _HERE = Path(__file__).parent
@@ -84,13 +84,4 @@ def _sources(folder: Path, python: Path) -> Path:
 
 def _pip(words: list[str], **variables: str) -> None:
     argv = [str(bootstrap.deploy_environment() / "bin/python"), "-m", "pip", *words]
-    done = subprocess.run(
-        argv,
-        env=bootstrap.child_environment(**variables),
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr,
-        timeout=1500,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{argv} ended with {done.returncode}")
+    call(argv, seconds=1500, folder=None, **variables)

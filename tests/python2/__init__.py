@@ -6,11 +6,11 @@ one folder. It serves the test of a kernel for it, and shows a site how to come 
 
 import hashlib
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import bootstrap
+
+from tests.building import call
 
 _HERE = Path(__file__).parent
 _PACKAGES = (
@@ -89,14 +89,4 @@ def _install_kernel(root: Path, tools: Path) -> None:
 
 
 def _call(argv: list[str], folder: Path, **extra: str) -> None:
-    done = subprocess.run(
-        argv,
-        cwd=folder,
-        env=bootstrap.child_environment(**extra),
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr,
-        timeout=300,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{argv} ended with {done.returncode}")
+    call(argv, seconds=300, folder=folder, **extra)
