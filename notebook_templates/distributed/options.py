@@ -1,15 +1,16 @@
 """What may be changed of a training, on its command line: the same for every framework."""
 
 import argparse
-from collections.abc import Sequence
+
+from stages import MODELS
 
 
-def parser(models: Sequence[str], data: str) -> argparse.ArgumentParser:
+def parser(data: str) -> argparse.ArgumentParser:
     """Make the command line; ``data`` says which kinds of data there are."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
     add("--results", required=True, help="folder for what stays; a shared one for several nodes")
-    add("--model", default="50", choices=models, help="layers")
+    add("--model", default="50", choices=MODELS, help="layers")
     add("--data", default="synthetic", help=data)
     add(
         "--mounts", default="", help="mount points, by commas: a rank reads from rank modulo mounts"

@@ -6,25 +6,13 @@ measurements since 2017 do: half a point more accuracy for a twentieth of the sp
 """
 
 import torch
+from stages import EXPANSION, stages_of
 from torch import nn
-
-# Bottlenecks in each of the four stages.
-STAGES = {"50": (3, 4, 6, 3), "101": (3, 4, 23, 3), "152": (3, 8, 36, 3)}
-WIDTHS = (64, 128, 256, 512)  # channels inside a stage's bottlenecks
-EXPANSION = 4  # channels that leave a bottleneck, times its width
-
-# Something to try a training with: learns digits in seconds on one CPU core.
-TINY = "tiny"
-TINY_STAGES, TINY_WIDTHS = (1, 1, 1, 1), (8, 16, 32, 64)
-
-MODELS = (*STAGES, TINY)
 
 
 def build(model: str, classes: int, channels: int = 3) -> "ResNet":
-    """Build one of `MODELS` for images of so many channels; it gives one logit for each class."""
-    if model == TINY:
-        return ResNet(TINY_STAGES, TINY_WIDTHS, classes, channels)
-    return ResNet(STAGES[model], WIDTHS, classes, channels)
+    """Build one of `stages.MODELS` for images of so many channels; it gives a logit per class."""
+    return ResNet(stages_of(model), classes, channels)
 
 
 def convolution(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
@@ -59,11 +47,9 @@ class Bottleneck(nn.Module):
 class ResNet(nn.Module):
     """Images of shape (n, channels, height, width) to logits of shape (n, classes)."""
 
-    def __init__(
-        self, stages: tuple[int, ...], widths: tuple[int, ...], classes: int, channels: int
-    ) -> None:
+    def __init__(self, stages: list[tuple[int, int]], classes: int, channels: int) -> None:
         super().__init__()
-        inputs = widths[0]
+        inputs = stages[0][1]
         self.stem = nn.Sequential(
             convolution(channels, inputs, 7, stride=2),
             nn.BatchNorm2d(inputs),
@@ -71,7 +57,7 @@ class ResNet(nn.Module):
             nn.MaxPool2d(3, stride=2, padding=1),
         )
         blocks: list[nn.Module] = []
-        for stage, (count, width) in enumerate(zip(stages, widths, strict=True)):
+        for stage, (count, width) in enumerate(stages):
             for block in range(count):
                 stride = 2 if stage > 0 and block == 0 else 1
                 blocks.append(Bottleneck(inputs, width, stride))

@@ -6,26 +6,16 @@ the stride of a bottleneck is in its 3x3 convolution.
 
 import keras
 from keras import layers
-
-# Bottlenecks in each of the four stages.
-STAGES = {"50": (3, 4, 6, 3), "101": (3, 4, 23, 3), "152": (3, 8, 36, 3)}
-WIDTHS = (64, 128, 256, 512)  # channels inside a stage's bottlenecks
-EXPANSION = 4  # channels that leave a bottleneck, times its width
-
-# Something to try a training with: learns digits in seconds on one CPU core.
-TINY = "tiny"
-TINY_STAGES, TINY_WIDTHS = (1, 1, 1, 1), (8, 16, 32, 64)
-
-MODELS = (*STAGES, TINY)
+from stages import EXPANSION, stages_of
 
 
 def build(model: str, classes: int, size: int, channels: int = 3) -> keras.Model:
-    """Build one of `MODELS` for images of shape (n, size, size, channels); it gives logits."""
-    stages, widths = (TINY_STAGES, TINY_WIDTHS) if model == TINY else (STAGES[model], WIDTHS)
+    """Build one of `stages.MODELS` for images (n, size, size, channels); it gives logits."""
+    stages = stages_of(model)
     images = keras.Input((size, size, channels))
-    x = layers.ReLU()(normalised(convolution(images, widths[0], 7, stride=2)))
+    x = layers.ReLU()(normalised(convolution(images, stages[0][1], 7, stride=2)))
     x = layers.MaxPooling2D(3, strides=2, padding="same")(x)
-    for stage, (count, width) in enumerate(zip(stages, widths, strict=True)):
+    for stage, (count, width) in enumerate(stages):
         for block in range(count):
             x = bottleneck(x, width, stride=2 if stage > 0 and block == 0 else 1)
     x = layers.GlobalAveragePooling2D()(x)

@@ -32,10 +32,8 @@ ENGINES: dict[str, type[Team]] = {"ddp": DataParallel, "horovod": Horovod}
 
 
 def settings() -> argparse.Namespace:
-    """Read the command line."""
-    parser = options.parser(
-        resnet.MODELS, "'synthetic', or a folder: MNIST's, JPEG folders, shards"
-    )
+    """Read the command line: options.py says what each may be, and these add to it."""
+    parser = options.parser("'synthetic', or a folder: MNIST's, JPEG folders, shards")
     add = parser.add_argument
     add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
     add("--compile", default="auto", choices=("auto", "yes", "no"), help="auto: with a GPU")

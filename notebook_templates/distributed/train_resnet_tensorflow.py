@@ -32,7 +32,7 @@ POLICIES = {"fp32": "float32", "bf16": "mixed_bfloat16", "fp16": "mixed_float16"
 def settings() -> argparse.Namespace:
     """Read the command line."""
     data = "'synthetic', MNIST's folder, JPEG folders, or a folder with TFRecord shards in train"
-    parser = options.parser(resnet.MODELS, data)
+    parser = options.parser(data)
     return parser.parse_args()
 
 
