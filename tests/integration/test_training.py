@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -147,6 +148,15 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     shown = desk.user.run_in(second, "print(runs.markdown(runs.table(base)))")
     assert f"| {name} | 2 | CPU |" in shown
     assert "| papers: PyTorch, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 |" in shown
+
+
+def test_a_job_is_submitted_from_a_notebook_in_any_kernel(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    printed = desk.run_all(kernel("python3"), "../slurm/submit.ipynb")
+    assert re.search(r"The job (waits|runs on)", printed), printed
+    assert printed.count("The job completed") == 1
+    assert len(re.findall(r"^task \d on node\d+", printed, re.MULTILINE)) == 8
 
 
 def test_a_process_that_dies_is_told_first(desk: Desk, kernel: Callable[..., str]) -> None:
