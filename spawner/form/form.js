@@ -146,11 +146,16 @@
     Date.now() - toldAt > 1000 * (LASTS_SECONDS[told.state] || 0) ||
     isFree(Number(chosenSize().value)) !== toldFree;
 
+  // A look must not abort the question that the last one led to: a slow Slurm would be asked for ever.
+  const PATIENCE_SECONDS = 30;
   let asking = null;
+  let askedAt = 0;
   let soon = null;
+  const isAsking = () => asking !== null && Date.now() - askedAt < 1000 * PATIENCE_SECONDS;
   const foretell = async () => {
     if (asking) asking.abort();
     const mine = (asking = new AbortController());
+    askedAt = Date.now();
     const query = new URLSearchParams({
       gpus: chosenSize().value,
       hours: hours.value,
@@ -166,6 +171,7 @@
       told = { state: "unknown", why };
     }
     if (mine.signal.aborted) return;
+    asking = null;
     toldAt = Date.now();
     toldFree = isFree(Number(chosenSize().value));
     tell();
@@ -188,8 +194,8 @@
       // What is shown was true a moment ago; the next look may succeed.
     }
     if (!forecast) return;
-    if (isOld()) foretellSoon();
-    else tell(); // the minutes that are left
+    if (!isOld()) tell(); // the minutes that are left
+    else if (!isAsking()) foretellSoon();
   };
 
   const update = () => {

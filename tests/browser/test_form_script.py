@@ -178,7 +178,18 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
     # And after a minute, since a queue moves.
     wait_for_looks(page, hub, 7)
     page.clock.run_for(300)
+    expect(page.get_by_role("status")).not_to_have_attribute("aria-busy", "true")
     assert len(hub.forecasts) == 3
+
+
+def test_a_forecast_that_takes_long_is_not_asked_for_again(page: Page, hub: StandIn) -> None:
+    open_form(page)
+    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    # Slurm needs longer than the time between two looks.
+    page.route("**/forecast?*", lambda route: hub.forecasts.append(route.request.url))
+    hub.available = (replace(AVAILABLE[0], largest_free=0), *AVAILABLE[1:])
+    wait_for_looks(page, hub, 3)
+    assert len(hub.forecasts) == 2
 
 
 def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> None:
