@@ -166,7 +166,7 @@ def test_a_process_that_dies_is_told_first(desk: Desk, kernel: Callable[..., str
     assert "FAILED" in desk.user.run_in(name, "print((await watching).word)", seconds=PATIENCE)
     top = desk.user.run_in(name, "print(run.job.log())").strip().splitlines()[0]
     assert top.startswith("Process ")
-    assert "/nowhere has neither MNIST's files nor a folder train" in top
+    assert "/nowhere has neither MNIST's files, nor shards" in top
 
 
 def test_a_parameter_cannot_put_a_line_into_the_script(
