@@ -156,7 +156,7 @@ def test_a_job_is_submitted_from_a_notebook_in_any_kernel(
     printed = desk.run_all(kernel("python3"), "../slurm/submit.ipynb")
     assert re.search(r"The job (waits|runs on)", printed), printed
     assert printed.count("The job completed") == 1
-    assert len(re.findall(r"^task \d on node\d+", printed, re.MULTILINE)) == 8
+    assert len(re.findall(r"^task \d on testnode\d+", printed, re.MULTILINE)) == 8
 
 
 def test_a_process_that_dies_is_told_first(desk: Desk, kernel: Callable[..., str]) -> None:
