@@ -51,7 +51,7 @@ optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
 loss_of = torch.nn.CrossEntropyLoss()
 images, labels = torch.randn(batch, 3, size, size), torch.arange(batch)
 for step in range(1, steps + 1):
-    if step % every == 1:
+    if (step - 1) % every == 0:
         since = time.perf_counter()
     optimizer.zero_grad()
     loss_of(network(images), labels).backward()

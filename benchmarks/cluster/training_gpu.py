@@ -66,7 +66,7 @@ optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9, weight_deca
 scaler = torch.amp.GradScaler(device.type, enabled=precision == "fp16")
 loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
 for step in range(1, steps + 1):
-    if step % every == 1 or every == 1:
+    if (step - 1) % every == 0:
         since = time.perf_counter()
     optimizer.zero_grad(set_to_none=True)
     with torch.autocast(device.type, numbers, enabled=precision != "fp32"):
