@@ -4,7 +4,7 @@
 
 As root, on a private cluster of two virtual nodes (`benchmarks.portal.virtual_cluster`), whose jobs
 run on this machine's cores. Six trainings of the same network on synthetic images take turns, each
-process with one thread:
+process with one thread on one core, as Slurm gives it to a task:
 
 - *bare*: the program alone;
 - *job*: the same in a Slurm job, started by srun, as the notebook does;
@@ -38,6 +38,7 @@ from tests.waiting import until
 
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 TEMPLATES = ROOT / "notebook_templates"
+CORES = sorted(os.sched_getaffinity(0))[:2]
 KINDS = ("bare", "job", "two nodes", "two bare", "plain", "bf16")
 PLAIN = """
 import json, sys, time
@@ -70,20 +71,21 @@ def main() -> None:
     """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--model", default="50")
     parser.add_argument("--size", type=int, default=224, help="pixels, height and width")
     parser.add_argument("--batch", type=int, default=16, help="images per process and step")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--report-every", type=int, default=1)
     given = parser.parse_args()
-    speeds: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    speeds: dict[str, list[float]] = {kind: [] for kind in given.kinds}
     with ExitStack() as stack:
         size = virtual_cluster.Size(nodes=2)
         cluster = stack.enter_context(virtual_cluster.running(size))
         (user,) = stack.enter_context(people.temporary(1, cluster.folder)).names
         bench = Bench(cluster, user, given)
         for number in range(1, given.rounds + 1):
-            for kind in KINDS:
+            for kind in given.kinds:
                 speeds[kind].append(bench.speed(kind, number))
                 print(f"round {number} {kind}: {speeds[kind][-1]:.2f} images/s", flush=True)
     print(json.dumps(result(speeds, given)))
@@ -121,7 +123,7 @@ class Bench:
     def _two_bare(self, number: int) -> float:
         folders = [self.place / f"two-bare-{number}-{each}" for each in "ab"]
         with ThreadPoolExecutor() as pool:
-            list(pool.map(self._run, [self._command(folder, "fp32") for folder in folders]))
+            list(pool.map(self._run, [self._command(each, "fp32") for each in folders], CORES))
         logs = [(folder / "progress.jsonl").read_text() for folder in folders]
         return sum(map(mean_after_first, logs))
 
@@ -142,9 +144,9 @@ class Bench:
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         return [self.python, str(self.distributed / "train_resnet.py"), *words]
 
-    def _run(self, command: list[str]) -> str:
+    def _run(self, command: list[str], core: int = CORES[0]) -> str:
         done = subprocess.run(
-            command,
+            ["/usr/bin/taskset", "--cpu-list", str(core), *command],
             check=True,
             capture_output=True,
             text=True,
@@ -189,7 +191,9 @@ def mean_after_first(lines: str) -> float:
 def result(speeds: dict[str, list[float]], given: argparse.Namespace) -> dict[str, object]:
     """Put what was measured together, with the machine."""
 
-    def ratio(above: str, below: str, share: float = 1.0) -> float:
+    def ratio(above: str, below: str, share: float = 1.0) -> float | None:
+        if not {above, below} <= set(speeds):
+            return None
         pairs = zip(speeds[above], speeds[below], strict=True)
         return round(statistics.median(one / other * share for one, other in pairs), 3)
 
