@@ -1,11 +1,34 @@
-"""Programs that make what tests need: they have a time limit, and speak to standard error."""
+"""Tools that tests need, made once: a folder, and the programs that fill it."""
 
+import hashlib
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import bootstrap
+
+_STAMP = "made-of"
+
+
+def once(root: Path, made_of: bytes, make: Callable[[Path], None]) -> None:
+    """Make ``root`` unless it is there, whole and of the same content.
+
+    ``make`` gets a folder to work in, and leaves what is wanted in its ``root``.
+    """
+    digest = hashlib.sha256(made_of).hexdigest()
+    stamp = root / _STAMP
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    building = root.with_name(f".{root.name}.building")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    make(building)
+    (building / "root" / _STAMP).write_text(digest)
+    shutil.rmtree(root, ignore_errors=True)
+    (building / "root").rename(root)
+    shutil.rmtree(building)
 
 
 def call(

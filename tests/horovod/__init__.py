@@ -5,19 +5,16 @@ headers are C++20 now. It serves the test of a training that uses it, and shows 
 by one.
 """
 
-import hashlib
 import os
-import shutil
 from pathlib import Path
 
 import bootstrap
 
-from tests.building import call
+from tests.building import call, once
 
 VERSION = "0.28.1"
 _HERE = Path(__file__).parent
 _STANDARD = "CMAKE_CXX_STANDARD"
-_STAMP = "made-of"
 # gloo carries what is said between processes, and between CPUs also the gradients.
 _WANTED = {
     "HOROVOD_WITH_PYTORCH": "1",
@@ -35,13 +32,10 @@ def build(root: Path, python: Path) -> None:
     """
     parts = [Path(__file__), _HERE / "packages.txt", _HERE / "horovod.txt"]
     content = b"".join(part.read_bytes() for part in parts) + str(python).encode()
-    made_of = hashlib.sha256(content).hexdigest()
-    stamp = root / _STAMP
-    if stamp.exists() and stamp.read_text() == made_of:
-        return
-    building = root.with_name(f".{root.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
+    once(root, content, lambda building: _compile(building, python))
+
+
+def _compile(building: Path, python: Path) -> None:
     target = ["--python", str(python), "install", "-q", "--no-deps", "--target"]
     locked = ["--require-hashes", "-r", str(_HERE / "packages.txt")]
     _pip([*target, str(building / "root"), *locked])
@@ -50,10 +44,6 @@ def build(root: Path, python: Path) -> None:
     variables["PYTHONPATH"] = str(building / "root")
     own = ["--no-build-isolation", "--use-pep517", str(sources)]
     _pip([*target, str(building / "root"), *own], **variables)
-    (building / "root" / _STAMP).write_text(made_of)
-    shutil.rmtree(root, ignore_errors=True)
-    (building / "root").rename(root)
-    shutil.rmtree(building)
 
 
 def modulefile(root: Path, pytorch: str = "pytorch") -> str:

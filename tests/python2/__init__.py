@@ -4,13 +4,11 @@ The interpreter is Debian 11's, unpacked and not installed: nothing of the machi
 one folder. It serves the test of a kernel for it, and shows a site how to come by one.
 """
 
-import hashlib
-import shutil
 from pathlib import Path
 
 import bootstrap
 
-from tests.building import call
+from tests.building import call, once
 
 _HERE = Path(__file__).parent
 _PACKAGES = (
@@ -25,7 +23,6 @@ _SOURCES = f"""\
 deb [signed-by={_KEY}] http://deb.debian.org/debian bullseye main
 deb [signed-by={_KEY}] http://deb.debian.org/debian-security bullseye-security main
 """
-_STAMP = "made-of"
 
 
 def variables(root: Path) -> dict[str, str]:
@@ -39,19 +36,12 @@ def variables(root: Path) -> dict[str, str]:
 def unpack(root: Path) -> None:
     """Make ``root`` unless it is there already; readable by everybody, in about 25 seconds."""
     parts = [Path(__file__), _HERE / "pip.txt", _HERE / "kernel.txt"]
-    made_of = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
-    stamp = root / _STAMP
-    if stamp.exists() and stamp.read_text() == made_of:
-        return
-    building = root.with_name(f".{root.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
-    _unpack_interpreter(building / "root", building / "apt")
-    _install_kernel(building / "root", building / "pip")
-    (building / "root" / _STAMP).write_text(made_of)
-    shutil.rmtree(root, ignore_errors=True)
-    (building / "root").rename(root)
-    shutil.rmtree(building)
+
+    def make(building: Path) -> None:
+        _unpack_interpreter(building / "root", building / "apt")
+        _install_kernel(building / "root", building / "pip")
+
+    once(root, b"".join(part.read_bytes() for part in parts), make)
 
 
 def _unpack_interpreter(root: Path, apt: Path) -> None:
