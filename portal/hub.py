@@ -13,7 +13,9 @@ from pathlib import Path
 from traitlets.config import Config
 
 from portal.database import HubConnection
-from portal.settings import Kernel, Settings, UserLimits
+from portal.settings.limits import UserLimits
+from portal.settings.session import Kernel
+from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"

@@ -9,13 +9,14 @@ from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from portal.settings import Settings, Table, named_tables, one_table
+from portal.settings.table import Table, named_tables, one_table
+from portal.settings.whole import Settings
 
 _HEAD = """\
 # Settings
 
 <!-- Made by `python -m portal.cli settings reference docs/reference/settings.md`: change
-portal/settings.py, not this page. -->
+portal/settings, not this page. -->
 
 `portal.toml` (`/etc/data-scientist-portal/portal.toml`, or the file that the hub's variable
 `PORTAL_SETTINGS` names) holds all settings of the portal. The hub reads it when it starts. An

@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from portal.settings import Settings, Table, table_at
+from portal.settings.table import Table
+from portal.settings.whole import Settings, table_at
 
 _LONGEST_VALUE_SHOWN = 60
 

@@ -11,7 +11,8 @@ from jupyterhub.proxy import ConfigurableHTTPProxy
 from traitlets.config import Config
 
 from portal import hub
-from portal.settings import Settings, UserLimits
+from portal.settings.limits import UserLimits
+from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
 from spawner.allowance import KEYS, NO_LIMITS
 from spawner.gpu_spawner import GpuSlurmSpawner

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from portal import cli, reference
-from portal.settings import Settings, Table
+from portal.settings.table import Table
+from portal.settings.whole import Settings
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "settings.md"
 

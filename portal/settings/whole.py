@@ -1,0 +1,55 @@
+"""All of ``portal.toml``."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from portal.settings.authentication import Authentication
+from portal.settings.hub import Hub
+from portal.settings.idle import Idle
+from portal.settings.limits import Limits
+from portal.settings.session import Kernel, Session
+from portal.settings.slurm import Slurm
+from portal.settings.table import Table, named_tables, one_table, setting
+from portal.values import KernelTables
+
+
+class Settings(Table):
+    """All of ``portal.toml``."""
+
+    hub: Hub = Hub()
+    authentication: Authentication
+    slurm: Slurm = Slurm()
+    session: Session
+    kernels: KernelTables[Kernel] = setting(
+        {},
+        "The kernel NAME, besides Python 3. Notebooks remember this name.",
+    )
+    # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
+    limits: Limits = Field(default_factory=Limits)
+    idle: Idle = Field(default_factory=Idle)
+
+    @model_validator(mode="after")
+    def _modules_can_be_loaded(self) -> Self:
+        with_modules = [name for name, kernel in self.kernels.items() if kernel.modules]
+        if with_modules and not self.session.modules_init:
+            raise PydanticCustomError(
+                "rule",
+                "the modules of kernel {name} need session.modules_init",
+                {"name": with_modules[0]},
+            )
+        return self
+
+
+def table_at(keys: list[str]) -> type[Table] | None:
+    """Give the table's model at a path of keys, None where there is none."""
+    if not keys:
+        return Settings
+    *outer, last = keys
+    if (table := table_at(outer)) is not None:
+        return one_table(table.model_fields[last]) if last in table.model_fields else None
+    # The table of a name that the site chose, such as a group's.
+    parent = table_at(outer[:-1]) if outer else None
+    field = parent.model_fields.get(outer[-1]) if parent else None
+    return named_tables(field) if field else None
