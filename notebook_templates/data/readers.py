@@ -101,6 +101,34 @@ class Shards(IterableDataset[Sample]):
                 yield taken(waiting, chance)
 
 
+class WholeShards(IterableDataset[Sample]):
+    """Each image of a folder of shards once, cut in the middle: to test with.
+
+    The ranks divide the shards, so one may have more images than another, or none.
+    """
+
+    def __init__(self, folder: Path, rank: int, ranks: int, size: int) -> None:
+        self.folder, self.size = folder, size
+        self.plan, self.classes = plan_of(folder)
+        parts = manifest(folder)
+        self.images = sum(part.images for part in parts)
+        self.files = [self.plan.file_names(part.number, 0)[0] for part in parts][rank::ranks]
+
+    def __len__(self) -> int:
+        """Return the images of all ranks."""
+        return self.images
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Give this rank's images."""
+        for file in self.files:
+            for label, encoded in FORMATS[self.plan.format].read(self.folder / file):
+                try:
+                    part = crops.in_the_middle(encoded, self.size)
+                except DataError as error:
+                    raise DataError(f"a picture in {self.folder / file} {error}") from error
+                yield part, label - self.plan.first_label
+
+
 def taken(waiting: list[Record], chance: random.Random) -> Record:
     """Take one of those that wait; the last gets its place."""
     at = chance.randrange(len(waiting))

@@ -25,7 +25,7 @@ import crops
 import digits
 from cuts import DEVIATION, MEAN
 from digits import DataError
-from readers import Shards
+from readers import Shards, WholeShards
 from shards import PLAN, PrepareError
 
 READ_AT_ONCE = 8  # files, by a process
@@ -47,7 +47,7 @@ def open_images(
     """Open ``synthetic`` or a folder: MNIST's files, JPEG folders, or prepare.py's shards.
 
     JPEG files are ``train/CLASS/*.jpg`` and ``val/CLASS/*.jpg``, shards in the folder or in its
-    ``train``.
+    ``train`` and ``val``.
 
     ``size`` is the height and width in pixels, ``made_up`` the number of synthetic images. Where
     there are several ``mounts`` of the same storage, a rank reads from the one that its number
@@ -60,7 +60,7 @@ def open_images(
         return Images(Digits(folder, "train"), Digits(folder, "t10k"), classes=10, channels=1)
     for place in (folder, folder / "train"):
         if (place / PLAN).exists():
-            return shards_in(place, size, rank, ranks, seed)
+            return shards_in(place, folder / "val", size, rank, ranks, seed)
     if (folder / "train").is_dir():
         return jpeg_folders(folder, size)
     raise DataError(
@@ -115,13 +115,16 @@ def jpeg_folders(folder: Path, size: int) -> Images:
     return Images(Jpegs(folder / "train", names, size, True), test, len(names), channels=3)
 
 
-def shards_in(folder: Path, size: int, rank: int, ranks: int, seed: int) -> Images:
-    """Open a folder of shards; there are no images to test with."""
+def shards_in(folder: Path, to_test: Path, size: int, rank: int, ranks: int, seed: int) -> Images:
+    """Open a folder of shards, and one to test with where that is."""
     try:
         shards = Shards(str(folder), rank=rank, ranks=ranks, seed=seed, size=size)
+        whole = WholeShards(to_test, rank, ranks, size) if (to_test / PLAN).exists() else None
     except PrepareError as error:
         raise DataError(str(error)) from error
-    return Images(shards, None, len(shards.classes), channels=3)
+    if whole and whole.classes != shards.classes:
+        raise DataError(f"{to_test} has other classes than {folder}: their numbers would not fit")
+    return Images(shards, whole, len(shards.classes), channels=3)
 
 
 class Jpegs(Dataset[Any]):
@@ -193,6 +196,15 @@ def batches(
     images.go_to(epoch, steps.start, share.batch)
     whole = loader(images, workers, pinned, batch_size=share.batch, drop_last=True)
     return islice(whole, len(steps))
+
+
+def to_test(images: Any, rank: int, ranks: int, batch: int) -> Iterator[Any]:
+    """Read a process's share of all images to test with, each once."""
+    if isinstance(images, WholeShards):
+        return iter(loader(images, 0, False, batch_size=batch))
+    mine = [(0, index) for index in range(rank, len(images), ranks)]
+    order = [mine[begin : begin + batch] for begin in range(0, len(mine), batch)]
+    return iter(loader(images, 0, False, batch_sampler=order))
 
 
 def loader(images: Dataset[Any], workers: int, pinned: bool, **how: Any) -> Any:

@@ -171,12 +171,10 @@ def test_accuracy(
     model: nn.Module, test: Any, team: Team, precision: torch.autocast, batch: int
 ) -> float:
     """Return the share of all test images that are read right; the processes divide them."""
-    mine = [(0, index) for index in range(team.here.rank, len(test), team.here.ranks)]
-    batches = [mine[begin : begin + batch] for begin in range(0, len(mine), batch)]
-    right = 0
+    here, right = team.here, 0
     model.eval()
     with torch.no_grad(), precision:
-        for pixels, labels in images.loader(test, 0, False, batch_sampler=batches):
+        for pixels, labels in images.to_test(test, here.rank, here.ranks, batch):
             pixels = images.on_device(pixels, team.device, team.layout)
             right += int((model(pixels).argmax(1).cpu() == labels).sum())
     model.train()

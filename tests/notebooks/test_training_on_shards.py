@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.pictures import CLASSES, SOUND
+from tests.notebooks.pictures import CLASSES, EACH, SOUND
 from tests.notebooks.running import Run
 
 DISTRIBUTED = ROOT / "notebook_templates" / "distributed"
@@ -32,7 +33,13 @@ def losses(
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr
     lines = map(json.loads, (results / "progress.jsonl").read_text().splitlines())
-    return [(line["step"], line["loss"]) for line in lines]
+    return [(line["step"], line["loss"]) for line in lines if "loss" in line]
+
+
+def accuracies(results: Path) -> list[float]:
+    """Return what the tests after the epochs gave."""
+    lines = map(json.loads, (results / "progress.jsonl").read_text().splitlines())
+    return [line["test_accuracy"] for line in lines if "test_accuracy" in line]
 
 
 def test_a_training_on_shards_is_resumed_within_an_epoch_to_the_same_losses(
@@ -57,3 +64,39 @@ print(opened.classes, len(opened.train), len(list(opened.train)))
     argv = [str(python_of("pytorch")), "-B", "-c", program, str(shards)]
     said = subprocess.check_output(argv, cwd=DISTRIBUTED, text=True, timeout=60)
     assert said.split() == [str(CLASSES), str(SOUND), str(SOUND // 2)]
+
+
+def test_shards_in_val_test_the_network_each_image_once(
+    prepare: Run, python_of: Callable[[str], Path], shards: Path, pictures: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "train").symlink_to(shards)
+    assert prepare("write", pictures, tmp_path / "val", "--shards", 3).returncode == 0
+    program = """
+import sys, images
+for rank in 0, 1:
+    opened = images.open_images(sys.argv[1], 32, 0, [], rank=rank, ranks=2, seed=1)
+    for pixels, labels in images.to_test(opened.test, rank, 2, 7):
+        print(*labels.tolist())
+"""
+    argv = [str(python_of("pytorch")), "-B", "-c", program, str(tmp_path)]
+    said = subprocess.check_output(argv, cwd=DISTRIBUTED, text=True, timeout=60).split()
+    assert Counter(said) == {str(label): EACH for label in range(CLASSES)}
+
+    losses(python_of, tmp_path, tmp_path / "results", SOUND // 10)
+    (tested,) = accuracies(tmp_path / "results")
+    assert tested * SOUND == pytest.approx(round(tested * SOUND))
+
+
+def test_shards_to_test_with_must_have_the_same_classes(
+    prepare: Run, python_of: Callable[[str], Path], shards: Path, pictures: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "train").symlink_to(shards)
+    (tmp_path / "fewer").mkdir()
+    (tmp_path / "fewer" / "class2").symlink_to(pictures / "class2")
+    assert prepare("write", tmp_path / "fewer", tmp_path / "val", "--shards", 1).returncode == 0
+    program = "import sys, images; images.open_images(sys.argv[1], 32, 0, [], 0, 1, 1)"
+    argv = [str(python_of("pytorch")), "-B", "-c", program, str(tmp_path)]
+    done = subprocess.run(
+        argv, cwd=DISTRIBUTED, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "val has other classes than" in done.stderr
