@@ -5,7 +5,7 @@ DEV = $$(deploy/venv dev)/bin
 
 up: /usr/bin/python3 ; deploy/up all_in_one
 down: /usr/bin/python3 ; deploy/down all_in_one
-test: /usr/bin/python3 ; $(DEV)/python -m pytest tests --ignore=tests/machine
+test: /usr/bin/python3 ; deploy/test
 test-fresh: /usr/bin/python3 ; $(DEV)/python -m pytest tests/machine
 lint: /usr/bin/python3 ; deploy/lint
 bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page; do $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
