@@ -25,7 +25,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import clock, farewell, idle, module_kernels, templates, tensorboard
+from portal.session import clock, farewell, idle, module_kernels, proxied, templates, tensorboard
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
@@ -188,9 +188,9 @@ class SessionServer(ServerApp):
             self.place.tensorboard_python, self.place.runtime_folder, self.place.home
         )
         return DeferredRoutes(
-            tensorboard.ROUTES,
-            ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhub.httpclient"),
-            lambda: tensorboard.add_routes(self.web_app, process),
+            (*tensorboard.ROUTES, *proxied.LAUNCHER_ROUTES),
+            proxied.MODULES,
+            lambda: proxied.add_routes(self.web_app, {tensorboard.NAME: process}),
         )
 
     def _watch_requests(self, watch: idle.IdleWatch) -> None:

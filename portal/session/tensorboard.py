@@ -1,15 +1,10 @@
-"""TensorBoard behind the session's login: a card in the launcher, a tab of its own.
-
-jupyter-server-proxy supervises and proxies it. Of that package only the named server
-is used; its routes to any port (``/proxy/PORT``) are never set up, because on a node
-shared by several users a port of localhost is everybody's.
-"""
+"""TensorBoard behind the session's login: a card in the launcher, a tab of its own."""
 
 from pathlib import Path
 from typing import Any
 
 NAME = "tensorboard"
-ROUTES = (NAME + r"(?:/.*)?", r"server-proxy/.*")
+ROUTES = (NAME + r"(?:/.*)?",)
 """Below the server's base URL, as regular expressions."""
 
 _START_SECONDS = 60.0
@@ -47,26 +42,3 @@ def server_process(python: str, folder: Path, home: Path) -> dict[str, Any]:
 
 def _literal(path: Path) -> str:
     return str(path).replace("{", "{{").replace("}", "}}")
-
-
-def add_routes(web_app: Any, process: dict[str, Any]) -> None:
-    """Give a running server the routes of TensorBoard and of the launcher's card."""
-    from jupyter_server.utils import url_path_join
-    from jupyter_server_proxy.api import IconHandler, ServersInfoHandler
-    from jupyter_server_proxy.config import ServerProcess, make_handlers
-
-    base_url = web_app.settings["base_url"]
-    server = ServerProcess(name=NAME, **process)
-    icons = {NAME: server.launcher_entry.icon_path}
-    web_app.add_handlers(
-        ".*",
-        [
-            *make_handlers(base_url, [server]),
-            (
-                url_path_join(base_url, "server-proxy/servers-info"),
-                ServersInfoHandler,
-                {"server_processes": [server]},
-            ),
-            (url_path_join(base_url, "server-proxy/icon/(.*)"), IconHandler, {"icons": icons}),
-        ],
-    )
