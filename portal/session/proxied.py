@@ -14,7 +14,7 @@ MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhu
 LAUNCHER_ROUTES = (r"server-proxy/.*",)
 """Below the server's base URL, as regular expressions."""
 
-_OURS = re.compile(r"jupyterhub-|_xsrf$|username-")
+_OURS = re.compile(r"(?:__Host-)?jupyterhub-|_xsrf$|username-")
 """How the names of the cookies of JupyterHub and of Jupyter begin."""
 # jupyter-server-proxy 4.6.0 hands all on (its issue 590).
 _SECRET_HEADERS = ("Authorization", "X-XSRFToken")
