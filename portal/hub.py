@@ -5,9 +5,11 @@ can be tried without a hub. ``jupyterhub_config.py`` calls ``configure_from_file
 """
 
 import os
+import re
 import runpy
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from traitlets.config import Config
@@ -17,12 +19,17 @@ from portal.settings.limits import UserLimits
 from portal.settings.session import Kernel
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
+from portal.usage.record import FILE_NAME, Record
+from portal.usage.recorder import Recorder
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
 KEEPER = "session-keeper"
 CULLER = "idle-culler"
+PROMETHEUS = "prometheus"
 DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{32,}")
 
 
 def configure_from_file(c: Config, environment: Mapping[str, str] = os.environ) -> None:
@@ -54,6 +61,8 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_limits(c, settings)
     configure_session(c, settings)
     configure_extensions(c, settings)
+    configure_usage(c, settings)
+    configure_monitoring(c, settings)
     configure_pages(c)
     configure_keeper(c, environment)
     configure_culler(c, settings, environment)
@@ -272,3 +281,36 @@ def configure_extensions(c: Config, settings: Settings) -> None:
     spawner.slurm_operator = settings.slurm.operator
     spawner.extension_hours = settings.session.extension_hours
     spawner.max_extensions = settings.session.max_extensions
+
+
+def configure_usage(c: Config, settings: Settings) -> None:
+    """Set where the hub writes down who held GPUs when."""
+    record = Record(Path(settings.hub.state_dir, FILE_NAME))
+    keep = timedelta(days=31 * settings.usage.keep_months)
+    c.GpuSlurmSpawner.session_observer = Recorder(record, keep).observer()
+
+
+def configure_monitoring(c: Config, settings: Settings) -> None:
+    """Set what Prometheus may read, and with which token."""
+    monitoring = settings.monitoring
+    c.GpuSlurmSpawner.idle_gpu_minutes = monitoring.idle_gpu_minutes
+    if not monitoring.token_file:
+        return
+    token = read_token("monitoring.token_file", Path(monitoring.token_file))
+    c.JupyterHub.services.append({"name": PROMETHEUS, "api_token": token})
+    c.JupyterHub.load_roles.append(
+        {"name": PROMETHEUS, "services": [PROMETHEUS], "scopes": ["read:metrics"]}
+    )
+
+
+def read_token(key: str, file: Path) -> str:
+    """Return the token in a file."""
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{key}: {file} cannot be read: {error}") from error
+    if not _TOKEN.fullmatch(token):
+        raise SettingsError(
+            f"{key}: {file}: a token has at least 32 letters, digits, hyphens and underscores"
+        )
+    return token

@@ -16,7 +16,8 @@ from jupyterhub import orm
 
 from spawner import callback, form_api, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
-from spawner.idling import Idling
+from spawner.observation import Ending, ending_of
+from spawner.observed import Observed
 from spawner.policy import AcceptedRequest
 from spawner.script import SessionProgram, job_name, render
 from spawner.slurm.records import Job, JobState
@@ -35,7 +36,7 @@ _LATE_COMER_LOOKS = 5
 _LATE_COMER_SECONDS = 2.0
 
 
-class GpuSlurmSpawner(Idling):
+class GpuSlurmSpawner(Observed):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
 
     _job: Job | None = None
@@ -51,6 +52,7 @@ class GpuSlurmSpawner(Idling):
         self.ip, self.port = "0.0.0.0", 0  # noqa: S104  where the session listens, on its node
         self._job = None
         self._submitted_at = datetime.now(UTC)
+        self._begin_observation()
         try:
             if not await self._take_over():
                 await self._submit(await self._accepted())
@@ -59,6 +61,7 @@ class GpuSlurmSpawner(Idling):
             await self._turns.wait()
             url = f"http://{await self._address()}:{port}"
             self.is_ready = True
+            self._note_ready()
         except SpawnerError as error:
             if isinstance(error, SessionEnded):
                 self._endings[self._log_name] = str(error)
@@ -82,12 +85,15 @@ class GpuSlurmSpawner(Idling):
         self.client_secret = self.orm_spawner.oauth_client.secret
         self._port_awaited = asyncio.get_running_loop().create_future()
         self._save_state()
+        self._note_submission()
         try:
             number = await self._slurm.client.submit(self.user.name, self.session_id, script)
         except SubmissionRefused:
             self.session_id = ""  # there is no job to look for
             raise
         self.job_id = str(number)
+        # Slurm is at work on it already: nobody waits for this.
+        self.session_groups = sorted(await self._groups())
         self._save_state()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
 
@@ -178,6 +184,7 @@ class GpuSlurmSpawner(Idling):
 
     async def _look(self, max_age: float | None = None) -> Job:
         self._job = await self._slurm.jobs.job(int(self.job_id), max_age=max_age)
+        self._note_job(self._job)
         return self._job
 
     async def _log_tail(self) -> tuple[str, ...]:
@@ -199,6 +206,7 @@ class GpuSlurmSpawner(Idling):
         while job.state is JobState.COMPLETING and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_ENDING_INTERVAL)
             job = await self._look(max_age=0)
+        self._note_end(ending_of(job), job)
         ending = progress.ending(job)
         self.log.info("The session of %s is over: %s", self._log_name, ending)
         self._slurm.jobs.forget(job.job_id)
@@ -242,6 +250,7 @@ class GpuSlurmSpawner(Idling):
         except SlurmError as error:
             self.log.warning("Job %s is not cancelled yet: %s", self.job_id, error.detail)
             return None
+        self._note_end(Ending.REQUEUED, None)
         self._slurm.jobs.forget(job.job_id)
         self._exit_status = 1
         self._endings[self._log_name] = (
@@ -260,10 +269,12 @@ class GpuSlurmSpawner(Idling):
             return
         if not self.job_id:
             await self._cancel_late_comer()
+            self._note_stop(None)
             return
         await self._cancel()
         if not now:
             await self._await_end()
+        self._note_stop(self._job)
         self._slurm.jobs.forget(int(self.job_id))
 
     async def _cancel_late_comer(self) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jupyterhub import orm
-from traitlets import Bool, Dict, Integer, Unicode
+from traitlets import Bool, Dict, Integer, List, Unicode
 
 from spawner.traits import SlurmTraits
 
@@ -15,6 +15,7 @@ _KEPT = (
     "client_secret",
     "is_ready",
     "held_gpus",
+    "session_groups",
     "extensions",
 )
 
@@ -41,6 +42,8 @@ class Kept(SlurmTraits):
     """Whether the start has come to its end. What is loaded without it was interrupted."""
     held_gpus = Integer(None, allow_none=True)
     """What the session was granted; ``None``: there is no session."""
+    session_groups = List(Unicode())
+    """The user's groups when the session was submitted."""
     extensions = Integer(0)
     """How often the session has been extended."""
 

@@ -1,10 +1,6 @@
 """The options page of a spawner: what a user is offered, and what the user's answer becomes."""
 
 import asyncio
-import contextlib
-import grp
-import os
-import pwd
 from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -21,6 +17,7 @@ from spawner.form.render import Live
 from spawner.offer import limits_for
 from spawner.policy import AcceptedRequest, Limits, accept, holding_in_words, left
 from spawner.reservation import Reservation
+from spawner.unix_groups import groups_of
 
 
 class OptionsPage(Reservation):
@@ -150,7 +147,7 @@ class OptionsPage(Reservation):
         return {group.name for group in self.user.groups}
 
     async def _unix_groups(self) -> list[str]:
-        return await asyncio.to_thread(_unix_groups, self.user.name)
+        return await asyncio.to_thread(groups_of, self.user.name)
 
     async def _accepted(self) -> AcceptedRequest:
         """Check the options once more, and reserve what they ask for.
@@ -193,16 +190,3 @@ def _for_the_page(words: str, *, reason: str, log_message: str, status: int) -> 
     # Pages show this where it is set, and else the exception's own text, which is for logs.
     error.jupyterhub_message = words
     return error
-
-
-def _unix_groups(username: str) -> list[str]:
-    """Return the names of a user's Unix groups; none for a user whom the system does not know."""
-    try:
-        account = pwd.getpwnam(username)
-    except KeyError:
-        return []
-    names = []
-    for gid in os.getgrouplist(username, account.pw_gid):
-        with contextlib.suppress(KeyError):
-            names.append(grp.getgrgid(gid).gr_name)
-    return names

@@ -9,9 +9,11 @@ from portal.settings.authentication import Authentication
 from portal.settings.hub import Hub
 from portal.settings.idle import Idle
 from portal.settings.limits import Limits
+from portal.settings.monitoring import Monitoring
 from portal.settings.session import Kernel, Session
 from portal.settings.slurm import Slurm
 from portal.settings.table import Table, named_tables, one_table, setting
+from portal.settings.usage import Usage
 from portal.values import KernelTables
 
 
@@ -29,6 +31,8 @@ class Settings(Table):
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
     limits: Limits = Field(default_factory=Limits)
     idle: Idle = Field(default_factory=Idle)
+    usage: Usage = Usage()
+    monitoring: Monitoring = Monitoring()
 
     @model_validator(mode="after")
     def _modules_can_be_loaded(self) -> Self:

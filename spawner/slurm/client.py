@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,7 +16,8 @@ from spawner.errors import (
     SubmissionRefused,
     UnreadableOutput,
 )
-from spawner.slurm import commands, parsing
+from spawner.slurm import accounting, commands, parsing
+from spawner.slurm.accounting import AccountedJob
 from spawner.slurm.records import Cluster, Job
 from spawner.slurm.turnstile import Turnstile
 
@@ -24,6 +26,8 @@ log = logging.getLogger(__name__)
 # More than the launcher gives the programs that it runs: it has the last word on how they ended,
 # and none of them is still at work when we have given up.
 _LAUNCHER_SECONDS = 75.0
+# A month of a large cluster's jobs takes a database some time.
+_ACCOUNTING_SECONDS = 60.0
 _NO_SUCH_JOB = "Invalid job id specified"
 
 
@@ -78,6 +82,15 @@ class SlurmClient:
         )
         return parsing.cluster(nodes, partitions)
 
+    async def accounts_gpus(self) -> bool:
+        """Return whether Slurm's accounting knows who held GPUs."""
+        return accounting.counts_gpus(await self._ask(accounting.settings()))
+
+    async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
+        """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
+        seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
+        return accounting.read(await self._ask(accounting.jobs(since, until), seconds))
+
     async def submit(self, username: str, session: str, script: str) -> int:
         """Submit a session's script as a user; return the job's number."""
         answer = await self._launch(
@@ -119,7 +132,7 @@ class SlurmClient:
         request: dict[str, object] = {"session": session, "job_id": job_id, "minutes": minutes}
         await self._launch(operator, {"verb": "extend", "user": username, **request})
 
-    async def _ask(self, argv: list[str]) -> str:
+    async def _ask(self, argv: list[str], seconds: float | None = None) -> str:
         program, *arguments = argv
         environment = {
             "LC_ALL": "C",
@@ -129,7 +142,7 @@ class SlurmClient:
         }
         path = str(PurePosixPath(self.bin_dir, program))
         argv = [path, *arguments]
-        code, out, err = await self._run(argv, environment, b"", self.time_limit)
+        code, out, err = await self._run(argv, environment, b"", seconds or self.time_limit)
         if code != 0:
             raise CommandFailed(
                 f"Slurm's {program} failed.", detail=f"{program} ended with {code}: {err.strip()}"

@@ -1,0 +1,104 @@
+"""A session as the site's metrics and records see it."""
+
+from datetime import UTC, datetime
+
+from traitlets import Callable, Float
+
+from spawner import metrics
+from spawner.idling import Idling
+from spawner.observation import Ending, SessionNews
+from spawner.slurm.records import Job, JobState
+
+
+class Observed(Idling):
+    """Tells how its session fares: to the hub's metrics, and to the site's observer."""
+
+    session_observer = Callable(
+        None,
+        allow_none=True,
+        help="""
+        A function that hears of sessions: it is called with a ``spawner.observation.SessionNews``
+        each time a session's job is seen running, and once when it has ended. It is called on the
+        hub's event loop and must return at once. What it raises is logged, and changes nothing.
+        """,
+    ).tag(config=True)
+
+    idle_gpu_minutes = Float(
+        30.0, help="Minutes without use after which a session's GPUs count as idle in the metrics."
+    ).tag(config=True)
+
+    _waits_since: datetime | None = None
+    _last_running: Job | None = None
+    _is_end_noted = False
+    _ends_unused = False
+
+    def _begin_observation(self) -> None:
+        """Forget what was noted of the session before."""
+        self._waits_since = self._last_running = None
+        self._is_end_noted = self._ends_unused = False
+
+    def _note_submission(self) -> None:
+        self._waits_since = datetime.now(UTC)
+
+    def _note_job(self, job: Job) -> None:
+        """Tell that the session's job runs; nothing for one that waits, or is over."""
+        if job.state is not JobState.RUNNING:
+            return
+        if self._last_running is None and self._waits_since and job.start:
+            metrics.WAIT.observe(max(0.0, (job.start - self._waits_since).total_seconds()))
+        self._last_running = job
+        self._tell(job)
+
+    def _note_ready(self) -> None:
+        """Note that the session can be used.
+
+        How long the start of one took that was taken over is not known: its hub was away.
+        """
+        job = self._last_running
+        if self._waits_since and job and job.start:
+            metrics.START.observe(max(0.0, (datetime.now(UTC) - job.start).total_seconds()))
+
+    def note_unused(self) -> bool:
+        """Remember that the coming stop is not the user's."""
+        self._ends_unused = super().note_unused()
+        return self._ends_unused
+
+    def _note_stop(self, job: Job | None) -> None:
+        """Tell that the session was stopped through the hub."""
+        self._note_end(Ending.UNUSED if self._ends_unused else Ending.STOPPED, job)
+
+    def _note_end(self, ending: Ending, job: Job | None) -> None:
+        """Tell of the session's end, once; ``job`` is what Slurm said last."""
+        if self._is_end_noted:
+            return
+        self._is_end_noted = True
+        ending = ending if self.is_ready else Ending.NOT_STARTED
+        metrics.ENDS.labels(ending.value).inc()
+        job = job or self._last_running
+        if job is not None and (self._last_running or self.is_ready):
+            self._tell(job, ending)
+
+    def _tell(self, job: Job, ending: Ending | None = None) -> None:
+        if self.session_observer is None:
+            return
+        try:
+            self.session_observer(self._news(job, ending))
+        except Exception:
+            # The site's own code: no session fails for it.
+            self.log.exception("The observer of sessions failed")
+
+    def _news(self, job: Job, ending: Ending | None) -> SessionNews:
+        before = self._last_running or job
+        return SessionNews(
+            session_id=self.session_id,
+            user=self.user.name,
+            groups=tuple(self.session_groups),
+            gpus=self.held_gpus or 0,
+            job_id=job.job_id,
+            partition=job.partition or before.partition,
+            node=job.node or before.node,
+            started=before.start or job.start,
+            seen=datetime.now(UTC),
+            ending=ending,
+            ended=job.end if ending and job.state.is_over else None,
+        )
