@@ -319,3 +319,46 @@ def test_the_sites_own_files_come_last_in_order(file: Path, c: Any) -> None:
     assert c.JupyterHub.log_level == 11
     assert c.Spawner.args == ["portal-test"]
     assert c.JupyterHub.shutdown_on_logout is True
+
+
+def test_the_record_of_sessions_is_kept_for_as_long_as_the_settings_say(
+    c: Any, settings: Settings, tmp_path: Path
+) -> None:
+    hub.configure_usage(c, settings)
+    assert callable(GpuSlurmSpawner(config=c).session_observer)
+
+
+def with_token(file: Path, token: str) -> Settings:
+    path = file.parent / "prometheus.token"
+    path.write_text(token)
+    file.write_text(f'{FILE}[monitoring]\ntoken_file = "{path}"\nidle_gpu_minutes = 5\n')
+    return load(file)
+
+
+def test_prometheus_may_read_the_metrics_and_nothing_else(c: Any, file: Path) -> None:
+    c.JupyterHub.services, c.JupyterHub.load_roles = [], []
+    hub.configure_monitoring(c, with_token(file, f"{'t' * 40}\n"))
+    assert c.JupyterHub.services == [{"name": "prometheus", "api_token": "t" * 40}]
+    assert c.JupyterHub.load_roles == [
+        {"name": "prometheus", "services": ["prometheus"], "scopes": ["read:metrics"]}
+    ]
+    assert c.GpuSlurmSpawner.idle_gpu_minutes == 5
+
+
+def test_without_a_token_nobody_is_let_in_for_the_metrics(c: Any, settings: Settings) -> None:
+    hub.configure_monitoring(c, settings)
+    assert "services" not in c.JupyterHub
+
+
+@pytest.mark.parametrize("token", ["", "short", f"{'t' * 40} and more", "pässwort" * 9])
+def test_a_token_that_is_none_is_refused(c: Any, file: Path, token: str) -> None:
+    settings = with_token(file, token)
+    with pytest.raises(SettingsError, match=r"monitoring\.token_file"):
+        hub.configure_monitoring(c, settings)
+
+
+def test_a_token_that_is_not_there_is_named(c: Any, file: Path) -> None:
+    settings = with_token(file, "t" * 40)
+    Path(settings.monitoring.token_file).unlink()
+    with pytest.raises(SettingsError, match=r"prometheus\.token cannot be read"):
+        hub.configure_monitoring(c, settings)

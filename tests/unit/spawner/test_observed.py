@@ -1,0 +1,146 @@
+"""What a spawner tells of its session: to an observer, and to the metrics."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from jupyterhub import orm
+from jupyterhub.user import User
+from prometheus_client import REGISTRY
+
+from spawner.gpu_spawner import GpuSlurmSpawner
+from spawner.observation import Ending, SessionNews, ending_of
+from spawner.slurm.records import _STATES, Job, JobState
+
+STARTED = datetime.now(UTC) - timedelta(minutes=10)
+UP_TO = STARTED + timedelta(hours=8)
+RUNNING = Job(12, "RUNNING", None, "ada", "sxm2", "node001", STARTED, UP_TO)
+TIMEOUT = Job(12, "TIMEOUT", None, "ada", "sxm2", "node001", STARTED, UP_TO)
+GONE = Job(12, "GONE")
+
+
+@pytest.fixture
+def heard() -> list[SessionNews]:
+    return []
+
+
+@pytest.fixture
+def session(heard: list[SessionNews]) -> Iterator[Any]:
+    """The spawner of a session that can be used."""
+    database = orm.new_session_factory("sqlite:///:memory:")()
+    database.add(account := orm.User(name="ada"))
+    database.commit()
+    user = User(account, {"spawner_class": GpuSlurmSpawner}, database)
+    spawner = user.spawners[""]
+    spawner.session_observer = heard.append
+    spawner.session_id, spawner.job_id, spawner.held_gpus = "a" * 32, "12", 2
+    spawner.session_groups = ["bio", "ml"]
+    spawner.is_ready = True
+    yield spawner
+    database.close()
+    database.bind.dispose()
+
+
+def count(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def ends(kind: str) -> float:
+    return count("gpu_spawner_session_ends_total", kind=kind)
+
+
+def test_a_session_that_is_seen_to_run_is_told_of(session: Any, heard: list[SessionNews]) -> None:
+    session._note_job(RUNNING)
+    (news,) = heard
+    assert (news.user, news.groups, news.gpus) == ("ada", ("bio", "ml"), 2)
+    assert (news.job_id, news.node, news.partition) == (12, "node001", "sxm2")
+    assert (news.started, news.ending, news.ended) == (STARTED, None, None)
+
+
+@pytest.mark.parametrize("state", ["PENDING", "", "COMPLETING", "COMPLETED"])
+def test_one_that_does_not_run_is_not(session: Any, heard: list[SessionNews], state: str) -> None:
+    session._note_job(Job(12, state))
+    assert heard == []
+
+
+def test_an_end_is_told_once(session: Any, heard: list[SessionNews]) -> None:
+    before = ends("time_limit")
+    session._note_job(RUNNING)
+    session._note_end(Ending.TIME_LIMIT, TIMEOUT)
+    session._note_stop(TIMEOUT)
+    assert [news.ending for news in heard] == [None, Ending.TIME_LIMIT]
+    assert heard[-1].ended == UP_TO
+    assert ends("time_limit") == before + 1
+
+
+def test_an_end_that_slurm_does_not_know_tells_what_was_known(
+    session: Any, heard: list[SessionNews]
+) -> None:
+    session._note_job(RUNNING)
+    session._note_end(Ending.UNKNOWN, GONE)
+    assert (heard[-1].node, heard[-1].started, heard[-1].ended) == ("node001", STARTED, None)
+
+
+def test_the_end_of_a_session_that_an_earlier_hub_started_is_told(
+    session: Any, heard: list[SessionNews]
+) -> None:
+    session._note_end(Ending.TIME_LIMIT, TIMEOUT)
+    assert [(news.started, news.ended) for news in heard] == [(STARTED, UP_TO)]
+
+
+def test_the_time_limit_of_a_job_that_still_runs_is_not_its_end(
+    session: Any, heard: list[SessionNews]
+) -> None:
+    session._note_stop(RUNNING)
+    assert heard[-1].ended is None
+
+
+def test_a_start_that_was_given_up_in_the_queue_held_nothing(
+    session: Any, heard: list[SessionNews]
+) -> None:
+    before = ends("not_started")
+    session.is_ready = False
+    session._note_stop(Job(12, "CANCELLED"))
+    assert heard == []
+    assert ends("not_started") == before + 1
+
+
+def test_a_start_that_failed_on_its_node_held_gpus(session: Any, heard: list[SessionNews]) -> None:
+    session.is_ready = False
+    session._note_job(RUNNING)
+    session._note_end(Ending.FAILED, Job(12, "FAILED", end=UP_TO))
+    assert heard[-1].ending is Ending.NOT_STARTED
+
+
+def test_an_observer_that_fails_harms_nobody(session: Any, caplog: Any) -> None:
+    def fails(news: SessionNews) -> None:
+        raise RuntimeError("a fault of the site's")
+
+    session.session_observer = fails
+    session._note_job(RUNNING)
+    assert "The observer of sessions failed" in caplog.text
+
+
+def test_the_wait_is_from_the_submission_to_the_start_on_a_node(session: Any) -> None:
+    before = count("gpu_spawner_session_wait_seconds_sum")
+    session._begin_observation()
+    session._waits_since = STARTED - timedelta(seconds=90)
+    for _ in range(3):
+        session._note_job(RUNNING)
+    assert count("gpu_spawner_session_wait_seconds_sum") - before == pytest.approx(90)
+
+
+def test_a_wait_that_another_hub_saw_begin_is_not_counted(session: Any) -> None:
+    before = count("gpu_spawner_session_wait_seconds_count")
+    session._begin_observation()
+    session._note_job(RUNNING)
+    session._note_ready()
+    assert count("gpu_spawner_session_wait_seconds_count") == before
+
+
+@pytest.mark.parametrize(
+    "state", [state for state, kind in _STATES.items() if kind is JobState.ENDED]
+)
+def test_every_end_in_slurm_is_of_a_known_kind(state: str) -> None:
+    assert ending_of(Job(12, state)) is not Ending.UNKNOWN

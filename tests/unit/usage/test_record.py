@@ -1,0 +1,129 @@
+"""The hub's record of sessions, in a real file."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from portal.usage.record import FILE_NAME, Record
+from portal.usage.report import Use
+from spawner.observation import Ending, SessionNews
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+SEEN = SessionNews(
+    session_id="a" * 32,
+    user="ada",
+    groups=("ml", "bio"),
+    gpus=2,
+    job_id=12,
+    partition="sxm2",
+    node="node001",
+    started=NOON,
+    seen=NOON + MINUTE,
+)
+STOPPED = replace(SEEN, seen=NOON + 31 * MINUTE, ending=Ending.STOPPED, ended=NOON + 30 * MINUTE)
+GONE = replace(SEEN, seen=NOON + 99 * MINUTE, started=None, ending=Ending.UNKNOWN)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    return Record(tmp_path / FILE_NAME)
+
+
+def uses(record: Record) -> list[Use]:
+    return record.uses(NOON - 400 * DAY, NOON + 400 * DAY)
+
+
+def ended(record: Record) -> datetime | None:
+    (one,) = uses(record)
+    return one.ended
+
+
+def test_there_is_nothing_where_there_is_no_file(record: Record) -> None:
+    assert uses(record) == []
+
+
+def test_a_session_that_runs_is_there(record: Record) -> None:
+    record.write([SEEN])
+    assert uses(record) == [
+        Use("ada", frozenset({"ml", "bio"}), 2, NOON, NOON + MINUTE, None, True, 12)
+    ]
+
+
+def test_what_is_told_twice_is_there_once(record: Record) -> None:
+    for _ in range(2):
+        record.write([SEEN, STOPPED])
+    assert ended(record) == NOON + 30 * MINUTE
+
+
+def test_a_session_that_is_seen_again_goes_on(record: Record) -> None:
+    record.write([SEEN, replace(SEEN, seen=NOON + 5 * MINUTE, groups=("other",))])
+    (one,) = uses(record)
+    assert (one.seen, one.groups) == (NOON + 5 * MINUTE, frozenset({"ml", "bio"}))
+
+
+def test_a_late_word_does_not_take_the_end_back(record: Record) -> None:
+    record.write([SEEN, STOPPED, replace(SEEN, seen=NOON + 32 * MINUTE)])
+    assert ended(record) == NOON + 30 * MINUTE
+
+
+def test_a_session_whose_end_nobody_saw_ended_when_it_was_last_seen(record: Record) -> None:
+    record.write([SEEN, GONE])
+    assert ended(record) == NOON + MINUTE
+
+
+def test_a_session_that_only_its_end_tells_of_is_there(record: Record) -> None:
+    record.write([STOPPED])
+    (one,) = uses(record)
+    assert (one.started, one.ended) == (NOON, NOON + 30 * MINUTE)
+
+
+def test_an_end_without_a_beginning_is_nothing(record: Record) -> None:
+    record.write([GONE])
+    assert uses(record) == []
+
+
+def test_a_session_that_no_hub_has_seen_for_a_day_is_closed(record: Record) -> None:
+    record.write([SEEN])
+    record.prune(NOON + 23 * 60 * MINUTE, keep=90 * DAY)
+    assert ended(record) is None
+    record.prune(NOON + 2 * DAY, keep=90 * DAY)
+    assert ended(record) == NOON + MINUTE
+
+
+def test_one_that_was_closed_so_and_is_seen_again_is_open(record: Record) -> None:
+    record.write([SEEN])
+    record.prune(NOON + 2 * DAY, keep=90 * DAY)
+    record.write([replace(SEEN, seen=NOON + 2 * DAY)])
+    assert ended(record) is None
+
+
+def test_what_is_too_old_is_forgotten(record: Record) -> None:
+    other = replace(SEEN, session_id="b" * 32, started=NOON + 80 * DAY, seen=NOON + 80 * DAY)
+    record.write([SEEN, STOPPED, other])
+    record.prune(NOON + 91 * DAY, keep=90 * DAY)
+    assert [one.started for one in uses(record)] == [NOON + 80 * DAY]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "found"),
+    [(-9, -1, 0), (-9, 1, 1), (10, 20, 1), (29, 90, 1), (31, 90, 0)],
+)
+def test_only_what_touches_the_span_is_read(
+    record: Record, since: int, until: int, found: int
+) -> None:
+    record.write([STOPPED])
+    assert len(record.uses(NOON + since * MINUTE, NOON + until * MINUTE)) == found
+
+
+def test_a_file_that_is_being_written_can_be_read(record: Record) -> None:
+    record.write([SEEN])
+    with closing(sqlite3.connect(record.file, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert len(uses(record)) == 1
+        writer.execute("ROLLBACK")

@@ -1,0 +1,128 @@
+"""How news of sessions come to the file: in a thread, and however often they are told."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from portal.usage.recorder import Recorder
+from spawner.observation import Ending, SessionNews
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+KEEP = timedelta(days=90)
+SEEN = SessionNews("a" * 32, "ada", ("ml",), 2, 12, "sxm2", "node001", NOON, NOON)
+STOPPED = replace(SEEN, ending=Ending.STOPPED, ended=NOON)
+
+
+@dataclass
+class File:
+    """Stands in for the record where failures and batches must be exact."""
+
+    fails: bool = False
+    batches: list[list[SessionNews]] = field(default_factory=list)
+    threads: set[int] = field(default_factory=set)
+    pruned: int = 0
+
+    def write(self, news: list[SessionNews]) -> None:
+        self.threads.add(threading.get_ident())
+        if self.fails:
+            raise sqlite3.OperationalError("disk I/O error")
+        self.batches.append(list(news))
+
+    def prune(self, now: datetime, keep: timedelta) -> None:
+        assert keep == KEEP
+        self.pruned += 1
+
+
+def recorder(file: File) -> Recorder:
+    return Recorder(file, KEEP)  # type: ignore[arg-type]  # a stand-in
+
+
+async def written(recorder: Recorder) -> None:
+    assert recorder._writing is not None
+    await recorder._writing
+
+
+def test_the_hub_does_not_write_on_its_own_thread() -> None:
+    file = File()
+
+    async def tell() -> None:
+        ours = recorder(file)
+        ours.take(SEEN)
+        await written(ours)
+
+    asyncio.run(tell())
+    assert file.batches == [[SEEN]]
+    assert file.threads != {threading.get_ident()}
+
+
+def test_a_session_that_is_seen_all_the_time_is_written_once_a_minute() -> None:
+    file = File()
+
+    async def tell() -> None:
+        ours = recorder(file)
+        for seconds in range(121):
+            ours.take(replace(SEEN, seen=NOON + timedelta(seconds=seconds)))
+        await written(ours)
+
+    asyncio.run(tell())
+    seen = [(news.seen - NOON).total_seconds() for batch in file.batches for news in batch]
+    assert seen == [0, 60, 120]
+
+
+def test_an_end_is_written_whenever_it_comes() -> None:
+    file = File()
+
+    async def tell() -> None:
+        ours = recorder(file)
+        ours.take(SEEN)
+        ours.take(STOPPED)
+        await written(ours)
+
+    asyncio.run(tell())
+    assert [news for batch in file.batches for news in batch] == [SEEN, STOPPED]
+
+
+def test_what_could_not_be_written_is_written_later(caplog: pytest.LogCaptureFixture) -> None:
+    file = File(fails=True)
+    other = replace(SEEN, session_id="b" * 32)
+
+    async def tell() -> None:
+        ours = recorder(file)
+        for news in (SEEN, STOPPED):
+            ours.take(news)
+            await written(ours)
+        file.fails = False
+        ours.take(other)
+        await written(ours)
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(tell())
+    assert file.batches == [[SEEN, STOPPED, other]]
+    assert [record.getMessage() for record in caplog.records] == [
+        "The record of sessions cannot be written: disk I/O error",
+        "The record of sessions is written again",
+    ]
+
+
+def test_old_rows_are_looked_for_now_and_then_only() -> None:
+    file = File()
+
+    async def tell() -> None:
+        ours = recorder(file)
+        for number in range(3):
+            ours.take(replace(SEEN, session_id=f"{number}"))
+            await written(ours)
+
+    asyncio.run(tell())
+    assert file.pruned == 1
+
+
+def test_the_configuration_does_not_copy_the_recorder() -> None:
+    observer = recorder(File()).observer()
+    assert deepcopy(observer) is observer

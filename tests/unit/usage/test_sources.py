@@ -1,0 +1,122 @@
+"""GPU hours from the hub's record, with and without Slurm's accounting."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from portal.usage.record import Record
+from portal.usage.report import UsageRow
+from portal.usage.sources import UsageSource
+from spawner.errors import CommandFailed
+from spawner.observation import SessionNews
+from spawner.slurm.accounting import AccountedJob
+
+NOW = datetime.now(UTC)
+HOUR = timedelta(hours=1)
+SPAN = (NOW - 4 * HOUR, NOW)
+SESSION = SessionNews("a" * 32, "ada", ("ml",), 2, 12, "sxm2", "n1", NOW - 2 * HOUR, NOW)
+EARLIER = SessionNews("b" * 32, "ada", ("ml",), 1, 3, "sxm2", "n1", NOW - 3 * HOUR, NOW - HOUR)
+JOBS = [
+    AccountedJob(12, "ada", 2, NOW - 2 * HOUR, None),
+    AccountedJob(13, "ada", 4, NOW - 2 * HOUR, NOW - HOUR),
+    AccountedJob(14, "bob", 1, NOW - 2 * HOUR, NOW),
+    # A number that was used again after Slurm lost its state.
+    AccountedJob(3, "bob", 1, NOW - HOUR, NOW),
+]
+
+
+@dataclass
+class Client:
+    """Stands in for Slurm's accounting."""
+
+    has_accounting: bool = True
+    fails: bool = False
+    questions: int = 0
+
+    async def accounts_gpus(self) -> bool:
+        return self.has_accounting
+
+    async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
+        self.questions += 1
+        await asyncio.sleep(0)
+        if self.fails:
+            raise CommandFailed("no answer")
+        return JOBS
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    record = Record(tmp_path / "usage.sqlite")
+    record.write([SESSION, EARLIER])
+    return record
+
+
+def source(record: Record, client: Client) -> UsageSource:
+    return UsageSource(record, client, lambda name: [f"{name}s"])  # type: ignore[arg-type]
+
+
+def rounded(rows: list[UsageRow]) -> dict[str, tuple[object, ...]]:
+    return {
+        row.user: (
+            row.groups,
+            row.sessions,
+            round(row.gpu_hours, 1),
+            round(row.session_gpu_hours, 1),
+        )
+        for row in rows
+    }
+
+
+ALONE = {"ada": (("ml",), 2, 6.0, 6.0)}
+
+
+@pytest.mark.parametrize("client", [Client(has_accounting=False), Client(fails=True)])
+def test_without_accounting_the_record_speaks_for_itself(record: Record, client: Client) -> None:
+    assert rounded(asyncio.run(source(record, client).gpu_hours(*SPAN))) == ALONE
+
+
+def test_accounting_adds_the_other_jobs_and_their_users(record: Record) -> None:
+    assert rounded(asyncio.run(source(record, Client()).gpu_hours(*SPAN))) == {
+        "ada": (("adas", "ml"), 2, 10.0, 6.0),
+        "bob": (("bobs",), 0, 3.0, 0.0),
+    }
+
+
+def test_a_session_counts_in_the_groups_of_its_time_other_jobs_in_those_of_now(
+    record: Record,
+) -> None:
+    rows = asyncio.run(source(record, Client()).group_gpu_hours(*SPAN))
+    assert {row.group: round(row.gpu_hours, 1) for row in rows} == {
+        "ml": 6.0,
+        "adas": 4.0,
+        "bobs": 3.0,
+    }
+
+
+def test_many_who_look_cost_one_question(record: Record) -> None:
+    client = Client()
+
+    async def look() -> None:
+        ours = source(record, client)
+        await asyncio.gather(*(ours.gpu_hours(*SPAN) for _ in range(20)))
+        await ours.group_gpu_hours(*SPAN)
+
+    asyncio.run(look())
+    assert client.questions == 1
+
+
+def test_a_record_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
+    file = tmp_path / "usage.sqlite"
+    file.write_text("no database at all")
+    ours = source(Record(file), Client(has_accounting=False))
+
+    async def look() -> list[UsageRow]:
+        with pytest.raises(Exception, match="not a database"):
+            await ours.gpu_hours(*SPAN)
+        file.unlink()
+        return await ours.gpu_hours(*SPAN)
+
+    assert asyncio.run(look()) == []
