@@ -1,6 +1,7 @@
 """What sacct says.
 
-The captured answer is of real jobs: one that ended, one without GPUs, one that runs, one that waits.
+The captured answer is of real jobs: one that ended, one without GPUs, one that runs, one that
+waits.
 """
 
 from datetime import UTC, datetime
