@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -16,9 +17,9 @@ from spawner.errors import (
     SubmissionRefused,
     UnreadableOutput,
 )
-from spawner.slurm import accounting, commands, parsing
+from spawner.slurm import accounting, commands, parsing, queue
 from spawner.slurm.accounting import AccountedJob
-from spawner.slurm.records import Cluster, Job
+from spawner.slurm.records import Cluster, Job, QueuedJob, Share
 from spawner.slurm.turnstile import Turnstile
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,15 @@ class SlurmClient:
         """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
         seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
         return accounting.read(await self._ask(accounting.jobs(since, until), seconds))
+
+    async def queue(self) -> tuple[QueuedJob, ...]:
+        """Return everybody's jobs that have not ended."""
+        word = secrets.token_hex(8)
+        return queue.jobs(await self._ask(commands.queue(word)), word)
+
+    async def gpu_shares(self) -> dict[int, tuple[Share, ...]]:
+        """Return which GPUs each job holds, on each of its nodes in turn."""
+        return queue.shares(await self._ask(commands.gpu_shares()))
 
     async def submit(self, username: str, session: str, script: str) -> int:
         """Submit a session's script as a user; return the job's number."""

@@ -12,6 +12,13 @@ JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
 MARKED_JOB_FIELDS = "%i|%u|%j"
 """squeue(1): job id, user, name. The name is its owner's word: see `parsing.marked_jobs`."""
 
+QUEUE_FIELDS = (
+    *("JobID", "JobArrayID", "State", "UserName", "Partition", "NumNodes", "NumTasks"),
+    *("tres-per-node", "tres-per-job", "tres-per-task"),
+    *("SubmitTime", "StartTime", "EndTime", "NodeList", "Reason"),
+)
+"""squeue(1), "-O". The job's name follows as the last one: all else is Slurm's own."""
+
 
 def jobs(job_ids: Iterable[int]) -> list[str]:
     """Ask for these jobs, ended ones too while Slurm still knows them (``MinJobAge``)."""
@@ -27,6 +34,25 @@ def job(job_id: int) -> list[str]:
 def all_jobs() -> list[str]:
     """Ask for every job that has not ended, with its name."""
     return ["squeue", "--noheader", "--all", "-o", MARKED_JOB_FIELDS]
+
+
+def queue(word: str) -> list[str]:
+    """Ask for every job that has not ended, with what is shown of it.
+
+    ``word`` is a secret of this one question. It marks where a job's line begins, so that no
+    owner's words can be taken for one.
+    """
+    fields = [f"{name}:|" for name in QUEUE_FIELDS]
+    fields[0] += f"{word}|"
+    return ["squeue", "--noheader", "--all", "-O", ",".join([*fields, "Name:"])]
+
+
+def gpu_shares() -> list[str]:
+    """Ask for every job's GPUs by their numbers.
+
+    Only in JSON are they told in a way that no owner's words can forge.
+    """
+    return ["squeue", "--all", "--json"]
 
 
 def nodes() -> list[str]:

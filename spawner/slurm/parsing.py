@@ -18,11 +18,15 @@ _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
 _GRES = re.compile(
     r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??:(\d+)(?:\(([^)]*)\))?(?=,|$)", re.ASCII
 )
+_INDEXES = re.compile(r"IDX:\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
+_MOST_GPUS = 1024
 _NODE_WORD = re.compile(
     r"(?:^| )(NodeName|NodeAddr|Gres|GresUsed|CPUEfctv|CPUTot|CPUAlloc|RealMemory|MemSpecLimit"
     r"|AllocMem|State|Partitions)=(\S*)",
     re.ASCII,
 )
+# "Reason=disk is broken [root@2026-11-21T03:01:25]", the last of a line.
+_NODE_REASON = re.compile(r" Reason=(.*?)(?: \[[^\[\]]*\])?$", re.ASCII)
 # Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away; with a star it
 # does not answer. A node that is POWERED_DOWN is started for a job.
 _KEEPS_JOBS_AWAY = re.compile(
@@ -42,12 +46,12 @@ def jobs(text: str) -> dict[int, Job]:
         found[int(job_id)] = Job(
             job_id=int(job_id),
             slurm_state=state,
-            reason=_known(reason),
-            user=_known(user),
-            partition=_known(partition),
-            node=_known(nodes),
-            start=_moment(start),
-            end=_moment(end),
+            reason=known(reason),
+            user=known(user),
+            partition=known(partition),
+            node=known(nodes),
+            start=moment(start),
+            end=moment(end),
         )
     return found
 
@@ -91,11 +95,11 @@ def cluster(node_text: str, partition_text: str) -> Cluster:
 def gres(text: str, used_text: str = "") -> tuple[Gres, ...]:
     """Read a node's ``Gres`` and ``GresUsed``: ``gpu:v100:4(S:0-1)``, ``gpu:v100:1(IDX:2)``."""
     used: dict[tuple[str, str | None], int] = {}
-    for name, kind, count, where in _kinds(used_text):
+    for name, kind, count, where in kinds(used_text):
         touched = _lent_gpus(count, where) if name == "shard" else count
         used[name, kind] = used.get((name, kind), 0) + touched
     counts: dict[tuple[str, str | None], int] = {}
-    for name, kind, count, _ in _kinds(text):
+    for name, kind, count, _ in kinds(text):
         # One kind may be told for each socket: gpu:a100:2(S:0),gpu:a100:2(S:1).
         counts[name, kind] = counts.get((name, kind), 0) + count
     return tuple(
@@ -103,9 +107,31 @@ def gres(text: str, used_text: str = "") -> tuple[Gres, ...]:
     )
 
 
-def _kinds(text: str) -> Iterator[tuple[str, str | None, int, str]]:
+def gpus_in_use(used_text: str) -> frozenset[int] | None:
+    """Read from ``GresUsed`` which GPUs jobs hold; ``None`` where some are not told by number."""
+    found: set[int] = set()
+    for _, _, count, where in kinds(used_text):
+        if count and (told := indexes(where)) is None:
+            return None
+        found.update(told if count and told else ())
+    return frozenset(found)
+
+
+def indexes(where: str) -> frozenset[int] | None:
+    """Read ``IDX:0-1,3``; ``None`` for anything else."""
+    if not _INDEXES.fullmatch(where):
+        return None
+    found: set[int] = set()
+    for part in where.removeprefix("IDX:").split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), min(int(last or first), _MOST_GPUS) + 1))
+    return frozenset(found)
+
+
+def kinds(text: str) -> Iterator[tuple[str, str | None, int, str]]:
+    """Read a list of GPUs: name, type, count, and what is said of them in brackets."""
     for name, kind, count, where in _GRES.findall(text):
-        yield name, _known(kind), int(count), where
+        yield name, known(kind), int(count), where
 
 
 def _lent_gpus(count: int, where: str) -> int:
@@ -142,6 +168,9 @@ def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
             is_up=not _KEEPS_JOBS_AWAY.search(words.get("State", "UNKNOWN")),
             cores_used=_number("used cores", words.get("CPUAlloc", "0")),
             memory_used_mb=_number("used memory", words.get("AllocMem", "0")),
+            state=words.get("State", "UNKNOWN"),
+            reason=reason[1] if (reason := _NODE_REASON.search(line.rstrip())) else None,
+            gpus_in_use=gpus_in_use(words.get("GresUsed", "")),
         )
         yield node, words.get("Partitions", "").split(",")
 
@@ -180,11 +209,12 @@ def _groups(text: str) -> frozenset[str] | None:
     return None if text == "ALL" else frozenset(text.split(","))
 
 
-def _known(text: str) -> str | None:
+def known(text: str) -> str | None:
+    """Give a word of Slurm's, ``None`` for those that mean that there is none."""
     return None if text in ("", "None", "(null)", "N/A") else text
 
 
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
     """Read a time that was asked for in UTC; ``N/A`` and the like are ``None``."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -106,6 +106,12 @@ class Node:
     """Whether it takes new jobs."""
     cores_used: int = 0
     memory_used_mb: int = 0
+    state: str = "UNKNOWN"
+    """Slurm's own words, such as ``MIXED+DRAIN``."""
+    reason: str | None = None
+    """Why it takes no new jobs, in an administrator's words."""
+    gpus_in_use: frozenset[int] | None = None
+    """Which of its GPUs jobs hold, or parts of which; ``None`` where Slurm does not tell."""
 
     def gpus(self, gpu_type: str | None = None) -> int:
         """Return how many GPUs it has, of one type or of all."""
@@ -118,9 +124,17 @@ class Node:
         """
         return sum(self.free(kind) for kind in self._kinds(gpu_type))
 
+    @property
+    def gpus_not_held(self) -> int:
+        """How many of its GPUs no job holds, whether it takes new jobs or not."""
+        return sum(self._not_held(kind) for kind in self._kinds(None))
+
     def free(self, kind: Gres) -> int:
         """Return how many of one of its kinds of GPUs no job holds, see `gpus_free`."""
-        return max(0, kind.count - kind.used - self._lent(kind.type)) if self.is_up else 0
+        return self._not_held(kind) if self.is_up else 0
+
+    def _not_held(self, kind: Gres) -> int:
+        return max(0, kind.count - kind.used - self._lent(kind.type))
 
     def _lent(self, gpu_type: str | None) -> int:
         return sum(
@@ -135,6 +149,42 @@ class Node:
             for kind in self.gres
             if kind.name == "gpu" and (gpu_type is None or kind.type == gpu_type)
         ]
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job of anybody's that has not ended, as the cluster's queue shows it."""
+
+    job_id: int
+    label: str
+    """What its owner calls it: with the task of an array, ``12_3`` or ``12_[4-9%2]``."""
+    slurm_state: str
+    user: str
+    partition: str
+    nodes: tuple[str, ...]
+    gpus: int
+    """What it asked for, on all nodes together."""
+    reason: str | None
+    submitted: datetime | None
+    start: datetime | None
+    """When it started, or is expected to."""
+    end: datetime | None
+    name: str
+    """Its owner's word. Nothing is to be decided by it."""
+
+    @property
+    def state(self) -> JobState:
+        """What Slurm's word means for the portal."""
+        return _STATES.get(self.slurm_state, JobState.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The GPUs that a job holds on one of its nodes."""
+
+    count: int
+    indexes: frozenset[int] | None
+    """Which ones of the node's; ``None`` where Slurm does not tell."""
 
 
 @dataclass(frozen=True)
