@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from traitlets.config import Config
 
@@ -27,6 +28,7 @@ TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
 KEEPER = "session-keeper"
 CULLER = "idle-culler"
 PROMETHEUS = "prometheus"
+CLUSTER = "cluster"
 DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,}")
@@ -66,6 +68,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_pages(c)
     configure_keeper(c, environment)
     configure_culler(c, settings, environment)
+    configure_cluster_page(c, settings, environment)
 
 
 def configure_hub(c: Config, settings: Settings) -> None:
@@ -180,8 +183,30 @@ def configure_culler(c: Config, settings: Settings, environment: Mapping[str, st
     add_service(c, CULLER, "portal.culler", scopes, environment)
 
 
+def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
+    """Set the service that shows the cluster, and who may look: every user, and every session."""
+    # What an admin does there is done by the admin's own right: a login lends this one only.
+    lent = ["delete:servers"]
+    login = {"oauth_no_confirm": True, "oauth_client_allowed_scopes": lent, "display": True}
+    scopes = ["list:users", "read:users:groups", "read:servers", "admin:server_state"]
+    page = {"url": settings.cluster.url, **login}
+    add_service(c, CLUSTER, "portal.cluster", scopes, environment, page)
+    access = f"access:services!service={CLUSTER}"
+    session = ["users:activity!user", "access:servers!server"]
+    c.JupyterHub.load_roles += [
+        {"name": "user", "scopes": ["self", access]},
+        # JupyterHub's own role of the sessions' tokens, and this.
+        {"name": "server", "scopes": [*session, access]},
+    ]
+
+
 def add_service(
-    c: Config, name: str, module: str, scopes: list[str], environment: Mapping[str, str]
+    c: Config,
+    name: str,
+    module: str,
+    scopes: list[str],
+    environment: Mapping[str, str],
+    page: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Let the hub run one of our modules as a service of its own, with these rights."""
     file = environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE
@@ -190,6 +215,7 @@ def add_service(
             "name": name,
             "command": [sys.executable, "-I", "-m", module],
             "environment": {SETTINGS_VARIABLE: file},
+            **page,
         }
     )
     c.JupyterHub.load_roles.append({"name": name, "services": [name], "scopes": scopes})

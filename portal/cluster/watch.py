@@ -14,7 +14,9 @@ from spawner.slurm.records import Share
 
 log = logging.getLogger(__name__)
 
-_SHARES_AGAIN_SECONDS = 600.0
+_SHARES_AGAIN_SECONDS = 120.0
+_LONGEST_SILENCE_SECONDS = 20.0
+_SHORTEST_PAUSE_SECONDS = 0.5
 
 
 class Watch:
@@ -57,22 +59,23 @@ class Watch:
     async def editions(self) -> AsyncIterator[Edition | None]:
         """Give the newest edition and every later one.
 
-        ``None`` is given after an interval without any, so that who follows can say that it is
-        still there.
+        ``None`` is given after a while without any, so that who follows can say that it is still
+        there.
         """
         last: Edition | None = None
         while True:
-            renewed = self._renewed
             try:
                 edition = await self.edition()
             except SlurmError:
                 edition = None
+            renewed = self._renewed
             yield None if edition is last else edition
             last = edition
             left = self._asked_at + self._interval - time.monotonic()
+            pause = max(_SHORTEST_PAUSE_SECONDS, min(left, _LONGEST_SILENCE_SECONDS))
             # Whoever is first asks for all, and the answer wakes all at once.
             try:
-                async with asyncio.timeout(max(0.05, left)):
+                async with asyncio.timeout(pause):
                     await renewed.wait()
             except TimeoutError:
                 continue
@@ -88,7 +91,9 @@ class Watch:
             cluster, jobs, shares = await asyncio.gather(
                 self._client.cluster(), self._client.queue(), self._shares()
             )
-            picture = Picture(datetime.now(UTC), cluster, jobs, shares)
+            if shares is None:
+                self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
+            picture = Picture(datetime.now(UTC), cluster, jobs, shares or {})
             self._edition, self._failure = Edition(picture, self._mark), None
         except SlurmError as error:
             self._note(error)
@@ -105,14 +110,12 @@ class Watch:
             words = "Slurm does not answer at the moment; this is how the cluster was then."
             self._edition = Edition(self._edition.picture, self._mark, words)
 
-    async def _shares(self) -> dict[int, tuple[Share, ...]]:
-        """Return which job holds which GPU; nothing where this Slurm has no JSON."""
+    async def _shares(self) -> dict[int, tuple[Share, ...]] | None:
+        """Return which job holds which GPU, ``None`` where this Slurm does not tell."""
         if time.monotonic() < self._no_shares_before:
             return {}
         try:
             return await self._client.gpu_shares()
         except SlurmError as error:
-            # A Slurm that does not answer at all says so to the other questions too.
             log.info("Slurm does not tell which job holds which GPU: %s", error.detail)
-            self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
-            return {}
+            return None

@@ -1,11 +1,13 @@
 """All of ``portal.toml``."""
 
 from typing import Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from portal.settings.authentication import Authentication
+from portal.settings.cluster import Cluster
 from portal.settings.hub import Hub
 from portal.settings.idle import Idle
 from portal.settings.limits import Limits
@@ -33,6 +35,7 @@ class Settings(Table):
     idle: Idle = Field(default_factory=Idle)
     usage: Usage = Usage()
     monitoring: Monitoring = Monitoring()
+    cluster: Cluster = Cluster()
 
     @model_validator(mode="after")
     def _modules_can_be_loaded(self) -> Self:
@@ -42,6 +45,16 @@ class Settings(Table):
                 "rule",
                 "the modules of kernel {name} need session.modules_init",
                 {"name": with_modules[0]},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_cluster_page_has_a_port_of_its_own(self) -> Self:
+        hub = self.hub
+        taken = {urlsplit(url).port for url in (hub.public_url, hub.api_url, hub.proxy_api_url)}
+        if urlsplit(self.cluster.url).port in taken:
+            raise PydanticCustomError(
+                "rule", "cluster.url needs another port than the addresses in [hub]"
             )
         return self
 
