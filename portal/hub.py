@@ -193,11 +193,13 @@ def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[s
     add_service(c, CLUSTER, "portal.cluster", scopes, environment, page)
     access = f"access:services!service={CLUSTER}"
     session = ["users:activity!user", "access:servers!server"]
-    c.JupyterHub.load_roles += [
-        {"name": "user", "scopes": ["self", access]},
-        # JupyterHub's own role of the sessions' tokens, and this.
-        {"name": "server", "scopes": [*session, access]},
-    ]
+    c.JupyterHub.load_roles.extend(
+        [
+            {"name": "user", "scopes": ["self", access]},
+            # JupyterHub's own role of the sessions' tokens, and this.
+            {"name": "server", "scopes": [*session, access]},
+        ]
+    )
 
 
 def add_service(

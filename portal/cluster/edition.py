@@ -51,17 +51,19 @@ class Edition:
             for job in self.picture.jobs
         ]
 
-    def cluster_json(self, viewer: Viewer) -> str:
-        """Write the answer of ``api/v1/cluster``."""
+    def cluster_body(self, viewer: Viewer) -> str:
+        """Write the answer of ``api/v1/cluster``, but for its moment and its brackets."""
         seen = self.as_seen_by(viewer)
-        rest = self.once(("cluster", seen), lambda: self._cluster_json(seen))
-        return f"{{{self._head},{rest}}}"
+        return self.once(("cluster", seen), lambda: self._cluster_body(seen))
 
-    def jobs_json(self, viewer: Viewer) -> str:
-        """Write the answer of ``api/v1/jobs``."""
+    def jobs_body(self, viewer: Viewer) -> str:
+        """Write the answer of ``api/v1/jobs``, but for its moment and its brackets."""
         seen = self.as_seen_by(viewer)
-        rest = self.once(("jobs", seen), lambda: f'"jobs":{_json(self.jobs(seen))}')
-        return f"{{{self._head},{rest}}}"
+        return self.once(("jobs", seen), lambda: f'{self._trouble},"jobs":{_json(self.jobs(seen))}')
+
+    def dated(self, body: str) -> str:
+        """Write a body as a whole answer."""
+        return f'{{"as_of":{self.picture.as_of.timestamp():.3f},{body}}}'
 
     def once(self, key: object, write: Callable[[], T]) -> T:
         """Give what was written under this key, or write it now."""
@@ -69,17 +71,15 @@ class Edition:
             self._written[key] = write()
         return self._written[key]  # type: ignore[return-value]
 
-    def _cluster_json(self, viewer: Viewer) -> str:
+    def _cluster_body(self, viewer: Viewer) -> str:
         return (
-            f'"gpus":{_json(self.gpus)},"partitions":{_json(self.partitions)}'
+            f'{self._trouble},"gpus":{_json(self.gpus)},"partitions":{_json(self.partitions)}'
             f',"nodes":{_json(self.nodes(viewer))}'
         )
 
     @property
-    def _head(self) -> str:
-        return (
-            f'"as_of":{self.picture.as_of.timestamp():.3f},"trouble":{_json(self.trouble)}'
-        )
+    def _trouble(self) -> str:
+        return f'"trouble":{_json(self.trouble)}'
 
     @cached_property
     def gpus(self) -> view.Count:

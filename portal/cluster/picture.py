@@ -80,8 +80,8 @@ def gpus_of(node: Node, jobs: list[tuple[QueuedJob, Share | None]]) -> Iterator[
     for index, gpu_type in enumerate(types):
         of = holders.get(index, [])
         # Parts of one GPU can be several jobs'.
-        job = of[0] if len(of) == 1 else None
-        yield Gpu(index, gpu_type, index in used or bool(of), job)
+        holder = of[0] if len(of) == 1 else None
+        yield Gpu(index, gpu_type, index in used or bool(of), holder)
 
 
 def _by_number(name: str) -> tuple[str, int, str]:

@@ -125,7 +125,7 @@ def _gpu_row(node: Node, gpu: Gpu, viewer: Viewer) -> GpuRow:
 
 
 def gpu_state(node: Node, gpu: Gpu, viewer: Viewer) -> GpuState:
-    """Say in one word what a GPU is to a viewer. One in use is somebody's, also on a closed node."""
+    """Say what a GPU is to a viewer. One in use is somebody's, also on a closed node."""
     if gpu.job is not None and gpu.job.user == viewer.name:
         return "mine"
     if gpu.is_in_use:

@@ -362,3 +362,25 @@ def test_a_token_that_is_not_there_is_named(c: Any, file: Path) -> None:
     Path(settings.monitoring.token_file).unlink()
     with pytest.raises(SettingsError, match=r"prometheus\.token cannot be read"):
         hub.configure_monitoring(c, settings)
+def test_every_user_and_every_session_may_look_at_the_cluster(c: Any, settings: Settings) -> None:
+    c.JupyterHub.update({"services": [], "load_roles": []})
+    hub.configure_cluster_page(c, settings, TOKEN)
+    scopes = {role["name"]: role["scopes"] for role in c.JupyterHub.load_roles}
+    access = "access:services!service=cluster"
+    assert scopes["user"] == ["self", access]
+    assert scopes["server"] == ["users:activity!user", "access:servers!server", access]
+
+
+def test_the_cluster_page_itself_can_only_read(c: Any, settings: Settings) -> None:
+    c.JupyterHub.update({"services": [], "load_roles": []})
+    hub.configure_cluster_page(c, settings, TOKEN)
+    (own,) = (role for role in c.JupyterHub.load_roles if role["name"] == "cluster")
+    assert own["scopes"] == [
+        "list:users",
+        "read:users:groups",
+        "read:servers",
+        "admin:server_state",
+    ]
+    (service,) = c.JupyterHub.services
+    assert service["url"] == "http://127.0.0.1:8002"
+    assert service["oauth_client_allowed_scopes"] == ["delete:servers"]

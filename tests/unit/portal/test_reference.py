@@ -52,9 +52,9 @@ def test_the_command_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_check_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "portal.toml"
-    file.write_text("colour = 1\n")
+    file.write_text("weather = 1\n")
     assert cli.main(["settings", "check", str(file)]) == 1
-    assert f"{file}:1: colour: is not a known key\n" in capsys.readouterr().err
+    assert f"{file}:1: weather: is not a known key\n" in capsys.readouterr().err
 
 
 def test_the_check_is_content_with_a_good_file(

@@ -1,0 +1,112 @@
+"""``python -I -m portal.cluster``: the service's process."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
+from tornado.httpserver import HTTPServer
+from tornado.web import Application, RequestHandler
+
+from portal.cluster import handlers
+from portal.cluster.guests import Guests
+from portal.cluster.handlers import FileHandler, Room
+from portal.cluster.pages import FILES, Pages
+from portal.cluster.watch import Watch
+from portal.settings.whole import Settings
+from portal.settings_file import load
+from spawner.slurm.client import SlurmClient
+
+log = logging.getLogger("portal.cluster")
+
+_PARENT_SECONDS = 1.0
+_PORT_TRIES = 20
+
+
+def room(settings: Settings, hub_url: str) -> Room:
+    """Make what all handlers share."""
+    slurm = settings.slurm
+    client = SlurmClient(
+        bin_dir=slurm.bin_dir,
+        slurm_conf=slurm.config_file,
+        # This service only asks.
+        launcher_cmd=(),
+        time_limit=slurm.command_timeout_seconds,
+    )
+    watch = Watch(client, settings.hub.name, slurm.cluster_interval_seconds)
+    return Room(watch, Guests(), Pages(hub_url), settings.cluster.show_names)
+
+
+def application(shared: Room, prefix: str) -> Application:
+    """Put the handlers below the service's address."""
+    given = {"room": shared}
+    routes: list[Any] = [
+        (prefix, handlers.PageHandler, given),
+        (f"{prefix}events", handlers.PageEventsHandler, given),
+        (f"{prefix}api/v1/cluster", handlers.ClusterHandler, given),
+        (f"{prefix}api/v1/jobs", handlers.JobsHandler, given),
+        (f"{prefix}api/v1/events", handlers.EventsHandler, given),
+        (f"{prefix}api/openapi.json", handlers.OpenApiHandler, given),
+        (f"{prefix}oauth_callback", HubOAuthCallbackHandler),
+    ]
+    routes += [(f"{prefix}{name}", FileHandler, {"file": file}) for name, file in FILES.items()]
+    # A secret of this process: a restart only means another redirect through the hub.
+    return Application(routes, cookie_secret=os.urandom(32), log_function=_log_request)
+
+
+def _log_request(handler: RequestHandler) -> None:
+    status = handler.get_status()
+    if status >= 500:
+        log.warning("%s was answered with %d", handler.request.path, status)
+
+
+async def serve(settings: Settings) -> None:
+    """Answer, as long as the hub that started this process is there."""
+    hub = os.getppid()
+    prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
+    HubOAuth.instance(cache_max_age=int(handlers.LOGIN_SECONDS))
+    shared = room(settings, f"{os.environ.get('JUPYTERHUB_BASE_URL', '/')}hub/")
+    server = HTTPServer(application(shared, prefix))
+    url = urlsplit(settings.cluster.url)
+    await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    # A hub that was killed cannot end its services.
+    while os.getppid() == hub and not ended.is_set():
+        try:
+            async with asyncio.timeout(_PARENT_SECONDS):
+                await ended.wait()
+        except TimeoutError:
+            continue
+
+
+async def _listen(server: HTTPServer, port: int, address: str) -> None:
+    """Take the port, which the service of a hub that was killed may still have for a moment."""
+    for left in reversed(range(_PORT_TRIES)):
+        try:
+            server.listen(port, address)
+            return
+        except OSError as error:
+            if not left:
+                sys.exit(f"cluster.url: {address}:{port} cannot be listened on: {error.strerror}")
+            await asyncio.sleep(_PARENT_SECONDS / 4)
+
+
+def main() -> int:
+    """Read the settings, and serve."""
+    logging.basicConfig(
+        level=logging.INFO, format="[%(levelname).1s %(asctime)s cluster] %(message)s"
+    )
+    # JupyterHub's part notes each cookie that it sets.
+    logging.getLogger("tornado.application").setLevel(logging.ERROR)
+    asyncio.run(serve(load(Path(os.environ["PORTAL_SETTINGS"]))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

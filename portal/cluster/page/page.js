@@ -1,0 +1,109 @@
+// Keeps the page as the cluster is: the stream brings the parts that changed.
+"use strict";
+
+const RETRY_MILLISECONDS = 3000;
+const xsrf = document.body.dataset.xsrf;
+let chosen = "";
+
+const stored = localStorage.getItem("jupyterhub-bs-theme");
+if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
+
+function localTimes(within) {
+  const today = new Date().toDateString();
+  for (const element of within.querySelectorAll("time")) {
+    const moment = new Date(element.dateTime);
+    const clock = { hour: "2-digit", minute: "2-digit" };
+    const day = moment.toDateString() === today ? {} : { day: "numeric", month: "short" };
+    element.textContent = moment.toLocaleString(undefined, { ...day, ...clock });
+  }
+}
+
+function replace(id, html) {
+  const element = document.getElementById(id);
+  if (!element) return;
+  const focused = element.contains(document.activeElement) ? place(element) : null;
+  element.innerHTML = html;
+  localTimes(element);
+  if (focused !== null) focusable(element)[focused]?.focus();
+}
+
+// The text of a part is new, but who was in it by keyboard stays at the same place.
+const focusable = (element) => element.querySelectorAll("button, a, input, select");
+const place = (element) => [...focusable(element)].indexOf(document.activeElement);
+
+function showPartition() {
+  for (const chip of document.querySelectorAll("[data-partition]")) {
+    chip.setAttribute("aria-pressed", String(chip.dataset.partition === chosen));
+  }
+  for (const node of document.querySelectorAll(".node")) {
+    const of = node.dataset.partitions?.split(" ") ?? [];
+    node.hidden = chosen !== "" && !of.includes(chosen);
+  }
+}
+
+function show(parts) {
+  for (const [id, html] of Object.entries(parts)) {
+    if (id === "layout") {
+      if (html !== document.body.dataset.layout) location.reload();
+    } else replace(id, html);
+  }
+  showPartition();
+}
+
+function dated(seconds) {
+  const element = document.getElementById("as-of");
+  element.dateTime = new Date(seconds * 1000).toISOString();
+  element.textContent = new Date(seconds * 1000).toLocaleTimeString();
+}
+
+function take(name, data) {
+  if (data.as_of) dated(data.as_of);
+  if (name === "parts") show(data.parts);
+  if (name === "end") location.reload();
+}
+
+// EventSource cannot send the header that proves that this page asks.
+async function follow() {
+  const answer = await fetch("events", { headers: { "X-XSRFToken": xsrf } });
+  if (answer.status === 403) return location.reload();
+  if (!answer.ok) throw new Error(String(answer.status));
+  live("live");
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return undefined;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const lines = event.match(/^event: (.*)\ndata: (.*)$/);
+      if (lines) take(lines[1], JSON.parse(lines[2]));
+    }
+  }
+}
+
+function live(words) {
+  document.getElementById("live").textContent = words ? `· ${words}` : "";
+}
+
+async function stay() {
+  for (;;) {
+    try {
+      await follow();
+    } catch {
+      // The portal is away for a moment, or the network is.
+    }
+    live("reconnecting");
+    await new Promise((done) => setTimeout(done, RETRY_MILLISECONDS));
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const chip = event.target.closest?.("[data-partition]");
+  if (!chip) return;
+  chosen = chip.dataset.partition === chosen ? "" : chip.dataset.partition;
+  showPartition();
+});
+
+localTimes(document);
+stay();

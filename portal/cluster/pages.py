@@ -1,0 +1,106 @@
+"""The page as HTML: whole for a browser that has just come, in parts for one that stays."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from portal.cluster.edition import Edition
+from portal.cluster.view import NodeRow, Viewer
+
+_FOLDER = Path(__file__).parent / "page"
+FILES = {name: _FOLDER / name for name in ("page.css", "page.js")}
+"""What the page loads, by its name below the service's address."""
+_MOST_ROWS = 200
+
+
+class Pages:
+    """Writes the page; ``hub_url`` is where the hub's own pages are."""
+
+    def __init__(self, hub_url: str) -> None:
+        self._hub_url = hub_url
+        environment = Environment(
+            loader=PackageLoader("portal.cluster", "page"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters |= {"moment": _moment, "iso": _iso, "memory": _memory}
+        self._page = environment.get_template("page.html.j2")
+        self._error = environment.get_template("error.html.j2")
+        self._parts: Any = environment.get_template("parts.html.j2").module
+
+    def page(self, edition: Edition, viewer: Viewer, **about: object) -> str:
+        """Write the whole page; ``about`` is who looks, and what the page's script needs."""
+        return self._page.render(
+            hub_url=self._hub_url,
+            as_of=edition.picture.as_of.timestamp(),
+            parts=self.parts(edition, viewer),
+            partitions=edition.partitions,
+            nodes=[node.name for node in edition.picture.nodes],
+            **about,
+        )
+
+    def error(self, status: int, message: str) -> str:
+        """Write a page that says what is wrong."""
+        return self._error.render(hub_url=self._hub_url, status=status, message=message)
+
+    def parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
+        """Write what changes on the page, by the ids of the elements that it is in."""
+        seen = edition.as_seen_by(viewer)
+        return edition.once(("parts", seen), lambda: self._all_parts(edition, seen))
+
+    def _all_parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
+        write, jobs = self._parts, edition.jobs(viewer)
+        mine = [job for job in jobs if job["is_mine"]]
+        running = [job for job in jobs if job["started"] is not None]
+        waiting = [job for job in jobs if job["started"] is None]
+        nodes = edition.nodes(viewer)
+        return {
+            # A page with other nodes is loaded anew.
+            "layout": " ".join(node["name"] for node in nodes),
+            "trouble": write.trouble(edition.trouble),
+            "summary": write.summary(edition.gpus, _mine(nodes), len(running), len(waiting)),
+            "partitions": write.partitions(edition.partitions),
+            "mine": write.jobs(mine, len(mine), "mine", viewer.sees_names),
+            "waiting": write.jobs(waiting[:_MOST_ROWS], len(waiting), "waiting", viewer.sees_names),
+            "running": write.jobs(running[:_MOST_ROWS], len(running), "running", viewer.sees_names),
+            **{f"node-{row['name']}": self._node(edition, row) for row in nodes},
+        }
+
+    def _node(self, edition: Edition, row: NodeRow) -> str:
+        # A row is the same object for all who see the same of its node.
+        return edition.once(("html", id(row)), lambda: str(self._parts.node(row, holders(row))))
+
+
+def holders(row: NodeRow) -> list[dict[str, object]]:
+    """Say who holds which GPUs of a node, as far as the viewer may know."""
+    found: dict[tuple[bool, str | None, int | None], list[int]] = {}
+    for gpu in row["gpus"]:
+        if gpu["state"] in ("mine", "others") and gpu["job_id"] is not None:
+            key = (gpu["state"] == "mine", gpu["user"], gpu["job_id"])
+            found.setdefault(key, []).append(gpu["index"])
+    return [
+        {"is_mine": is_mine, "user": user, "job_id": job_id, "gpus": gpus}
+        for (is_mine, user, job_id), gpus in found.items()
+    ]
+
+
+def _mine(nodes: list[NodeRow]) -> int:
+    return sum(gpu["state"] == "mine" for node in nodes for gpu in node["gpus"])
+
+
+def _moment(seconds: float) -> str:
+    """Write a moment for who has no script; the page's script puts it into the local time."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M UTC")
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _memory(megabytes: int) -> str:
+    return f"{megabytes / 1024:.0f} GiB"
