@@ -362,6 +362,8 @@ def test_a_token_that_is_not_there_is_named(c: Any, file: Path) -> None:
     Path(settings.monitoring.token_file).unlink()
     with pytest.raises(SettingsError, match=r"prometheus\.token cannot be read"):
         hub.configure_monitoring(c, settings)
+
+
 def test_every_user_and_every_session_may_look_at_the_cluster(c: Any, settings: Settings) -> None:
     c.JupyterHub.update({"services": [], "load_roles": []})
     hub.configure_cluster_page(c, settings, TOKEN)
