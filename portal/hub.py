@@ -15,7 +15,9 @@ from types import MappingProxyType
 
 from traitlets.config import Config
 
+from portal import stylesheet
 from portal.database import HubConnection
+from portal.look import WEB, appearance
 from portal.settings.limits import UserLimits
 from portal.settings.session import Kernel
 from portal.settings.whole import Settings
@@ -65,7 +67,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_extensions(c, settings)
     configure_usage(c, settings)
     configure_monitoring(c, settings)
-    configure_pages(c)
+    configure_pages(c, settings)
     configure_keeper(c, environment)
     configure_culler(c, settings, environment)
     configure_cluster_page(c, settings, environment)
@@ -160,9 +162,13 @@ def configure_starts(c: Config) -> None:
     c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 3}
 
 
-def configure_pages(c: Config) -> None:
-    """Set where our own pages are; JupyterHub's stand in for those that are not there."""
-    c.JupyterHub.template_paths = [str(Path(__file__).parent / "web")]
+def configure_pages(c: Config, settings: Settings) -> None:
+    """Set where our own pages are, and their look; JupyterHub's stand in for those not there."""
+    look = appearance(settings.look)
+    c.JupyterHub.template_paths = [str(WEB)]
+    c.JupyterHub.template_vars = {"look": look}
+    c.JupyterHub.logo_file = str(look.logo_file)
+    stylesheet.install(look.stylesheet, look.version)
 
 
 def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:

@@ -129,6 +129,24 @@ PartitionName = Annotated[
         "must be the name of one partition, or empty",
     ),
 ]
+Colour = Annotated[
+    Text,
+    _rule(lambda value: re.fullmatch(r"#[0-9a-fA-F]{6}", value), "must be a colour as #rrggbb"),
+]
+SupportUrl = Annotated[
+    Text,
+    _rule(
+        lambda value: not value or re.fullmatch(r"(https?://|mailto:)[^\s\"'<>]+", value),
+        "must start with https://, http:// or mailto:, or be empty",
+    ),
+]
+OptionalPicture = Annotated[
+    OptionalPath,
+    _rule(
+        lambda value: not value or re.search(r"\.(svg|png|jpg|webp)$", value),
+        "must end with .svg, .png, .jpg or .webp, or be empty",
+    ),
+]
 SlurmName = Annotated[
     Text,
     _rule(

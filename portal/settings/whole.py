@@ -11,6 +11,7 @@ from portal.settings.cluster import Cluster
 from portal.settings.hub import Hub
 from portal.settings.idle import Idle
 from portal.settings.limits import Limits
+from portal.settings.look import Look
 from portal.settings.monitoring import Monitoring
 from portal.settings.session import Kernel, Session
 from portal.settings.slurm import Slurm
@@ -36,6 +37,7 @@ class Settings(Table):
     usage: Usage = Usage()
     monitoring: Monitoring = Monitoring()
     cluster: Cluster = Cluster()
+    look: Look = Look()
 
     @model_validator(mode="after")
     def _modules_can_be_loaded(self) -> Self:

@@ -1,0 +1,24 @@
+(() => {
+  const part = (id) => document.getElementById(id);
+  const password = part("password_input");
+  if (!password) return;
+  part("insecure-login-warning").hidden = window.isSecureContext;
+  const show = part("show-password");
+  show.hidden = false;
+  show.addEventListener("click", () => {
+    const isShown = password.type === "password";
+    password.type = isShown ? "text" : "password";
+    show.setAttribute("aria-pressed", String(isShown));
+    show.textContent = isShown ? "Hide" : "Show";
+  });
+  // One click, one login; a page that the browser brings back takes another.
+  const submit = part("login_submit");
+  submit.form.addEventListener("submit", () => {
+    submit.disabled = true;
+    submit.textContent = "Signing in…";
+  });
+  window.addEventListener("pageshow", () => {
+    submit.disabled = false;
+    submit.textContent = "Sign in";
+  });
+})();
