@@ -9,7 +9,7 @@ import logging
 import time
 from datetime import UTC, datetime
 
-from spawner import forecast
+from spawner import forecast, metrics
 from spawner.errors import SlurmError
 from spawner.forecast import Forecast
 from spawner.slurm.client import SlurmClient
@@ -41,20 +41,28 @@ class Forecaster:
 
         ``is_large_enough``: see `forecast.read`.
         """
+        found, answer = await self._find(username, script, is_large_enough)
+        metrics.FORECASTS.labels(found).inc()
+        return answer
+
+    async def _find(
+        self, username: str, script: str, is_large_enough: bool
+    ) -> tuple[str, Forecast]:
+        """Return how the answer was found, for the metric, and the answer."""
         kept = self._fresh(username, script)
         if kept is not None:
-            return kept
+            return "kept", kept
         turn = self._turns[username] = self._turns.get(username, 0) + 1
         mine = self._users.setdefault(username, asyncio.Lock())
         async with mine, self._doors:
             kept = self._fresh(username, script)
             if kept is not None:
-                return kept
+                return "kept", kept
             if self._turns[username] != turn:
-                return _OVERTAKEN
+                return "overtaken", _OVERTAKEN
             answer = await self._ask(username, script, is_large_enough)
         self._keep(username, script, answer)
-        return answer
+        return answer.state, answer
 
     async def _ask(self, username: str, script: str, is_large_enough: bool) -> Forecast:
         try:

@@ -1,13 +1,22 @@
 """A session as the site's metrics and records see it."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 from traitlets import Callable, Float
+from traitlets.config import Application
 
 from spawner import metrics
 from spawner.idling import Idling
+from spawner.metrics import ClusterSample, Moment, SessionSample
 from spawner.observation import Ending, SessionNews
 from spawner.slurm.records import Job, JobState
+from spawner.traits import Slurm
+
+for _ending in Ending:
+    metrics.ENDS.labels(_ending.value)
 
 
 class Observed(Idling):
@@ -27,10 +36,15 @@ class Observed(Idling):
         30.0, help="Minutes without use after which a session's GPUs count as idle in the metrics."
     ).tag(config=True)
 
+    _all: ClassVar["WeakSet[Observed]"] = WeakSet()
     _waits_since: datetime | None = None
     _last_running: Job | None = None
     _is_end_noted = False
     _ends_unused = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        Observed._all.add(self)
 
     def _begin_observation(self) -> None:
         """Forget what was noted of the session before."""
@@ -102,3 +116,60 @@ class Observed(Idling):
             ending=ending,
             ended=job.end if ending and job.state.is_over else None,
         )
+
+    def sample(self) -> SessionSample | None:
+        """Return the session as it is now; ``None`` where there is none.
+
+        JupyterHub makes a new spawner after each stop; the one that it has let go of does not count.
+        """
+        is_current = self.user is not None and self.user.spawners.get(self.name) is self
+        if not (is_current and self.session_id):
+            return None
+        holds = self.is_ready or self._last_running is not None
+        return SessionSample(self._state(), (self.held_gpus or 0) if holds else 0, self._use())
+
+    def _state(self) -> str:
+        if self._is_interrupted:
+            return "interrupted"
+        if self.pending == "stop":
+            return "stopping"
+        if self.is_ready:
+            return "running"
+        return "starting" if self._last_running else "waiting"
+
+    def _use(self) -> str:
+        if self._idle_report is None:
+            return "unknown"
+        is_idle = self._idle_report.idle >= timedelta(minutes=self.idle_gpu_minutes)
+        return "idle" if is_idle else "used"
+
+
+def _sessions() -> Iterator[SessionSample]:
+    for spawner in list(Observed._all):
+        sample = spawner.sample()
+        if sample is not None:
+            yield sample
+
+
+def _cluster() -> ClusterSample | None:
+    """Return what Slurm said last, and have it asked again: whoever reads metrics is a viewer."""
+    slurm = Observed._shared or _slurm_of_hub()
+    if slurm is None:
+        return None
+    slurm.nodes.look()
+    if slurm.nodes.is_answering is None:
+        return None
+    last = slurm.nodes.last
+    return ClusterSample(slurm.nodes.is_answering, last.gpus_by_state() if last else {})
+
+
+def _slurm_of_hub() -> Slurm | None:
+    """Return the way to Slurm of a hub that has not met a user yet, made from its settings."""
+    hub = Application.instance() if Application.initialized() else None
+    kind = getattr(hub, "spawner_class", None)
+    if hub is None or not (isinstance(kind, type) and issubclass(kind, Observed)):
+        return None
+    return kind(config=hub.config)._slurm
+
+
+metrics.register(Moment(_sessions, _cluster))

@@ -10,10 +10,12 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from spawner import metrics
 from spawner.errors import (
     CommandFailed,
     CommandTimedOut,
     ExtensionRefused,
+    SlurmError,
     SubmissionRefused,
     UnreadableOutput,
 )
@@ -58,7 +60,7 @@ class SlurmClient:
             return parsing.jobs(await self._ask(commands.jobs(job_ids)))
         except CommandFailed as error:
             # squeue fails so when it was asked for one job only and does not know it.
-            if len(job_ids) == 1 and _NO_SUCH_JOB in error.detail:
+            if len(job_ids) == 1 and _is_no_such_job(error):
                 return {}
             raise
 
@@ -67,7 +69,7 @@ class SlurmClient:
         try:
             await self._ask(commands.job(job_id))
         except CommandFailed as error:
-            if _NO_SUCH_JOB in error.detail:
+            if _is_no_such_job(error):
                 return False
             raise
         return True
@@ -152,17 +154,21 @@ class SlurmClient:
         }
         path = str(PurePosixPath(self.bin_dir, program))
         argv = [path, *arguments]
-        code, out, err = await self._run(argv, environment, b"", seconds or self.time_limit)
-        if code != 0:
-            raise CommandFailed(
-                f"Slurm's {program} failed.", detail=f"{program} ended with {code}: {err.strip()}"
-            )
+        with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, program, _is_no_such_job):
+            code, out, err = await self._run(argv, environment, b"", seconds or self.time_limit)
+            if code != 0:
+                detail = f"{program} ended with {code}: {err.strip()}"
+                raise CommandFailed(f"Slurm's {program} failed.", detail=detail)
         return out
 
     async def _launch(self, username: str, request: dict[str, object]) -> dict[str, Any]:
+        verb = str(request["verb"])
+        with metrics.timed(metrics.LAUNCHER, metrics.LAUNCHER_FAILURES, verb):
+            return await self._order(username, verb, request)
+
+    async def _order(self, username: str, verb: str, request: dict[str, object]) -> dict[str, Any]:
         argv = [part.replace("{username}", username) for part in self.launcher_cmd]
         environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
-        verb = request["verb"]
         stdin = json.dumps(request).encode()
         async with self.launches.passage():
             code, out, err = await self._run(argv, environment, stdin, _LAUNCHER_SECONDS)
@@ -221,6 +227,11 @@ class SlurmClient:
                     process.kill()
         assert process.returncode is not None  # noqa: S101  communicate() returned
         return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def _is_no_such_job(error: SlurmError) -> bool:
+    """Say whether Slurm answered, and does not know the job: no failure of Slurm's."""
+    return _NO_SUCH_JOB in error.detail
 
 
 def _last_line(text: str) -> str:

@@ -1,6 +1,7 @@
 """What Slurm tells, as values. Unknown is ``None`` or a state, never 0 or an empty text."""
 
 import enum
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -214,3 +215,21 @@ class Cluster:
                 if node.name == node_name:
                     return node.address
         return None
+
+    def gpus_by_state(self) -> dict[tuple[str, str], int]:
+        """Return how many GPUs are free, held and unavailable, by type; ``gpu`` where it has none.
+
+        Those that no job holds on a node that takes no jobs are unavailable.
+        """
+        counted: Counter[tuple[str, str]] = Counter()
+        nodes = {node.name: node for partition in self.partitions for node in partition.nodes}
+        for node in nodes.values():
+            for kind in node.gres:
+                if kind.name == "gpu":
+                    free = node.free(kind)
+                    held = kind.count - free if node.is_up else min(kind.used, kind.count)
+                    name = kind.type or "gpu"
+                    counted[name, "free"] += free
+                    counted[name, "held"] += held
+                    counted[name, "unavailable"] += kind.count - free - held
+        return dict(counted)

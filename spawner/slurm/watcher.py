@@ -144,6 +144,23 @@ class ClusterWatcher:
         self._asking: asyncio.Task[None] | None = None
         self._failure: SlurmError | None = None
 
+    def look(self) -> None:
+        """Have Slurm asked, if the last answer is older than an interval; wait for nothing."""
+        if self._asking is None and time.monotonic() - self._asked_at > self._interval:
+            self._asking = asyncio.create_task(self._ask())
+
+    @property
+    def last(self) -> Cluster | None:
+        """The cluster as Slurm told it last; ``None`` where it did not answer the last question."""
+        return self._cluster if self.is_answering else None
+
+    @property
+    def is_answering(self) -> bool | None:
+        """Whether Slurm answered the last question; ``None``: nothing was asked yet."""
+        if self._failure is not None:
+            return False
+        return True if self._cluster is not None else None
+
     async def cluster(self) -> Cluster:
         """Return the cluster as of at most an interval ago.
 
@@ -162,9 +179,10 @@ class ClusterWatcher:
     async def _ask(self) -> None:
         try:
             self._cluster = await self._client.cluster()
+            self._failure = None
         except SlurmError as error:
-            self._failure = error
-            if self._cluster is not None:
+            is_news, self._failure = self._failure is None, error
+            if is_news and self._cluster is not None:
                 log.warning("Slurm does not tell how the nodes are: %s", error.detail)
         finally:
             self._asked_at, self._asking = time.monotonic(), None
