@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from jupyterhub import orm
 
-from spawner import callback, form_api, progress
+from spawner import callback, form_api, metrics, progress
 from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
 from spawner.observation import Ending, ending_of
 from spawner.observed import Observed
@@ -63,6 +63,7 @@ class GpuSlurmSpawner(Observed):
             self.is_ready = True
             self._note_ready()
         except SpawnerError as error:
+            metrics.START_FAILURES.labels(error.reason).inc()
             if isinstance(error, SessionEnded):
                 self._endings[self._log_name] = str(error)
             raise self._shown(error) from error

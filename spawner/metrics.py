@@ -17,7 +17,7 @@ from prometheus_client import REGISTRY, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from spawner.errors import CommandFailed, CommandTimedOut, SlurmError
+from spawner.errors import CommandFailed, CommandTimedOut, SlurmError, SpawnerError
 
 STATES = ("waiting", "starting", "running", "stopping", "interrupted")
 """Of sessions. ``interrupted``: the hub ended during its start, and will take it up again."""
@@ -36,6 +36,11 @@ START = Histogram(
     "gpu_spawner_session_start_seconds",
     "Time from the start of a session's job until the session can be used, to the second.",
     buckets=(1, 2, 3, 5, 10, 20, 30, 60, 120, 180),
+)
+START_FAILURES = Counter(
+    "gpu_spawner_session_start_failures",
+    "Starts that were refused or failed, by the kind of error in spawner/errors.py.",
+    ["reason"],
 )
 ENDS = Counter(
     "gpu_spawner_session_ends",
@@ -71,10 +76,20 @@ LAUNCHER_FAILURES = Counter(
 )
 
 
+def _reasons(kind: type[SpawnerError]) -> Iterator[str]:
+    yield kind.reason
+    for below in kind.__subclasses__():
+        yield from _reasons(below)
+
+
 # Known from the start, so that the first failure is seen as a rise from 0.
-for _program in ("squeue", "scontrol"):
-    for _error in (CommandFailed, CommandTimedOut):
+for _reason in _reasons(SpawnerError):
+    START_FAILURES.labels(_reason)
+for _error in (CommandFailed, CommandTimedOut):
+    for _program in ("squeue", "scontrol"):
         QUERY_FAILURES.labels(_program, _error.reason)
+    for _verb in ("submit", "cancel", "list", "log", "forecast", "extend"):
+        LAUNCHER_FAILURES.labels(_verb, _error.reason)
 
 
 @contextmanager
@@ -106,6 +121,8 @@ class SessionSample:
     """That it holds now; none while it waits."""
     use: str
     """One of `USES`."""
+    waited_seconds: float = 0.0
+    """In the queue, until now; 0 for one that does not wait."""
 
 
 @dataclass(frozen=True)
@@ -134,19 +151,20 @@ class Moment(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the metrics as they are now."""
-        sessions, gpus, up, cluster_gpus = _families()
+        sessions, gpus, longest_wait, up, cluster_gpus = _families()
         found = list(self._sessions())
         states = Tally(one.state for one in found)
         for state in STATES:
             sessions.add_metric([state], states[state])
         for use in USES:
             gpus.add_metric([use], sum(one.gpus for one in found if one.use == use))
+        longest_wait.add_metric([], max((one.waited_seconds for one in found), default=0.0))
         cluster = self._cluster()
         if cluster is not None:
             up.add_metric([], cluster.is_answering)
             for (kind, state), count in sorted(cluster.gpus.items()):
                 cluster_gpus.add_metric([kind, state], count)
-        yield from (sessions, gpus, up, cluster_gpus)
+        yield from (sessions, gpus, longest_wait, up, cluster_gpus)
 
 
 def _families() -> tuple[GaugeMetricFamily, ...]:
@@ -159,6 +177,10 @@ def _families() -> tuple[GaugeMetricFamily, ...]:
             "GPUs that sessions hold, by whether they are used; idle: nobody used the session for "
             "as long as idle_gpu_minutes says.",
             labels=["use"],
+        ),
+        GaugeMetricFamily(
+            "gpu_spawner_session_longest_wait_seconds",
+            "Time for which the session has waited that waits longest now; 0 where none waits.",
         ),
         GaugeMetricFamily(
             "gpu_spawner_slurm_up", "1 if Slurm answered when it was last asked about its nodes."

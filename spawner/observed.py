@@ -120,13 +120,17 @@ class Observed(Idling):
     def sample(self) -> SessionSample | None:
         """Return the session as it is now; ``None`` where there is none.
 
-        JupyterHub makes a new spawner after each stop; the one that it has let go of does not count.
+        JupyterHub makes a new spawner after each stop; the one before does not count.
         """
         is_current = self.user is not None and self.user.spawners.get(self.name) is self
         if not (is_current and self.session_id):
             return None
         holds = self.is_ready or self._last_running is not None
-        return SessionSample(self._state(), (self.held_gpus or 0) if holds else 0, self._use())
+        state, waited = self._state(), timedelta(0)
+        if state == "waiting" and self._waits_since:
+            waited = datetime.now(UTC) - self._waits_since
+        gpus = (self.held_gpus or 0) if holds else 0
+        return SessionSample(state, gpus, self._use(), waited.total_seconds())
 
     def _state(self) -> str:
         if self._is_interrupted:
