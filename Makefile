@@ -9,6 +9,8 @@ test: /usr/bin/python3 ; deploy/test
 test-fresh: /usr/bin/python3 ; $(DEV)/python -m pytest tests/machine
 lint: /usr/bin/python3 ; deploy/lint
 bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page; do $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
-docs: /usr/bin/python3 ; $(DEV)/python -m portal.cli settings reference docs/reference/settings.md
+docs: /usr/bin/python3
+	$(DEV)/python -m portal.cli settings reference docs/reference/settings.md
+	$(DEV)/python -m portal.metrics_reference docs/reference/metrics.md
 locks: /usr/bin/python3 ; deploy/lock
 /usr/bin/python3: ; apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends python3

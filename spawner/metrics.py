@@ -170,12 +170,15 @@ class Moment(Collector):
 def _families() -> tuple[GaugeMetricFamily, ...]:
     return (
         GaugeMetricFamily(
-            "gpu_spawner_sessions", "Sessions of this hub, by their state.", labels=["state"]
+            "gpu_spawner_sessions",
+            "Sessions of this hub, by their state: waiting in the queue, starting, running, "
+            "stopping, or interrupted: the hub ended during its start, and takes it up again.",
+            labels=["state"],
         ),
         GaugeMetricFamily(
             "gpu_spawner_session_gpus",
-            "GPUs that sessions hold, by whether they are used; idle: nobody used the session for "
-            "as long as idle_gpu_minutes says.",
+            "GPUs that sessions hold: used, idle (nobody used the session for as long as "
+            "idle_gpu_minutes says), or unknown: it has not said so since the hub started.",
             labels=["use"],
         ),
         GaugeMetricFamily(
@@ -187,8 +190,8 @@ def _families() -> tuple[GaugeMetricFamily, ...]:
         ),
         GaugeMetricFamily(
             "gpu_spawner_cluster_gpus",
-            "GPUs of the cluster, by type and state; held: by any job; unavailable: on nodes that "
-            "take no jobs.",
+            "GPUs of the cluster, by type and state: free, held by any job, or unavailable: on "
+            "nodes that take no jobs.",
             labels=["type", "state"],
         ),
     )

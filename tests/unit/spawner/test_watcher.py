@@ -258,3 +258,50 @@ def test_nodes_that_were_never_seen_are_an_error_and_asked_for_again() -> None:
 
     assert asyncio.run(look()) == Cluster(())
     assert client.questions == 2
+
+
+def test_a_look_waits_for_nothing_and_asks_once_in_an_interval() -> None:
+    client = FakeNodes()
+
+    async def look() -> list[bool | None]:
+        watch = nodes(client, interval=60)
+        seen = [watch.is_answering]
+        for _ in range(3):
+            watch.look()
+        assert watch._asking is not None
+        await watch._asking
+        watch.look()
+        return [*seen, watch.is_answering]
+
+    assert asyncio.run(look()) == [None, True]
+    assert client.questions == 1
+
+
+def test_what_was_seen_before_a_failure_is_not_what_is() -> None:
+    client = FakeNodes()
+
+    async def look() -> list[tuple[bool | None, bool]]:
+        watch = nodes(client, interval=0)
+        seen = []
+        for client.fails in (False, True, False):
+            watch.look()
+            assert watch._asking is not None
+            await watch._asking
+            seen.append((watch.is_answering, watch.last is not None))
+        return seen
+
+    assert asyncio.run(look()) == [(True, True), (False, False), (True, True)]
+
+
+def test_a_failure_that_goes_on_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    client = FakeNodes()
+
+    async def look() -> None:
+        watch = nodes(client, interval=0)
+        await watch.cluster()
+        client.fails = True
+        for _ in range(3):
+            await watch.cluster()
+
+    asyncio.run(look())
+    assert len(caplog.records) == 1

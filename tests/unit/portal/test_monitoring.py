@@ -1,0 +1,103 @@
+"""The dashboard, the alerts and the reference page name metrics that exist.
+
+Grafana itself is not to be had here: the dashboard is held against the rules of its JSON model that
+a file can break without anybody noticing.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyterhub import metrics as hub_metrics
+from prometheus_client import REGISTRY
+
+from portal import metrics_reference
+
+ROOT = Path(__file__).resolve().parents[3]
+MONITORING = ROOT / "deploy" / "monitoring"
+DASHBOARD: dict[str, Any] = json.loads((MONITORING / "grafana-dashboard.json").read_text())
+ALERTS = (MONITORING / "alerts.yml").read_text(encoding="utf-8")
+HOW_TO = (ROOT / "docs" / "how-to" / "monitor-the-portal.md").read_text(encoding="utf-8")
+METRIC = re.compile(r"\b(?:gpu_spawner|jupyterhub|process)_[a-z_]+")
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel["targets"]]
+
+
+def exported() -> set[str]:
+    """Return the names of all that the hub's process shows."""
+    assert hub_metrics
+    jupyterhubs = {name for names in REGISTRY._collector_to_names.values() for name in names}
+    return jupyterhubs | {name for row in metrics_reference.rows() for name in row.exported}
+
+
+@pytest.mark.parametrize("text", [*EXPRESSIONS, ALERTS])
+def test_every_metric_in_the_dashboard_and_the_alerts_exists(text: str) -> None:
+    assert METRIC.findall(text)
+    assert set(METRIC.findall(text)) <= exported()
+
+
+def test_every_metric_of_ours_is_in_the_dashboard() -> None:
+    shown = {name for expression in EXPRESSIONS for name in METRIC.findall(expression)}
+    assert [row.name for row in metrics_reference.rows() if not shown & {*row.exported}] == []
+
+
+def test_the_names_follow_prometheus_conventions() -> None:
+    for row in metrics_reference.rows():
+        assert (row.kind == "counter") == row.name.endswith("_total"), row
+        if row.kind == "histogram":
+            assert row.name.endswith("_seconds"), row
+        assert row.sentence.endswith("."), row
+        assert not {"user", "username", "session", "node", "job_id"} & {*row.labels}, row
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    page = ROOT / "docs" / "reference" / "metrics.md"
+    assert page.read_text(encoding="utf-8") == metrics_reference.page(), "run: make docs"
+
+
+def test_panels_have_what_grafana_needs() -> None:
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))
+    titles = [panel["title"] for panel in PANELS]
+    assert len(titles) == len(set(titles))
+    for panel in PANELS:
+        assert panel["type"] in {"stat", "timeseries"}, panel["title"]
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        letters = [target["refId"] for target in panel["targets"]]
+        assert letters == sorted(set(letters)), panel["title"]
+        assert all(target["datasource"] == panel["datasource"] for target in panel["targets"])
+        assert {"defaults", "overrides"} <= panel["fieldConfig"].keys()
+
+
+def test_panels_do_not_overlap_and_stay_on_the_page() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        assert 0 <= place["x"] <= 24 - place["w"], panel["title"]
+        cells = {
+            (place["x"] + column, place["y"] + line)
+            for column in range(place["w"])
+            for line in range(place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+def test_the_variables_that_the_expressions_use_are_there() -> None:
+    names = {variable["name"] for variable in DASHBOARD["templating"]["list"]}
+    used = set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(DASHBOARD["panels"])))
+    assert used == names
+    assert all('job="$job"' in expression for expression in EXPRESSIONS)
+
+
+def test_every_alert_says_what_to_do_and_where_to_read_more() -> None:
+    alerts = re.findall(r"- alert: (\w+)", ALERTS)
+    assert len(alerts) >= 6
+    for name in alerts:
+        block = ALERTS.partition(f"- alert: {name}\n")[2].partition("- alert:")[0]
+        for key in ("summary:", "description:", "severity:"):
+            assert key in block, name
+        assert f"docs/how-to/monitor-the-portal.md#{name.lower()}\n" in block
+        assert f"### {name}\n" in HOW_TO, name

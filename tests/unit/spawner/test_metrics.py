@@ -1,0 +1,186 @@
+"""What Prometheus is told."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub import orm
+from jupyterhub.user import User
+from prometheus_client import REGISTRY, CollectorRegistry
+from traitlets.config import Application, Config
+
+from spawner import metrics, observed
+from spawner.errors import CommandTimedOut, SlurmError
+from spawner.gpu_spawner import GpuSlurmSpawner
+from spawner.idle import IdleReport
+from spawner.metrics import ClusterSample, Moment, SessionSample
+from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
+from spawner.traits import SlurmTraits
+
+RUNNING = Job(12, "RUNNING", start=datetime.now(UTC))
+
+
+def told(*sessions: SessionSample, cluster: ClusterSample | None = None) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(Moment(lambda: sessions, lambda: cluster))
+    return registry
+
+
+def test_sessions_and_their_gpus_are_counted_when_asked_for() -> None:
+    registry = told(
+        SessionSample("running", 2, "used"),
+        SessionSample("running", 4, "idle"),
+        SessionSample("waiting", 0, "unknown", waited_seconds=30),
+        SessionSample("waiting", 0, "unknown", waited_seconds=90),
+    )
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"gpu_spawner_{name}", labels)
+
+    assert [value("sessions", state=state) for state in metrics.STATES] == [2, 0, 2, 0, 0]
+    assert [value("session_gpus", use=use) for use in metrics.USES] == [2, 4, 0]
+    assert value("session_longest_wait_seconds") == 90
+
+
+def test_where_nothing_is_known_of_the_cluster_nothing_is_said() -> None:
+    for cluster, up in ((None, None), (ClusterSample(False, {}), 0.0)):
+        registry = told(cluster=cluster)
+        assert registry.get_sample_value("gpu_spawner_slurm_up") == up
+        gpus = [metric for metric in registry.collect() if metric.name.endswith("cluster_gpus")]
+        assert [metric.samples for metric in gpus] == [[]]
+
+
+def test_a_failure_is_counted_and_its_time_too() -> None:
+    labels = {"program": "sacct"}
+    time = "gpu_spawner_slurm_query_duration_seconds_count"
+    before = REGISTRY.get_sample_value(time, labels) or 0
+    with (
+        pytest.raises(CommandTimedOut),
+        metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, "sacct"),
+    ):
+        raise CommandTimedOut("no answer")
+    failures = "gpu_spawner_slurm_query_failures_total"
+    counted = REGISTRY.get_sample_value(failures, {**labels, "reason": "slurm_timeout"})
+    assert (REGISTRY.get_sample_value(time, labels), counted) == (before + 1, 1)
+
+
+def test_a_failure_that_is_an_answer_is_none() -> None:
+    with (
+        pytest.raises(SlurmError),
+        metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, "asked", lambda error: True),
+    ):
+        raise SlurmError("no such job")
+    labels = {"program": "asked", "reason": "slurm"}
+    assert REGISTRY.get_sample_value("gpu_spawner_slurm_query_failures_total", labels) is None
+
+
+def node(name: str, *gres: Gres, is_up: bool = True) -> Node:
+    return Node(name, "127.0.0.1", gres, 40, 384 * 1024, is_up)
+
+
+def test_gpus_of_a_node_in_two_partitions_are_counted_once() -> None:
+    nodes = (
+        node("n1", Gres("gpu", "v100", 4, used=1)),
+        node("n2", Gres("gpu", "v100", 4, used=1), is_up=False),
+        node("n3", Gres("gpu", "a100", 8), Gres("shard", "a100", 80, used=2)),
+        node("n4", Gres("gpu", None, 2)),
+    )
+    partitions = tuple(Partition(name, True, True, None, None, nodes) for name in "ab")
+    assert Cluster(partitions).gpus_by_state() == {
+        ("v100", "free"): 3,
+        ("v100", "held"): 2,
+        ("v100", "unavailable"): 3,
+        ("a100", "free"): 6,
+        ("a100", "held"): 2,
+        ("a100", "unavailable"): 0,
+        ("gpu", "free"): 2,
+        ("gpu", "held"): 0,
+        ("gpu", "unavailable"): 0,
+    }
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    """The spawner of a session with two GPUs, in the queue."""
+    database = orm.new_session_factory("sqlite:///:memory:")()
+    database.add(account := orm.User(name="ada"))
+    database.commit()
+    user = User(account, {"spawner_class": GpuSlurmSpawner}, database)
+    spawner = user.spawners[""]
+    spawner.session_id, spawner.held_gpus = "a" * 32, 2
+    yield spawner
+    database.close()
+    database.bind.dispose()
+
+
+def test_a_session_that_waits_holds_no_gpus(session: Any) -> None:
+    session._waits_since = datetime.now(UTC) - timedelta(minutes=1)
+    sample = session.sample()
+    assert (sample.state, sample.gpus) == ("waiting", 0)
+    assert sample.waited_seconds >= 60
+
+
+def test_one_whose_job_runs_holds_them(session: Any) -> None:
+    session._note_job(RUNNING)
+    assert session.sample() == SessionSample("starting", 2, "unknown")
+
+
+def test_one_that_another_hub_started_holds_them(session: Any) -> None:
+    session.is_ready = True
+    assert session.sample() == SessionSample("running", 2, "unknown")
+
+
+def test_one_that_is_stopped_holds_them_until_it_is_gone(session: Any) -> None:
+    session.is_ready = session._stop_pending = True
+    assert session.sample() == SessionSample("stopping", 2, "unknown")
+    session.clear_state()
+    assert session.sample() is None
+
+
+def test_an_interrupted_start_is_called_so(session: Any) -> None:
+    session._is_interrupted = True
+    assert session.sample().state == "interrupted"
+
+
+@pytest.mark.parametrize(("minutes", "use"), [(0, "used"), (29, "used"), (30, "idle")])
+def test_gpus_are_idle_as_the_session_says(session: Any, minutes: int, use: str) -> None:
+    session.is_ready = True
+    idle = timedelta(minutes=minutes)
+    session._idle_report = IdleReport(idle, datetime.now(UTC), limit=None)
+    assert session.sample().use == use
+
+
+def test_a_spawner_that_jupyterhub_has_let_go_of_does_not_count(session: Any) -> None:
+    assert session.sample() is not None
+    session.user.spawners.pop("")
+    assert session.sample() is None
+
+
+def test_whoever_reads_the_metrics_has_slurm_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    nodes = SimpleNamespace(look=lambda: looks.append(1), is_answering=None, last=None)
+    monkeypatch.setattr(SlurmTraits, "_shared", SimpleNamespace(nodes=nodes))
+    assert observed._cluster() is None
+    nodes.is_answering = False
+    assert observed._cluster() == ClusterSample(False, {})
+    assert len(looks) == 2
+
+
+def test_a_hub_that_has_met_no_user_knows_its_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hub(Application):
+        spawner_class = GpuSlurmSpawner
+
+    async def look() -> object:
+        return observed._cluster()
+
+    monkeypatch.setattr(SlurmTraits, "_shared", None)
+    hub = Hub.instance(config=Config({"GpuSlurmSpawner": {"slurm_bin_dir": "/no/such/folder"}}))
+    try:
+        assert asyncio.run(look()) is None
+        assert hub.spawner_class._shared is not None
+        assert hub.spawner_class._shared.client.bin_dir == "/no/such/folder"
+    finally:
+        Hub.clear_instance()
