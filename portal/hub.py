@@ -282,6 +282,8 @@ def configure_session(c: Config, settings: Settings) -> None:
         "templates": session.templates if session.templates in session.folders else "",
         "jupyter_path": list(session.jupyter_path),
         "tensorboard_python": session.tensorboard_python,
+        "tensorboards": session.tensorboards,
+        "tensorboard_idle_minutes": session.tensorboard_idle_minutes,
         "warning_minutes": list(session.warning_minutes),
         "modules_init": session.modules_init,
         "module_paths": list(session.module_paths),

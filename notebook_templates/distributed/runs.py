@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 # jobs.py is among the templates for Slurm; a copy of a notebook finds it there too.
 sys.path += [str(Path(__file__).resolve().parent.parent / "slurm")]
@@ -261,14 +262,16 @@ class View:
 
 
 def tensorboard_link(folder: Path) -> str:
-    """Return a link, in HTML, to the session's TensorBoard, which shows what is below ``~/logs``.
+    """Return a link, in HTML, to the session's TensorBoard for a folder below the home.
 
     Empty for a folder elsewhere, and outside a session of the portal.
     """
     session = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
-    if not session or not folder.is_relative_to(Path("~/logs").expanduser()):
+    home = Path.home()
+    if not session or not folder.is_relative_to(home):
         return ""
-    return f'<a href="{html.escape(session)}tensorboard/" target="_blank">TensorBoard</a>'
+    address = f"{session}tensorboard/?folder={quote(str(folder.relative_to(home)))}"
+    return f'<a href="{html.escape(address)}" target="_blank">TensorBoard</a>'
 
 
 def figures(line: Mapping[str, Any]) -> str:

@@ -71,17 +71,21 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
     # Imported now: some of it reads the environment while it loads.
     from portal.session.callback import open_socket
     from portal.session.server import Place, serve
+    from portal.session.tensorboard import Plan
 
     listener = open_socket()
     os.environ["JUPYTERHUB_SERVICE_URL"] = with_port(
         os.environ.get("JUPYTERHUB_SERVICE_URL", "http://0.0.0.0"), listener.getsockname()[1]
     )
+    python = orders.tensorboard_python
     place = Place(
         home=home,
         runtime_folder=runtime_folder,
         callback_url=orders.callback_url,
         jupyter_path=orders.jupyter_path,
-        tensorboard_python=orders.tensorboard_python,
+        tensorboard=Plan(python, orders.tensorboards, orders.tensorboard_idle_minutes)
+        if python
+        else None,
         warning_minutes=orders.warning_minutes,
         modules_init=orders.modules_init,
         kernels=orders.kernels,

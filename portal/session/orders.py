@@ -18,7 +18,9 @@ _KEYS = {
     "module_paths",
     "modules_init",
     "templates",
+    "tensorboard_idle_minutes",
     "tensorboard_python",
+    "tensorboards",
     "warning_minutes",
 }
 _KERNEL_KEYS = {"display_name", "environment", "interpreter", "language", "modules"}
@@ -55,6 +57,10 @@ class Orders:
     """Folders whose ``kernels/`` holds kernel specs."""
     tensorboard_python: str | None = None
     """Interpreter of the environment that holds TensorBoard."""
+    tensorboards: int = 4
+    """How many of them may run at once."""
+    tensorboard_idle_minutes: int = 60
+    """When one sleeps that nobody looks at; 0 for never."""
     warning_minutes: tuple[int, ...] = ()
     """How long before its end the session warns of it."""
     modules_init: str | None = None
@@ -93,6 +99,10 @@ def parse_orders(text: str) -> Orders:
         templates=_text_or_none("templates", given.get("templates")) or "",
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),
+        tensorboards=_number("tensorboards", given.get("tensorboards", 4)),
+        tensorboard_idle_minutes=_number(
+            "tensorboard_idle_minutes", given.get("tensorboard_idle_minutes", 60)
+        ),
         warning_minutes=_numbers("warning_minutes", given.get("warning_minutes", [])),
         modules_init=_text_or_none("modules_init", given.get("modules_init")),
         module_paths=_texts("module_paths", given.get("module_paths", [])),
@@ -133,6 +143,12 @@ def _numbers(key: str, value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(number) is int for number in value):
         raise OrdersError(f"{key}: not a list of whole numbers")
     return tuple(value)
+
+
+def _number(key: str, value: Any) -> int:
+    if type(value) is not int:
+        raise OrdersError(f"{key}: not a whole number")
+    return value
 
 
 def _text_or_none(key: str, value: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import importlib
 import logging
 import os
 import socket
@@ -54,7 +55,7 @@ class Place:
     callback_url: str
     """Where the hub wants to hear of the port."""
     jupyter_path: tuple[str, ...]
-    tensorboard_python: str | None
+    tensorboard: tensorboard.Plan | None
     warning_minutes: tuple[int, ...] = ()
     modules_init: str | None = None
     kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
@@ -138,6 +139,7 @@ class SessionServer(ServerApp):
     _farewell: Farewell | None = None
     _idle_watch: idle.IdleWatch
     _catalogue: templates.Catalogue
+    _shelf: tensorboard.Shelf | None = None
     exit_code = 0
 
     _watching: asyncio.Task[None] | None = None
@@ -182,16 +184,25 @@ class SessionServer(ServerApp):
         self.io_loop.add_callback(self._open, deferred)
 
     def _deferred_routes(self) -> DeferredRoutes | None:
-        if self.place.tensorboard_python is None:
+        place = self.place
+        if place.tensorboard is None:
             return None
-        process = tensorboard.server_process(
-            self.place.tensorboard_python, self.place.runtime_folder, self.place.home
+        shelf = place.tensorboard.shelf(place.home, place.runtime_folder, self.base_url)
+        self._shelf = shelf
+        self.web_app.add_handlers(  # type: ignore[no-untyped-call]
+            ".*", tensorboard.routes(self.base_url, shelf)
         )
+        proxy = "portal.session.tensorboard_proxy"
         return DeferredRoutes(
-            (*tensorboard.ROUTES, *proxied.LAUNCHER_ROUTES),
-            proxied.MODULES,
-            lambda: proxied.add_routes(self.web_app, {tensorboard.NAME: process}),
+            (tensorboard.BOARDS,),
+            (proxy, "jupyterhub.httpclient"),
+            lambda: importlib.import_module(proxy).add_routes(self.web_app, shelf),
         )
+
+    async def _cleanup(self) -> None:
+        if self._shelf is not None:
+            await self._shelf.boards.stop_all()
+        await super()._cleanup()
 
     def _watch_requests(self, watch: idle.IdleWatch) -> None:
         log_request = self.web_app.settings["log_function"]

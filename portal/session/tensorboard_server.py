@@ -1,6 +1,9 @@
 """TensorBoard on a unix socket. Run by TensorBoard's own interpreter, without our package.
 
-    PYTHON -I tensorboard_server.py --socket=S --path-prefix=/user/NAME/tensorboard --logdir=L
+    PYTHON -I tensorboard_server.py --socket=S --path-prefix=/user/NAME/tensorboard/ID --logdir=L
+
+It says on its standard output when it listens, and ends when its standard input does: never after
+the session that started it.
 
 Plain TensorBoard listens on TCP, which on a shared node is open to everybody, starts a
 data server on a second port, and notes its runs in a folder in ``/tmp`` that all may
@@ -10,7 +13,6 @@ data server.
 
 import argparse
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,18 +51,13 @@ class UnixSocketServer(serving.ThreadedWSGIServer, program.TensorBoardServer):  
 
 
 def main() -> int:
-    """Serve until a signal ends the process."""
+    """Serve until the standard input ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--path-prefix", required=True)
     parser.add_argument("--logdir", type=Path, required=True)
     arguments = parser.parse_args()
 
-    try:
-        arguments.logdir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        # TensorBoard's page then says that there is no data, which is right.
-        sys.stderr.write(f"TensorBoard: no folder {arguments.logdir}: {error}\n")
     tensorboard = program.TensorBoard(
         server_class=lambda wsgi_app, flags: UnixSocketServer(arguments.socket, wsgi_app)
     )
@@ -73,7 +70,11 @@ def main() -> int:
         reload_interval=5.0,
     )
     tensorboard.launch()
-    signal.pause()
+    sys.stdout.write("listening\n")
+    sys.stdout.flush()
+    # Nobody reads what is written there later.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdin.buffer.read()
     return 0
 
 

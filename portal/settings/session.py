@@ -77,6 +77,21 @@ class Session(Table):
     tensorboard_python: OptionalPath = setting(
         "", "The interpreter of TensorBoard's environment; empty for no TensorBoard."
     )
+    tensorboards: int = setting(
+        4,
+        "How many TensorBoards one session may run at once, some 100 MB each. For one more, that "
+        "which was unused for longest gives way.",
+        ge=1,
+        le=50,
+    )
+    tensorboard_idle_minutes: int = setting(
+        60,
+        "When a TensorBoard that nobody looks at ends; it starts again when somebody does. "
+        "0 for never.",
+        unit="minutes",
+        ge=0,
+        le=10_000,
+    )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(
         {}, "The links made in a user's home: a name, and the folder it leads to."

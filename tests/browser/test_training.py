@@ -88,6 +88,6 @@ def test_a_training_is_watched_cancelled_and_resumed(
     expect(page.get_by_text("step 800 of 800")).to_be_visible()
     expect(resume).to_be_disabled()
     link = page.get_by_role("link", name="TensorBoard")
-    assert (link.get_attribute("href") or "").endswith(f"/user/{USER}/tensorboard/")
+    assert f"/user/{USER}/tensorboard/?folder=" in (link.get_attribute("href") or "")
     resume.scroll_into_view_if_needed()
     photograph(page, "training")

@@ -3,5 +3,6 @@
 import { clock } from './clock';
 import { idle } from './idle';
 import { templates } from './templates';
+import { tensorboard } from './tensorboard';
 
-export default [clock, idle, templates];
+export default [clock, idle, templates, tensorboard];

@@ -3,6 +3,7 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
+import type { IBoard } from './boards';
 import type { ITemplate } from './catalogue';
 
 /** Moments are seconds since 1970. */
@@ -82,6 +83,28 @@ export function copyTemplate(
 ): Promise<{ path: string }> {
   const body = JSON.stringify({ path, folder });
   return request(settings, 'portal/templates/copy', { method: 'POST', body });
+}
+
+/** Ask which TensorBoards run. */
+export function listBoards(settings: ServerConnection.ISettings): Promise<{ boards: IBoard[] }> {
+  return request(settings, 'portal/tensorboard', {});
+}
+
+/** Stop a TensorBoard; return those that are left. */
+export function stopBoard(
+  settings: ServerConnection.ISettings,
+  id: string
+): Promise<{ boards: IBoard[] }> {
+  return request(settings, `portal/tensorboard/${id}`, { method: 'DELETE' });
+}
+
+/** Ask whether a folder has something for TensorBoard to show; `null`: it is too large to tell. */
+export function lookForEvents(
+  settings: ServerConnection.ISettings,
+  folder: string
+): Promise<{ has_events: boolean | null }> {
+  const query = `folder=${encodeURIComponent(folder)}`;
+  return request(settings, `portal/tensorboard/look?${query}`, {});
 }
 
 async function request<T>(

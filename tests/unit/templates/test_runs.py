@@ -147,7 +147,9 @@ def test_a_line_of_progress_is_said_in_words() -> None:
 def test_the_link_leads_to_the_sessions_own_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/you")
     monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/you/")
-    assert 'href="/user/you/tensorboard/"' in tensorboard_link(FOLDER)
+    link = "/user/you/tensorboard/?folder=logs/resnet/it%27s%20a%20run"
+    assert f'href="{link}"' in tensorboard_link(FOLDER)
+    assert 'folder=a%26b%20%22c%22"' in tensorboard_link(Path('/home/you/a&b "c"'))
     assert tensorboard_link(Path("/nas/run")) == ""
     monkeypatch.delenv("JUPYTERHUB_SERVICE_PREFIX")
     assert tensorboard_link(FOLDER) == ""

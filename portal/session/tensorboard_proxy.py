@@ -1,0 +1,77 @@
+"""Hands requests on to the boards, through jupyter-server-proxy.
+
+Of that package only its proxying to a unix socket is used; its routes to any port
+(``/proxy/PORT``) are never set up, because on a node shared by several users a port of
+localhost is everybody's. It is slow to import: this module is loaded after the server listens.
+"""
+
+from typing import Any
+
+from jupyter_server.utils import url_path_join
+from jupyter_server_proxy.handlers import LocalProxyHandler
+
+from portal.session.tensorboard import NAME, Shelf, finish_with_words
+from portal.session.tensorboard_boards import BoardError
+from portal.session.tensorboard_folders import FolderError
+
+# TensorBoard only shows; whom it serves, the session has decided.
+_SECRETS = ("Authorization", "Cookie", "X-XSRFToken")
+
+
+class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
+    """One board's pages and data; the class it extends asks for the login."""
+
+    def initialize(self, shelf: Shelf) -> None:
+        """Take the session's boards."""
+        self._shelf = shelf
+        self.absolute_url = True
+        self.rewrite_response = _with_frames_of_ours
+
+    async def proxy(self, board_id: str, path: str) -> None:
+        """Hand a request on. The first argument is a port where this comes from."""
+        try:
+            if path == "/":
+                await self._shelf.check(board_id)
+            board = await self._shelf.boards.use(board_id)
+        except FolderError as error:
+            return finish_with_words(self, 404, title="The folder is gone", text=str(error))
+        except BoardError as error:
+            return finish_with_words(self, 503, title="TensorBoard sleeps", text=str(error))
+        if board is None:
+            return self._say_that_it_is_stopped()
+        self.unix_socket = str(board.socket)
+        self.proxy_base = f"{NAME}/{board.id}"
+        await super().proxy(0, path)
+
+    def _say_that_it_is_stopped(self) -> None:
+        finish_with_words(
+            self,
+            404,
+            title="This TensorBoard does not run",
+            text="It was stopped, or belonged to an earlier session. Select its folder in "
+            "JupyterLab's file browser to open it again.",
+        )
+
+    async def open(self, board_id: str, path: str) -> None:
+        """Refuse: TensorBoard has no websockets."""
+        self.close()
+
+    def proxy_request_headers(self) -> Any:
+        """Keep what lets the user in."""
+        headers = super().proxy_request_headers()
+        for name in _SECRETS:
+            headers.pop(name, None)
+        return headers
+
+
+def _with_frames_of_ours(response: Any) -> None:
+    """Let no other site show TensorBoard in a frame; of its own it would (tensorboard 2.21)."""
+    policy = response.headers.get("Content-Security-Policy")
+    if policy:
+        response.headers["Content-Security-Policy"] = f"{policy};frame-ancestors 'self'"
+
+
+def add_routes(web_app: Any, shelf: Shelf) -> None:
+    """Give a running server the routes of the boards."""
+    pattern = url_path_join(web_app.settings["base_url"], NAME, "([0-9a-f]{12})(/.*)")
+    web_app.add_handlers(".*", [(pattern, BoardProxy, {"shelf": shelf})])
