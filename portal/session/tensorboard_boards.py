@@ -64,6 +64,7 @@ class Board:
             f"--socket={self.socket}",
             f"--path-prefix={self.address.rstrip('/')}",
             f"--logdir={folder}",
+            f"--title={shown(name)} - TensorBoard",
         ]
         self._process: Process | None = None
         self._is_wanted = False

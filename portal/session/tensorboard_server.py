@@ -1,6 +1,7 @@
 """TensorBoard on a unix socket. Run by TensorBoard's own interpreter, without our package.
 
-    PYTHON -I tensorboard_server.py --socket=S --path-prefix=/user/NAME/tensorboard/ID --logdir=L
+    PYTHON -I tensorboard_server.py --socket=S --path-prefix=/user/NAME/tensorboard/ID --logdir=L \
+        --title=T
 
 It says on its standard output when it listens, and ends when its standard input does: never after
 the session that started it.
@@ -56,6 +57,7 @@ def main() -> int:
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--path-prefix", required=True)
     parser.add_argument("--logdir", type=Path, required=True)
+    parser.add_argument("--title", required=True)
     arguments = parser.parse_args()
 
     tensorboard = program.TensorBoard(
@@ -65,6 +67,8 @@ def main() -> int:
         argv=("tensorboard",),
         logdir=str(arguments.logdir),
         path_prefix=arguments.path_prefix,
+        # Of several tabs, which is which.
+        window_title=arguments.title,
         load_fast="false",
         # Runs of a training appear as they are written.
         reload_interval=5.0,

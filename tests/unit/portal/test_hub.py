@@ -175,6 +175,8 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "templates": "templates",
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",
+        "tensorboards": 4,
+        "tensorboard_idle_minutes": 60,
         "warning_minutes": [30, 10, 2],
         "modules_init": "",
         "module_paths": [],

@@ -30,6 +30,8 @@ def test_all_keys_are_read() -> None:
                 "templates": "templates",
                 "jupyter_path": ["/opt/share/jupyter"],
                 "tensorboard_python": "/opt/tensorboard/bin/python",
+                "tensorboards": 2,
+                "tensorboard_idle_minutes": 0,
                 "warning_minutes": [30, 10],
                 "modules_init": "/usr/share/lmod/lmod/init/bash",
                 "module_paths": ["/opt/modules"],
@@ -42,6 +44,7 @@ def test_all_keys_are_read() -> None:
     assert orders.templates == "templates"
     assert orders.jupyter_path == ("/opt/share/jupyter",)
     assert orders.tensorboard_python == "/opt/tensorboard/bin/python"
+    assert (orders.tensorboards, orders.tensorboard_idle_minutes) == (2, 0)
     assert orders.warning_minutes == (30, 10)
     assert orders.modules_init == "/usr/share/lmod/lmod/init/bash"
     assert orders.module_paths == ("/opt/modules",)
@@ -98,6 +101,7 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ),
         ({"environment": ENVIRONMENT, "jupyter_path": "/opt"}, "jupyter_path: not a list"),
         ({"environment": ENVIRONMENT, "tensorboard_python": 1}, "tensorboard_python: not a text"),
+        ({"environment": ENVIRONMENT, "tensorboards": "2"}, "tensorboards: not a whole number"),
         ({"environment": ENVIRONMENT, "warning_minutes": ["2"]}, "warning_minutes: not a list"),
     ],
 )
