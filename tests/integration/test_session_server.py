@@ -2,14 +2,11 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.instance import Instance
 from tests.visitor import Visitor
-from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
 
@@ -27,56 +24,6 @@ def test_a_port_of_the_node_is_not_proxied(portal: Instance, user: Visitor) -> N
     for path in (f"/proxy/{port}/", f"/proxy/127.0.0.1:{port}/", f"/proxy/absolute/{port}/"):
         answer = user.session("GET", path, follow_redirects=True)
         assert answer.status_code == 404, path
-
-
-def test_tensorboard_is_behind_the_users_own_login(portal: Instance, user: Visitor) -> None:
-    def answers() -> bool:
-        return user.session("GET", "/tensorboard/", follow_redirects=True).status_code == 200
-
-    until(answers, seconds=60, what="TensorBoard answers its user")
-    url = f"{portal.url}/user/testuser1/tensorboard/"
-    other = Visitor(portal, "testuser2")
-    other.log_in()
-    token = other.token()
-    other.close()
-    assert httpx.get(url).status_code in (302, 403)
-    assert httpx.get(url, headers={"Authorization": f"token {token}"}).status_code in (302, 403)
-
-
-def test_tensorboard_listens_on_a_socket_that_only_its_user_can_reach(user: Visitor) -> None:
-    def answers() -> bool:
-        return user.session("GET", "/tensorboard/", follow_redirects=True).status_code == 200
-
-    until(answers, seconds=60, what="TensorBoard answers its user")
-    (pid,) = [
-        path.parent
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if b"tensorboard_server" in read(path)
-    ]
-    command = read(pid / "cmdline").decode().split("\0")
-    socket = next(
-        Path(word.removeprefix("--socket=")) for word in command if word.startswith("--socket=")
-    )
-    assert socket.is_socket()
-    assert socket.stat().st_mode & 0o077 == 0
-    assert socket.parent.stat().st_mode & 0o077 == 0
-    # Of the machine's TCP sockets that listen, none is this process's.
-    inodes = {link.readlink().name for link in (pid / "fd").iterdir() if link.is_symlink()}
-    listening = [
-        line.split()
-        for table in ("tcp", "tcp6")
-        for line in Path("/proc/net", table).read_text().splitlines()[1:]
-    ]
-    tcp = {f"socket:[{fields[9]}]" for fields in listening if fields[3] == "0A"}
-    assert tcp
-    assert not inodes & tcp
-
-
-def read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def test_a_template_can_be_downloaded_but_not_changed(user: Visitor) -> None:

@@ -1,0 +1,234 @@
+"""Two users with sessions on one node: what the one can reach of the other's session."""
+
+import json
+import pwd
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import curves, sockets
+from tests.instance import USERS, Instance
+from tests.sockets import Listener
+from tests.visitor import Visitor
+
+Visit = Callable[[str], Visitor]
+HOST, NEIGHBOUR = USERS[:2]
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what is looked for
+
+# Runs in the neighbour's session, with nothing but Python and what its kernel is made of.
+ATTACK = """
+import http.client, json, os, socket, zmq
+
+def words(error):
+    return type(error).__name__
+
+def connect(one):
+    if one["kind"] == "unix":
+        path = one["address"]
+        end = socket.socket(socket.AF_UNIX)
+        end.settimeout(5)
+        end.connect("\\0" + path[1:] if path.startswith("@") else path)
+        return end
+    host = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(one["address"], one["address"])
+    return socket.create_connection((host, one["port"]), timeout=5)
+
+def first_words(one):
+    try:
+        with connect(one) as end:
+            end.settimeout(1)
+            try:
+                return "said " + repr(end.recv(10))
+            except TimeoutError:
+                return "said nothing"
+    except OSError as error:
+        return words(error)
+
+def asked(one, path, headers):
+    try:
+        with connect(one) as end:
+            to = http.client.HTTPConnection("localhost")
+            to.sock = end
+            to.request("GET", path, headers=headers)
+            return to.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return words(error)
+
+def forged(one):
+    # As a child process of the kernel would send its output, but for the secret.
+    with zmq.Context() as context, context.socket(zmq.PUSH) as sender:
+        sender.setsockopt(zmq.LINGER, 2000)
+        sender.connect(f"tcp://{one['address']}:{one['port']}")
+        header = json.dumps({"msg_type": "stream", "msg_id": "1", "session": "x", "version": "5"})
+        content = json.dumps({"name": "stdout", "text": "forged"})
+        sender.send_multipart([b"no secret", b"stream", header.encode(), content.encode()])
+
+def opened(path):
+    try:
+        with open(path, "rb") as file:
+            return "read " + repr(file.read(10))
+    except OSError as error:
+        return words(error)
+
+def listed(path):
+    try:
+        return os.listdir(path)
+    except OSError as error:
+        return words(error)
+"""
+
+
+@dataclass(frozen=True)
+class Session:
+    """The session that is attacked."""
+
+    visitor: Visitor
+    kernel_id: str
+    address: str
+    """Of its TensorBoard, as a path."""
+    server_pid: int
+    listeners: tuple[Listener, ...]
+
+    @property
+    def server(self) -> Listener:
+        """What the hub's proxy connects to."""
+        (server,) = [one for one in self.listeners if one.address in EVERYWHERE]
+        return server
+
+
+@pytest.fixture(scope="module")
+def visitors(portal: Instance) -> Iterator[tuple[Visitor, Visitor]]:
+    """Two users with sessions on one node."""
+    both = Visitor(portal, HOST), Visitor(portal, NEIGHBOUR)
+    try:
+        for visitor in both:
+            visitor.log_in().raise_for_status()
+        jobs = [portal.job(visitor.start_and_wait(gpus=0)) for visitor in both]
+        assert jobs[0]["NodeList"] == jobs[1]["NodeList"]
+        yield both
+    finally:
+        for visitor in both:
+            visitor.leave()
+            visitor.close()
+
+
+@pytest.fixture(scope="module")
+def session(portal: Instance, visitors: tuple[Visitor, Visitor]) -> Session:
+    """A session in use: a kernel, a terminal and a TensorBoard run."""
+    visitor, _ = visitors
+    folder = Path(pwd.getpwnam(HOST).pw_dir, "logs")
+    curves.write(portal, HOST, folder)
+    kernel_id = visitor.open_kernel()
+    server_pid = int(visitor.run_in(kernel_id, "import os; print(os.getppid())"))
+    visitor.session("POST", "/api/terminals").raise_for_status()
+    opened = visitor.session("GET", "/tensorboard/?folder=logs")
+    assert opened.status_code == 302
+    board = opened.headers["Location"]
+    # As soon as its first page is there it listens on all that it will listen on.
+    page = visitor.session("GET", board.removeprefix(visitor._session_path))
+    assert "tb-relative-root" in page.text
+    return Session(visitor, kernel_id, board, server_pid, tuple(listeners_of(HOST)))
+
+
+@pytest.fixture(scope="module")
+def attack(visitors: tuple[Visitor, Visitor]) -> Callable[[str], Any]:
+    """Evaluate an expression in the neighbour's session, beside what ATTACK defines."""
+    _, neighbour = visitors
+    kernel_id = neighbour.open_kernel()
+    assert neighbour.run_in(kernel_id, ATTACK) == ""
+    return lambda code: json.loads(neighbour.run_in(kernel_id, f"print(json.dumps({code}))"))
+
+
+def listeners_of(user: str) -> list[Listener]:
+    uid = pwd.getpwnam(user).pw_uid
+    pids = {int(path.name) for path in Path("/proc").glob("[0-9]*") if owner(path) == uid}
+    return sockets.of_processes(pids)
+
+
+def owner(path: Path) -> int | None:
+    try:
+        return path.stat().st_uid
+    except FileNotFoundError:
+        return None
+
+
+def test_everything_but_the_server_is_closed_to_the_neighbour(
+    session: Session, attack: Callable[[str], Any]
+) -> None:
+    unix = [one for one in session.listeners if one.kind == "unix"]
+    # The kernel's five, and TensorBoard's.
+    assert len(unix) >= 6
+    assert any("/tensorboard-" in one.address for one in unix)
+    for one in unix:
+        assert not one.address.startswith("@"), one
+        assert attack(f"first_words({asdict(one)})") == "PermissionError", one
+    assert not [one for one in session.listeners if one.kind == "udp"]
+
+
+def test_the_server_asks_the_neighbour_for_the_login(
+    session: Session, attack: Callable[[str], Any]
+) -> None:
+    prefix = session.visitor._session_path
+    paths = [
+        session.address,
+        f"{session.address}data/runs",
+        f"{prefix}/tensorboard/?folder=logs",
+        f"{prefix}/portal/tensorboard",
+        f"{prefix}/portal/tensorboard/look?folder=logs",
+        f"{prefix}/lab",
+        f"{prefix}/api/contents",
+        f"{prefix}/api/kernels",
+        f"{prefix}/api/kernels/{session.kernel_id}/channels",
+        f"{prefix}/terminals/websocket/1",
+        f"{prefix}/files/.bashrc",
+        f"{prefix}/proxy/22/",
+    ]
+    own_token = "{'Authorization': 'token ' + os.environ['JUPYTERHUB_API_TOKEN']}"
+    upgrade = "{'Upgrade': 'websocket', 'Connection': 'Upgrade', 'Sec-WebSocket-Version': '13', "
+    upgrade += "'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA=='}"
+    for headers in ("{}", own_token, upgrade, f"{{**{upgrade}, **{own_token}}}"):
+        for path in paths:
+            answer = attack(f"asked({asdict(session.server)}, {path!r}, {headers})")
+            # Nothing but the way to the login, a refusal, or no such page.
+            assert answer in (302, 403, 404), (path, headers)
+    # The same paths are there for their user.
+    for path in paths[:5]:
+        assert session.visitor.session("GET", path.removeprefix(prefix)).status_code in (200, 302)
+
+
+def test_the_one_other_port_takes_nothing_without_its_secret(
+    session: Session, attack: Callable[[str], Any]
+) -> None:
+    tcp = [one for one in session.listeners if one.kind == "tcp" and one != session.server]
+    # ipykernel's, one for each kernel, on the loopback address: it speaks ZeroMQ.
+    assert [one.address for one in tcp] == ["127.0.0.1"]
+    assert (
+        attack(f"first_words({asdict(tcp[0])})")
+        == r"said b'\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f'"
+    )
+    attack(f"forged({asdict(tcp[0])})")
+    said = session.visitor.run_in(session.kernel_id, "import time; time.sleep(1); print('mine')")
+    # It is told to its user, as what it is, and does nothing.
+    refused, _, mine = said.strip().rpartition("\n")
+    assert mine == "mine"
+    assert refused.startswith("Bad pipe message")
+
+
+def test_the_neighbour_cannot_look_into_processes_and_files(
+    session: Session, attack: Callable[[str], Any]
+) -> None:
+    socket = next(one.address for one in session.listeners if "/tensorboard-" in one.address)
+    assert attack(f"listed({str(Path(socket).parent)!r})") == "PermissionError"
+    for name in ("environ", "maps", "mem"):
+        path = f"/proc/{session.server_pid}/{name}"
+        assert attack(f"opened({path!r})") == "PermissionError", path
+    for name in ("fd", "cwd", "root"):
+        path = f"/proc/{session.server_pid}/{name}"
+        assert attack(f"listed({path!r})") == "PermissionError", path
+    # Nothing of the session's lies open where all can write.
+    for place in ("/tmp", "/dev/shm", "/var/tmp"):  # noqa: S108 - looked at only
+        for file in Path(place).iterdir():
+            if owner(file) == pwd.getpwnam(HOST).pw_uid and not file.is_symlink():
+                assert file.stat().st_mode & 0o077 == 0, file

@@ -1,0 +1,160 @@
+"""TensorBoard in a session, asked over HTTP: whom it serves, and what it says."""
+
+import pwd
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests import curves, sockets
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+USER, OTHER = USERS[1], USERS[2]
+HOME = "tensorboard-test"
+"""A folder in the home that is as a home for these tests."""
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a session, and folders of all kinds."""
+    folder = Path(pwd.getpwnam(USER).pw_dir, HOME)
+    curves.write(portal, USER, folder / "odd & <b>ö</b> 100%")
+    curves.write(portal, USER, folder / "second")
+    portal.slurm("/bin/mkdir", "-p", str(folder / "empty"), str(folder / "closed"), user=USER)
+    portal.slurm("/bin/chmod", "000", str(folder / "closed"), user=USER)
+    for name, end in (("out", "/root/private"), ("gone", "/no/such/place"), ("system", "/usr/lib")):
+        portal.slurm("/bin/ln", "-sfn", end, str(folder / name), user=USER)
+    visitor = Visitor(portal, USER)
+    visitor.log_in().raise_for_status()
+    visitor.start_and_wait(gpus=0)
+    yield visitor
+    visitor.leave()
+    visitor.close()
+    portal.slurm("/bin/chmod", "700", str(folder / "closed"), user=USER)
+    portal.slurm("/bin/rm", "-r", str(folder), user=USER)
+
+
+def asked(user: Visitor, folder: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    """Ask for a folder's TensorBoard, as a browser does that follows a link."""
+    params = {"folder": f"{HOME}/{folder}"}
+    token = {"Authorization": f"token {user.token()}"}
+    url = f"{user.instance.url}{user._session_path}/tensorboard/"
+    return httpx.get(url, params=params, headers={**token, **(headers or {})}, timeout=60)
+
+
+def seen(user: Visitor, address: str, path: str = "") -> httpx.Response:
+    return user.session("GET", address.removeprefix(user._session_path) + path)
+
+
+def listed(user: Visitor) -> list[str]:
+    boards = user.session("GET", "/portal/tensorboard").json()["boards"]
+    return [board["folder"] for board in boards]
+
+
+def test_only_its_own_user_is_let_in(portal: Instance, user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    assert "tb-relative-root" in seen(user, address).text
+    other = Visitor(portal, OTHER)
+    other.log_in()
+    token = {"Authorization": f"token {other.token()}"}
+    other.close()
+    for path in (address, f"{address}data/runs", f"/user/{USER}/tensorboard/?folder=logs"):
+        for headers in ({}, token):
+            answer = httpx.get(portal.url + path, headers=headers)
+            assert answer.status_code in (302, 403), path
+    board_id = address.rstrip("/").rpartition("/")[2]
+    stop = f"{portal.url}/user/{USER}/portal/tensorboard/{board_id}"
+    assert httpx.delete(stop, headers=token).status_code in (302, 403)
+    assert f"{HOME}/second" in listed(user)
+
+
+def test_its_process_listens_on_one_socket_that_only_its_user_can_reach(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    assert seen(user, address).status_code == 200
+    board_id = address.rstrip("/").rpartition("/")[2]
+    commands = {path.parent: read(path) for path in Path("/proc").glob("[0-9]*/cmdline")}
+    (process,) = [
+        path
+        for path, command in commands.items()
+        if b"tensorboard_server" in command and board_id.encode() in command
+    ]
+    (listener,) = sockets.of_processes({int(process.name)})
+    socket = Path(listener.address)
+    assert socket.is_socket()
+    assert socket.stat().st_mode & 0o777 == 0o600
+    assert socket.parent.stat().st_mode & 0o777 == 0o700
+    assert socket.owner() == socket.parent.owner() == USER
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_folder_of_any_name_is_shown_under_its_name(user: Visitor) -> None:
+    name = "odd & <b>ö</b> 100%"
+    address = asked(user, name).headers["Location"]
+    assert asked(user, f"./{name}/").headers["Location"] == address
+    environment = seen(user, address, "data/environment").json()
+    assert environment["window_title"] == f"~/{HOME}/{name} - TensorBoard"
+    assert environment["data_location"].endswith(f"/{HOME}/{name}")
+    assert f"{HOME}/{name}" in listed(user)
+
+
+@pytest.mark.parametrize(
+    ("folder", "status", "words"),
+    [
+        ("away", 404, f"There is no folder ~/{HOME}/away. It may have been moved or deleted."),
+        ("gone", 404, f"~/{HOME}/gone is a link to /no/such/place, where there is nothing now."),
+        ("closed", 404, f"You may not read ~/{HOME}/closed."),
+        ("out", 404, f"You may not open ~/{HOME}/out, which leads to /root/private."),
+        ("../../..", 404, "is not a folder below your home."),
+        ("empty", 200, f"No curves in ~/{HOME}/empty yet"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_words(
+    user: Visitor, folder: str, status: int, words: str
+) -> None:
+    answer = asked(user, folder)
+    assert answer.status_code == status
+    assert words in answer.text
+    assert "Traceback" not in answer.text
+    assert f"{HOME}/{folder}" not in listed(user)
+
+
+def test_a_link_that_leads_out_of_the_home_to_what_may_be_read_is_shown(user: Visitor) -> None:
+    answer = asked(user, "system")
+    # Too large to be looked through, so TensorBoard itself looks.
+    assert answer.status_code == 302
+    location = seen(user, answer.headers["Location"], "data/environment").json()["data_location"]
+    assert location == "/usr/lib"
+
+
+def test_a_link_on_another_site_asks_first(user: Visitor) -> None:
+    before = listed(user)
+    answer = asked(user, "empty", {"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 200
+    assert "A link on another site leads here." in answer.text
+    assert listed(user) == before
+
+
+def test_no_other_site_may_show_it_in_a_frame(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    policy = seen(user, address).headers["Content-Security-Policy"]
+    assert "script-src 'self'" in policy
+    assert policy.endswith("frame-ancestors 'self'")
+
+
+def test_a_stopped_one_does_not_start_again_by_itself(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    board_id = address.rstrip("/").rpartition("/")[2]
+    assert user.session("DELETE", f"/portal/tensorboard/{board_id}").status_code == 200
+    for path in ("", "data/runs"):
+        assert seen(user, address, path).status_code == 404
+    assert f"{HOME}/second" not in listed(user)
+    assert user.session("DELETE", f"/portal/tensorboard/{board_id}").status_code == 404
+    assert asked(user, "second").headers["Location"] == address

@@ -1,0 +1,62 @@
+"""What processes listen on, from ``/proc`` (proc(5)), as root sees it."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Literal
+
+_TCP_LISTEN = "0A"
+_UNIX_ACCEPTS = 0x10000
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A socket that others can connect to, or send to."""
+
+    kind: Literal["tcp", "udp", "unix"]
+    address: str
+    """An IP address; of a unix socket its path, which begins with ``@`` when it is no file."""
+    port: int = 0
+
+
+def of_processes(pids: set[int]) -> list[Listener]:
+    """List what any of these processes listens on."""
+    inodes = {inode for pid in pids for inode in _sockets_of(pid)}
+    found = [*_inet("tcp"), *_inet("tcp6"), *_inet("udp"), *_inet("udp6"), *_unix()]
+    return sorted({one for inode, one in found if inode in inodes}, key=str)
+
+
+def _sockets_of(pid: int) -> Iterator[str]:
+    try:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            name = str(link.readlink())
+            if name.startswith("socket:["):
+                yield name.removeprefix("socket:[").removesuffix("]")
+    except FileNotFoundError:
+        return  # it has ended meanwhile, or has closed it
+
+
+def _inet(table: str) -> Iterator[tuple[str, Listener]]:
+    kind: Literal["tcp", "udp"] = "tcp" if table.startswith("tcp") else "udp"
+    for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+        fields = line.split()
+        if kind == "udp" or fields[3] == _TCP_LISTEN:
+            address, port = fields[1].split(":")
+            yield fields[9], Listener(kind, _address(address), int(port, 16))
+
+
+def _address(digits: str) -> str:
+    words = [int(digits[at : at + 8], 16) for at in range(0, len(digits), 8)]
+    packed = struct.pack(f"={len(words)}I", *words)
+    return str(IPv4Address(packed) if len(packed) == 4 else IPv6Address(packed))
+
+
+def _unix() -> Iterator[tuple[str, Listener]]:
+    for line in Path("/proc/net/unix").read_text().splitlines()[1:]:
+        fields = line.split(maxsplit=7)
+        # A datagram socket with a name takes messages without listening.
+        accepts = int(fields[3], 16) & _UNIX_ACCEPTS or fields[4] == "0002"
+        if accepts and len(fields) == 8:
+            yield fields[6], Listener("unix", fields[7])
