@@ -1,13 +1,13 @@
-from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from types import SimpleNamespace
+
+from tornado.httputil import HTTPHeaders
 
 from portal.session.tensorboard_proxy import BoardProxy
 
 
 def test_what_lets_the_user_in_is_not_handed_on() -> None:
     handler = object.__new__(BoardProxy)
-    handler.request = HTTPServerRequest(
-        "GET",
-        "/",
+    handler.request = SimpleNamespace(
         headers=HTTPHeaders(
             {
                 "Authorization": "token secret",
