@@ -1,0 +1,170 @@
+"""How long from the click on a folder's TensorBoard to its first chart, beside a shell's.
+
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.tensorboard_open [--runs 10]
+
+Both are measured in one Chromium on the test instance, in turn, with the same curve of 100 points,
+until the curve's colour is on the picture of the page. *ours*: from the click on the button in
+JupyterLab's file browser; a new TensorBoard each time, behind the hub's proxy and the session's
+login. *shell*: from the start of ``tensorboard --logdir`` of the same environment on a TCP port,
+opened in the browser as soon as it answers; nobody has to read its address.
+
+The last line is one JSON object: seconds (medians, minima, maxima) and their ratio.
+"""
+
+import argparse
+import base64
+import json
+import os
+import platform
+import pwd
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
+
+from benchmarks.commit import commit
+from benchmarks.portal.session_start import answers, free_port, ratio, summary
+from tests import curves, instance
+from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.browser.test_journey import COUNT_PIXELS, RUN_COLOUR, log_in, open_folder_or_file
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+USER = USERS[0]
+FOLDER = "tensorboard-open"
+CHART = "scalar-card line-chart canvas"
+
+
+@dataclass(frozen=True)
+class Eye:
+    """Sees when a chart is drawn."""
+
+    counter: Page
+    """An empty page: TensorBoard's own forbids to fetch a picture."""
+
+    @classmethod
+    def of(cls, context: BrowserContext) -> "Eye":
+        """Open it behind the pages that are looked at."""
+        return cls(context.new_page())
+
+    def wait_for_chart(self, board: Page) -> None:
+        """Wait until the curve can be seen."""
+        board.locator(CHART).first.wait_for(timeout=60_000)
+        until(lambda: self._sees(board), seconds=60, every=0, what="a chart is drawn")
+
+    def _sees(self, board: Page) -> bool:
+        try:
+            picture = board.locator(CHART).first.screenshot()
+        except Error:
+            return False  # drawn anew just now
+        url = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        return int(self.counter.evaluate(COUNT_PIXELS, [url, RUN_COLOUR])) > 100
+
+
+def time_ours(visitor: Visitor, lab: Page, eye: Eye) -> float:
+    """Click; return the seconds until the chart. The TensorBoard is stopped afterwards."""
+    button = lab.get_by_role("button", name=f"Open TensorBoard for ~/{FOLDER}/curve")
+    button.wait_for()
+    started = time.perf_counter()
+    with lab.expect_popup() as popup:
+        button.click()
+    eye.wait_for_chart(popup.value)
+    seconds = time.perf_counter() - started
+    popup.value.close()
+    for board in visitor.session("GET", "/portal/tensorboard").json()["boards"]:
+        visitor.session("DELETE", f"/portal/tensorboard/{board['id']}").raise_for_status()
+    return seconds
+
+
+def time_a_shells(portal: Instance, folder: Path, context: BrowserContext, eye: Eye) -> float:
+    """Start one by hand; return the seconds until the chart."""
+    program = Path(portal.settings["session"]["tensorboard_python"]).with_name("tensorboard")
+    port = free_port()
+    argv = ["/usr/sbin/runuser", "-u", USER, "--", str(program)]
+    argv += [f"--logdir={folder}", "--host=127.0.0.1", f"--port={port}"]
+    started = time.perf_counter()
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+    page = context.new_page()
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        until(lambda: answers(url), seconds=60, every=0.01, what="TensorBoard answers")
+        page.goto(url)
+        eye.wait_for_chart(page)
+        return time.perf_counter() - started
+    finally:
+        page.close()
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def session(portal: Instance) -> Iterator[tuple[Visitor, Path]]:
+    """Give a user with a session and a folder with a curve."""
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
+    curves.write(portal, USER, home / FOLDER / "curve")
+    visitor = Visitor(portal, USER)
+    visitor.log_in().raise_for_status()
+    try:
+        visitor.start_and_wait(gpus=0)
+        yield visitor, home / FOLDER / "curve"
+    finally:
+        visitor.leave()
+        visitor.close()
+        portal.slurm("/bin/rm", "-r", str(home / FOLDER), user=USER)
+
+
+def measure(portal: Instance, context: BrowserContext, runs: int) -> dict[str, list[float]]:
+    """Open each in turn; the first of each warms up."""
+    series: dict[str, list[float]] = {"ours": [], "shell": []}
+    with session(portal) as (visitor, folder):
+        eye = Eye.of(context)
+        lab = context.new_page()
+        log_in(lab, portal, USER)
+        open_folder_or_file(lab, FOLDER)
+        lab.locator(".jp-DirListing-item", has=lab.get_by_text("curve", exact=True)).click()
+        ways: dict[str, Callable[[], float]] = {
+            "ours": lambda: time_ours(visitor, lab, eye),
+            "shell": lambda: time_a_shells(portal, folder, context, eye),
+        }
+        for run in range(runs + 1):
+            once = {what: way() for what, way in ways.items()}
+            words = "  ".join(f"{what} {seconds:.2f} s" for what, seconds in once.items())
+            print(f"{'warm-up' if run == 0 else f'run {run:2}'}  {words}", flush=True)
+            for what, seconds in once.items() if run else ():
+                series[what].append(seconds)
+    return series
+
+
+def main() -> None:
+    """Measure, and print the result."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=10, help="TensorBoards of each kind")
+    runs = parser.parse_args().runs
+    with instance.running() as portal, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        series = measure(portal, browser.new_context(), runs)
+        browser.close()
+    result = {
+        "benchmark": "tensorboard_open",
+        "runs": runs,
+        "seconds": {what: summary(values) for what, values in series.items()},
+        "ours_over_shell": ratio(series["ours"], series["shell"]),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+    print(f"ours median {statistics.median(series['ours']):.2f} s, to reach 2")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
