@@ -20,6 +20,7 @@ from portal.database import HubConnection
 from portal.look import WEB, appearance
 from portal.settings.limits import UserLimits
 from portal.settings.session import Kernel
+from portal.settings.tools import Tool
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
 from portal.usage.record import FILE_NAME, Record
@@ -288,6 +289,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "modules_init": session.modules_init,
         "module_paths": list(session.module_paths),
         "kernels": {name: kernel_order(kernel) for name, kernel in settings.kernels.items()},
+        "tools": {name: tool_order(tool) for name, tool in settings.tools.items()},
     }
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.
@@ -308,6 +310,22 @@ def kernel_order(kernel: Kernel) -> dict[str, object]:
         "interpreter": kernel.interpreter,
         "language": kernel.language,
         "environment": dict(kernel.environment),
+    }
+
+
+def tool_order(tool: Tool) -> dict[str, object]:
+    """Give a web tool as a session takes it."""
+    return {
+        "title": tool.title,
+        "icon": tool.icon,
+        "command": list(tool.command),
+        "modules": list(tool.modules),
+        "environment": dict(tool.environment),
+        "listens": tool.listens,
+        "port": tool.port,
+        "own_network": tool.has_own_network,
+        "absolute_url": tool.absolute_url,
+        "start_timeout_seconds": tool.start_timeout_seconds,
     }
 
 

@@ -90,6 +90,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         modules_init=orders.modules_init,
         kernels=orders.kernels,
         templates=orders.templates,
+        tools=orders.tools,
     )
     return serve(place, listener)
 

@@ -21,6 +21,10 @@ class ModulesError(Exception):
     """Modules could not be loaded; the message is the module system's own, for the user."""
 
 
+class ModulesSilentError(ModulesError):
+    """The module system did not answer in time."""
+
+
 @dataclass(frozen=True)
 class ModuleSystem:
     """The site's environment modules."""
@@ -52,7 +56,7 @@ class ModuleSystem:
             async with asyncio.timeout(self.seconds):
                 out, said = await process.communicate()
         except TimeoutError as error:
-            raise ModulesError(
+            raise ModulesSilentError(
                 f"Loading {names} took more than {self.seconds:g} seconds. The file system with "
                 "the modules may not answer; try again, or tell the administrators."
             ) from error

@@ -21,9 +21,22 @@ _KEYS = {
     "tensorboard_idle_minutes",
     "tensorboard_python",
     "tensorboards",
+    "tools",
     "warning_minutes",
 }
 _KERNEL_KEYS = {"display_name", "environment", "interpreter", "language", "modules"}
+_TOOL_KEYS = {
+    "absolute_url",
+    "command",
+    "environment",
+    "icon",
+    "listens",
+    "modules",
+    "own_network",
+    "port",
+    "start_timeout_seconds",
+    "title",
+}
 _CALLBACK = "PORTAL_PORT_CALLBACK_URL"
 _REQUIRED = ("JUPYTERHUB_API_TOKEN", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTERHUB_USER", _CALLBACK)
 
@@ -39,6 +52,29 @@ class KernelOrder:
     modules: tuple[str, ...] = ()
     """What is loaded before it starts."""
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ToolOrder:
+    """A web tool to offer."""
+
+    title: str
+    command: tuple[str, ...]
+    """May hold ``{unix_socket}``, ``{port}`` and ``{base_url}``; so may ``environment``."""
+    icon: str | None = None
+    """An SVG file."""
+    modules: tuple[str, ...] = ()
+    """What is loaded before it starts."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    listens: str = "unix_socket"
+    """``unix_socket`` or ``port``."""
+    port: int | None = None
+    """The one that it always takes."""
+    own_network: bool = False
+    """Whether it runs in a network without anything else in it."""
+    absolute_url: bool = False
+    """Whether it expects the whole path of a request."""
+    start_timeout_seconds: int = 60
 
 
 @dataclass(frozen=True)
@@ -69,6 +105,8 @@ class Orders:
     """Folders with modulefiles."""
     kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
     """Kernels by their names, besides Python 3."""
+    tools: Mapping[str, ToolOrder] = field(default_factory=dict)
+    """Web tools by their names."""
 
 
 def parse_orders(text: str) -> Orders:
@@ -106,14 +144,21 @@ def parse_orders(text: str) -> Orders:
         warning_minutes=_numbers("warning_minutes", given.get("warning_minutes", [])),
         modules_init=_text_or_none("modules_init", given.get("modules_init")),
         module_paths=_texts("module_paths", given.get("module_paths", [])),
-        kernels=_kernels(given.get("kernels", {})),
+        kernels={
+            name: _kernel(f"kernels.{name}", kernel)
+            for name, kernel in _objects("kernels", given).items()
+        },
+        tools={
+            name: _tool(f"tools.{name}", tool) for name, tool in _objects("tools", given).items()
+        },
     )
 
 
-def _kernels(value: Any) -> dict[str, KernelOrder]:
+def _objects(key: str, given: dict[str, Any]) -> dict[str, Any]:
+    value = given.get(key, {})
     if not isinstance(value, dict):
-        raise OrdersError("kernels: not an object")
-    return {name: _kernel(f"kernels.{name}", kernel) for name, kernel in value.items()}
+        raise OrdersError(f"{key}: not an object")
+    return value
 
 
 def _kernel(key: str, value: Any) -> KernelOrder:
@@ -124,6 +169,29 @@ def _kernel(key: str, value: Any) -> KernelOrder:
         **_texts_by_name(key, texts),
         modules=_texts(f"{key}.modules", value["modules"]),
         environment=_texts_by_name(f"{key}.environment", value["environment"]),
+    )
+
+
+def _tool(key: str, value: Any) -> ToolOrder:
+    if not isinstance(value, dict) or set(value) != _TOOL_KEYS:
+        raise OrdersError(f"{key}: not an object with {', '.join(sorted(_TOOL_KEYS))}")
+    for name in ("own_network", "absolute_url"):
+        if not isinstance(value[name], bool):
+            raise OrdersError(f"{key}.{name}: not true or false")
+    texts = _texts_by_name(key, {name: value[name] for name in ("title", "listens")})
+    port = value["port"]
+    (seconds,) = _numbers(f"{key}.start_timeout_seconds", [value["start_timeout_seconds"]])
+    return ToolOrder(
+        title=texts["title"],
+        command=_texts(f"{key}.command", value["command"]),
+        icon=_text_or_none(f"{key}.icon", value["icon"]),
+        modules=_texts(f"{key}.modules", value["modules"]),
+        environment=_texts_by_name(f"{key}.environment", value["environment"]),
+        listens=texts["listens"],
+        port=None if port is None else _numbers(f"{key}.port", [port])[0],
+        own_network=value["own_network"],
+        absolute_url=value["absolute_url"],
+        start_timeout_seconds=seconds,
     )
 
 

@@ -7,7 +7,12 @@ everybody's. What is proxied never sees how its user is known to the hub.
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+from tornado import web
+from tornado.httputil import HTTPServerRequest
 
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""
@@ -40,14 +45,57 @@ def without_secrets(headers: Any) -> Any:
     return kept
 
 
-def keeping_secrets(handler: type) -> type:
-    """Give a handler of jupyter-server-proxy that hands on no secret of the user's."""
+def is_forged(request: HTTPServerRequest, base_url: str) -> bool:
+    """Say whether a request that may change something comes from a page of somebody else's.
 
-    class KeepingSecrets(handler):  # type: ignore[misc]
+    What is proxied has no protection against that, as Jupyter's own routes have. All sessions are
+    one site to a browser, so it is the page's path that tells.
+    """
+    if request.method in ("GET", "HEAD", "OPTIONS"):
+        return False
+    page = urlsplit(request.headers.get("Referer", ""))
+    host = urlsplit(f"//{request.host}").hostname
+    return page.hostname != host or not page.path.startswith(base_url)
+
+
+def guarded(handler: type) -> type:
+    """Give a handler of jupyter-server-proxy that hands on no secret, and no forged request."""
+
+    class Guarded(handler):  # type: ignore[misc]
+        async def prepare(self) -> None:
+            await super().prepare()
+            # Set by JupyterHub's login: a token came with the request, which no other page knows.
+            has_token = getattr(self, "_token_authenticated", False)
+            if not self._finished and not has_token and is_forged(self.request, self.base_url):
+                raise web.HTTPError(403, "This request comes from another page.")
+
         def proxy_request_headers(self) -> Any:
             return without_secrets(super().proxy_request_headers())
 
-    return KeepingSecrets
+    return Guarded
+
+
+def handler_to(path: str, socket: Path, *, absolute_url: bool) -> type:
+    """Give the handler of what listens on a Unix socket and is shown below a path."""
+    from jupyter_server_proxy.config import ServerProcess
+
+    server = ServerProcess(name=path, unix_socket=str(socket), absolute_url=absolute_url)
+    handler, _ = server.make_proxy_handler()
+    return guarded(handler)
+
+
+def add_handlers(web_app: Any, base_url: str, path: str, handler: type) -> None:
+    """Show below a path of a running server what a handler of `handler_to` leads to."""
+    from jupyter_server.utils import url_path_join
+    from jupyter_server_proxy.handlers import AddSlashHandler
+
+    web_app.add_handlers(
+        ".*",
+        [
+            (url_path_join(base_url, path, "(.*)"), handler),
+            (url_path_join(base_url, path), AddSlashHandler),
+        ],
+    )
 
 
 def add_routes(web_app: Any, processes: Mapping[str, dict[str, Any]]) -> None:
@@ -62,7 +110,7 @@ def add_routes(web_app: Any, processes: Mapping[str, dict[str, Any]]) -> None:
     base_url = web_app.settings["base_url"]
     servers = [ServerProcess(name=name, **process) for name, process in processes.items()]
     proxies = [
-        (pattern, keeping_secrets(handler), *arguments)
+        (pattern, guarded(handler), *arguments)
         for pattern, handler, *arguments in make_handlers(base_url, servers)
     ]
     icons = {server.name: server.launcher_entry.icon_path for server in servers}

@@ -26,7 +26,16 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import clock, farewell, idle, module_kernels, proxied, templates, tensorboard
+from portal.session import (
+    clock,
+    farewell,
+    idle,
+    module_kernels,
+    proxied,
+    templates,
+    tensorboard,
+    tool_pages,
+)
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
@@ -40,10 +49,13 @@ from portal.session.kernels import (
 )
 from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
-from portal.session.orders import KernelOrder
+from portal.session.orders import KernelOrder, ToolOrder
+from portal.session.tool_run import ToolPlace
+from portal.session.tools import Toolbox
 
 log = logging.getLogger(__name__)
 
+_BOARD_PROXY = "portal.session.tensorboard_proxy"
 
 @dataclass(frozen=True)
 class Place:
@@ -59,6 +71,7 @@ class Place:
     warning_minutes: tuple[int, ...] = ()
     modules_init: str | None = None
     kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
+    tools: Mapping[str, ToolOrder] = field(default_factory=dict)
     templates: str = ""
     """The link in the home that leads to them."""
 
@@ -140,6 +153,7 @@ class SessionServer(ServerApp):
     _idle_watch: idle.IdleWatch
     _catalogue: templates.Catalogue
     _shelf: tensorboard.Shelf | None = None
+    _toolbox: Toolbox
     exit_code = 0
 
     _watching: asyncio.Task[None] | None = None
@@ -167,6 +181,7 @@ class SessionServer(ServerApp):
         self._idle_watch = idle.IdleWatch(lambda: idle.kernels_of(self.kernel_manager))
         self._watch_requests(self._idle_watch)
         self._catalogue = templates.Catalogue(self.place.home, self.place.templates)
+        self._toolbox = Toolbox(self.place.tools, self._tool_place())
         self.web_app.add_handlers(  # type: ignore[no-untyped-call]
             ".*",
             [
@@ -174,29 +189,40 @@ class SessionServer(ServerApp):
                 *farewell.routes(self.base_url, self._farewell),
                 *idle.routes(self.base_url, self._idle_watch),
                 *templates.routes(self.base_url, self._catalogue),
+                *tool_pages.routes(self.base_url, self._toolbox),
             ],
         )
-        deferred = self._deferred_routes()
-        if deferred is not None:
-            self.web_app.add_handlers(  # type: ignore[no-untyped-call]
-                ".*", deferred.placeholders(self.base_url)
-            )
+        if self.place.tensorboard is not None:
+            self._shelf = self._add_shelf(self.place.tensorboard)
+        deferred = DeferredRoutes(
+            (tensorboard.BOARDS, *tool_pages.ROUTES),
+            (_BOARD_PROXY, *proxied.MODULES),
+            self._add_proxied_routes,
+        )
+        self.web_app.add_handlers(  # type: ignore[no-untyped-call]
+            ".*", deferred.placeholders(self.base_url)
+        )
         self.io_loop.add_callback(self._open, deferred)
 
-    def _deferred_routes(self) -> DeferredRoutes | None:
-        place = self.place
-        if place.tensorboard is None:
-            return None
-        shelf = place.tensorboard.shelf(place.home, place.runtime_folder, self.base_url)
-        self._shelf = shelf
+    def _add_shelf(self, plan: tensorboard.Plan) -> tensorboard.Shelf:
+        shelf = plan.shelf(self.place.home, self.place.runtime_folder, self.base_url)
         self.web_app.add_handlers(  # type: ignore[no-untyped-call]
             ".*", tensorboard.routes(self.base_url, shelf)
         )
-        proxy = "portal.session.tensorboard_proxy"
-        return DeferredRoutes(
-            (tensorboard.BOARDS,),
-            (proxy, "jupyterhub.httpclient"),
-            lambda: importlib.import_module(proxy).add_routes(self.web_app, shelf),
+        return shelf
+
+    def _add_proxied_routes(self) -> None:
+        tool_pages.add_routes(self.web_app, self._toolbox, self._idle_watch.keep)
+        if self._shelf is not None:
+            importlib.import_module(_BOARD_PROXY).add_routes(self.web_app, self._shelf)
+
+    def _tool_place(self) -> ToolPlace:
+        return ToolPlace(
+            home=self.place.home,
+            folder=self.place.runtime_folder,
+            base_url=self.base_url,
+            modules_init=self.place.modules_init,
+            environment=dict(os.environ),
         )
 
     async def _cleanup(self) -> None:
@@ -227,7 +253,7 @@ class SessionServer(ServerApp):
         await farewell.say()
         self.stop()
 
-    async def _open(self, deferred: DeferredRoutes | None) -> None:
+    async def _open(self, deferred: DeferredRoutes) -> None:
         self._http_server.add_socket(self.listener)
         try:
             await report_port(
@@ -243,5 +269,4 @@ class SessionServer(ServerApp):
         gc.freeze()
         gc.enable()
         await asyncio.to_thread(set_broken_files_aside, self.place.home)
-        if deferred is not None:
-            await deferred.load()
+        await deferred.load()

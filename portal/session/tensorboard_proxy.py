@@ -1,8 +1,6 @@
 """Hands requests on to the boards, through jupyter-server-proxy.
 
-Of that package only its proxying to a unix socket is used; its routes to any port
-(``/proxy/PORT``) are never set up, because on a node shared by several users a port of
-localhost is everybody's. It is slow to import: this module is loaded after the server listens.
+It is slow to import: this module is loaded after the server listens.
 """
 
 from typing import Any
@@ -10,12 +8,10 @@ from typing import Any
 from jupyter_server.utils import url_path_join
 from jupyter_server_proxy.handlers import LocalProxyHandler
 
+from portal.session.proxied import without_secrets
 from portal.session.tensorboard import NAME, Shelf, finish_with_words
 from portal.session.tensorboard_boards import BoardError
 from portal.session.tensorboard_folders import FolderError
-
-# TensorBoard only shows; whom it serves, the session has decided.
-_SECRETS = ("Authorization", "Cookie", "X-XSRFToken")
 
 
 class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
@@ -58,10 +54,7 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
 
     def proxy_request_headers(self) -> Any:
         """Keep what lets the user in."""
-        headers = super().proxy_request_headers()
-        for name in _SECRETS:
-            headers.pop(name, None)
-        return headers
+        return without_secrets(super().proxy_request_headers())
 
 
 def _with_frames_of_ours(response: Any) -> None:

@@ -16,8 +16,9 @@ from portal.settings.monitoring import Monitoring
 from portal.settings.session import Kernel, Session
 from portal.settings.slurm import Slurm
 from portal.settings.table import Table, named_tables, one_table, setting
+from portal.settings.tools import Tool
 from portal.settings.usage import Usage
-from portal.values import KernelTables
+from portal.values import KernelTables, ToolTables
 
 
 class Settings(Table):
@@ -31,6 +32,11 @@ class Settings(Table):
         {},
         "The kernel NAME, besides Python 3. Notebooks remember this name.",
     )
+    tools: ToolTables[Tool] = setting(
+        {},
+        "The web tool NAME: a card in the launcher, and a web page of the session behind the "
+        "user's own login, at `tools/NAME/`. NAME is 1 to 32 small letters, digits and hyphens.",
+    )
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
     limits: Limits = Field(default_factory=Limits)
     idle: Idle = Field(default_factory=Idle)
@@ -41,11 +47,13 @@ class Settings(Table):
 
     @model_validator(mode="after")
     def _modules_can_be_loaded(self) -> Self:
-        with_modules = [name for name, kernel in self.kernels.items() if kernel.modules]
+        kernels = {f"kernel {name}": kernel.modules for name, kernel in self.kernels.items()}
+        tools = {f"tool {name}": tool.modules for name, tool in self.tools.items()}
+        with_modules = [name for name, modules in (kernels | tools).items() if modules]
         if with_modules and not self.session.modules_init:
             raise PydanticCustomError(
                 "rule",
-                "the modules of kernel {name} need session.modules_init",
+                "the modules of {name} need session.modules_init",
                 {"name": with_modules[0]},
             )
         return self

@@ -4,5 +4,6 @@ import { clock } from './clock';
 import { idle } from './idle';
 import { templates } from './templates';
 import { tensorboard } from './tensorboard';
+import { tools } from './tools';
 
-export default [clock, idle, templates, tensorboard];
+export default [clock, idle, templates, tensorboard, tools];

@@ -107,6 +107,29 @@ export function lookForEvents(
   return request(settings, `portal/tensorboard/look?${query}`, {});
 }
 
+/** A web tool: portal/session/tools.py. */
+export interface ITool {
+  name: string;
+  title: string;
+  /** An SVG. */
+  picture: string;
+  state: 'stopped' | 'starting' | 'running';
+}
+
+/** Ask which web tools there are. */
+export function readTools(settings: ServerConnection.ISettings): Promise<{ tools: ITool[] }> {
+  return request(settings, 'portal/tools', {});
+}
+
+/** Stop a web tool; fails with the server's words. */
+export async function stopTool(settings: ServerConnection.ISettings, name: string): Promise<void> {
+  const url = URLExt.join(settings.baseUrl, 'portal/tools', encodeURIComponent(name));
+  const response = await ServerConnection.makeRequest(url, { method: 'DELETE' }, settings);
+  if (!response.ok) {
+    throw await ServerConnection.ResponseError.create(response);
+  }
+}
+
 async function request<T>(
   settings: ServerConnection.ISettings,
   path: string,

@@ -1,7 +1,7 @@
 import pytest
 from tornado.httputil import HTTPHeaders
 
-from portal.session.proxied import keeping_secrets, without_secrets
+from portal.session.proxied import guarded, without_secrets
 
 
 def test_what_lets_in_at_the_hub_is_not_handed_on() -> None:
@@ -33,4 +33,4 @@ def test_a_handler_of_the_proxy_hands_on_what_is_left() -> None:
         def proxy_request_headers(self) -> HTTPHeaders:
             return HTTPHeaders({"Authorization": "token secret", "Accept": "*/*"})
 
-    assert dict(keeping_secrets(Handler)().proxy_request_headers()) == {"Accept": "*/*"}
+    assert dict(guarded(Handler)().proxy_request_headers()) == {"Accept": "*/*"}

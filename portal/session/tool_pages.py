@@ -1,0 +1,145 @@
+"""The web tools in the browser: their list for the launcher, and each one's own pages.
+
+``GET /portal/tools`` lists them, ``DELETE /portal/tools/NAME`` stops one. What is below
+``/tools/NAME/`` is the tool's own; opening it starts the tool.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+from tornado.httputil import HTTPServerRequest
+
+from portal.session import proxied
+from portal.session.tools import Failure, Tool, Toolbox
+
+ROUTES = (r"tools/.*",)
+"""Below the server's base URL, as regular expressions: what `add_routes` adds."""
+
+_PATIENCE_SECONDS = 2.0
+"""Who opens a tool that starts in this time sees no page of ours."""
+_PAGE = Path(__file__).with_name("tool.html")
+
+
+class ToolsHandler(APIHandler):
+    """Lists the tools."""
+
+    _track_activity = False
+
+    def initialize(self, toolbox: Toolbox) -> None:
+        """Take the session's tools."""
+        self.toolbox = toolbox
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Give those that are there, with their pictures."""
+        self.finish(json.dumps({"tools": await self.toolbox.cards()}))
+
+
+class ToolHandler(APIHandler):
+    """Stops a tool."""
+
+    def initialize(self, toolbox: Toolbox) -> None:
+        """Take the session's tools."""
+        self.toolbox = toolbox
+
+    @web.authenticated
+    async def delete(self, name: str) -> None:
+        """Stop it, and what it has started."""
+        tool = self.toolbox.get(name)
+        if tool is None:
+            raise web.HTTPError(404, f"There is no tool {name}.")
+        await tool.stop()
+        self.set_status(204)
+        self.finish()
+
+
+def routes(base_url: str, toolbox: Toolbox) -> list[tuple[str, type[APIHandler], Any]]:
+    """Give the routes that are there from the start."""
+    given = {"toolbox": toolbox}
+    return [
+        (url_path_join(base_url, "portal/tools"), ToolsHandler, given),
+        (url_path_join(base_url, "portal/tools/([a-z0-9-]+)"), ToolHandler, given),
+    ]
+
+
+def add_routes(web_app: Any, toolbox: Toolbox, note_use: Callable[[], None]) -> None:
+    """Give a running server the tools' own pages. ``note_use``: somebody has opened one."""
+    base_url = web_app.settings["base_url"]
+    for tool in toolbox:
+        path = f"tools/{tool.name}"
+        proxy = proxied.handler_to(
+            path, tool.place.socket_of(tool.name), absolute_url=tool.order.absolute_url
+        )
+        handler = _starting(proxy, tool, note_use)
+        proxied.add_handlers(web_app, base_url, path, handler)
+
+
+def is_visit(request: HTTPServerRequest) -> bool:
+    """Say whether somebody opens a page: what a page asks for by itself starts nothing."""
+    if request.method != "GET":
+        return False
+    # Browsers say it, but not where the portal has no TLS.
+    mode = request.headers.get("Sec-Fetch-Mode")
+    if mode is not None:
+        return mode == "navigate"
+    return "text/html" in request.headers.get("Accept", "")
+
+
+def _starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
+    """Give a proxy's handler that starts its tool when somebody opens it."""
+
+    class StartingProxy(proxy):  # type: ignore[misc]
+        async def prepare(self) -> None:
+            await super().prepare()
+            if self._finished:
+                return
+            if is_visit(self.request):
+                note_use()
+                await self._open()
+            elif tool.state != "running":
+                words = f"{tool.order.title} does not run. Open its page anew to start it."
+                raise web.HTTPError(503, words)
+
+        async def _open(self) -> None:
+            if tool.state == "running":
+                return
+            failure = await started(tool)
+            if failure is None and tool.state == "running":
+                return
+            self.set_status(502 if failure else 202)
+            self.set_header(
+                "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"
+            )
+            self.set_header("Cache-Control", "no-store")
+            self.finish(page(tool, failure))
+
+    return StartingProxy
+
+
+async def started(tool: Tool, patience: float = _PATIENCE_SECONDS) -> Failure | None:
+    """Start a tool, and wait a little; return why it does not run, if that is known by then."""
+    failure = await tool.take_failure()
+    if failure is None:
+        await asyncio.wait({tool.start()}, timeout=patience)
+        failure = await tool.take_failure()
+    if failure is None and tool.state == "stopped":
+        return Failure(f"{tool.order.title} was stopped while it started.", "")
+    return failure
+
+
+def page(tool: Tool, failure: Failure | None) -> str:
+    """Say that a tool is starting, or why it does not."""
+    template = Environment(autoescape=True).from_string(_PAGE.read_text(encoding="utf-8"))
+    return template.render(
+        title=tool.order.title,
+        url=f"{tool.place.path_of(tool.name)}/",
+        failure=failure,
+        output=failure.output if failure else tool.output,
+    )
