@@ -180,7 +180,6 @@ def _tool(key: str, value: Any) -> ToolOrder:
             raise OrdersError(f"{key}.{name}: not true or false")
     texts = _texts_by_name(key, {name: value[name] for name in ("title", "listens")})
     port = value["port"]
-    (seconds,) = _numbers(f"{key}.start_timeout_seconds", [value["start_timeout_seconds"]])
     return ToolOrder(
         title=texts["title"],
         command=_texts(f"{key}.command", value["command"]),
@@ -188,10 +187,12 @@ def _tool(key: str, value: Any) -> ToolOrder:
         modules=_texts(f"{key}.modules", value["modules"]),
         environment=_texts_by_name(f"{key}.environment", value["environment"]),
         listens=texts["listens"],
-        port=None if port is None else _numbers(f"{key}.port", [port])[0],
+        port=None if port is None else _number(f"{key}.port", port),
         own_network=value["own_network"],
         absolute_url=value["absolute_url"],
-        start_timeout_seconds=seconds,
+        start_timeout_seconds=_number(
+            f"{key}.start_timeout_seconds", value["start_timeout_seconds"]
+        ),
     )
 
 

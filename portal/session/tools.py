@@ -1,6 +1,7 @@
 """The web tools of a session: which there are, which run, their start and their stop."""
 
 import asyncio
+import base64
 import logging
 import time
 from collections.abc import Mapping
@@ -141,9 +142,10 @@ class Toolbox:
 
 
 def _card(tool: Tool) -> dict[str, Any]:
+    picture = base64.b64encode(tool.picture().encode()).decode()
     return {
         "name": tool.name,
         "title": tool.order.title,
-        "picture": tool.picture(),
+        "picture": f"data:image/svg+xml;base64,{picture}",
         "state": tool.state,
     }

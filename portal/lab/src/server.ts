@@ -111,7 +111,7 @@ export function lookForEvents(
 export interface ITool {
   name: string;
   title: string;
-  /** An SVG. */
+  /** An SVG, as an address. */
   picture: string;
   state: 'stopped' | 'starting' | 'running';
 }

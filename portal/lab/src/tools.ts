@@ -68,10 +68,9 @@ export const tools: JupyterFrontEndPlugin<void> = {
 class Tool {
   constructor(public given: ITool) {
     // As a picture of its own, so that nothing of it reaches into the page.
-    const picture = `data:image/svg+xml,${encodeURIComponent(given.picture)}`;
     this.icon = new LabIcon({
       name: `data-scientist-portal:tool-${given.name}`,
-      svgstr: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><image href="${picture}" width="24" height="24"/></svg>`
+      svgstr: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><image href="${given.picture}" width="24" height="24"/></svg>`
     });
   }
 

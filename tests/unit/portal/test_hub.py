@@ -181,9 +181,46 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "modules_init": "",
         "module_paths": [],
         "kernels": {},
+        "tools": {},
     }
     assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
     assert c.GpuSlurmSpawner.env_keep == []
+
+
+def test_the_session_is_told_its_web_tools(c: Any, file: Path) -> None:
+    file.write_text(
+        FILE.replace("[session.folders]", f"{MODULES}[session.folders]")
+        + """
+[tools.digits]
+title = "DIGITS"
+command = ["digits-devserver"]
+modules = ["shared/digits/6.1.1"]
+listens = "port"
+port = 5000
+[tools.digits.environment]
+DIGITS_JOBS_DIR = "~/digits-logs"
+[tools.editor]
+title = "Editor"
+icon = "/opt/editor.svg"
+command = ["/opt/editor", "--socket={unix_socket}"]
+"""
+    )
+    hub.configure_session(c, load(file))
+    told = c.GpuSlurmSpawner.session_input
+    assert told["tools"]["digits"] == {
+        "title": "DIGITS",
+        "icon": "",
+        "command": ["digits-devserver"],
+        "modules": ["shared/digits/6.1.1"],
+        "environment": {"DIGITS_JOBS_DIR": "~/digits-logs"},
+        "listens": "port",
+        "port": 5000,
+        "own_network": True,
+        "absolute_url": False,
+        "start_timeout_seconds": 60,
+    }
+    assert told["tools"]["editor"]["own_network"] is False
+    assert told["tools"]["editor"]["port"] is None
 
 
 def test_the_session_is_told_its_kernels_and_modules(c: Any, file: Path) -> None:

@@ -451,3 +451,66 @@ account = "research"
 def test_a_mistake_in_a_groups_table_has_its_line(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, SMALLEST + '[limits.groups."a b"]\nmax_gpus = 1\nqos = 1\n')
     assert found.startswith("portal.toml:8: limits.groups.a b.qos")
+
+
+TOOL = """\
+[tools.x]
+title = "X"
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("command = []", "tools.x.command = []: must name a program, and then its arguments"),
+        (
+            'command = ["x", "{socket}"]',
+            'tools.x.command = ["x", "{socket}"]: has the placeholder {socket}; there are '
+            "{unix_socket}, {port}, {base_url}",
+        ),
+        ('command = ["x"]', "tools.x = {...}: command must have {unix_socket}"),
+        (
+            'command = ["x"]\nlistens = "port"',
+            "tools.x = {...}: port must be set, or command must have {port}",
+        ),
+        (
+            'command = ["x", "{unix_socket}"]\nport = 5000',
+            'tools.x = {...}: port needs listens = "port"',
+        ),
+        (
+            'command = ["x", "{unix_socket}"]\nport = 5000\nlistens = "port"',
+            'tools.x = {...}: {unix_socket} needs listens = "unix_socket"',
+        ),
+        (
+            'command = ["x"]\nport = 80\nlistens = "port"',
+            "tools.x.port = 80: must be at least 1024",
+        ),
+        (
+            'command = ["x", "{unix_socket}"]\nnetwork = "none"',
+            "tools.x.network = \"none\": must be 'own' or 'shared'",
+        ),
+        (
+            'command = ["x", "{unix_socket}"]\nmodules = ["digits/6"]',
+            "the modules of tool x need session.modules_init",
+        ),
+    ],
+)
+def test_a_tool_that_cannot_be_is_refused(tmp_path: Path, lines: str, problem: str) -> None:
+    assert problem in " ".join(problems(tmp_path, SMALLEST + TOOL + lines + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_own"),
+    [
+        ('command = ["x", "{unix_socket}"]', False),
+        ('command = ["x", "{unix_socket}"]\nnetwork = "own"', True),
+        ('command = ["x"]\nlistens = "port"\nport = 5000', True),
+        ('command = ["x", "{port}"]\nlistens = "port"', True),
+        ('command = ["x", "{port}"]\nlistens = "port"\nnetwork = "shared"', False),
+    ],
+)
+def test_a_port_is_in_a_network_of_its_own_unless_it_is_said(
+    tmp_path: Path, lines: str, is_own: bool
+) -> None:
+    settings = load(written(tmp_path, SMALLEST + TOOL + lines + "\n"))
+    assert settings.tools["x"].has_own_network is is_own

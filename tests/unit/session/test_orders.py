@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from portal.session.orders import KernelOrder, OrdersError, parse_orders
+from portal.session.orders import KernelOrder, OrdersError, ToolOrder, parse_orders
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",
@@ -18,6 +18,19 @@ KERNEL = {
     "language": "python",
     "modules": ["pytorch/2.13"],
     "environment": {"OMP_NUM_THREADS": "8"},
+}
+
+TOOL = {
+    "title": "DIGITS",
+    "icon": "",
+    "command": ["digits-devserver"],
+    "modules": ["shared/digits/6.1.1"],
+    "environment": {"DIGITS_JOBS_DIR": "~/digits-logs"},
+    "listens": "port",
+    "port": 5000,
+    "own_network": True,
+    "absolute_url": True,
+    "start_timeout_seconds": 60,
 }
 
 
@@ -36,6 +49,7 @@ def test_all_keys_are_read() -> None:
                 "modules_init": "/usr/share/lmod/lmod/init/bash",
                 "module_paths": ["/opt/modules"],
                 "kernels": {"pytorch": KERNEL},
+                "tools": {"digits": TOOL},
             }
         )
     )
@@ -55,6 +69,18 @@ def test_all_keys_are_read() -> None:
             language="python",
             modules=("pytorch/2.13",),
             environment={"OMP_NUM_THREADS": "8"},
+        )
+    }
+    assert orders.tools == {
+        "digits": ToolOrder(
+            title="DIGITS",
+            command=("digits-devserver",),
+            modules=("shared/digits/6.1.1",),
+            environment={"DIGITS_JOBS_DIR": "~/digits-logs"},
+            listens="port",
+            port=5000,
+            own_network=True,
+            absolute_url=True,
         )
     }
 
@@ -98,6 +124,19 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         (
             {"environment": ENVIRONMENT, "kernels": {"a": KERNEL | {"interpreter": 3}}},
             "kernels.a: not an object of texts",
+        ),
+        ({"environment": ENVIRONMENT, "tools": []}, "tools: not an object"),
+        (
+            {"environment": ENVIRONMENT, "tools": {"a": {}}},
+            "tools.a: not an object with absolute_url",
+        ),
+        (
+            {"environment": ENVIRONMENT, "tools": {"a": TOOL | {"own_network": 1}}},
+            "tools.a.own_network: not true or false",
+        ),
+        (
+            {"environment": ENVIRONMENT, "tools": {"a": TOOL | {"port": "5000"}}},
+            "tools.a.port: not a whole number",
         ),
         ({"environment": ENVIRONMENT, "jupyter_path": "/opt"}, "jupyter_path: not a list"),
         ({"environment": ENVIRONMENT, "tensorboard_python": 1}, "tensorboard_python: not a text"),

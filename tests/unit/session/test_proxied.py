@@ -1,7 +1,7 @@
 import pytest
-from tornado.httputil import HTTPHeaders
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from portal.session.proxied import guarded, without_secrets
+from portal.session.proxied import guarded, is_forged, without_secrets
 
 
 def test_what_lets_in_at_the_hub_is_not_handed_on() -> None:
@@ -34,3 +34,32 @@ def test_a_handler_of_the_proxy_hands_on_what_is_left() -> None:
             return HTTPHeaders({"Authorization": "token secret", "Accept": "*/*"})
 
     assert dict(guarded(Handler)().proxy_request_headers()) == {"Accept": "*/*"}
+
+
+OWN = "https://hub.example:8443/user/u/"
+
+
+@pytest.mark.parametrize(
+    ("method", "page", "forged"),
+    [
+        ("POST", f"{OWN}tools/x/", False),
+        ("GET", None, False),
+        ("GET", "https://hub.example:8443/user/other/", False),
+        # A proxy in front may leave the port out of the host.
+        ("POST", "https://hub.example/user/u/tensorboard/", False),
+        ("POST", "https://hub.example:8443/user/other/tools/x/", True),
+        ("POST", "https://hub.example:8443/user/u2/", True),
+        ("DELETE", "https://hub.example:8443/hub/home", True),
+        ("PUT", "https://elsewhere.example/user/u/", True),
+        ("POST", None, True),
+    ],
+)
+def test_a_change_that_another_page_asks_for_is_forged(
+    method: str, page: str | None, forged: bool
+) -> None:
+    headers = HTTPHeaders({"Host": "hub.example:8443"})
+    if page is not None:
+        headers["Referer"] = page
+    line = RequestStartLine(method, "/user/u/tools/x/", "HTTP/1.1")
+    request = HTTPServerRequest(start_line=line, headers=headers)
+    assert is_forged(request, "/user/u/") is forged
