@@ -1,0 +1,116 @@
+"""The launcher: a card for each thing that a session offers, and what each opens."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from tests.browser.test_journey import log_in
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[3]
+
+
+@pytest.fixture
+def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
+    """The home of a user with a session, without anything of an earlier one on the screen."""
+    visitor = visit(USER)
+    visitor.start_and_wait(gpus=0)
+    home = Path(visitor.run("import os; print(os.path.expanduser('~'))").strip())
+    made = [".jupyter/lab/workspaces", "digits-logs", "Untitled.ipynb", "untitled.txt"]
+    paths = [str(home / name) for name in made]
+    portal.slurm("/bin/rm", "-rf", *paths, user=USER)
+    yield home
+    portal.slurm("/bin/rm", "-rf", *paths, user=USER)
+
+
+def section(page: Page, name: str) -> Locator:
+    """Return a section of the launcher that is on the screen."""
+    heading = page.get_by_role("heading", name=name, exact=True)
+    return page.locator(".jp-Launcher-section:visible", has=heading)
+
+
+def card(page: Page, kind: str, name: str | re.Pattern[str]) -> Locator:
+    exact = isinstance(name, str)
+    return section(page, kind).get_by_role("button", name=name, exact=exact)
+
+
+def new_launcher(page: Page) -> None:
+    page.keyboard.press("Control+Shift+L")
+    expect(card(page, "Other", "Terminal")).to_be_visible()
+
+
+def test_each_card_opens_what_it_says(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    log_in(page, portal, USER)
+    kernels = [kernel["display_name"] for kernel in portal.settings["kernels"].values()]
+    for kind in ("Notebook", "Console"):
+        for name in ("Python 3", *kernels):
+            expect(card(page, kind, name)).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^TensorBoard")).first).to_be_visible()
+    expect(section(page, "Tools").get_by_role("button")).to_have_text(["DIGITS"])
+    photograph(page, "launcher")
+
+    card(page, "Notebook", "Python 3").click()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
+    new_launcher(page)
+    card(page, "Console", "Python 3").click()
+    expect(page.locator(".jp-CodeConsole:visible")).to_be_visible()
+    new_launcher(page)
+    card(page, "Other", "Terminal").click()
+    expect(page.locator(".jp-Terminal:visible")).to_be_visible()
+    new_launcher(page)
+    card(page, "Other", "Text File").click()
+    expect(page.locator(".jp-FileEditor:visible")).to_be_visible()
+    new_launcher(page)
+    card(page, "Notebook", "New from Template").click()
+    expect(page.get_by_role("dialog").get_by_role("radio").first).to_be_visible()
+    page.keyboard.press("Escape")
+
+
+def opened_by_key(page: Page) -> Page:
+    """Open DIGITS from the launcher without a mouse."""
+    context: BrowserContext = page.context
+    with context.expect_page() as opened:
+        card(page, "Tools", "DIGITS").press("Enter")
+    return opened.value
+
+
+def test_a_tool_opens_in_a_tab_and_is_stopped(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    log_in(page, portal, USER)
+    digits = opened_by_key(page)
+    expect(digits.get_by_role("heading", name="DIGITS", exact=True)).to_be_visible()
+    expect(digits.get_by_text(f"{home}/digits-logs")).to_be_visible()
+    # A form is sent with the page's own address: the session hands it on.
+    digits.get_by_role("button", name="New job").click()
+    expect(digits.get_by_role("listitem")).to_have_text(re.compile("-job$"))
+    assert len(list((home / "digits-logs").iterdir())) == 1
+
+    # It is listed with what else runs, and stopped there.
+    page.get_by_role("tab", name=re.compile("^Running")).click()
+    running = page.get_by_role("treeitem", name="DIGITS")
+    expect(running).to_be_visible()
+    running.hover()
+    running.get_by_role("button", name="Stop").click()
+    expect(running).to_have_count(0)
+
+    # What the browser asks for by itself starts nothing; the page does, and says why it cannot.
+    assert digits.evaluate("fetch('headers').then(answer => answer.status)") == 503
+    portal.slurm("/bin/rm", "-r", str(home / "digits-logs"), user=USER)
+    portal.slurm("/usr/bin/touch", str(home / "digits-logs"), user=USER)
+    digits.reload()
+    expect(digits.get_by_role("heading", name="DIGITS does not run")).to_be_visible()
+    expect(digits.get_by_role("alert")).to_have_text(re.compile("exit code 1"))
+    expect(digits.get_by_text("FileExistsError")).to_be_visible()
+    photograph(digits, "tool-failed")
+    portal.slurm("/bin/rm", str(home / "digits-logs"), user=USER)
+    digits.get_by_role("link", name="Try Again").press("Enter")
+    expect(digits.get_by_role("heading", name="DIGITS", exact=True)).to_be_visible()

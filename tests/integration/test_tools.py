@@ -1,0 +1,204 @@
+"""Web tools: DIGITS' stand-in, as the settings of the demo cluster have it."""
+
+import os
+import pwd
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+PAGE = "/tools/digits/"
+VISIT = {"Accept": "text/html"}
+PORT = 5000
+
+
+def visitor_with_session(portal: Instance, name: str) -> Iterator[Visitor]:
+    visitor = Visitor(portal, name)
+    visitor.log_in().raise_for_status()
+    try:
+        visitor.start_and_wait(gpus=0)
+        yield visitor
+    finally:
+        visitor.leave()
+        visitor.close()
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    yield from visitor_with_session(portal, USERS[0])
+
+
+@pytest.fixture(scope="module")
+def other(portal: Instance) -> Iterator[Visitor]:
+    yield from visitor_with_session(portal, USERS[1])
+
+
+def home_of(visitor: Visitor) -> Path:
+    return Path(pwd.getpwnam(visitor.name).pw_dir)
+
+
+def opened(visitor: Visitor) -> httpx.Response:
+    """Open DIGITS as a browser does: its first pages may say that it starts."""
+
+    def answer() -> httpx.Response | None:
+        given = request(visitor, "GET", PAGE, headers=VISIT)
+        return None if given.status_code == 202 else given
+
+    given = until(answer, seconds=60, what="DIGITS answers")
+    assert given is not None
+    return given
+
+
+def request(
+    visitor: Visitor, method: str, path: str, headers: dict[str, str] | None = None
+) -> httpx.Response:
+    own = {"Authorization": f"token {visitor.token()}", **(headers or {})}
+    url = f"{visitor.instance.url}/user/{visitor.name}{path}"
+    return httpx.request(method, url, headers=own, timeout=60)
+
+
+def pids_of_digits(visitor: Visitor) -> list[int]:
+    """Find the user's processes that are DIGITS."""
+    uid = pwd.getpwnam(visitor.name).pw_uid
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if folder.stat().st_uid == uid and any(b"digits-devserver" in word for word in words):
+                found.append(int(folder.name))
+        except OSError:
+            continue  # it has ended meanwhile
+    return found
+
+
+def test_a_tool_is_offered_where_its_module_is(user: Visitor) -> None:
+    assert set(user.instance.settings["tools"]) == {"digits", "elsewhere"}
+    cards = user.session("GET", "/portal/tools").json()["tools"]
+    assert [(card["name"], card["title"]) for card in cards] == [("digits", "DIGITS")]
+
+
+def test_two_users_of_a_node_have_one_each_on_the_same_port(user: Visitor, other: Visitor) -> None:
+    for visitor in (user, other):
+        answer = opened(visitor)
+        assert answer.status_code == 200, answer.text
+        assert f"Jobs in <code>{home_of(visitor)}/digits-logs</code>" in answer.text
+    cards = user.session("GET", "/portal/tools").json()["tools"]
+    assert [card["state"] for card in cards] == ["running"]
+
+
+REACH = """
+import glob, os, socket
+try:
+    socket.create_connection(("127.0.0.1", {port}), 5)
+    print("port: connected")
+except OSError as error:
+    print("port:", error.strerror)
+try:
+    socket.socket(socket.AF_UNIX).connect({path!r})
+    print("socket: connected")
+except OSError as error:
+    print("socket:", error.strerror)
+try:
+    os.readlink("/proc/{pid}/ns/net")
+    print("network: seen")
+except OSError as error:
+    print("network:", error.strerror)
+"""
+
+
+def test_the_neighbour_on_the_node_cannot_reach_a_tool(user: Visitor, other: Visitor) -> None:
+    assert opened(user).status_code == 200
+    (pid,) = pids_of_digits(user)
+    runtime = user.run("import os; print(os.environ['JUPYTER_RUNTIME_DIR'])").strip()
+    socket = f"{runtime}/tool-digits.sock"
+    assert Path(socket).is_socket()
+    # The neighbour's own DIGITS listens on this port too, and even that one is not to be seen.
+    tried = other.run(REACH.format(port=PORT, path=socket, pid=pid))
+    assert tried.splitlines() == [
+        "port: Connection refused",
+        "socket: Permission denied",
+        "network: Permission denied",
+    ]
+    url = f"{user.instance.url}/user/{user.name}{PAGE}"
+    assert httpx.get(url).status_code in (302, 403)
+    token = {"Authorization": f"token {other.token()}"}
+    assert httpx.get(url, headers=token | VISIT).status_code in (302, 403)
+
+
+def test_the_tool_reaches_nothing_but_itself(user: Visitor) -> None:
+    assert opened(user).status_code == 200
+    (pid,) = pids_of_digits(user)
+    interfaces = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+    assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+
+
+def test_a_tool_sees_neither_cookie_nor_token(user: Visitor) -> None:
+    assert opened(user).status_code == 200
+    cookies = {"Cookie": "_xsrf=1; theme=dark; jupyterhub-session-id=2"}
+    seen = request(user, "GET", f"{PAGE}headers", headers=VISIT | cookies).text.lower()
+    assert "\ncookie: theme=dark\n" in seen
+    assert "authorization" not in seen
+    assert "token" not in seen
+    (pid,) = pids_of_digits(user)
+    environment = Path(f"/proc/{pid}/environ").read_bytes()
+    assert b"DIGITS_JOBS_DIR=" in environment
+    assert b"JUPYTERHUB" not in environment
+
+
+def test_a_page_of_another_user_cannot_make_a_tool_do_something(user: Visitor) -> None:
+    assert opened(user).status_code == 200
+    own = f"/user/{user.name}{PAGE}"
+    # With the cookies of a browser, as a form on any page would be sent.
+    assert user.http.get(own, headers=VISIT).status_code == 200
+    others_page = {"Referer": f"{user.instance.url}/user/{USERS[1]}/tools/digits/"}
+    for headers in ({}, others_page):
+        assert user.http.post(f"{own}jobs", headers=headers).status_code == 403
+    own_page = {"Referer": f"{user.instance.url}{own}"}
+    made = user.http.post(f"{own}jobs", headers=own_page)
+    assert made.status_code == 200
+    assert "-job</li>" in made.text
+
+
+def test_a_tool_that_fails_says_why_and_can_be_tried_again(user: Visitor) -> None:
+    folder = home_of(user) / "digits-logs"
+    stop(user)
+    user.instance.slurm("/bin/rm", "-rf", str(folder), user=user.name)
+    user.instance.slurm("/usr/bin/touch", str(folder), user=user.name)
+    try:
+        answer = opened(user)
+    finally:
+        user.instance.slurm("/bin/rm", str(folder), user=user.name)
+    assert answer.status_code == 502
+    assert "DIGITS has ended by itself, with exit code 1." in answer.text
+    assert "FileExistsError" in answer.text
+    assert "Try Again" in answer.text
+    assert opened(user).status_code == 200
+    assert folder.owner() == user.name
+
+
+def stop(user: Visitor) -> None:
+    assert user.session("DELETE", "/portal/tools/digits").status_code == 204
+
+
+def test_a_stopped_tool_is_started_by_who_opens_it_only(user: Visitor) -> None:
+    assert opened(user).status_code == 200
+    stop(user)
+    assert pids_of_digits(user) == []
+    answer = request(user, "GET", PAGE)
+    assert answer.status_code == 503
+    assert pids_of_digits(user) == []
+    assert opened(user).status_code == 200
+    assert user.session("DELETE", "/portal/tools/no-such").status_code == 404
+
+
+def test_tools_end_with_the_session(other: Visitor) -> None:
+    assert opened(other).status_code == 200
+    assert pids_of_digits(other)
+    other.stop()
+    until(lambda: not pids_of_digits(other), seconds=20, what="DIGITS has ended")
