@@ -35,13 +35,14 @@ def section(page: Page, name: str) -> Locator:
     return page.locator(".jp-Launcher-section:visible", has=heading)
 
 
-def card(page: Page, kind: str, name: str | re.Pattern[str]) -> Locator:
-    exact = isinstance(name, str)
-    return section(page, kind).get_by_role("button", name=name, exact=exact)
+def card(page: Page, kind: str, name: str) -> Locator:
+    # A kernel's card has the same name twice: its picture's, and its own.
+    words = re.compile(rf"^({re.escape(name)} ?){{1,2}}$")
+    return section(page, kind).get_by_role("button", name=words)
 
 
 def new_launcher(page: Page) -> None:
-    page.keyboard.press("Control+Shift+L")
+    page.get_by_role("button", name="New Launcher", exact=True).click()
     expect(card(page, "Other", "Terminal")).to_be_visible()
 
 
@@ -58,7 +59,7 @@ def test_each_card_opens_what_it_says(
     photograph(page, "launcher")
 
     card(page, "Notebook", "Python 3").click()
-    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
+    expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
     new_launcher(page)
     card(page, "Console", "Python 3").click()
     expect(page.locator(".jp-CodeConsole:visible")).to_be_visible()
@@ -99,7 +100,7 @@ def test_a_tool_opens_in_a_tab_and_is_stopped(
     running = page.get_by_role("treeitem", name="DIGITS")
     expect(running).to_be_visible()
     running.hover()
-    running.get_by_role("button", name="Stop").click()
+    running.get_by_title("Stop").click()
     expect(running).to_have_count(0)
 
     # What the browser asks for by itself starts nothing; the page does, and says why it cannot.
