@@ -6,7 +6,6 @@ everybody's. What is proxied never sees how its user is known to the hub.
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,10 +13,8 @@ from urllib.parse import urlsplit
 from tornado import web
 from tornado.httputil import HTTPServerRequest
 
-MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.api", "jupyterhub.httpclient")
+MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""
-LAUNCHER_ROUTES = (r"server-proxy/.*",)
-"""Below the server's base URL, as regular expressions."""
 
 _OURS = re.compile(r"(?:__Host-)?jupyterhub-|_xsrf$|username-")
 """How the names of the cookies of JupyterHub and of Jupyter begin."""
@@ -94,35 +91,5 @@ def add_handlers(web_app: Any, base_url: str, path: str, handler: type) -> None:
         [
             (url_path_join(base_url, path, "(.*)"), handler),
             (url_path_join(base_url, path), AddSlashHandler),
-        ],
-    )
-
-
-def add_routes(web_app: Any, processes: Mapping[str, dict[str, Any]]) -> None:
-    """Give a running server the routes of these servers, and of their cards in the launcher.
-
-    ``processes`` has each by its name, as jupyter-server-proxy describes one.
-    """
-    from jupyter_server.utils import url_path_join
-    from jupyter_server_proxy.api import IconHandler, ServersInfoHandler
-    from jupyter_server_proxy.config import ServerProcess, make_handlers
-
-    base_url = web_app.settings["base_url"]
-    servers = [ServerProcess(name=name, **process) for name, process in processes.items()]
-    proxies = [
-        (pattern, guarded(handler), *arguments)
-        for pattern, handler, *arguments in make_handlers(base_url, servers)
-    ]
-    icons = {server.name: server.launcher_entry.icon_path for server in servers}
-    web_app.add_handlers(
-        ".*",
-        [
-            *proxies,
-            (
-                url_path_join(base_url, "server-proxy/servers-info"),
-                ServersInfoHandler,
-                {"server_processes": servers},
-            ),
-            (url_path_join(base_url, "server-proxy/icon/(.*)"), IconHandler, {"icons": icons}),
         ],
     )

@@ -57,6 +57,7 @@ log = logging.getLogger(__name__)
 
 _BOARD_PROXY = "portal.session.tensorboard_proxy"
 
+
 @dataclass(frozen=True)
 class Place:
     """Where a session runs."""
