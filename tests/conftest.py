@@ -3,11 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import hypothesis
 import pytest
 
 from tests import instance
 from tests.instance import Instance
 from tests.visitor import Visitor
+
+# How long an example takes is the machine's affair.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
