@@ -24,7 +24,7 @@ ROUTES = (r"tools/.*",)
 
 _PATIENCE_SECONDS = 2.0
 """Who opens a tool that starts in this time sees no page of ours."""
-_PAGE = Path(__file__).with_name("tool.html")
+_PAGE = Path(__file__).with_name("tool.html.j2")
 
 
 class ToolsHandler(APIHandler):

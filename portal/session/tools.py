@@ -148,4 +148,5 @@ def _card(tool: Tool) -> dict[str, Any]:
         "title": tool.order.title,
         "picture": f"data:image/svg+xml;base64,{picture}",
         "state": tool.state,
+        "is_open_to_node": tool.order.listens == "port" and not tool.order.own_network,
     }

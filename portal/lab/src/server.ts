@@ -114,6 +114,8 @@ export interface ITool {
   /** An SVG, as an address. */
   picture: string;
   state: 'stopped' | 'starting' | 'running';
+  /** Whether every user of the node can reach its port. */
+  is_open_to_node: boolean;
 }
 
 /** Ask which web tools there are. */

@@ -36,8 +36,7 @@ export const tools: JupyterFrontEndPlugin<void> = {
     const named = (name: unknown): Tool | undefined => toolbox.tools.find(t => t.name === name);
     app.commands.addCommand(OPEN, {
       label: args => named(args.name)?.title ?? texts.__('Open a Web Tool'),
-      caption: args =>
-        texts.__('Start %1 in this session and open it in a tab', named(args.name)?.title ?? ''),
+      caption: args => toolbox.caption(named(args.name)),
       icon: args => named(args.name)?.icon,
       isVisible: args => named(args.name) !== undefined,
       describedBy: {
@@ -103,6 +102,14 @@ class Toolbox implements IRunningSessions.IManager {
   readonly shutdownAllConfirmationText: string;
   readonly runningChanged = new Signal<this, void>(this);
   tools: Tool[] = [];
+
+  caption(tool: Tool | undefined): string {
+    const texts = this._texts;
+    const opens = texts.__('Start %1 in this session and open it in a tab.', tool?.title ?? '');
+    return tool?.given.is_open_to_node
+      ? `${opens} ${texts.__('Every user of this node can connect to its port.')}`
+      : opens;
+  }
 
   /** Open a tool in a tab of the browser; the session starts it when it is asked for the page. */
   open(name: string): void {

@@ -169,6 +169,18 @@ def test_a_card_is_there_where_the_modules_are(place: ToolPlace) -> None:
     assert (place.home / "asked").read_text() == "there\n"
 
 
+@pytest.mark.parametrize(
+    ("listens", "own_network", "is_open"),
+    [("unix_socket", False, False), ("port", True, False), ("port", False, True)],
+)
+def test_a_card_says_that_others_reach_the_port(
+    place: ToolPlace, listens: str, own_network: bool, is_open: bool
+) -> None:
+    order = replace(RUNS, listens=listens, own_network=own_network)
+    (card,) = asyncio.run(Toolbox({"tool": order}, place).cards())
+    assert card["is_open_to_node"] is is_open
+
+
 def test_a_card_has_the_sites_picture_or_ours(place: ToolPlace, tmp_path: Path) -> None:
     site = tmp_path / "site.svg"
     site.write_text("<svg>of the site</svg>")
