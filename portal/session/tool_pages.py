@@ -24,6 +24,8 @@ ROUTES = (r"tools/.*",)
 
 _PATIENCE_SECONDS = 2.0
 """Who opens a tool that starts in this time sees no page of ours."""
+_MORE_PATIENCE_SECONDS = 5.0
+"""Who looks at the page that it starts sees no other one for so long, or until it has started."""
 _PAGE = Path(__file__).with_name("tool.html.j2")
 
 
@@ -77,7 +79,7 @@ def add_routes(web_app: Any, toolbox: Toolbox, note_use: Callable[[], None]) -> 
         proxy = proxied.handler_to(
             path, tool.place.socket_of(tool.name), absolute_url=tool.order.absolute_url
         )
-        handler = _starting(proxy, tool, note_use)
+        handler = starting(proxy, tool, note_use)
         proxied.add_handlers(web_app, base_url, path, handler)
 
 
@@ -92,7 +94,7 @@ def is_visit(request: HTTPServerRequest) -> bool:
     return "text/html" in request.headers.get("Accept", "")
 
 
-def _starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
+def starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
     """Give a proxy's handler that starts its tool when somebody opens it."""
 
     class StartingProxy(proxy):  # type: ignore[misc]
@@ -114,6 +116,8 @@ def _starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
             if failure is None and tool.state == "running":
                 return
             self.set_status(502 if failure else 202)
+            if failure is None:
+                self.set_header("Refresh", "1")
             self.set_header(
                 "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"
             )
@@ -123,8 +127,9 @@ def _starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
     return StartingProxy
 
 
-async def started(tool: Tool, patience: float = _PATIENCE_SECONDS) -> Failure | None:
+async def started(tool: Tool) -> Failure | None:
     """Start a tool, and wait a little; return why it does not run, if that is known by then."""
+    patience = _MORE_PATIENCE_SECONDS if tool.state == "starting" else _PATIENCE_SECONDS
     failure = await tool.take_failure()
     if failure is None:
         await asyncio.wait({tool.start()}, timeout=patience)

@@ -8,7 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tornado import web
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
+from tornado.netutil import bind_sockets
 
 from portal.session import tool_pages
 from portal.session.orders import ToolOrder
@@ -102,9 +106,9 @@ def test_a_tool_is_stopped_while_it_starts(place: ToolPlace) -> None:
 def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolPlace) -> None:
     async def use(tool: Tool) -> None:
         failure = Failure("Failing <b> has ended by itself, with exit code 3.", "<b>no licence")
-        assert await tool_pages.started(tool, patience=30) == failure
+        assert await tool_pages.started(tool) == failure
         assert await tool.take_failure() is None
-        assert await tool_pages.started(tool, patience=30) == failure
+        assert await tool_pages.started(tool) == failure
 
     with_tool(FAILS, place, use)
 
@@ -130,17 +134,60 @@ def test_a_tool_that_ends_later_is_a_failure_too(place: ToolPlace) -> None:
     with_tool(replace(RUNS, command=command), place, use)
 
 
+class Pages(web.RequestHandler):
+    """In the place of what leads to the tool."""
+
+    async def prepare(self) -> None:
+        """Let everybody in."""
+
+    def get(self) -> None:
+        self.finish("the tool's own page")
+
+
+async def visited(tool: Tool, **headers: str) -> HTTPResponse:
+    """Ask for a tool's page as a browser does, or else with other headers."""
+    handler = tool_pages.starting(Pages, tool, lambda: None)
+    server = HTTPServer(web.Application([("/", handler)]))
+    (listener,) = bind_sockets(0, "127.0.0.1")
+    server.add_socket(listener)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    try:
+        asked = headers or {"Accept": "text/html"}
+        return await AsyncHTTPClient().fetch(url, headers=asked, raise_error=False)
+    finally:
+        server.stop()
+
+
 def test_who_waits_long_is_shown_that_it_starts(place: ToolPlace) -> None:
     async def use(tool: Tool) -> None:
-        assert await tool_pages.started(tool, patience=0.3) is None
+        answer = await visited(tool)
         assert tool.state == "starting"
-        page = tool_pages.page(tool, None)
-        assert "<h1>Sleeper is starting</h1>" in page
-        assert 'http-equiv="refresh"' in page
-        assert "a word" in page
+        assert (answer.code, answer.headers["Refresh"]) == (202, "1")
+        assert b"<h1>Sleeper is starting</h1>" in answer.body
+        assert b"a word</pre>" in answer.body
 
     command = ("sh", "-c", "echo a word; exec sleep 60")
     with_tool(ToolOrder(title="Sleeper", command=command), place, use)
+
+
+def test_who_opens_a_tool_starts_it_and_sees_its_page(place: ToolPlace) -> None:
+    async def use(tool: Tool) -> None:
+        assert (await visited(tool, Accept="*/*")).code == 503
+        assert tool.state == "stopped"
+        assert (await visited(tool)).body == b"the tool's own page"
+        assert tool.state == "running"
+        assert (await visited(tool, Accept="*/*")).body == b"the tool's own page"
+
+    with_tool(RUNS, place, use)
+
+
+def test_a_failure_has_a_page_that_stays(place: ToolPlace) -> None:
+    async def use(tool: Tool) -> None:
+        answer = await visited(tool)
+        assert (answer.code, answer.headers.get("Refresh")) == (502, None)
+        assert b"with exit code 3" in answer.body
+
+    with_tool(FAILS, place, use)
 
 
 def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolPlace) -> None:
@@ -149,7 +196,6 @@ def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolPlace) -> N
     assert "No &lt;b&gt;luck." in page
     assert "&lt;b&gt;no licence</pre>" in page
     assert '<a href="/user/u/tools/tool/">Try Again</a>' in page
-    assert "refresh" not in page
 
 
 def test_a_card_is_there_where_the_modules_are(place: ToolPlace) -> None:
