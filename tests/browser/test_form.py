@@ -29,7 +29,7 @@ def clean_user(portal: Instance) -> Iterator[None]:
 def open_form(page: Page, portal: Instance, query: str = "?opt-gpus=1&opt-partition=sxm2") -> None:
     page.goto(f"{portal.url}/hub/login?next=/hub/spawn{query}")
     page.get_by_label("Username").fill(USER)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
 

@@ -37,7 +37,7 @@ def clean_user(portal: Instance) -> Iterator[str]:
 def log_in(page: Page, portal: Instance, name: str) -> None:
     page.goto(portal.url)
     page.get_by_label("Username").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
 

@@ -57,7 +57,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
 ) -> None:
     page.goto(portal.url)
     page.get_by_label("Username").fill(USER)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("radio", name=re.compile("^0|^No GPU", re.IGNORECASE)).check(force=True)
     page.get_by_role("button", name="Start").click()
