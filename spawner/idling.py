@@ -47,6 +47,10 @@ class Idling(Lifetime):
         return True
 
     def get_state(self) -> dict[str, Any]:
-        """Add what the culler goes by; it is not taken back after a restart of the hub."""
+        """Add what the culler goes by, and what the cluster page shows; a restart forgets both."""
         state: dict[str, Any] = super().get_state()
+        report = self._idle_report
+        if report is not None:
+            state["idle_seconds"] = round(report.idle.total_seconds())
+            state["idle_heard_at"] = report.heard_at.isoformat()
         return {**state, "is_unused": True} if self.is_unused else state

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,10 +14,12 @@ from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado.httpserver import HTTPServer
 from tornado.web import Application, RequestHandler
 
-from portal.cluster import handlers
+from portal.cluster import admin, handlers, page_handlers
 from portal.cluster.guests import Guests
 from portal.cluster.handlers import FileHandler, Room
+from portal.cluster.hub_api import HubApi
 from portal.cluster.pages import FILES, Pages
+from portal.cluster.sessions import Sessions
 from portal.cluster.watch import Watch
 from portal.settings.whole import Settings
 from portal.settings_file import load
@@ -28,8 +31,8 @@ _PARENT_SECONDS = 1.0
 _PORT_TRIES = 20
 
 
-def room(settings: Settings, hub_url: str) -> Room:
-    """Make what all handlers share."""
+def room(settings: Settings, environment: Mapping[str, str]) -> Room:
+    """Make what all handlers share; the environment is what the hub gives to its services."""
     slurm = settings.slurm
     client = SlurmClient(
         bin_dir=slurm.bin_dir,
@@ -38,20 +41,33 @@ def room(settings: Settings, hub_url: str) -> Room:
         launcher_cmd=(),
         time_limit=slurm.command_timeout_seconds,
     )
-    watch = Watch(client, settings.hub.name, slurm.cluster_interval_seconds)
-    return Room(watch, Guests(), Pages(hub_url), settings.cluster.show_names)
+    interval = slurm.cluster_interval_seconds
+    hub = HubApi(environment["JUPYTERHUB_API_URL"], environment["JUPYTERHUB_API_TOKEN"])
+    return Room(
+        watch=Watch(client, settings.hub.name, interval),
+        sessions=Sessions(hub, interval),
+        guests=Guests(),
+        pages=Pages(f"{environment.get('JUPYTERHUB_BASE_URL', '/')}hub/"),
+        usage=None,
+        show_names=settings.cluster.show_names,
+    )
 
 
 def application(shared: Room, prefix: str) -> Application:
     """Put the handlers below the service's address."""
     given = {"room": shared}
     routes: list[Any] = [
-        (prefix, handlers.PageHandler, given),
-        (f"{prefix}events", handlers.PageEventsHandler, given),
+        (prefix, page_handlers.PageHandler, given),
+        (f"{prefix}events", page_handlers.PageEventsHandler, given),
+        (f"{prefix}stop", page_handlers.StopFormHandler, given),
         (f"{prefix}api/v1/cluster", handlers.ClusterHandler, given),
         (f"{prefix}api/v1/jobs", handlers.JobsHandler, given),
         (f"{prefix}api/v1/events", handlers.EventsHandler, given),
-        (f"{prefix}api/openapi.json", handlers.OpenApiHandler, given),
+        (f"{prefix}api/v1/sessions", admin.SessionsHandler, given),
+        (f"{prefix}api/v1/sessions/([^/]+)/([^/]*)", admin.SessionHandler, given),
+        (rf"{prefix}api/v1/usage", admin.UsageHandler, given),
+        (rf"{prefix}api/v1/usage\.csv", admin.UsageCsvHandler, given),
+        (rf"{prefix}api/openapi\.json", handlers.OpenApiHandler, given),
         (f"{prefix}oauth_callback", HubOAuthCallbackHandler),
     ]
     routes += [(f"{prefix}{name}", FileHandler, {"file": file}) for name, file in FILES.items()]
@@ -70,8 +86,7 @@ async def serve(settings: Settings) -> None:
     hub = os.getppid()
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     HubOAuth.instance(cache_max_age=int(handlers.LOGIN_SECONDS))
-    shared = room(settings, f"{os.environ.get('JUPYTERHUB_BASE_URL', '/')}hub/")
-    server = HTTPServer(application(shared, prefix))
+    server = HTTPServer(application(room(settings, os.environ), prefix))
     url = urlsplit(settings.cluster.url)
     await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
     ended = asyncio.Event()

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from portal.cluster import guests, openapi
 from portal.cluster.edition import Edition
 from portal.cluster.guests import Guests, TooManyStreams
 from portal.cluster.pages import Pages
+from portal.cluster.sessions import Sessions
+from portal.cluster.usage import GpuHours
 from portal.cluster.view import Viewer
 from portal.cluster.watch import Watch
 from spawner.errors import SlurmError
@@ -34,8 +35,11 @@ class Room:
     """What all handlers share."""
 
     watch: Watch
+    sessions: Sessions
     guests: Guests
     pages: Pages
+    usage: GpuHours | None
+    """``None`` where nothing is known of the past."""
     show_names: bool
 
 
@@ -172,60 +176,22 @@ class EventsHandler(Handler):
                     await self._tell([event("end", "{}")])
                     return
                 checked_at = time.monotonic()
-            news = list(self.news(edition, told)) if edition else []
+            news = await self.news(edition, told) if edition else []
             await self._tell(news or [event("heartbeat", heartbeat(edition))])
 
     async def _tell(self, events: list[str]) -> None:
         self.write("".join(events))
         await self.flush()
 
-    def news(self, edition: Edition, told: dict[str, object]) -> Iterator[str]:
-        """Give an event for each of the API's answers that is another one than ``told``."""
+    async def news(self, edition: Edition, told: dict[str, object]) -> list[str]:
+        """Return an event for each of the API's answers that is another one than ``told``."""
         bodies = {
             "cluster": edition.cluster_body(self.viewer),
             "jobs": edition.jobs_body(self.viewer),
         }
-        for name, body in bodies.items():
-            if told.get(name) != body:
-                told[name] = body
-                yield event(name, edition.dated(body))
-
-
-class PageEventsHandler(EventsHandler):
-    """Tells the page which of its parts to replace, with their new text."""
-
-    def news(self, edition: Edition, told: dict[str, object]) -> Iterator[str]:
-        """Give one event with the parts that changed."""
-        parts = self.room.pages.parts(edition, self.viewer)
-        changed = {name: html for name, html in parts.items() if told.get(name) != html}
+        changed = {name: body for name, body in bodies.items() if told.get(name) != body}
         told.update(changed)
-        if changed:
-            yield event("parts", json.dumps({"parts": changed}))
-
-
-class PageHandler(Handler):
-    """Shows the page."""
-
-    def turn_away(self) -> None:
-        """Send a browser to the login, and back afterwards."""
-        self.redirect(self.get_login_url())
-
-    async def get(self) -> None:
-        """Write the page as it is now; its script keeps it so."""
-        edition = await self.edition()
-        self.finish(
-            self.room.pages.page(
-                edition,
-                self.viewer,
-                name=str(self.model["name"]),
-                is_admin=guests.is_admin(self.model),
-                xsrf_token=self.xsrf_token.decode(),
-            )
-        )
-
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Say what is wrong on a page that tries again by itself."""
-        self.finish(self.room.pages.error(status_code, self._words(**kwargs)))
+        return [event(name, edition.dated(body)) for name, body in changed.items()]
 
 
 class FileHandler(RequestHandler):

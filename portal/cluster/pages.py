@@ -1,6 +1,6 @@
 """The page as HTML: whole for a browser that has just come, in parts for one that stays."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from portal.cluster.edition import Edition
+from portal.cluster.sessions import SessionRow
+from portal.cluster.usage import DAYS
 from portal.cluster.view import NodeRow, Viewer
 
 _FOLDER = Path(__file__).parent / "page"
@@ -28,19 +30,31 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters |= {"moment": _moment, "iso": _iso, "memory": _memory}
+        environment.filters |= {"moment": _moment, "iso": _iso, "memory": _memory, "span": _span}
         self._page = environment.get_template("page.html.j2")
         self._error = environment.get_template("error.html.j2")
         self._parts: Any = environment.get_template("parts.html.j2").module
 
-    def page(self, edition: Edition, viewer: Viewer, **about: object) -> str:
-        """Write the whole page; ``about`` is who looks, and what the page's script needs."""
+    def page(
+        self,
+        edition: Edition,
+        viewer: Viewer,
+        *,
+        sessions: Sequence[SessionRow] | None,
+        **about: object,
+    ) -> str:
+        """Write the whole page.
+
+        ``sessions`` are for an admin; ``about`` is who looks, and what the page's script needs.
+        """
         return self._page.render(
             hub_url=self._hub_url,
             as_of=edition.picture.as_of.timestamp(),
             parts=self.parts(edition, viewer),
             partitions=edition.partitions,
-            nodes=[node.name for node in edition.picture.nodes],
+            nodes=edition.nodes(viewer),
+            sessions=None if sessions is None else self.sessions(sessions),
+            spans=DAYS,
             **about,
         )
 
@@ -52,6 +66,10 @@ class Pages:
         """Write what changes on the page, by the ids of the elements that it is in."""
         seen = edition.as_seen_by(viewer)
         return edition.once(("parts", seen), lambda: self._all_parts(edition, seen))
+
+    def sessions(self, rows: Sequence[SessionRow]) -> str:
+        """Write the admins' table of sessions."""
+        return str(self._parts.sessions(rows))
 
     def _all_parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
         write, jobs = self._parts, edition.jobs(viewer)
@@ -104,3 +122,10 @@ def _iso(seconds: float) -> str:
 
 def _memory(megabytes: int) -> str:
     return f"{megabytes / 1024:.0f} GiB"
+
+
+def _span(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02} min"

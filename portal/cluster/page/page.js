@@ -5,9 +5,6 @@ const RETRY_MILLISECONDS = 3000;
 const xsrf = document.body.dataset.xsrf;
 let chosen = "";
 
-const stored = localStorage.getItem("jupyterhub-bs-theme");
-if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
-
 function localTimes(within) {
   const today = new Date().toDateString();
   for (const element of within.querySelectorAll("time")) {
@@ -103,6 +100,12 @@ document.addEventListener("click", (event) => {
   if (!chip) return;
   chosen = chip.dataset.partition === chosen ? "" : chip.dataset.partition;
   showPartition();
+});
+
+document.addEventListener("submit", (event) => {
+  const button = event.submitter;
+  const asked = "The session ends at once, and what is not saved is lost. Stop it?";
+  if (button?.classList.contains("stop") && !confirm(asked)) event.preventDefault();
 });
 
 localTimes(document);

@@ -1,0 +1,85 @@
+"""The page, its stream, and what admins do on it."""
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+from jupyterhub.utils import url_path_join
+from tornado.web import HTTPError
+
+from portal.cluster import guests, usage
+from portal.cluster.admin import stop
+from portal.cluster.edition import Edition
+from portal.cluster.handlers import EventsHandler, Handler, event
+
+
+class PageHandler(Handler):
+    """Shows the page."""
+
+    def turn_away(self) -> None:
+        """Send a browser to the login, and back afterwards."""
+        self.redirect(self.get_login_url())
+
+    async def get(self) -> None:
+        """Write the page as it is now; its script keeps it so."""
+        edition = await self.edition()
+        is_admin = guests.is_admin(self.model)
+        self.finish(
+            self.room.pages.page(
+                edition,
+                self.viewer,
+                name=str(self.model["name"]),
+                sessions=await self.room.sessions.rows(edition.picture) if is_admin else None,
+                hours=await self._hours() if is_admin else None,
+                xsrf_token=self.xsrf_token.decode(),
+            )
+        )
+
+    async def _hours(self) -> dict[str, Any] | None:
+        if self.room.usage is None:
+            return None
+        try:
+            asked = usage.question(self.get_argument("days", "7"), self.get_argument("by", "user"))
+            rows = await usage.answer(self.room.usage, asked, datetime.now(UTC))
+        except ValueError as error:
+            raise HTTPError(400, str(error)) from error
+        except sqlite3.Error:
+            return None
+        return {"days": asked.days, "by": asked.by, "rows": rows}
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Say what is wrong, on a page that tries again by itself."""
+        self.finish(self.room.pages.error(status_code, self._words(**kwargs)))
+
+
+class PageEventsHandler(EventsHandler):
+    """Tells the page which of its parts to replace, with their new text."""
+
+    async def news(self, edition: Edition, told: dict[str, object]) -> list[str]:
+        """Return one event with the parts that changed."""
+        pages = self.room.pages
+        parts = dict(pages.parts(edition, self.viewer))
+        if guests.is_admin(self.model):
+            rows = await self.room.sessions.rows(edition.picture)
+            parts["sessions"] = pages.sessions(rows)
+        changed = {name: html for name, html in parts.items() if told.get(name) != html}
+        told.update(changed)
+        if not changed:
+            return []
+        as_of = edition.picture.as_of.timestamp()
+        return [event("parts", json.dumps({"as_of": as_of, "parts": changed}))]
+
+
+class StopFormHandler(PageHandler):
+    """Takes the page's stop buttons, also from a browser without its script."""
+
+    async def get(self) -> None:
+        """Go back to the page: there is nothing to read here."""
+        self.redirect(self.hub_auth.base_url)
+
+    async def post(self) -> None:
+        """Stop the session that the button is of, and go back to the page."""
+        user, _, server = self.get_body_argument("session").partition("/")
+        await stop(self, user, server)
+        self.redirect(url_path_join(self.hub_auth.base_url, "#sessions-title"), status=303)
