@@ -121,7 +121,7 @@ def _iso(seconds: float) -> str:
 
 
 def _memory(megabytes: int) -> str:
-    return f"{megabytes / 1024:.0f} GiB"
+    return f"{megabytes / 1024:.0f}"
 
 
 def _span(seconds: float) -> str:

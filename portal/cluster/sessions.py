@@ -4,9 +4,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
-from typing import TypedDict
 
 from tornado.httpclient import HTTPClientError
+from typing_extensions import TypedDict
 
 from portal.cluster.hub_api import HubApi, HubSession
 from portal.cluster.picture import Picture

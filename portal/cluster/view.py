@@ -7,7 +7,9 @@ otherwise. They are left out here, so no page or script has to hide them.
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from portal.cluster.picture import Gpu, Picture
 from spawner.availability import label
