@@ -20,7 +20,7 @@ GpuState = Literal["free", "mine", "others", "down"]
 
 _YOURS = (
     (re.compile(r"\byou, or a program of yours, hold it\b"), "its owner holds it"),
-    (re.compile(r"\byou are\b"), "its owner is"),
+    (re.compile(r"\byou are at your limit\b"), "its owner is at the limit"),
     (re.compile(r"\byour\b"), "its owner's"),
 )
 

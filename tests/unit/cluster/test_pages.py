@@ -1,0 +1,144 @@
+"""The page's HTML."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from portal.cluster.edition import Edition
+from portal.cluster.guests import STREAMS_EACH, Guests, TooManyStreams, viewer_of
+from portal.cluster.hub_api import sessions_of
+from portal.cluster.pages import Pages, holders
+from portal.cluster.sessions import rows
+from portal.cluster.view import Viewer
+from tests.unit.cluster.pictures import ADAS, BOBS, NODE, picture
+
+ADMIN = Viewer("root", sees_names=True)
+ADA = Viewer("ada", sees_names=False)
+PAGES = Pages("/hub/")
+
+
+def edition() -> Edition:
+    return Edition(picture(), "portal")
+
+
+def page(viewer: Viewer, **about: object) -> str:
+    given = {"sessions": None, "hours": None, "name": viewer.name, "xsrf_token": "x"} | about
+    return PAGES.page(edition(), viewer, **given)  # type: ignore[arg-type]
+
+
+def test_every_square_has_a_text() -> None:
+    text = PAGES.parts(edition(), ADA)["node-node1"]
+    said = re.findall(r'<span class="sr">(.*?)</span>', text)
+    assert said == [
+        "GPU 0, V100: yours, ada",
+        "GPU 1, V100: yours, ada",
+        "GPU 2, V100: in use",
+        "GPU 3, V100: free",
+    ]
+
+
+def test_what_people_call_things_is_no_html() -> None:
+    nodes = (replace(NODE, is_up=False, reason="<script>alert(1)</script>"),)
+    shown = Edition(picture(BOBS, nodes=nodes), "portal")
+    text = "".join(PAGES.parts(shown, ADMIN).values())
+    assert "<b>" not in text
+    assert "&lt;b&gt;secret" in text
+    assert "<script>" not in text
+
+
+def test_a_user_gets_nothing_of_what_is_for_admins() -> None:
+    text = page(ADA)
+    assert "Sessions" not in text
+    assert "GPU hours" not in text
+    assert "bob" not in text
+
+
+def test_a_part_is_the_same_text_until_something_in_it_changes() -> None:
+    before = PAGES.parts(edition(), ADA)
+    after = PAGES.parts(Edition(picture(ADAS, BOBS), "portal"), ADA)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"summary", "waiting"}
+
+
+def test_who_holds_which_gpus_is_told_job_by_job() -> None:
+    (first, *_) = edition().nodes(ADMIN)
+    assert [(holder["user"], holder["gpus"]) for holder in holders(first)] == [
+        ("ada", [0, 1]),
+        ("bob", [2]),
+    ]
+
+
+HUBS_USER = {
+    "name": "ada",
+    "groups": ["lab"],
+    "servers": {
+        "": {
+            "name": "",
+            "ready": True,
+            "started": "2026-11-21T11:00:00.000000Z",
+            "state": {
+                "job_id": "1",
+                "held_gpus": 2,
+                "idle_seconds": 5400,
+                "idle_heard_at": "2026-11-21T11:59:00+00:00",
+            },
+        },
+        "two": {"name": "two", "ready": False, "started": None, "state": None},
+    },
+}
+
+
+def test_an_admin_sees_each_session_with_its_idle_time_and_a_button() -> None:
+    table = rows(sessions_of(HUBS_USER), picture())
+    text = page(ADMIN, sessions=table)
+    assert [(row["server"], row["gpus"], row["nodes"]) for row in table] == [
+        ("", 2, ["node1"]),
+        ("two", None, []),
+    ]
+    assert "1 h 30 min" in text
+    assert 'value="ada/"' in text
+    assert 'value="ada/two"' in text
+
+
+def test_an_admin_sees_gpu_hours_with_a_download() -> None:
+    hours = {
+        "days": 7,
+        "by": "user",
+        "rows": [{"user": "ada", "groups": ("lab",), "sessions": 3, "gpu_hours": 12.25}],
+    }
+    text = page(ADMIN, sessions=[], hours=hours)
+    assert "12.2" in text
+    assert "api/v1/usage.csv?days=7&amp;by=user" in text
+
+
+def test_one_user_follows_a_bounded_number_of_streams() -> None:
+    guests = Guests()
+    seats = [guests.seat("eve") for _ in range(STREAMS_EACH)]
+    for seat in seats:
+        seat.__enter__()
+    with pytest.raises(TooManyStreams), guests.seat("eve"):
+        pass
+    with guests.seat("ada"):
+        assert guests.streams == STREAMS_EACH + 1
+    seats[0].__exit__(None, None, None)
+    with guests.seat("eve"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("model", "show", "viewer"),
+    [
+        ({"kind": "user", "name": "ada", "admin": False}, False, Viewer("ada", False)),
+        ({"kind": "user", "name": "ada"}, False, Viewer("ada", False)),
+        ({"kind": "user", "name": "ada", "admin": "no"}, False, Viewer("ada", False)),
+        ({"kind": "user", "name": "ada", "admin": True}, False, Viewer("ada", True)),
+        ({"kind": "user", "name": "ada", "admin": False}, True, Viewer("ada", True)),
+        # A service of the hub may have the name of a user.
+        ({"kind": "service", "name": "ada", "admin": True}, False, Viewer(None, False)),
+    ],
+)
+def test_only_the_hubs_own_word_makes_an_admin(
+    model: dict[str, object], show: bool, viewer: Viewer
+) -> None:
+    assert viewer_of(model, show) == viewer

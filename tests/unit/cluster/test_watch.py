@@ -1,0 +1,128 @@
+"""How often Slurm is asked, and what is shown when it does not answer."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from portal.cluster.edition import Edition
+from portal.cluster.watch import Watch
+from spawner.errors import CommandFailed, SlurmError
+from spawner.slurm.records import Cluster, QueuedJob, Share
+from tests.unit.cluster.pictures import ADAS, SHARES, picture
+
+
+@dataclass
+class FakeClient:
+    """Stands in for Slurm where the number of questions and the failures must be exact."""
+
+    fails: bool = False
+    has_json: bool = True
+    asked: dict[str, int] = field(default_factory=dict)
+
+    async def cluster(self) -> Cluster:
+        self._count("cluster")
+        return picture().cluster
+
+    async def queue(self) -> tuple[QueuedJob, ...]:
+        self._count("queue")
+        return (ADAS,)
+
+    async def gpu_shares(self) -> dict[int, tuple[Share, ...]]:
+        self._count("gpu_shares")
+        if not self.has_json:
+            raise CommandFailed("no json")
+        return SHARES
+
+    def _count(self, what: str) -> None:
+        self.asked[what] = self.asked.get(what, 0) + 1
+        if self.fails:
+            raise CommandFailed("no answer")
+
+
+def watch(client: FakeClient, interval: float = 60.0) -> Watch:
+    return Watch(client, "portal", interval)  # type: ignore[arg-type]  # a stand-in
+
+
+def test_hundreds_who_look_at_once_cost_one_round() -> None:
+    client = FakeClient()
+
+    async def look() -> list[Edition]:
+        shared = watch(client)
+        return list(await asyncio.gather(*(shared.edition() for _ in range(500))))
+
+    editions = asyncio.run(look())
+    assert client.asked == {"cluster": 1, "queue": 1, "gpu_shares": 1}
+    assert all(edition is editions[0] for edition in editions)
+
+
+def test_nobody_who_looks_costs_nothing() -> None:
+    client = FakeClient()
+
+    async def leave() -> None:
+        shared = watch(client, interval=0.01)
+        async for _ in shared.editions():
+            break
+        await asyncio.sleep(0.1)
+
+    asyncio.run(leave())
+    assert client.asked["queue"] == 1
+
+
+def test_all_who_follow_get_each_picture_of_one_round() -> None:
+    client = FakeClient()
+
+    async def follow(shared: Watch) -> list[Edition]:
+        got: list[Edition] = []
+        async for edition in shared.editions():
+            if edition is not None:
+                got.append(edition)
+            if len(got) == 3:
+                return got
+        raise AssertionError
+
+    async def all_follow() -> list[list[Edition]]:
+        shared = watch(client, interval=0.6)
+        return list(await asyncio.gather(*(follow(shared) for _ in range(100))))
+
+    got = asyncio.run(all_follow())
+    assert client.asked["queue"] == 3
+    assert all(editions == got[0] for editions in got)
+
+
+def test_the_last_picture_stays_with_words_when_slurm_does_not_answer() -> None:
+    client = FakeClient()
+
+    async def look() -> tuple[Edition, Edition, Edition]:
+        shared = watch(client, interval=0.0)
+        before = await shared.edition()
+        client.fails = True
+        during = await shared.edition()
+        client.fails = False
+        return before, during, await shared.edition()
+
+    before, during, after = asyncio.run(look())
+    assert during.picture is before.picture
+    assert "Slurm does not answer" in (during.trouble or "")
+    assert after.trouble is None
+
+
+def test_without_any_picture_the_failure_is_told() -> None:
+    async def look() -> None:
+        await watch(FakeClient(fails=True)).edition()
+
+    with pytest.raises(SlurmError, match="no answer"):
+        asyncio.run(look())
+
+
+def test_a_slurm_without_json_shows_the_cluster_and_is_not_asked_for_it_each_time() -> None:
+    client = FakeClient(has_json=False)
+
+    async def look() -> Edition:
+        shared = watch(client, interval=0.0)
+        for _ in range(3):
+            edition = await shared.edition()
+        return edition
+
+    assert asyncio.run(look()).picture.shares == {}
+    assert client.asked == {"cluster": 3, "queue": 3, "gpu_shares": 1}
