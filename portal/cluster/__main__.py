@@ -50,6 +50,7 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
         pages=Pages(f"{environment.get('JUPYTERHUB_BASE_URL', '/')}hub/"),
         usage=None,
         show_names=settings.cluster.show_names,
+        login_seconds=settings.cluster.login_seconds,
     )
 
 
@@ -85,7 +86,7 @@ async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
     hub = os.getppid()
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
-    HubOAuth.instance(cache_max_age=int(handlers.LOGIN_SECONDS))
+    HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
     server = HTTPServer(application(room(settings, os.environ), prefix))
     url = urlsplit(settings.cluster.url)
     await _listen(server, url.port or 80, url.hostname or "127.0.0.1")

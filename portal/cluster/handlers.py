@@ -21,8 +21,6 @@ from portal.cluster.view import Viewer
 from portal.cluster.watch import Watch
 from spawner.errors import SlurmError
 
-LOGIN_SECONDS = 60.0
-"""How long an answer of the hub about a login is good for, also for who follows a stream."""
 _RETRY_MILLISECONDS = 3000
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -41,6 +39,8 @@ class Room:
     usage: GpuHours | None
     """``None`` where nothing is known of the past."""
     show_names: bool
+    login_seconds: float
+    """How long the hub's word on a login is good for."""
 
 
 class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # JupyterHub has no types
@@ -171,7 +171,7 @@ class EventsHandler(Handler):
         told: dict[str, object] = {}
         checked_at = time.monotonic()
         async for edition in self.room.watch.editions():
-            if time.monotonic() - checked_at > LOGIN_SECONDS:
+            if time.monotonic() - checked_at > self.room.login_seconds:
                 if not await self.is_still_allowed():
                     await self._tell([event("end", "{}")])
                     return

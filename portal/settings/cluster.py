@@ -17,3 +17,10 @@ class Cluster(Table):
         "Whether all users see who holds a GPU and what others' jobs are called. Admins always "
         "see it.",
     )
+    login_seconds: float = setting(
+        60.0,
+        "How long a login or a token that has ended may still look.",
+        unit="seconds",
+        ge=1,
+        le=600,
+    )
