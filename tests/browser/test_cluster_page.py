@@ -1,0 +1,125 @@
+"""The cluster page in a real browser: two users and an admin at once."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests import faults
+from tests.instance import ADMIN, PASSWORD, USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+pytestmark = pytest.mark.browser
+ONE, TWO = USERS[:2]
+
+
+@contextmanager
+def browser_of(chromium: Browser, portal: Instance, name: str, width: int = 1280) -> Iterator[Page]:
+    """Open the page as somebody, in a browser of their own."""
+    context = chromium.new_context(viewport={"width": width, "height": 860})
+    page = context.new_page()
+    faults_seen: list[str] = []
+    page.on("pageerror", lambda error: faults_seen.append(str(error)))
+    page.goto(f"{portal.url}/hub/login?next=/services/cluster/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Cluster", exact=True)).to_be_visible()
+    expect(page.get_by_text("· live")).to_be_visible()
+    yield page
+    assert faults_seen == []
+    context.close()
+
+
+def squares(page: Page, meaning: str) -> Locator:
+    """Find squares as somebody does who hears the page."""
+    return page.get_by_role("listitem").filter(
+        has_text=re.compile(rf"^\W*GPU \d+, V100: {meaning}")
+    )
+
+
+def table(page: Page, title: str) -> Locator:
+    return page.get_by_role("region", name=title)
+
+
+def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
+    portal: Instance,
+    chromium: Browser,
+    visit: Callable[[str], Visitor],
+    photograph: Callable[[Page, str], None],
+) -> None:
+    user = visit(ONE)
+    with (
+        browser_of(chromium, portal, ONE) as one,
+        browser_of(chromium, portal, TWO, width=360) as two,
+        browser_of(chromium, portal, ADMIN) as admin,
+    ):
+        for page in (one, two, admin):
+            expect(squares(page, "free")).to_have_count(12)
+        # The pages are left alone: what changes comes to them.
+        one.evaluate("window.isTheSamePage = true")
+        job_id = user.start_and_wait(gpus=2)
+        expect(squares(one, "yours")).to_have_count(2)
+        expect(squares(two, "in use")).to_have_count(2)
+        expect(squares(admin, f"in use, {ONE}")).to_have_count(2)
+        expect(two.get_by_text(ONE)).to_have_count(0)
+        expect(table(one, "My jobs").get_by_role("row", name=re.compile(job_id))).to_be_visible()
+        expect(table(two, "My jobs")).to_contain_text("You have no jobs now.")
+        assert one.evaluate("window.isTheSamePage") is True
+
+        # Somebody else's job waits, and says why to those who may know whose it is.
+        with portal.gpus_taken(2), waiting_job(portal, TWO):
+            expect(table(two, "Waiting")).to_contain_text("no node has enough free GPUs")
+            expect(table(one, "Waiting")).to_contain_text("somebody else")
+            expect(table(admin, "Waiting")).to_contain_text(TWO)
+            photograph(one, "cluster")
+            photograph(two, "cluster-narrow")
+            photograph(admin, "cluster-admin")
+            assert two.evaluate("document.documentElement.scrollWidth") == 360
+
+        # By keyboard: one partition, and back to all.
+        chip = one.get_by_role("button", name=re.compile("^sxm2"))
+        chip.focus()
+        one.keyboard.press("Enter")
+        expect(chip).to_have_attribute("aria-pressed", "true")
+        one.keyboard.press("Enter")
+        expect(chip).to_have_attribute("aria-pressed", "false")
+
+        admin.on("dialog", lambda dialog: dialog.accept())
+        admin.get_by_role("button", name=f"Stop the session of {ONE}").click()
+        expect(admin.get_by_role("heading", name="Sessions")).to_be_visible()
+        until(lambda: not portal.jobs(user=ONE), seconds=60, what="the session is stopped")
+        expect(squares(one, "yours")).to_have_count(0)
+        assert one.evaluate("window.isTheSamePage") is True
+
+
+@contextmanager
+def waiting_job(portal: Instance, user: str) -> Iterator[None]:
+    argv = ["sbatch", "--parsable", "--gres=gpu:4", "--mem=1G", "--time=10", "--output=/dev/null"]
+    job_id = portal.slurm(*argv, "--wrap=exec sleep 600", user=user).strip()
+    try:
+        yield
+    finally:
+        portal.slurm("scancel", job_id)
+
+
+def test_the_page_can_be_read_without_its_script_and_outlives_a_restart(
+    portal: Instance, chromium: Browser
+) -> None:
+    with browser_of(chromium, portal, ONE) as page:
+        faults.restart_hub(portal)
+        # The service is the hub's, so it was away too; its login is renewed without a word.
+        expect(page.get_by_text("· live")).to_be_visible(timeout=60_000)
+        with faults.drained(portal):
+            expect(squares(page, "out of service")).to_have_count(12)
+        expect(squares(page, "free")).to_have_count(12)
+        cookies = page.context.storage_state()
+    plain = chromium.new_context(java_script_enabled=False, storage_state=cookies)
+    page = plain.new_page()
+    page.goto(f"{portal.url}/services/cluster/")
+    expect(page.get_by_text("of 12 GPUs free")).to_be_visible()
+    expect(squares(page, "free")).to_have_count(12)
+    plain.close()
