@@ -26,7 +26,12 @@ def addition() -> bootstrap.Addition:
     """Return what an environment holds besides its lock file: the built extension."""
     sources = [SOURCES / "build.mjs", SOURCES / "package.json", SOURCES / "package-lock.json"]
     return bootstrap.Addition(
-        (*sources, *sorted((SOURCES / "src").rglob("*.ts"))), lambda folder: build(folder / PLACE)
+        (
+            *sources,
+            *sorted((SOURCES / "schema").glob("*.json")),
+            *sorted((SOURCES / "src").rglob("*.ts")),
+        ),
+        lambda folder: build(folder / PLACE),
     )
 
 

@@ -280,6 +280,8 @@ def configure_session(c: Config, settings: Settings) -> None:
     spawner.session_python = session.python
     spawner.session_input = {
         "folders": dict(session.folders),
+        "folder_notes": dict(session.folder_notes),
+        "look": appearance(settings.look).for_sessions(),
         "templates": session.templates if session.templates in session.folders else "",
         "jupyter_path": list(session.jupyter_path),
         "tensorboard_python": session.tensorboard_python,

@@ -30,6 +30,15 @@ class Appearance:
     version: str
     """Changes whenever a browser must not use what it has kept."""
 
+    def for_sessions(self) -> dict[str, str]:
+        """Give what JupyterLab shows of it."""
+        return {
+            "title": self.title,
+            "accent": self.accent,
+            "accent_dark": self.accent_dark,
+            "version": self.version,
+        }
+
 
 def appearance(look: Look) -> Appearance:
     """Read the files that the settings name.

@@ -167,6 +167,7 @@ FolderName = Annotated[
     ),
 ]
 Folders = Annotated[Mapping[FolderName, AbsolutePath], AfterValidator(MappingProxyType)]
+FolderNotes = Annotated[Mapping[FolderName, Text], AfterValidator(MappingProxyType)]
 KernelName = Annotated[
     Text,
     _rule(

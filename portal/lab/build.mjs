@@ -5,7 +5,7 @@
 // of esbuild's. Nothing of JupyterLab is bundled: what its page shares is taken from there.
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -64,6 +64,8 @@ const hash = createHash('sha256').update(container).digest('hex').slice(0, 16);
 const load = `static/remoteEntry.${hash}.js`;
 mkdirSync(join(out, 'static'), { recursive: true });
 writeFileSync(join(out, load), container);
+// What a plugin can be set to, by its name.
+cpSync('schema', join(out, 'schemas', name), { recursive: true });
 const installed = {
   name,
   version,

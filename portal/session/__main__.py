@@ -70,6 +70,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
     gc.disable()
     # Imported now: some of it reads the environment while it loads.
     from portal.session.callback import open_socket
+    from portal.session.look import page_config
     from portal.session.server import Place, serve
     from portal.session.tensorboard import Plan
 
@@ -91,6 +92,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         kernels=orders.kernels,
         templates=orders.templates,
         tools=orders.tools,
+        page=page_config(orders.look, orders.folders, orders.folder_notes, orders.templates),
     )
     return serve(place, listener)
 

@@ -12,9 +12,11 @@ class OrdersError(ValueError):
 
 _KEYS = {
     "environment",
+    "folder_notes",
     "folders",
     "jupyter_path",
     "kernels",
+    "look",
     "module_paths",
     "modules_init",
     "templates",
@@ -87,6 +89,8 @@ class Orders:
     """Where the hub wants to hear of the port; comes as a variable of ``environment``."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Name of a link in the home -> the folder that it shows."""
+    folder_notes: Mapping[str, str] = field(default_factory=dict)
+    """Name of a link -> what the folder is for, in a sentence."""
     templates: str = ""
     """Which of ``folders`` has the templates; empty for none."""
     jupyter_path: tuple[str, ...] = ()
@@ -107,6 +111,8 @@ class Orders:
     """Kernels by their names, besides Python 3."""
     tools: Mapping[str, ToolOrder] = field(default_factory=dict)
     """Web tools by their names."""
+    look: Mapping[str, str] = field(default_factory=dict)
+    """The portal's title, logo and colours, for the page."""
 
 
 def parse_orders(text: str) -> Orders:
@@ -134,6 +140,7 @@ def parse_orders(text: str) -> Orders:
         environment={name: text for name, text in environment.items() if name != _CALLBACK},
         callback_url=environment[_CALLBACK],
         folders=_texts_by_name("folders", given.get("folders", {})),
+        folder_notes=_texts_by_name("folder_notes", given.get("folder_notes", {})),
         templates=_text_or_none("templates", given.get("templates")) or "",
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),
@@ -151,6 +158,7 @@ def parse_orders(text: str) -> Orders:
         tools={
             name: _tool(f"tools.{name}", tool) for name, tool in _objects("tools", given).items()
         },
+        look=_texts_by_name("look", given.get("look", {})),
     )
 
 

@@ -75,6 +75,8 @@ class Place:
     tools: Mapping[str, ToolOrder] = field(default_factory=dict)
     templates: str = ""
     """The link in the home that leads to them."""
+    page: Mapping[str, str] = field(default_factory=dict)
+    """What JupyterLab's page is told besides."""
 
 
 def serve(place: Place, listener: socket.socket) -> int:
@@ -112,7 +114,10 @@ def settings(place: Place) -> Config:
                 "kernel_websocket_connection_class": SessionKernelConnection,
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
                 "websocket_ping_timeout": 30_000,
-                "tornado_settings": {MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process())},
+                "tornado_settings": {
+                    MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
+                    "page_config_data": dict(place.page),
+                },
             },
             "SessionKernels": {
                 "offered": {

@@ -9,6 +9,7 @@ from portal.settings.table import Table, setting
 from portal.values import (
     AbsolutePath,
     Environment,
+    FolderNotes,
     Folders,
     Minutes,
     ModuleNames,
@@ -96,6 +97,11 @@ class Session(Table):
     folders: Folders = setting(
         {}, "The links made in a user's home: a name, and the folder it leads to."
     )
+    folder_notes: FolderNotes = setting(
+        {},
+        "What each of the `folders` is for, in a sentence, for the welcome in JupyterLab; a folder "
+        "without one is shown with the path that it leads to.",
+    )
     templates: str = setting(
         "templates",
         "Which of the `folders` has the notebook templates, for **New from Template**; empty for "
@@ -117,6 +123,17 @@ class Session(Table):
             raise PydanticCustomError(
                 "rule", "templates is {name}, which folders does not have", {"name": self.templates}
             )
+        return self
+
+    @model_validator(mode="after")
+    def _notes_are_of_folders(self) -> Self:
+        for name in self.folder_notes:
+            if name not in self.folders:
+                raise PydanticCustomError(
+                    "rule",
+                    "folder_notes has {name}, which folders does not have",
+                    {"name": name},
+                )
         return self
 
 

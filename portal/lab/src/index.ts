@@ -2,8 +2,10 @@
 
 import { clock } from './clock';
 import { idle } from './idle';
+import { look } from './look';
 import { templates } from './templates';
 import { tensorboard } from './tensorboard';
 import { tools } from './tools';
+import { welcome } from './welcome';
 
-export default [clock, idle, templates, tensorboard, tools];
+export default [clock, idle, look, templates, tensorboard, tools, welcome];
