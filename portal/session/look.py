@@ -11,10 +11,13 @@ from collections.abc import Mapping
 def page_config(
     look: Mapping[str, str], folders: Mapping[str, str], notes: Mapping[str, str], templates: str
 ) -> dict[str, str]:
-    """Give the options of JupyterLab's page: ``portalLook`` and ``portalFolders``, as JSON."""
+    """Give the options of JupyterLab's page: ``portalLook`` and ``portalFolders``, as JSON.
+
+    The folder with the templates is the first.
+    """
     listed = [
         {"name": name, "target": target, "note": notes.get(name, "")}
         | {"has_templates": name == templates}
-        for name, target in folders.items()
+        for name, target in sorted(folders.items(), key=lambda folder: folder[0] != templates)
     ]
     return {"portalLook": json.dumps(dict(look)), "portalFolders": json.dumps(listed)}

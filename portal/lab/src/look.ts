@@ -1,6 +1,10 @@
 // The portal's logo and accent colours in JupyterLab, as on the hub's pages.
 
-import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import {
+  ILabShell,
+  type JupyterFrontEnd,
+  type JupyterFrontEndPlugin
+} from '@jupyterlab/application';
 import { IThemeManager } from '@jupyterlab/apputils';
 import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { ITranslator } from '@jupyterlab/translation';
@@ -10,20 +14,30 @@ import { accents, type ILook } from './colours';
 /** JupyterLab's own; a theme that a user or a site adds keeps its colours. */
 const THEMES = ['JupyterLab Light', 'JupyterLab Dark'];
 
+const PHONE_PIXELS = 600;
+
 /** The portal's look. */
 export const look: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:look',
   description: "Shows the portal's logo and accent colours.",
   autoStart: true,
   requires: [ITranslator],
-  optional: [IThemeManager],
-  activate: (app: JupyterFrontEnd, translator: ITranslator, themes: IThemeManager | null): void => {
+  optional: [ILabShell, IThemeManager],
+  activate: (
+    app: JupyterFrontEnd,
+    translator: ITranslator,
+    shell: ILabShell | null,
+    themes: IThemeManager | null
+  ): void => {
     const given = readLook();
     if (!given.accent || !given.accent_dark) {
       return;
     }
     const texts = translator.load('data_scientist_portal');
-    void app.restored.then(() => showLogo(given, texts.__('%1: your sessions', given.title)));
+    void app.restored.then(() => {
+      showLogo(given, texts.__('%1: your sessions', given.title));
+      makeRoom(shell);
+    });
     const paint = (): void => {
       const theme = themes?.theme ?? '';
       const colours = accents(given, themes?.isLight(theme) ?? true);
@@ -39,6 +53,14 @@ export const look: JupyterFrontEndPlugin<void> = {
     }
   }
 };
+
+/** On a phone the documents come first: the file browser opens with a touch on its picture. */
+function makeRoom(shell: ILabShell | null): void {
+  if (shell && window.innerWidth < PHONE_PIXELS) {
+    shell.mode = 'single-document';
+    shell.collapseLeft();
+  }
+}
 
 /** What the session's server put into the page: portal/session/look.py. */
 export function readLook(): ILook {

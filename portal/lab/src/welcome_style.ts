@@ -12,7 +12,8 @@ export const STYLE = `
 .portal-welcome p { margin: 0; color: var(--jp-ui-font-color1); opacity: .86; }
 .portal-welcome ul, .portal-welcome ol { list-style: none; margin: 16px 0 0; padding: 0; display: grid; gap: 12px 28px; }
 .portal-welcome-folders { grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); }
-.portal-welcome-folders li { display: flex; gap: 12px; align-items: baseline; }
+.portal-welcome-folders li { display: flex; gap: 12px; align-items: flex-start; }
+.portal-welcome-folders p { padding-top: 4px; }
 .portal-welcome-steps { grid-template-columns: repeat(auto-fit, minmax(min(14rem, 100%), 1fr)); counter-reset: step; }
 .portal-welcome-steps li { position: relative; padding-left: 36px; counter-increment: step; }
 .portal-welcome-steps li::before {
@@ -31,4 +32,10 @@ export const STYLE = `
 .portal-welcome .portal-welcome-steps li:first-child button { background: var(--jp-accept-color-normal); border-color: transparent; color: white; }
 .portal-welcome .portal-welcome-steps li:first-child button:hover { background: var(--jp-accept-color-hover); }
 .portal-welcome button span { display: flex; }
+@container (max-width: 30rem) {
+  .portal-welcome-folders li { flex-direction: column; gap: 4px; }
+}
+@media (max-width: 40rem) {
+  .portal-welcome-inner { padding: 12px 16px 20px; }
+}
 `;

@@ -1,0 +1,28 @@
+"""What axe-core, the accessibility checker, finds on a page."""
+
+from functools import cache
+
+import bootstrap
+from playwright.sync_api import Page
+
+_RUN = """
+async ([source, where]) => {
+  if (!window.axe) new Function(source)();
+  const found = await axe.run(where, { resultTypes: ["violations"] });
+  return found.violations
+    .filter((one) => ["serious", "critical"].includes(one.impact))
+    .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target}: ${node.failureSummary}`));
+}
+"""
+
+
+@cache
+def _source() -> str:
+    """Return the checker, which the extension's tools bring: portal/lab/package-lock.json."""
+    tools, _ = bootstrap.environment("lab-dev", bootstrap.CACHE / "environments")
+    return (tools / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+
+
+def faults(page: Page, where: str = "html") -> list[str]:
+    """Return the serious and critical faults, one line each."""
+    return list(page.evaluate(_RUN, [_source(), where]))

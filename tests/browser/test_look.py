@@ -1,0 +1,223 @@
+"""The design: every page, light and dark, wide and narrow; and the welcome in JupyterLab."""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests import faults
+from tests.browser import axe
+from tests.instance import ADMIN, PASSWORD, USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[1]
+WIDTHS = (1280, 360)
+SCHEMES = ("light", "dark")
+BRIGHTNESS = """
+() => {
+  const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g);
+  return (Number(red) + Number(green) + Number(blue)) / 3;
+}
+"""
+Take = Callable[[Page, str], None]
+
+
+@contextmanager
+def browsing(chromium: Browser, **options: Any) -> Iterator[Page]:
+    """Open a page in a fresh profile."""
+    context = chromium.new_context(**options)
+    context.set_default_timeout(30_000)
+    yield context.new_page()
+    context.close()
+
+
+def log_in(page: Page, portal: Instance, name: str, to: str = "/hub/home") -> None:
+    page.goto(f"{portal.url}/hub/login?next={to}")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def assert_is_fit_to_use(page: Page, where: str) -> None:
+    """The page has no serious fault, light or dark, wide or narrow, and nothing is cut off."""
+    for scheme, width in itertools.product(SCHEMES, WIDTHS):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.wait_for_function(f"document.documentElement.dataset.bsTheme === '{scheme}'")
+        seen = f"{where}, {scheme}, {width} px"
+        assert axe.faults(page) == [], seen
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, seen
+        assert (page.evaluate(BRIGHTNESS) < 128) == (scheme == "dark"), seen
+    page.set_viewport_size({"width": 1280, "height": 860})
+    page.emulate_media(color_scheme="light")
+
+
+def test_nobody_is_shut_out_of_the_login(portal: Instance, page: Page) -> None:
+    page.goto(portal.url)
+    assert_is_fit_to_use(page, "login")
+    page.get_by_label("Username").fill("nobody")
+    page.get_by_label("Password", exact=True).fill("wrong")
+    page.get_by_role("button", name="Show the password").click()
+    expect(page.get_by_label("Password", exact=True)).to_have_attribute("type", "text")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_have_text("Invalid username or password")
+    expect(page.get_by_label("Username")).to_have_value("nobody")
+    assert_is_fit_to_use(page, "login, refused")
+
+
+def test_nobody_is_shut_out_of_a_users_pages(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor], photograph: Take
+) -> None:
+    visit(USER).leave()
+    log_in(page, portal, USER)
+    expect(page.get_by_role("heading", name="Your session")).to_be_visible()
+    assert_is_fit_to_use(page, "home")
+    page.goto(f"{portal.url}/hub/spawn")
+    expect(page.locator("#gpu-form-forecast")).to_contain_text("Starts")
+    assert_is_fit_to_use(page, "options")
+    page.goto(f"{portal.url}/hub/token")
+    page.wait_for_function("window._jupyterhub_page_loaded")
+    page.get_by_label("What it is for").fill("a test")
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.locator("#token-result")).to_have_text(re.compile("^[0-9a-f]{32}"))
+    page.reload()
+    expect(page.get_by_role("button", name="Revoke a test").first).to_be_visible()
+    assert_is_fit_to_use(page, "tokens")
+    page.goto(f"{portal.url}/hub/no-such-page")
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    assert_is_fit_to_use(page, "no such page")
+    page.goto(f"{portal.url}/hub/user/{USER}/lab")
+    expect(page.get_by_role("heading", name="Your session is not running")).to_be_visible()
+    assert_is_fit_to_use(page, "not running")
+
+
+def test_nobody_is_shut_out_while_a_session_waits_or_fails(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor]
+) -> None:
+    visitor = visit(USER)
+    with portal.gpus_taken():
+        assert visitor.start(gpus=4).status_code == 202
+        log_in(page, portal, USER, to=f"/hub/spawn-pending/{USER}")
+        expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        assert_is_fit_to_use(page, "waiting")
+        visitor.stop()
+    with faults.session_program(portal, "#!/bin/bash\necho the disk is full >&2\nexit 3\n"):
+        visitor.start(gpus=0)
+        page.goto(f"{portal.url}/hub/spawn-pending/{USER}")
+        expect(page.get_by_text("the disk is full")).to_be_visible()
+        assert_is_fit_to_use(page, "failed")
+
+
+def test_nobody_is_shut_out_of_the_admins_page(
+    portal: Instance, page: Page, photograph: Take
+) -> None:
+    log_in(page, portal, ADMIN, to="/hub/admin")
+    expect(page.get_by_role("button", name=f"Details of {ADMIN}")).to_be_visible()
+    assert_is_fit_to_use(page, "admin")
+    photograph(page, "admin")
+
+
+def test_light_and_dark_follow_the_system_until_one_is_chosen(
+    portal: Instance, chromium: Browser
+) -> None:
+    with browsing(chromium, color_scheme="dark", java_script_enabled=False) as page:
+        page.goto(portal.url)
+        card = page.locator(".portal-card").first
+        expect(card).to_have_css("background-color", "rgb(26, 32, 41)")
+    with browsing(chromium, color_scheme="dark") as page:
+        page.goto(portal.url)
+        assert page.evaluate(BRIGHTNESS) < 128
+        page.get_by_role("button", name="Switch between light and dark").click()
+        assert page.evaluate(BRIGHTNESS) > 128
+        page.reload()
+        assert page.evaluate(BRIGHTNESS) > 128
+
+
+def test_the_style_sheet_is_kept_by_browsers_as_long_as_it_is_the_same(portal: Instance) -> None:
+    login = httpx.get(f"{portal.url}/hub/login").text
+    address = re.findall(r'href="(/hub/portal/look\.css\?v=\w+)"', login)[0]
+    kept = httpx.get(f"{portal.url}{address}")
+    assert kept.headers["content-type"].startswith("text/css")
+    assert "--portal-accent-light: #3556c4;" in kept.text
+    assert "immutable" in kept.headers["cache-control"]
+    old = httpx.get(f"{portal.url}/hub/portal/look.css?v=0123456789ab")
+    assert old.headers["cache-control"] == "no-cache"
+
+
+def set_theme(visitor: Visitor, name: str) -> None:
+    """Choose a theme, as JupyterLab's menu does."""
+    path = "/lab/api/settings/@jupyterlab/apputils-extension:themes"
+    visitor.session("PUT", path, json={"raw": json.dumps({"theme": name})}).raise_for_status()
+
+
+def forget_the_dismissal(visitor: Visitor) -> None:
+    """Make the user one who is here for the first time."""
+    path = "/lab/api/settings/data-scientist-portal:welcome"
+    visitor.session("PUT", path, json={"raw": "{}"}).raise_for_status()
+
+
+def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor], photograph: Take
+) -> None:
+    visitor = visit(USER)
+    visitor.start_and_wait(gpus=2)
+    forget_the_dismissal(visitor)
+    welcome = page.get_by_role("region", name="Welcome")
+    lab = f"{portal.url}/user/{USER}/lab"
+    set_theme(visitor, "JupyterLab Dark")
+    log_in(page, portal, USER, to=f"/user/{USER}/lab?reset")
+    expect(welcome).to_be_visible(timeout=90_000)
+    assert axe.faults(page, ".portal-welcome") == []
+    set_theme(visitor, "JupyterLab Light")
+    page.goto(f"{lab}?reset")
+    expect(welcome).to_contain_text("Notebooks and job scripts to start from.")
+    expect(welcome).to_contain_text("The NAS, for data and results.")
+    assert axe.faults(page, ".portal-welcome") == []
+    accent = "getComputedStyle(document.documentElement).getPropertyValue('--jp-brand-color1')"
+    assert page.evaluate(accent) == "#3556c4"
+    assert page.locator("#jp-MainLogo img").evaluate("picture => picture.naturalWidth") > 0
+    # Its buttons do what they say.
+    welcome.get_by_role("button", name="Open the folder templates").click()
+    listing = page.locator(".jp-DirListing-content")
+    expect(listing.get_by_text("tensorflow", exact=True)).to_be_visible()
+    welcome.get_by_role("button", name="New from Template").click()
+    expect(page.get_by_role("dialog", name="New from Template")).to_be_visible()
+    page.keyboard.press("Escape")
+    # Dismissed, it stays so, until it is asked for.
+    welcome.get_by_role("button", name="Dismiss the welcome").click()
+    expect(welcome).to_have_count(0)
+    page.goto(f"{lab}?reset")
+    expect(page.locator(".jp-LauncherCard").first).to_be_visible(timeout=60_000)
+    page.get_by_role("menuitem", name="Help", exact=True).click()
+    page.get_by_role("menuitem", name="Welcome").click()
+    expect(welcome).to_be_visible()
+    # A phone has room for it.
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{lab}?reset")
+    start = welcome.get_by_role("button", name="New from Template")
+    expect(start).to_be_visible(timeout=60_000)
+    start.scroll_into_view_if_needed()
+    box = start.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
+    assert axe.faults(page, ".portal-welcome") == []
+    page.set_viewport_size({"width": 1280, "height": 860})
+    # The way to the stop button; it works by keyboard.
+    with page.expect_popup() as popup:
+        welcome.get_by_role("button", name="Stop My Server").click()
+    home = popup.value
+    home.wait_for_function("window._jupyterhub_page_loaded")
+    expect(home.locator("#state")).to_have_text("Running")
+    photograph(home, "home")
+    assert axe.faults(home) == []
+    home.get_by_role("button", name="Stop My Server").press("Enter")
+    expect(home.locator("#state")).to_have_text("Not running", timeout=60_000)
