@@ -170,8 +170,11 @@ def test_resources_are_the_settings(c: Any, settings: Settings) -> None:
 
 def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -> None:
     hub.configure_session(c, settings)
-    assert c.GpuSlurmSpawner.session_input == {
+    told = c.GpuSlurmSpawner.session_input
+    assert told.pop("look")["title"] == "Data Scientist Portal"
+    assert told == {
         "folders": {"templates": "/opt/templates"},
+        "folder_notes": {},
         "templates": "templates",
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",

@@ -158,7 +158,11 @@ async def visited(tool: Tool, **headers: str) -> HTTPResponse:
         server.stop()
 
 
-def test_who_waits_long_is_shown_that_it_starts(place: ToolPlace) -> None:
+def test_who_waits_long_is_shown_that_it_starts(
+    place: ToolPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 5.0)
+
     async def use(tool: Tool) -> None:
         answer = await visited(tool)
         assert tool.state == "starting"
@@ -170,7 +174,11 @@ def test_who_waits_long_is_shown_that_it_starts(place: ToolPlace) -> None:
     with_tool(ToolOrder(title="Sleeper", command=command), place, use)
 
 
-def test_who_opens_a_tool_starts_it_and_sees_its_page(place: ToolPlace) -> None:
+def test_who_opens_a_tool_starts_it_and_sees_its_page(
+    place: ToolPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
+
     async def use(tool: Tool) -> None:
         assert (await visited(tool, Accept="*/*")).code == 503
         assert tool.state == "stopped"
@@ -181,7 +189,9 @@ def test_who_opens_a_tool_starts_it_and_sees_its_page(place: ToolPlace) -> None:
     with_tool(RUNS, place, use)
 
 
-def test_a_failure_has_a_page_that_stays(place: ToolPlace) -> None:
+def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
+
     async def use(tool: Tool) -> None:
         answer = await visited(tool)
         assert (answer.code, answer.headers.get("Refresh")) == (502, None)
