@@ -60,6 +60,9 @@ ${bundle.outputFiles[0].text}}
 })();
 `;
 
+// It asks for the proxied servers that are not there: tools and TensorBoards have cards of ours.
+const replaced = ['@jupyterhub/jupyter-server-proxy'];
+
 const hash = createHash('sha256').update(container).digest('hex').slice(0, 16);
 const load = `static/remoteEntry.${hash}.js`;
 mkdirSync(join(out, 'static'), { recursive: true });
@@ -71,6 +74,10 @@ const installed = {
   version,
   description,
   license,
-  jupyterlab: { extension: true, _build: { load, extension: './extension' } }
+  jupyterlab: {
+    extension: true,
+    disabledExtensions: replaced,
+    _build: { load, extension: './extension' }
+  }
 };
 writeFileSync(join(out, 'package.json'), JSON.stringify(installed, null, 2) + '\n');
