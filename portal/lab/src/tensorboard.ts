@@ -100,7 +100,7 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
         )
     });
     // On the empty part of the list, it is about the folder that is open.
-    app.contextMenu.addItem({ command: OPEN, selector: '.jp-DirListing-content', rank: 6 });
+    app.contextMenu.addItem({ command: OPEN, selector: '.jp-DirListing-content', rank: 2.5 });
     launcher?.add({ command: CARD, category: 'Other', rank: 0.5 });
     palette?.addItem({
       command: CARD,
