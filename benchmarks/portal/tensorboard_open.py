@@ -89,8 +89,12 @@ def time_a_shells(portal: Instance, folder: Path, context: BrowserContext, eye: 
     port = free_port()
     argv = ["/usr/sbin/runuser", "-u", USER, "--", str(program)]
     argv += [f"--logdir={folder}", "--host=127.0.0.1", f"--port={port}"]
+    # It leaves a folder that all may write to in the temporary one.
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": str(folder.parent)}
     started = time.perf_counter()
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+    process = subprocess.Popen(
+        argv, env=environment, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     page = context.new_page()
     try:
         url = f"http://127.0.0.1:{port}/"
@@ -118,7 +122,7 @@ def session(portal: Instance) -> Iterator[tuple[Visitor, Path]]:
     finally:
         visitor.leave()
         visitor.close()
-        portal.slurm("/bin/rm", "-r", str(home / FOLDER), user=USER)
+        portal.slurm("/bin/rm", "-rf", str(home / FOLDER), user=USER)
 
 
 def measure(portal: Instance, context: BrowserContext, runs: int) -> dict[str, list[float]]:

@@ -2,6 +2,7 @@
 
 import json
 import pwd
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.visitor import Visitor
 
 Visit = Callable[[str], Visitor]
 HOST, NEIGHBOUR = USERS[:2]
+FOLDER = "neighbours-test"
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what is looked for
 
 # Runs in the neighbour's session, with nothing but Python and what its kernel is made of.
@@ -99,8 +101,14 @@ class Session:
 
 
 @pytest.fixture(scope="module")
-def visitors(portal: Instance) -> Iterator[tuple[Visitor, Visitor]]:
-    """Two users with sessions on one node."""
+def started_at() -> float:
+    """When the sessions began."""
+    return time.time()
+
+
+@pytest.fixture(scope="module")
+def visitors(portal: Instance, started_at: float) -> Iterator[tuple[Visitor, Visitor]]:
+    """Two users with sessions on one node, from that moment on."""
     both = Visitor(portal, HOST), Visitor(portal, NEIGHBOUR)
     try:
         for visitor in both:
@@ -115,21 +123,22 @@ def visitors(portal: Instance) -> Iterator[tuple[Visitor, Visitor]]:
 
 
 @pytest.fixture(scope="module")
-def session(portal: Instance, visitors: tuple[Visitor, Visitor]) -> Session:
+def session(portal: Instance, visitors: tuple[Visitor, Visitor]) -> Iterator[Session]:
     """A session in use: a kernel, a terminal and a TensorBoard run."""
     visitor, _ = visitors
-    folder = Path(pwd.getpwnam(HOST).pw_dir, "logs")
+    folder = Path(pwd.getpwnam(HOST).pw_dir, FOLDER)
     curves.write(portal, HOST, folder)
     kernel_id = visitor.open_kernel()
     server_pid = int(visitor.run_in(kernel_id, "import os; print(os.getppid())"))
     visitor.session("POST", "/api/terminals").raise_for_status()
-    opened = visitor.session("GET", "/tensorboard/?folder=logs")
+    opened = visitor.session("GET", f"/tensorboard/?folder={FOLDER}")
     assert opened.status_code == 302
     board = opened.headers["Location"]
     # As soon as its first page is there it listens on all that it will listen on.
     page = visitor.session("GET", board.removeprefix(visitor._session_path))
     assert "tb-relative-root" in page.text
-    return Session(visitor, kernel_id, board, server_pid, tuple(listeners_of(HOST)))
+    yield Session(visitor, kernel_id, board, server_pid, tuple(listeners_of(HOST)))
+    portal.slurm("/bin/rm", "-r", str(folder), user=HOST)
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +183,9 @@ def test_the_server_asks_the_neighbour_for_the_login(
     paths = [
         session.address,
         f"{session.address}data/runs",
-        f"{prefix}/tensorboard/?folder=logs",
+        f"{prefix}/tensorboard/?folder={FOLDER}",
         f"{prefix}/portal/tensorboard",
-        f"{prefix}/portal/tensorboard/look?folder=logs",
+        f"{prefix}/portal/tensorboard/look?folder={FOLDER}",
         f"{prefix}/lab",
         f"{prefix}/api/contents",
         f"{prefix}/api/kernels",
@@ -217,7 +226,7 @@ def test_the_one_other_port_takes_nothing_without_its_secret(
 
 
 def test_the_neighbour_cannot_look_into_processes_and_files(
-    session: Session, attack: Callable[[str], Any]
+    session: Session, attack: Callable[[str], Any], started_at: float
 ) -> None:
     socket = next(one.address for one in session.listeners if "/tensorboard-" in one.address)
     assert attack(f"listed({str(Path(socket).parent)!r})") == "PermissionError"
@@ -228,7 +237,8 @@ def test_the_neighbour_cannot_look_into_processes_and_files(
         path = f"/proc/{session.server_pid}/{name}"
         assert attack(f"listed({path!r})") == "PermissionError", path
     # Nothing of the session's lies open where all can write.
+    uid = pwd.getpwnam(HOST).pw_uid
     for place in ("/tmp", "/dev/shm", "/var/tmp"):  # noqa: S108 - looked at only
         for file in Path(place).iterdir():
-            if owner(file) == pwd.getpwnam(HOST).pw_uid and not file.is_symlink():
-                assert file.stat().st_mode & 0o077 == 0, file
+            if owner(file) == uid and file.lstat().st_ctime >= started_at:
+                assert file.lstat().st_mode & 0o077 == 0, file
