@@ -35,9 +35,9 @@ DEFAULT_FOLDER = "logs"
 """Where the templates write their curves."""
 
 _FILE_SECONDS = 10.0
-_REFRESH_SECONDS = 5
+_LOOK_AGAIN_SECONDS = 5
 _PAGE = Environment(autoescape=True).from_string(
-    Path(__file__).with_name("tensorboard.html").read_text(encoding="utf-8")
+    Path(__file__).with_name("tensorboard_words.html.j2").read_text(encoding="utf-8")
 )
 
 
@@ -177,8 +177,7 @@ class OpenHandler(JupyterHandler):
             "as soon as a training has written the first.",
             link=f"?folder={quote(path)}&anyway=1",
             label="Open TensorBoard now",
-            refresh_seconds=_REFRESH_SECONDS,
-            refresh=f"?folder={quote(path)}",
+            look_again_seconds=_LOOK_AGAIN_SECONDS,
         )
 
 

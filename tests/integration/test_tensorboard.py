@@ -134,6 +134,20 @@ def test_a_link_that_leads_out_of_the_home_to_what_may_be_read_is_shown(user: Vi
     assert location == "/usr/lib"
 
 
+def test_whoever_is_near_curves_sees_them_and_anybody_else_those_in_logs(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    near = user.session("GET", f"/tensorboard/?near={HOME}/second")
+    assert near.headers["Location"] == address
+    # Without a folder of that name there is one from now on.
+    assert user.session("GET", "/tensorboard/").status_code in (200, 302)
+    assert Path(pwd.getpwnam(USER).pw_dir, "logs").owner() == USER
+    expected = user.session("GET", "/tensorboard/?folder=logs")
+    for question in ("", "?near=", f"?near={HOME}/empty", f"?near={HOME}/gone"):
+        answer = user.session("GET", f"/tensorboard/{question}")
+        assert answer.headers.get("Location") == expected.headers.get("Location"), question
+        assert answer.text == expected.text
+
+
 def test_a_link_on_another_site_asks_first(user: Visitor) -> None:
     before = listed(user)
     answer = asked(user, "empty", {"Sec-Fetch-Site": "cross-site"})
