@@ -10,6 +10,7 @@ from jupyterhub.user import User
 from prometheus_client import REGISTRY
 
 from spawner.gpu_spawner import GpuSlurmSpawner
+from spawner.idle import IdleReport
 from spawner.observation import Ending, SessionNews, ending_of
 from spawner.slurm.records import _STATES, Job, JobState
 
@@ -72,6 +73,18 @@ def test_an_end_is_told_once(session: Any, heard: list[SessionNews]) -> None:
     assert [news.ending for news in heard] == [None, Ending.TIME_LIMIT]
     assert heard[-1].ended == UP_TO
     assert ends("time_limit") == before + 1
+
+
+@pytest.mark.parametrize(("idle_minutes", "kind"), [(61, "unused"), (59, "stopped")])
+def test_a_stop_is_the_users_unless_the_session_was_unused(
+    session: Any, idle_minutes: int, kind: str
+) -> None:
+    before = ends(kind)
+    now = datetime.now(UTC)
+    session._idle_report = IdleReport(timedelta(minutes=idle_minutes), now, timedelta(hours=1))
+    session.note_unused()
+    session._note_stop(Job(12, "CANCELLED", start=STARTED, end=UP_TO))
+    assert ends(kind) == before + 1
 
 
 def test_an_end_that_slurm_does_not_know_tells_what_was_known(
