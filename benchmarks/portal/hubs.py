@@ -70,6 +70,8 @@ bin_dir = "{programs}"
 launcher = "{launcher}"
 [session]
 python = "{stub}"
+[cluster]
+url = "http://127.0.0.1:{cluster_port}"
 """
 
 _UPSTREAM = """
@@ -231,6 +233,7 @@ def running(kind: str, shop: Workshop, gpus: int = 1) -> Iterator[Hub]:
         "port": port,
         "hub_port": hub_port,
         "api_port": api_port,
+        "cluster_port": _free_port(),
         "state": place / "state",
         "group": GROUP,
         "slurm_conf": shop.cluster.conf,
