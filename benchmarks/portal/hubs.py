@@ -51,7 +51,7 @@ c.Authenticator.allow_all = True
 c.Authenticator.manage_groups = False
 c.JupyterHub.services.append({{"name": "bench", "api_token": "{token}"}})
 c.JupyterHub.load_roles.append({{"name": "bench", "services": ["bench"], "scopes": [
-    "admin:users", "admin:servers", "read:hub"]}})
+    "admin:users", "admin:servers", "read:hub", "tokens"]}})
 """
 
 _OURS = """
