@@ -21,8 +21,10 @@ from portal.cluster.hub_api import HubApi
 from portal.cluster.pages import FILES, Pages
 from portal.cluster.sessions import Sessions
 from portal.cluster.watch import Watch
+from portal.look import appearance
 from portal.settings.whole import Settings
 from portal.settings_file import load
+from portal.usage.sources import from_settings
 from spawner.slurm.client import SlurmClient
 
 log = logging.getLogger("portal.cluster")
@@ -47,8 +49,8 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
         watch=Watch(client, settings.hub.name, interval),
         sessions=Sessions(hub, interval),
         guests=Guests(),
-        pages=Pages(f"{environment.get('JUPYTERHUB_BASE_URL', '/')}hub/"),
-        usage=None,
+        pages=Pages(f"{environment['JUPYTERHUB_BASE_URL']}hub/", appearance(settings.look)),
+        usage=from_settings(settings),
         show_names=settings.cluster.show_names,
         login_seconds=settings.cluster.login_seconds,
     )

@@ -94,8 +94,6 @@ class UsageHandler(AdminHandler):
 
     async def rows(self, asked: Question) -> list[dict[str, Any]]:
         """Return what is known."""
-        if self.room.usage is None:
-            raise HTTPError(404, "This portal keeps no record of GPU hours.")
         try:
             return await usage.answer(self.room.usage, asked, datetime.now(UTC))
         except sqlite3.Error as error:

@@ -36,8 +36,7 @@ class Room:
     sessions: Sessions
     guests: Guests
     pages: Pages
-    usage: GpuHours | None
-    """``None`` where nothing is known of the past."""
+    usage: GpuHours
     show_names: bool
     login_seconds: float
     """How long the hub's word on a login is good for."""

@@ -37,8 +37,6 @@ class PageHandler(Handler):
         )
 
     async def _hours(self) -> dict[str, Any] | None:
-        if self.room.usage is None:
-            return None
         try:
             asked = usage.question(self.get_argument("days", "7"), self.get_argument("by", "user"))
             rows = await usage.answer(self.room.usage, asked, datetime.now(UTC))

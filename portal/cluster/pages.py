@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from portal.cluster.edition import Edition
 from portal.cluster.sessions import SessionRow
 from portal.cluster.usage import DAYS
 from portal.cluster.view import NodeRow, Viewer
+from portal.look import WEB, Appearance
 
 _FOLDER = Path(__file__).parent / "page"
 FILES = {name: _FOLDER / name for name in ("page.css", "page.js")}
@@ -19,21 +20,21 @@ _MOST_ROWS = 200
 
 
 class Pages:
-    """Writes the page; ``hub_url`` is where the hub's own pages are."""
+    """Writes the page in the portal's look; ``hub_url`` is where the hub's own pages are."""
 
-    def __init__(self, hub_url: str) -> None:
-        self._hub_url = hub_url
+    def __init__(self, hub_url: str, look: Appearance) -> None:
         environment = Environment(
-            loader=PackageLoader("portal.cluster", "page"),
+            loader=FileSystemLoader([_FOLDER, WEB]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        environment.globals |= {"hub_url": hub_url, "look": look}
         environment.filters |= {"moment": _moment, "iso": _iso, "memory": _memory, "span": _span}
         self._page = environment.get_template("page.html.j2")
         self._error = environment.get_template("error.html.j2")
-        self._parts: Any = environment.get_template("parts.html.j2").module
+        self._parts: Any = environment.get_template("live.html.j2").module
 
     def page(
         self,
@@ -48,7 +49,6 @@ class Pages:
         ``sessions`` are for an admin; ``about`` is who looks, and what the page's script needs.
         """
         return self._page.render(
-            hub_url=self._hub_url,
             as_of=edition.picture.as_of.timestamp(),
             parts=self.parts(edition, viewer),
             partitions=edition.partitions,
@@ -60,7 +60,7 @@ class Pages:
 
     def error(self, status: int, message: str) -> str:
         """Write a page that says what is wrong."""
-        return self._error.render(hub_url=self._hub_url, status=status, message=message)
+        return self._error.render(status=status, message=message)
 
     def parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
         """Write what changes on the page, by the ids of the elements that it is in."""

@@ -11,11 +11,13 @@ from portal.cluster.hub_api import sessions_of
 from portal.cluster.pages import Pages, holders
 from portal.cluster.sessions import rows
 from portal.cluster.view import Viewer
+from portal.look import appearance
+from portal.settings.look import Look
 from tests.unit.cluster.pictures import ADAS, BOBS, NODE, picture
 
 ADMIN = Viewer("root", sees_names=True)
 ADA = Viewer("ada", sees_names=False)
-PAGES = Pages("/hub/")
+PAGES = Pages("/hub/", appearance(Look()))
 
 
 def edition() -> Edition:
