@@ -1,6 +1,9 @@
 """The cluster page's API: two users at once, an admin, and what each of them gets."""
 
+import csv
+import grp
 import json
+import pwd
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,6 +41,10 @@ def gpus(portal: Instance, token: str) -> list[dict[str, Any]]:
 def states(portal: Instance, token: str) -> dict[str, int]:
     found = [gpu["state"] for gpu in gpus(portal, token)]
     return {state: found.count(state) for state in sorted(set(found))}
+
+
+def group_of(user: str) -> str:
+    return grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name
 
 
 @contextmanager
@@ -134,6 +141,15 @@ def test_a_session_sees_its_own_and_an_admin_stops_it_by_their_own_right(
     until(lambda: session().get("nodes"), seconds=30, what="the admin sees the session's node")
     assert (session()["user"], session()["gpus"]) == (ONE, 1)
     until(lambda: session()["idle_seconds"] is not None, seconds=60, what="the idle time is known")
+
+    # GPU hours, for a page and for a table calculation.
+    for by, name in (("user", ONE), ("group", group_of(ONE))):
+        path = f"?days=1&by={by}"
+        rows = answer(portal, token, f"api/v1/usage{path}")["rows"]
+        assert [row["sessions"] >= 1 for row in rows if row[by] == name] == [True]
+        (head, *lines) = csv.reader(ask(portal, token, f"api/v1/usage.csv{path}").text.splitlines())
+        assert head[0] == by
+        assert name in [line[0] for line in lines]
 
     # From inside, with what the session was given.
     inside = (
