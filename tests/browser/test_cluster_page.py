@@ -25,7 +25,7 @@ def browser_of(chromium: Browser, portal: Instance, name: str, width: int = 1280
     page.on("pageerror", lambda error: faults_seen.append(str(error)))
     page.goto(f"{portal.url}/hub/login?next=/services/cluster/")
     page.get_by_label("Username").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Cluster", exact=True)).to_be_visible()
     expect(page.get_by_text("· live")).to_be_visible()
