@@ -93,6 +93,9 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         templates=orders.templates,
         tools=orders.tools,
         page=page_config(orders.look, orders.folders, orders.folder_notes, orders.templates),
+        folders=orders.folders,
+        cluster_url=orders.cluster_url,
+        slurm_bin_dir=orders.slurm_bin_dir,
     )
     return serve(place, listener)
 

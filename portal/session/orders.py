@@ -11,6 +11,7 @@ class OrdersError(ValueError):
 
 
 _KEYS = {
+    "cluster_url",
     "environment",
     "folder_notes",
     "folders",
@@ -19,6 +20,7 @@ _KEYS = {
     "look",
     "module_paths",
     "modules_init",
+    "slurm_bin_dir",
     "templates",
     "tensorboard_idle_minutes",
     "tensorboard_python",
@@ -113,6 +115,10 @@ class Orders:
     """Web tools by their names."""
     look: Mapping[str, str] = field(default_factory=dict)
     """The portal's title, logo and colours, for the page."""
+    cluster_url: str | None = None
+    """Where the service of the cluster's view listens; ``None`` where there is none."""
+    slurm_bin_dir: str | None = None
+    """Where Slurm's programs are."""
 
 
 def parse_orders(text: str) -> Orders:
@@ -159,6 +165,8 @@ def parse_orders(text: str) -> Orders:
             name: _tool(f"tools.{name}", tool) for name, tool in _objects("tools", given).items()
         },
         look=_texts_by_name("look", given.get("look", {})),
+        cluster_url=_text_or_none("cluster_url", given.get("cluster_url")),
+        slurm_bin_dir=_text_or_none("slurm_bin_dir", given.get("slurm_bin_dir")),
     )
 
 

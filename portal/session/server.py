@@ -30,8 +30,11 @@ from portal.session import (
     clock,
     farewell,
     idle,
+    joblog,
+    jobs,
     module_kernels,
     proxied,
+    quota,
     templates,
     tensorboard,
     tool_pages,
@@ -41,6 +44,8 @@ from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
 from portal.session.files import HomeCheckpoints, LinkedFileHandler
 from portal.session.hub_login import is_login_of_the_hub
+from portal.session.jobs_service import ClusterService
+from portal.session.jobs_slurm import SlurmPrograms
 from portal.session.kernels import (
     MEMORY_WATCH,
     MemoryWatch,
@@ -77,6 +82,11 @@ class Place:
     """The link in the home that leads to them."""
     page: Mapping[str, str] = field(default_factory=dict)
     """What JupyterLab's page is told besides."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """Links in the home, and where they lead."""
+    cluster_url: str | None = None
+    """Where the service of the cluster's view listens."""
+    slurm_bin_dir: str | None = None
 
 
 def serve(place: Place, listener: socket.socket) -> int:
@@ -196,6 +206,8 @@ class SessionServer(ServerApp):
                 *idle.routes(self.base_url, self._idle_watch),
                 *templates.routes(self.base_url, self._catalogue),
                 *tool_pages.routes(self.base_url, self._toolbox),
+                *self._job_routes(),
+                *quota.routes(self.base_url, quota.Storage(self.place.home, self.place.folders)),
             ],
         )
         if self.place.tensorboard is not None:
@@ -209,6 +221,13 @@ class SessionServer(ServerApp):
             ".*", deferred.placeholders(self.base_url)
         )
         self.io_loop.add_callback(self._open, deferred)
+
+    def _job_routes(self) -> list[Any]:
+        found = jobs.Jobs(
+            ClusterService(self.place.cluster_url), SlurmPrograms(self.place.slurm_bin_dir)
+        )
+        logs = joblog.Logs(found)
+        return [*jobs.routes(self.base_url, found), *joblog.routes(self.base_url, logs)]
 
     def _add_shelf(self, plan: tensorboard.Plan) -> tensorboard.Shelf:
         shelf = plan.shelf(self.place.home, self.place.runtime_folder, self.base_url)

@@ -185,6 +185,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "module_paths": [],
         "kernels": {},
         "tools": {},
+        "slurm_bin_dir": "/usr/bin",
     }
     assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
     assert c.GpuSlurmSpawner.env_keep == []

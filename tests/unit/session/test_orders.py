@@ -50,10 +50,14 @@ def test_all_keys_are_read() -> None:
                 "module_paths": ["/opt/modules"],
                 "kernels": {"pytorch": KERNEL},
                 "tools": {"digits": TOOL},
+                "cluster_url": "http://hub:8002",
+                "slurm_bin_dir": "/opt/slurm/bin",
             }
         )
     )
     assert orders.environment["JUPYTERHUB_USER"] == "user1"
+    assert orders.cluster_url == "http://hub:8002"
+    assert orders.slurm_bin_dir == "/opt/slurm/bin"
     assert orders.folders == {"isilon": "/mnt/isilon"}
     assert orders.templates == "templates"
     assert orders.jupyter_path == ("/opt/share/jupyter",)
@@ -112,6 +116,7 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ({"environment": ENVIRONMENT | {"A": 1}}, "environment: not an object of texts"),
         ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
         ({"environment": ENVIRONMENT, "templates": 1}, "templates: not a text"),
+        ({"environment": ENVIRONMENT, "cluster_url": 1}, "cluster_url: not a text"),
         ({"environment": ENVIRONMENT, "kernels": []}, "kernels: not an object"),
         (
             {"environment": ENVIRONMENT, "kernels": {"a": {}}},
