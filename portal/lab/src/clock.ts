@@ -7,11 +7,11 @@ import type { ServerConnection } from '@jupyterlab/services';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
-import { Widget } from '@lumino/widgets';
 
 import { hasChanged, saveChanged } from './documents';
 import { extend, read, tell, type IReading } from './server';
-import { amount, extensionChoices, hour, Marks, span } from './time';
+import { amount, extensionChoices, facts, hour, Marks, span } from './time';
+import { TimeLeft } from './timeleft';
 
 const EXTEND = 'data-scientist-portal:extend-session';
 const STOPPING = 'https://events.data-scientist-portal.org/session-stopping/v1';
@@ -70,7 +70,7 @@ export const clock: JupyterFrontEndPlugin<void> = {
       priority: 10,
       isActive: () => true
     });
-    end.onTick = () => status.present(end.summary, end.caption, end.isUrgent);
+    end.onTick = () => status.present(end.facts, end.summary, end.caption, end.isUrgent);
     app.serviceManager.events.stream.connect((_, event) => {
       if (event.schema_id === STOPPING) {
         void end.stopping();
@@ -123,6 +123,11 @@ class SessionEnd {
   get summary(): string {
     const left = this._left();
     return left === null ? '' : this._texts.__('%1 left', span(left, this._texts));
+  }
+
+  /** What the session holds and where, in a few words. */
+  get facts(): string {
+    return this._reading ? facts(this._reading, this._texts) : '';
   }
 
   /** Where the session runs and when it ends. */
@@ -304,28 +309,4 @@ class SessionEnd {
   private _warnings = new Marks([]);
   private _saves = new Marks(SAVE_SECONDS);
   private _warning: string | null = null;
-}
-
-/** The time left, as a button in the status bar. */
-class TimeLeft extends Widget {
-  constructor(onClick: () => void) {
-    const button = document.createElement('button');
-    super({ node: button });
-    button.type = 'button';
-    button.onclick = onClick;
-    button.style.border = 'none';
-    button.style.background = 'none';
-    button.style.cursor = 'pointer';
-    this.addClass('jp-StatusBar-TextItem');
-    this.addClass('jp-mod-clickable');
-  }
-
-  present(summary: string, caption: string, isUrgent: boolean): void {
-    if (this.node.textContent !== summary) {
-      this.node.textContent = summary;
-    }
-    this.node.title = caption;
-    this.node.style.color = isUrgent ? 'var(--jp-error-color1)' : '';
-    this.node.style.fontWeight = isUrgent ? 'bold' : '';
-  }
 }

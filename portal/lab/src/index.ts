@@ -2,10 +2,12 @@
 
 import { clock } from './clock';
 import { idle } from './idle';
+import { jobs } from './jobs';
 import { look } from './look';
+import { quota } from './quota';
 import { templates } from './templates';
 import { tensorboard } from './tensorboard';
 import { tools } from './tools';
 import { welcome } from './welcome';
 
-export default [clock, idle, look, templates, tensorboard, tools, welcome];
+export default [clock, idle, jobs, look, quota, templates, tensorboard, tools, welcome];

@@ -132,7 +132,8 @@ export async function stopTool(settings: ServerConnection.ISettings, name: strin
   }
 }
 
-async function request<T>(
+/** Ask the session's server; fails with its words. */
+export async function request<T>(
   settings: ServerConnection.ISettings,
   path: string,
   init: RequestInit

@@ -1,0 +1,47 @@
+// The text of a log that grows: complete lines, and the one that is being written.
+
+// What moves the cursor and sets colours (ECMA-48), and titles of windows.
+const CONTROLS = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\^_])/g;
+
+/** Takes pieces as they come, in any cut. */
+export class LogText {
+  /** Add a piece; return the lines that are complete now, with their ends, and the open one. */
+  add(piece: string): { done: string; open: string } {
+    const text = this._open + piece;
+    const end = text.lastIndexOf('\n') + 1;
+    this._open = newest(text.slice(end));
+    return { done: plain(text.slice(0, end)), open: plain(this._open) };
+  }
+
+  private _open = '';
+}
+
+/** Write lines as a terminal would show them in the end, without colours. */
+export function plain(text: string): string {
+  return text
+    .split('\n')
+    .map(line => overwritten(line.replace(CONTROLS, '')))
+    .join('\n');
+}
+
+/** A progress bar goes back to the line's beginning and writes anew: what came last counts. */
+function overwritten(line: string): string {
+  const written = line.split('\r').filter(Boolean);
+  return written[written.length - 1] ?? '';
+}
+
+/** Forget what is overwritten of a line that may never end. */
+function newest(line: string): string {
+  const last = line.lastIndexOf('\r', line.length - 2);
+  return last < 0 ? line : line.slice(last);
+}
+
+/** Where a text is, in lines of small letters: the places of all that fit. */
+export function places(text: string, sought: string): number[] {
+  const found: number[] = [];
+  const [where, what] = [text.toLowerCase(), sought.toLowerCase()];
+  for (let at = what ? where.indexOf(what) : -1; at >= 0; at = where.indexOf(what, at + 1)) {
+    found.push(at);
+  }
+  return found;
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import {
+  ended,
+  isWaiting,
+  lookOf,
+  moment,
+  open,
+  placeOf,
+  reasonOf,
+  stateOf,
+  timeOf,
+  type IJob
+} from '../src/job';
+
+const texts = {
+  __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),
+  _n: (one: string, many: string, count: number) =>
+    (count === 1 ? one : many).replace('%1', `${count}`)
+};
+const NOW = 1_000_000;
+
+function job(about: Partial<IJob>): IJob {
+  const none = { name: null, reason: null, partition: null, gpus: null, submitted: null };
+  const moments = { started: null, expected_start: null, ends: null };
+  const end = { exit_code: null, signal: null, is_over: false, is_session: false };
+  return { id: '7', state: 'RUNNING', nodes: [], ...none, ...moments, ...end, ...about };
+}
+
+/** Without the spaces that do not break. */
+function said(about: Partial<IJob>): string {
+  return timeOf(job(about), NOW, texts).replaceAll('\u00a0', ' ');
+}
+
+for (const [about, words, look] of [
+  [{ state: 'RUNNING' }, 'running', 'good'],
+  [{ state: 'PENDING' }, 'waiting', 'waiting'],
+  [{ state: 'REQUEUE_HOLD' }, 'waiting', 'waiting'],
+  [{ state: 'COMPLETED', is_over: true }, 'finished', 'quiet'],
+  [{ state: 'FAILED', is_over: true, exit_code: 3 }, 'failed, exit code 3', 'bad'],
+  [{ state: 'FAILED', is_over: true, signal: 9 }, 'failed, ended by signal 9', 'bad'],
+  [{ state: 'FAILED', is_over: true }, 'failed', 'bad'],
+  [{ state: 'TIMEOUT', is_over: true }, 'out of time', 'bad'],
+  [{ state: 'LOST', is_over: true }, 'ended; how is not known', 'quiet'],
+  [{ state: 'SOMETHING_NEW' }, 'something_new', 'good']
+] as const) {
+  test(`${about.state} is ${words}`, () => {
+    assert.equal(stateOf(job(about), texts), words);
+    assert.equal(lookOf(job(about)), look);
+  });
+}
+
+test('a job says what it holds and where', () => {
+  const about = { name: 'train', gpus: 2, nodes: ['node001'], partition: 'sxm2' };
+  assert.equal(placeOf(job(about), texts), 'Job 7 · 2 GPUs · node001');
+  assert.equal(placeOf(job({ ...about, nodes: [] }), texts), 'Job 7 · 2 GPUs · sxm2');
+  assert.equal(
+    placeOf(job({ ...about, nodes: ['a', 'b', 'c'] }), texts).slice(-18),
+    'a and 2 more nodes'
+  );
+  assert.equal(placeOf(job({ gpus: 0, nodes: ['a'] }), texts), 'no GPU · a');
+  assert.equal(placeOf(job({ nodes: ['a'] }), texts), 'a', 'what is not known is not said');
+});
+
+test('a running job says what is left first', () => {
+  assert.equal(said({ started: NOW - 600, ends: NOW + 7200 }), '2 h 00 min left, runs for 10 min');
+  assert.equal(said({ started: NOW - 600 }), 'runs for 10 min');
+});
+
+test('a waiting job says since when, and when it may start', () => {
+  const waiting = { state: 'PENDING', submitted: NOW - 120 };
+  assert.equal(said(waiting), 'waits for 2 min');
+  assert.match(
+    said({ ...waiting, expected_start: NOW + 60 }),
+    /^waits for 2 min, expected to start /
+  );
+  assert.equal(said({ ...waiting, expected_start: NOW - 60 }), 'waits for 2 min');
+});
+
+test('a job that ended says when, and how long it ran', () => {
+  const over = { state: 'COMPLETED', is_over: true, ends: NOW - 60 };
+  assert.match(said({ ...over, started: NOW - 360 }), /^ended .+, ran for 5 min$/);
+  assert.match(said(over), /^ended [^,]+$/);
+});
+
+test('another day is named', () => {
+  assert.equal(moment(NOW + 60, NOW).includes(','), false);
+  assert.equal(moment(NOW + 2 * 86_400, NOW).includes(','), true);
+});
+
+for (const [reason, words] of [
+  ['Resources', 'what it asks for is not free'],
+  ['QOSGrpCpuLimit', 'Slurm says: QOSGrpCpuLimit'],
+  ['no node has enough free GPUs', 'no node has enough free GPUs'],
+  [null, '']
+] as const) {
+  test(`the reason ${reason} is told`, () => {
+    assert.equal(reasonOf(job({ state: 'PENDING', reason }), texts), words);
+  });
+}
+
+test('a job that runs gives no reason', () => {
+  assert.equal(reasonOf(job({ reason: 'Resources' }), texts), '');
+});
+
+test('running jobs come before waiting ones, and the last to end first', () => {
+  const all = [
+    job({ id: '1', state: 'PENDING', submitted: 3 }),
+    job({ id: '2', submitted: 1 }),
+    job({ id: '3', submitted: 2 }),
+    job({ id: '4', state: 'FAILED', is_over: true, ends: 5 }),
+    job({ id: '5', state: 'COMPLETED', is_over: true, ends: 6 })
+  ];
+  assert.deepEqual(
+    open(all).map(one => one.id),
+    ['3', '2', '1']
+  );
+  assert.deepEqual(
+    ended(all).map(one => one.id),
+    ['5', '4']
+  );
+  assert.ok(isWaiting(all[0] as IJob));
+});
