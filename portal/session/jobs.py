@@ -57,6 +57,7 @@ class Jobs:
         self._source: str | None = None
         self._as_of: float | None = None
         self._slurm_asked_at = self._slurm_as_of = -float("inf")
+        self._is_slurm_wanted = True
 
     async def tell(self, is_anew: bool = False) -> dict[str, Any]:
         """Give what the page shows."""
@@ -90,6 +91,8 @@ class Jobs:
         if job_id == self._session_job:
             raise SlurmSaysNo(_ITSELF)
         await self.slurm.cancel(job_id)
+        # The service will know it seconds later than Slurm.
+        self._is_slurm_wanted, self._slurm_asked_at = True, -float("inf")
 
     async def _look(self, is_anew: bool) -> None:
         try:
@@ -97,9 +100,10 @@ class Jobs:
             is_heard = True
         except NoView:
             is_heard = False
-        is_wanted = is_anew or not is_heard or bool(self._gone) or self._slurm_as_of < 0
+        self._is_slurm_wanted |= is_anew or bool(self._gone)
+        is_wanted = self._is_slurm_wanted or not is_heard
         if is_wanted and self._now() - self._slurm_asked_at >= _SLURM_SECONDS:
-            self._slurm_asked_at = self._now()
+            self._slurm_asked_at, self._is_slurm_wanted = self._now(), False
             await self._ask_slurm(is_for_all=not is_heard)
         self._forget_old()
 

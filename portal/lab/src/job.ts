@@ -40,6 +40,11 @@ export function isWaiting(job: IJob): boolean {
   return job.state === 'PENDING' || job.state.startsWith('REQUEUE');
 }
 
+/** Whether a job may have written something. */
+export function hasStarted(job: IJob): boolean {
+  return job.started !== null && !isWaiting(job);
+}
+
 /** What to call a job. */
 export function nameOf(job: IJob, texts: ITexts): string {
   return job.name || texts.__('Job %1', job.id);

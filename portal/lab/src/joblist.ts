@@ -5,7 +5,7 @@ import { refreshIcon } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
-import { ended, isWaiting, lookOf, nameOf, open, placeOf, reasonOf, stateOf, timeOf } from './job';
+import { ended, hasStarted, lookOf, nameOf, open, placeOf, reasonOf, stateOf, timeOf } from './job';
 import type { IFree, IJob } from './job';
 import { bar, button, element } from './joblook';
 import type { IJobs } from './jobserver';
@@ -37,12 +37,13 @@ export class JobList extends Widget {
     refresh.classList.add('portal-mod-plain');
     const head = element('header');
     head.append(element('h2', '', texts.__('My jobs')), refresh);
-    this.node.append(head, this._note, this._none, this._open);
     this._endedTitle = element('h2', '', texts.__('Ended lately'));
-    this._freeTitle = element('h2', '', texts.__('Free GPUs'));
-    this.node.append(this._endedTitle, this._ended, this._freeTitle, this._free);
     this._none.textContent = texts.__('Looking…');
-    this._endedTitle.hidden = this._freeTitle.hidden = this._note.hidden = true;
+    this._endedTitle.hidden = this._note.hidden = this._room.hidden = true;
+    const jobs = element('div', 'portal-Slurm-jobs');
+    jobs.append(this._note, this._none, this._open, this._endedTitle, this._ended);
+    this._room.append(element('h2', '', texts.__('Free GPUs')), this._free);
+    this.node.append(head, jobs, this._room);
   }
 
   /** Called when it comes into sight. */
@@ -104,11 +105,11 @@ export class JobList extends Widget {
 
   private _presentFree(free: IFree[] | null): void {
     const texts = this._texts;
-    this._freeTitle.hidden = !free?.length;
+    this._room.hidden = !free?.length;
     const rows = (free ?? []).map(found => {
       const row = element('li');
       const line = element('div');
-      const name = [found.type?.toUpperCase(), found.partitions.join(', ')];
+      const name = [found.type, found.partitions.join(', ')];
       const words = element('span', '', name.filter(Boolean).join(' · '));
       words.title = found.partitions.join(', ');
       line.append(words, element('span', '', texts.__('%1 of %2 free', found.free, found.total)));
@@ -147,9 +148,9 @@ export class JobList extends Widget {
   private _none = element('p');
   private _open = element('ul');
   private _ended = element('ul');
-  private _free = element('ul', 'portal-Slurm-free');
+  private _room = element('div', 'portal-Slurm-room');
+  private _free = element('ul');
   private _endedTitle: HTMLElement;
-  private _freeTitle: HTMLElement;
   private _rows = new Map<string, JobRow>();
   private _cancelled = new Set<string>();
 }
@@ -184,7 +185,7 @@ class JobRow {
     set(this._time, timeOf(job, now, texts));
     const reason = reasonOf(job, texts);
     set(this._reason, isThis ? texts.__('To end it: File › Hub Control Panel.') : reason);
-    this._log.hidden = isWaiting(job) || isThis || job.id.includes('[');
+    this._log.hidden = !hasStarted(job) || isThis;
     this._cancel.hidden = job.is_over || isThis;
     this._cancel.disabled = isCancelled;
     this._log.setAttribute('aria-label', texts.__('Log of job %1, %2', job.id, name));

@@ -3,7 +3,7 @@
 import { LabIcon } from '@jupyterlab/ui-components';
 
 const CSS = `
-.portal-Slurm { display: flex; flex-direction: column; height: 100%; overflow-y: auto;
+.portal-Slurm { display: flex; flex-direction: column; height: 100%;
   background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
   font-size: var(--jp-ui-font-size1); min-width: 220px; }
 .portal-Slurm h2 { margin: 0; padding: 10px 12px 4px; font-size: var(--jp-ui-font-size0);
@@ -15,9 +15,12 @@ const CSS = `
 .portal-Slurm [hidden] { display: none; }
 .portal-Slurm-note { margin: 4px 12px 8px !important; padding: 6px 8px !important;
   border-left: 3px solid var(--jp-warn-color1); background: var(--jp-layout-color2); }
-.portal-Slurm-free li { padding: 3px 12px; }
-.portal-Slurm-free li > div { display: flex; gap: 8px; }
-.portal-Slurm-free li > div span:first-child { flex: 1; overflow: hidden; text-overflow: ellipsis;
+.portal-Slurm-jobs { flex: 1; min-height: 0; overflow-y: auto; }
+.portal-Slurm-room { max-height: 35%; overflow-y: auto; padding-bottom: 6px;
+  border-top: 1px solid var(--jp-border-color1); }
+.portal-Slurm-room li { padding: 3px 12px; }
+.portal-Slurm-room li > div:first-child { display: flex; gap: 8px; }
+.portal-Slurm-room li span:first-child { flex: 1; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap; }
 .portal-Bar { height: 4px; margin: 3px 0 2px; border-radius: 2px; overflow: hidden;
   background: var(--jp-layout-color3); }

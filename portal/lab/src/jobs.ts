@@ -76,7 +76,7 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
   const settings = app.serviceManager.serverSettings;
   let isAnew = true;
   const panel = new JobList(texts, {
-    refresh: () => look(true),
+    refresh: () => look(),
     cancel: job => void cancel(job),
     openLog: job => {
       const name = texts.__('Log of %1', nameOf(job, texts));
@@ -102,8 +102,8 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
       }
     }
   });
-  const look = (anew: boolean): void => {
-    isAnew ||= anew;
+  const look = (): void => {
+    isAnew = true;
     void poll.refresh();
   };
   const cancel = async (job: IJob): Promise<void> => {
@@ -119,9 +119,8 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
         autoClose: false
       });
     }
-    look(false);
   };
-  panel.onShown = () => look(true);
+  panel.onShown = look;
   return panel;
 }
 

@@ -181,6 +181,20 @@ def test_the_session_itself_is_not_cancelled(scene: Scene) -> None:
     assert calls(scene.folder) == ["scancel 7"]
 
 
+def test_after_a_cancel_slurm_is_asked_at_the_next_look(scene: Scene) -> None:
+    program(scene.folder, "scancel", "")
+    scene.service.jobs = [job("7")]
+
+    async def act(jobs: Jobs) -> None:
+        assert await states(jobs) == {"7": "RUNNING"}
+        await jobs.cancel("7")
+        scene.slurm_says(row("7", "CANCELLED"))
+        scene.moment += 2
+        assert await states(jobs) == {"7": "CANCELLED"}, "the service says what it said before"
+
+    scene.play(act)
+
+
 def test_the_page_names_one_job() -> None:
     assert job_to_cancel(b'{"job": "7_3"}') == "7_3"
 
