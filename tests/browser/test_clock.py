@@ -81,7 +81,7 @@ def test_a_session_warns_saves_and_is_extended(
     type_into_notebook(page, "an_unsaved_line")
 
     # What is past of the warnings is said at once; the next one comes in its time.
-    expect(time_left(page)).to_have_text(re.compile(r"^[1-3] min left$"))
+    expect(time_left(page)).to_have_text(re.compile(r"^1 GPU · \S+ · [1-3] min left$"))
     expect(warning(page)).to_contain_text(re.compile(r"ends in [2-4] min, at \d"))
     photograph(page, "time-left")
     assert "an_unsaved_line" not in (home / NOTEBOOK).read_text()
@@ -98,7 +98,7 @@ def test_a_session_warns_saves_and_is_extended(
     warning(page).get_by_role("button", name="Extend by 1 h").click()
     expect(page.get_by_text(re.compile("This session now ends at"))).to_be_visible()
     expect(warning(page)).to_have_count(0)
-    expect(time_left(page)).to_have_text(re.compile("^1 h 0[0-3] min left$"))
+    expect(time_left(page)).to_have_text(re.compile("· 1 h 0[0-3] min left$"))
     photograph(page, "extended")
     assert portal.job(job_id)["TimeLimit"] == "01:04:00"
 
@@ -109,7 +109,7 @@ def test_a_session_warns_saves_and_is_extended(
     dialog.get_by_role("combobox").select_option("2 h")
     photograph(page, "extend")
     dialog.get_by_role("button", name="Extend").click()
-    expect(time_left(page)).to_have_text(re.compile("^3 h 0[0-3] min left$"))
+    expect(time_left(page)).to_have_text(re.compile("· 3 h 0[0-3] min left$"))
     assert portal.job(job_id)["TimeLimit"] == "03:04:00"
 
 

@@ -176,7 +176,9 @@ export class JobLog extends Widget {
 
   private _scrolled(): void {
     const { scrollTop, scrollHeight, clientHeight } = this._text;
-    this._isFollowing = scrollHeight - scrollTop - clientHeight < 24;
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < 24;
+    // What was found stays in sight, at the end too.
+    this._isFollowing = isAtEnd && (this._isFollowing || !this._sought.value);
     this._press();
   }
 
@@ -216,6 +218,7 @@ export class JobLog extends Widget {
     CSS.highlights?.set('portal-found', new Highlight(range));
     if (!isQuiet) {
       this._isFollowing = false;
+      this._press();
       range.startContainer.parentElement?.scrollIntoView({ block: 'nearest' });
       const top = range.getBoundingClientRect().top - this._text.getBoundingClientRect().top;
       this._text.scrollTop += top - this._text.clientHeight / 2;

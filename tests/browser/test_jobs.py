@@ -1,0 +1,152 @@
+"""The Slurm panel, as a user works with it: by keyboard."""
+
+import pwd
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, Request, expect
+
+from tests.browser.test_journey import log_in
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER, OTHER = USERS[2], USERS[3]
+TRAINING = """
+for step in $(seq 20000); do printf 'step %s\\n' $step; done
+until [ -e go ]; do sleep 0.1; done
+printf '10%%\\r\\033[32m100%%\\033[0m\\nthe needle\\n'; sleep 600
+"""
+
+
+@pytest.fixture
+def home(portal: Instance) -> Path:
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    for name in (".jupyter/lab/workspaces", "go"):
+        portal.slurm("/bin/rm", "-rf", str(home / name), user=USER)
+    return home
+
+
+@pytest.fixture
+def user(portal: Instance, visit: Callable[[str], Visitor], home: Path) -> Visitor:
+    user = visit(USER)
+    user.leave()
+    user.start_and_wait(gpus=1, hours=2)
+    return user
+
+
+@pytest.fixture
+def jobs(portal: Instance, user: Visitor, home: Path) -> Iterator[dict[str, str]]:
+    """Jobs of the user's terminal, and one of somebody else's."""
+
+    def submit(owner: str, name: str, script: str, *options: str) -> str:
+        folder = pwd.getpwnam(owner).pw_dir
+        argv = ["sbatch", "--parsable", "--mem=50M", f"--job-name={name}", *options]
+        return portal.slurm(*argv, f"--wrap={script}", user=owner, home=folder).strip()
+
+    found = {
+        "training": submit(USER, "training", TRAINING, "--gres=gpu:2", "--time=90"),
+        "failing": submit(USER, "failing", "exit 3"),
+        "later": submit(USER, "later", "true", "--begin=now+1hour"),
+        "theirs": submit(OTHER, "theirs", "sleep 600"),
+    }
+    yield found
+    portal.slurm("scancel", *found.values())
+
+
+def row(panel: Locator, job_id: str) -> Locator:
+    return panel.get_by_role("listitem").filter(has_text=f"Job {job_id} ·")
+
+
+def press(page: Page, button: Locator) -> None:
+    """Use a button as a keyboard does."""
+    button.focus()
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+
+
+def test_jobs_are_watched_and_cancelled_by_keyboard(
+    portal: Instance,
+    page: Page,
+    user: Visitor,
+    jobs: dict[str, str],
+    photograph: Callable[[Page, str], None],
+) -> None:
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        asked.append(request.url.split("/portal/")[-1].split("?")[0])
+
+    page.on("request", note)
+    log_in(page, portal, USER)
+    page.goto(f"{portal.url}/user/{USER}/lab")
+
+    # The status bar says what the session holds; Enter asks for more time.
+    time_left = page.get_by_role("button", name=re.compile("left$"))
+    expect(time_left).to_have_text(re.compile(r"^1 GPU · \S+ · 1 h 5\d min left$"), timeout=60_000)
+    # The launcher takes the focus when it opens.
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+    press(page, time_left)
+    expect(page.get_by_role("dialog").filter(has_text="Extend Session")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 700, "height": 860})
+    expect(page.get_by_role("button", name=re.compile("^1 h 5. min left$"))).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 860})
+
+    # Below the files stands how full their storage is; what is not looked at is not asked for.
+    expect(page.get_by_role("note", name="Storage")).to_have_text(
+        re.compile(r"^Home: [\d.]+ \w+ of [\d.]+ \w+ used")
+    )
+    assert "jobs" not in asked
+
+    press(page, page.get_by_role("tab", name="Slurm: my jobs"))
+    panel = page.get_by_role("region", name="Slurm: my jobs")
+    expect(row(panel, jobs["training"])).to_contain_text(re.compile(r"running.*2 GPUs"))
+    expect(row(panel, jobs["training"])).to_contain_text("1 h 29 min left")
+    expect(row(panel, jobs["later"])).to_contain_text(re.compile(r"waiting.*expected\sto\sstart"))
+    expect(row(panel, jobs["failing"])).to_contain_text("failed, exit code 3")
+    session = panel.get_by_role("listitem").filter(has_text="This session")
+    expect(session).to_contain_text("Hub Control Panel")
+    expect(session.get_by_role("button")).to_have_count(0)
+    expect(row(panel, jobs["theirs"])).to_have_count(0)
+
+    # The log begins near its end, and goes on.
+    press(page, panel.get_by_role("button", name="Log of job " + jobs["training"]))
+    log = page.get_by_role("log")
+    expect(log).to_be_focused()
+    expect(log).to_contain_text("step 20000")
+    expect(log).not_to_contain_text("step 5000")
+    portal.slurm("/usr/bin/touch", f"{pwd.getpwnam(USER).pw_dir}/go", user=USER)
+    expect(log.get_by_text("the needle")).to_be_in_viewport()
+    expect(log).to_contain_text(re.compile(r"20000\s100%\s+the needle\s+$"))
+    photograph(page, "jobs")
+    find = page.get_by_role("searchbox", name="Find in the log")
+    find.fill("step 1999")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("toolbar", name="Log").get_by_role("status")).to_have_text("2 of 10")
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+
+    # A panel that is not in sight asks for nothing, while the log's tab goes on.
+    press(page, page.get_by_role("tab", name=re.compile("File Browser")))
+    expect(panel).to_be_hidden()
+    asked.clear()
+    for _ in range(5):
+        with page.expect_request(re.compile("/portal/jobs/log")):
+            pass
+    assert set(asked) & {"jobs", "jobs/log"} == {"jobs/log"}
+
+    press(page, page.get_by_role("tab", name="Slurm: my jobs"))
+    press(page, panel.get_by_role("button", name="Cancel job " + jobs["training"]))
+    dialog = page.get_by_role("dialog").filter(has_text="Cancel job")
+    expect(dialog).to_contain_text("training (Job")
+    press(page, dialog.get_by_role("button", name="Cancel Job"))
+    expect(row(panel, jobs["training"])).to_contain_text(re.compile("being cancelled|cancelled"))
+    expect(row(panel, jobs["training"])).to_contain_text(
+        re.compile("^trainingcancelled"), timeout=60_000
+    )
+    expect(page.get_by_text("the job has ended")).to_be_visible()
+    assert portal.job(jobs["training"])["JobState"] == "CANCELLED"
+    assert portal.job(jobs["theirs"])["JobState"] == "RUNNING"
