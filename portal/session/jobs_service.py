@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
@@ -89,7 +89,7 @@ class ClusterService:
         return await self._read("jobs", jobs_from)
 
     async def _ask_free(self) -> tuple[FreeGpus, ...]:
-        return await self._read("cluster", lambda message: free_gpus(message["nodes"]))
+        return await self._read("cluster", free_from)
 
     async def _read(self, what: str, read: Callable[[Any], T]) -> T:
         if self._url is None:
@@ -139,6 +139,16 @@ def job_from(said: Mapping[str, Any]) -> Job:
         started=_moment(said.get("started")),
         expected_start=_moment(said.get("expected_start")),
         ends=_moment(said.get("ends")),
+    )
+
+
+def free_from(message: Any) -> tuple[FreeGpus, ...]:
+    """Read which GPUs are free; raises ValueError, LookupError or TypeError for anything else."""
+    defaults = {row["name"] for row in message["partitions"] if row["is_default"] is True}
+    found = free_gpus(message["nodes"])
+    return tuple(
+        replace(gpus, partitions=tuple(sorted(gpus.partitions, key=lambda n: n not in defaults)))
+        for gpus in found
     )
 
 

@@ -35,7 +35,7 @@ export class JobList extends Widget {
     refresh.setAttribute('aria-label', texts.__('Look anew'));
     refresh.title = texts.__('Look anew');
     refresh.classList.add('portal-mod-plain');
-    const head = element('header');
+    const head = element('div', 'portal-Slurm-head');
     head.append(element('h2', '', texts.__('My jobs')), refresh);
     this._endedTitle = element('h2', '', texts.__('Ended lately'));
     this._none.textContent = texts.__('Looking…');

@@ -8,8 +8,8 @@ const CSS = `
   font-size: var(--jp-ui-font-size1); min-width: 220px; }
 .portal-Slurm h2 { margin: 0; padding: 10px 12px 4px; font-size: var(--jp-ui-font-size0);
   font-weight: 600; text-transform: uppercase; letter-spacing: 0.05em; }
-.portal-Slurm header { display: flex; align-items: center; padding-right: 8px; }
-.portal-Slurm header h2 { flex: 1; }
+.portal-Slurm-head { display: flex; align-items: center; padding-right: 8px; }
+.portal-Slurm-head h2 { flex: 1; }
 .portal-Slurm p { margin: 0; padding: 4px 12px; }
 .portal-Slurm ul { margin: 0; padding: 0; list-style: none; }
 .portal-Slurm [hidden] { display: none; }
@@ -60,7 +60,9 @@ const CSS = `
   font-family: var(--jp-code-font-family); font-size: var(--jp-code-font-size);
   line-height: var(--jp-code-line-height); white-space: pre-wrap; overflow-wrap: anywhere; }
 .portal-Log-text:focus-visible { outline: 2px solid var(--jp-brand-color1); outline-offset: -2px; }
-.portal-Log-text > div { content-visibility: auto; contain-intrinsic-size: auto 300px; }
+/* The last parts are laid out always: the end is where a reader is. */
+.portal-Log-text > div:not(:nth-last-child(-n + 2)) { content-visibility: auto;
+  contain-intrinsic-size: auto 300px; }
 .portal-Log-foot { padding: 3px 12px; border-top: 1px solid var(--jp-border-color2);
   background: var(--jp-layout-color1); overflow-wrap: anywhere; }
 ::highlight(portal-found) { background-color: var(--jp-search-selected-match-background-color, gold);

@@ -23,6 +23,8 @@ NODES: list[dict[str, Any]] = [
     for number in (1, 2, 3)
 ]
 
+CLUSTER = {"nodes": NODES, "partitions": [{"name": "all", "is_default": True}]}
+
 
 def job(job_id: str, state: str = "RUNNING", **about: object) -> dict[str, Any]:
     """Return a job as the service tells it."""
@@ -56,7 +58,7 @@ class StandIn:
                 elif what == "jobs":
                     self.finish(json.dumps({"as_of": service.as_of, "jobs": service.jobs}))
                 else:
-                    self.finish(json.dumps({"as_of": service.as_of, "nodes": NODES}))
+                    self.finish(json.dumps({**CLUSTER, "as_of": service.as_of}))
 
         server = HTTPServer(Application([("/services/cluster/api/v1/(.*)", Handler)]))
         sockets = bind_sockets(0, "127.0.0.1")

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from portal.session.jobs_records import FreeGpus, Job
-from portal.session.jobs_service import ClusterService, NoView, free_gpus, jobs_from
+from portal.session.jobs_service import ClusterService, NoView, free_from, free_gpus, jobs_from
 from tests.unit.session.cluster_service import NODES, StandIn, job
 
 ENVIRONMENT = {"JUPYTERHUB_API_TOKEN": "secret"}
@@ -34,6 +34,13 @@ def test_free_gpus_are_counted_by_type_and_once_for_the_same_nodes() -> None:
         FreeGpus(("sxm2",), "v100", 2, 4),
         FreeGpus(("sxm2",), "a100", 0, 2),
     )
+
+
+def test_the_default_partition_is_named_first() -> None:
+    partitions = [{"name": "urgent", "is_default": False}, {"name": "all", "is_default": True}]
+    nodes = [{**node, "partitions": ["urgent", "all"]} for node in NODES]
+    found = free_from({"nodes": nodes, "partitions": partitions})
+    assert {gpus.partitions for gpus in found} == {("all", "urgent")}
 
 
 def test_the_service_is_asked_once_in_a_while_in_the_sessions_name() -> None:
