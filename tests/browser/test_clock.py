@@ -10,13 +10,13 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.test_journey import log_in
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
-USER = "testuser2"
+USER = USERS[1]
 NOTEBOOK = "clock-test.ipynb"
 CELL = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "source": ""}
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
