@@ -292,6 +292,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "module_paths": list(session.module_paths),
         "kernels": {name: kernel_order(kernel) for name, kernel in settings.kernels.items()},
         "tools": {name: tool_order(tool) for name, tool in settings.tools.items()},
+        "cluster_url": settings.cluster.url,
         "slurm_bin_dir": settings.slurm.bin_dir,
     }
     spawner.default_url = "/lab"

@@ -76,6 +76,18 @@ def cancel(user: Visitor, job_id: str) -> httpx.Response:
     return user.session("POST", "/portal/jobs/cancel", json={"job": job_id})
 
 
+def test_what_is_free_comes_from_the_clusters_service(
+    portal: Instance, user: Visitor, submit: Any
+) -> None:
+    def sees_it() -> bool:
+        found = told(user)
+        kinds = [(gpus["free"], gpus["total"]) for gpus in found["free"] or ()]
+        return found["source"] == "service" and kinds == [(10, 12)]
+
+    submit("sleep 600", "--gres=gpu:2")
+    until(sees_it, seconds=60, what="two of the twelve GPUs are taken")
+
+
 def test_a_job_of_the_terminal_is_seen_followed_and_cancelled(
     portal: Instance, user: Visitor, submit: Any
 ) -> None:

@@ -185,6 +185,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "module_paths": [],
         "kernels": {},
         "tools": {},
+        "cluster_url": "http://127.0.0.1:8002",
         "slurm_bin_dir": "/usr/bin",
     }
     assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
