@@ -1,68 +1,159 @@
-"""How busy the job's own GPUs are, as ``nvidia-smi`` says, where there is one."""
+"""The job's own GPUs, as NVIDIA's library on the node (NVML) tells of them.
+
+A driver that hangs keeps whoever asks it, for ever. So a thread asks; the server waits for it for a
+while, and asks nothing more until the thread is back.
+"""
 
 import asyncio
-import contextlib
 import logging
 import re
-import shutil
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
 
-_SECONDS = 10.0
-_KILL_SECONDS = 1.0
+T = TypeVar("T")
+
+_SECONDS = 5.0
 # Numbers, or names such as GPU-5e4f..., MIG-5e4f...
-_DEVICES = re.compile(r"[A-Za-z0-9-]+(,[A-Za-z0-9-]+)*", re.ASCII)
+_DEVICES = re.compile(r"\d+(,\d+)*|(GPU|MIG)-[A-Za-z0-9-]+(,(GPU|MIG)-[A-Za-z0-9-]+)*", re.ASCII)
+
+
+class GpuState(StrEnum):
+    """What can be said of the job's GPUs."""
+
+    NONE = "none"
+    """The job has none."""
+    NO_DRIVER = "no_driver"
+    """The node has no NVIDIA driver."""
+    NO_ANSWER = "no_answer"
+    """It has one, which does not answer now."""
+    KNOWN = "known"
 
 
 @dataclass(frozen=True)
-class Gpus:
-    """The job's GPUs."""
+class Gpu:
+    """A GPU at one moment. ``None``: it does not tell, as a slice (MIG) does not of its use."""
 
-    program: str
-    """Absolute path of nvidia-smi."""
-    devices: str
-    """As CUDA names them (``CUDA_VISIBLE_DEVICES``): in a job that sees only its own devices, from
-    0 on, and nvidia-smi counts in the same way."""
+    name: str | None = None
+    percent: int | None = None
+    """Of the last second or so, in how much it computed."""
+    memory_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    celsius: int | None = None
+    watts: int | None = None
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "Gpus | None":
-        """Find them; ``None`` where the job has none, or the node has no nvidia-smi."""
-        devices = environment.get("CUDA_VISIBLE_DEVICES", "")
-        program = shutil.which("nvidia-smi", path=environment.get("PATH", ""))
-        return cls(program, devices) if program and _DEVICES.fullmatch(devices) else None
 
-    async def percents(self, seconds: float = _SECONDS) -> list[int | None]:
-        """Return how busy each was in the last second or so; nothing when there is no answer."""
-        argv = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-i", self.devices]
+@dataclass(frozen=True)
+class GpuReading:
+    """The job's GPUs at one moment, in the order in which programs of the job number them."""
+
+    state: GpuState
+    gpus: tuple[Gpu, ...] = ()
+
+
+def devices_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the job's GPUs as CUDA names them (``CUDA_VISIBLE_DEVICES``).
+
+    In a job that sees only its own devices they are counted from 0 on, and NVML counts likewise.
+    """
+    devices = environment.get("CUDA_VISIBLE_DEVICES", "")
+    return tuple(devices.split(",")) if _DEVICES.fullmatch(devices) else ()
+
+
+class GpuReader:
+    """Reads them again and again."""
+
+    def __init__(self, devices: tuple[str, ...], seconds: float = _SECONDS) -> None:
+        self._nvml = Nvml(devices)
+        self._seconds = seconds
+        self._asked: asyncio.Future[GpuReading] | None = None
+        self._is_silent = False
+
+    async def read(self) -> GpuReading:
+        """Ask for all of them; wait for the answer only for a while."""
+        if not self._nvml.devices:
+            return GpuReading(GpuState.NONE)
+        if self._asked is None or (self._asked.done() and not self._is_silent):
+            self._asked = asyncio.wrap_future(_in_thread(self._nvml.read))
+        # Of one that was silent before, only an answer that is there already is taken.
+        await asyncio.wait([self._asked], timeout=0 if self._is_silent else self._seconds)
+        was_silent, self._is_silent = self._is_silent, not self._asked.done()
+        if self._is_silent and not was_silent:
+            log.warning("The NVIDIA driver does not answer within %g s", self._seconds)
+        return GpuReading(GpuState.NO_ANSWER) if self._is_silent else self._asked.result()
+
+
+def _in_thread(ask: Callable[[], T]) -> Future[T]:
+    """Call a function in a thread that the process does not wait for at its end."""
+    answer: Future[T] = Future()
+
+    def run() -> None:
         try:
-            process = await asyncio.create_subprocess_exec(
-                self.program,
-                *argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-        except OSError as error:
-            log.info("nvidia-smi cannot be run: %s", error)
-            return []
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - whoever awaits it gets it
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="gpus", daemon=True).start()
+    return answer
+
+
+class Nvml:
+    """Asks NVIDIA's library. Each call may hang."""
+
+    def __init__(self, devices: tuple[str, ...]) -> None:
+        self.devices = devices
+        self._handles: list[Any] = []
+        self._is_quiet = False
+
+    def read(self) -> GpuReading:
+        """Read all GPUs."""
+        # Imported in the thread, and only in a session with GPUs.
+        import pynvml
+
         try:
-            async with asyncio.timeout(seconds):
-                out, _ = await process.communicate()
-        except TimeoutError:
-            log.info("nvidia-smi did not answer in %g s", seconds)
-            return []
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError, TimeoutError):
-                    process.kill()
-                    # A driver that hangs may keep it for ever.
-                    await asyncio.wait_for(process.wait(), _KILL_SECONDS)
-        return percents(out.decode(errors="replace")) if process.returncode == 0 else []
+            if not self._handles:
+                pynvml.nvmlInit()
+                self._handles = [_handle(pynvml, device) for device in self.devices]
+        except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded) as error:
+            self._tell("There is no NVIDIA driver: %s", error)
+            return GpuReading(GpuState.NO_DRIVER)
+        except pynvml.NVMLError as error:
+            self._tell("The NVIDIA driver tells nothing of this job's GPUs: %s", error)
+            return GpuReading(GpuState.NO_ANSWER)
+        return GpuReading(GpuState.KNOWN, tuple(_gpu(pynvml, one) for one in self._handles))
+
+    def _tell(self, words: str, error: Exception) -> None:
+        if not self._is_quiet:
+            log.info(words, error)
+        self._is_quiet = True
 
 
-def percents(text: str) -> list[int | None]:
-    """Read a line for each GPU: a number, or ``[N/A]`` (with MIG)."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return [int(line) if line.isdecimal() else None for line in lines]
+def _handle(nvml: Any, device: str) -> Any:
+    if device.isdecimal():
+        return nvml.nvmlDeviceGetHandleByIndex(int(device))
+    return nvml.nvmlDeviceGetHandleByUUID(device)
+
+
+def _gpu(nvml: Any, handle: Any) -> Gpu:
+    def ask(function: Callable[..., T], *more: Any) -> T | None:
+        try:
+            return function(handle, *more)
+        except nvml.NVMLError:  # this GPU does not tell this
+            return None
+
+    use = ask(nvml.nvmlDeviceGetUtilizationRates)
+    memory = ask(nvml.nvmlDeviceGetMemoryInfo)
+    milliwatts = ask(nvml.nvmlDeviceGetPowerUsage)
+    return Gpu(
+        name=ask(nvml.nvmlDeviceGetName),
+        percent=use.gpu if use else None,
+        memory_bytes=memory.used if memory else None,
+        memory_total_bytes=memory.total if memory else None,
+        celsius=ask(nvml.nvmlDeviceGetTemperature, nvml.NVML_TEMPERATURE_GPU),
+        watts=None if milliwatts is None else round(milliwatts / 1000),
+    )

@@ -18,14 +18,16 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from portal.session import processes, use
+from portal.session import use
 from portal.session.callback import internal_ssl
-from portal.session.gpus import Gpus
+from portal.session.meter import Meter
 
 log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE_SECONDS = 15.0
 _PAUSE_WITHOUT_LIMIT_SECONDS = 60.0
+# What was read for the history will do, if it is newer than the look before.
+_READING_AGE = 2 / 3
 _REPORT_SECONDS = 300.0
 _REQUEST_SECONDS = 10.0
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -53,13 +55,13 @@ class IdleWatch:
     def __init__(
         self,
         kernels: Callable[[], Kernels],
+        meter: Meter,
         environment: Mapping[str, str] = os.environ,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._url = f"{environment.get('JUPYTERHUB_API_URL', '')}/gpu-session/activity"
         self._token = environment.get("JUPYTERHUB_API_TOKEN", "")
-        self._job_id = environment.get("SLURM_JOB_ID", "")
-        self._gpus = Gpus.of(environment)
+        self._meter = meter
         self._kernels = kernels
         self._now = now
         self._rule = Rule()
@@ -115,17 +117,22 @@ class IdleWatch:
     async def look(self) -> int:
         """Look at the session once; return for how many seconds it has not been used."""
         kernels = self._kernels()
+        reading = await self._meter.read(self._pause_seconds * _READING_AGE)
         look = use.Look(
             at=self._now(),
             has_busy_kernel=kernels.are_busy,
             kernel_used_at=kernels.used_at,
             page_used_at=self._page_used_at,
-            processes=await asyncio.to_thread(processes.of_job, self._job_id, os.getpid()),
+            processes_at=reading.at,
+            processes={
+                key: process
+                for key, process in reading.processes.items()
+                if not process.is_the_portals
+            },
+            gpu_percents=[gpu.percent for gpu in reading.gpus.gpus],
         )
         self._used_at = use.last_use(look, self._before, self._used_at)
         self._before = look
-        if self._gpus and self._used_at < look.at and use.are_working(await self._gpus.percents()):
-            self._used_at = look.at
         return self._idle_seconds
 
     @property

@@ -1,14 +1,16 @@
-"""The memory of the session's job: what it may use, and how often the kernel struck.
+"""The memory of the session's job: what it uses and may use, and how often the kernel struck.
 
 Linux counts the processes that it killed because a group of processes exceeded its
 memory: ``oom_kill`` in ``memory.oom_control`` (cgroup v1) or ``memory.events`` (v2).
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 # cgroup v1 writes "no limit" as the largest multiple of the page size.
 _UNLIMITED_BYTES = 1 << 60
+_JOB = re.compile(r"job_\d+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ def limit_bytes(text: str) -> int | None:
     return value if value < _UNLIMITED_BYTES else None
 
 
+def file_bytes(text: str, version: int) -> int:
+    """Read from ``memory.stat`` what Linux gives back by itself: files that it keeps a copy of."""
+    name = "total_inactive_file" if version == 1 else "inactive_file"
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.strip().isdigit():
+            return int(value)
+    return 0
+
+
 @dataclass(frozen=True)
 class JobMemory:
     """The counters of this process's own group, read anew at each question."""
@@ -79,6 +91,20 @@ class JobMemory:
         limits = [limit_bytes(_read(path / name)) for path in self.folders.paths]
         known = [limit for limit in limits if limit is not None]
         return min(known) / 2**30 if known else None
+
+    def used_bytes(self) -> int | None:
+        """Give what the whole job holds; None where Slurm gave it no group of its own.
+
+        The limit is held against the same figure, after Linux has given back what it can.
+        """
+        version = self.folders.version
+        name = "memory.usage_in_bytes" if version == 1 else "memory.current"
+        for path in self.folders.paths:
+            if _JOB.fullmatch(path.name):
+                held = _read(path / name).strip()
+                given_back = file_bytes(_read(path / "memory.stat"), version)
+                return max(0, int(held) - given_back) if held.isdigit() else None
+        return None
 
 
 def _read(path: Path) -> str:

@@ -38,6 +38,7 @@ from portal.session import (
     templates,
     tensorboard,
     tool_pages,
+    use_watch,
 )
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.deferred import DeferredRoutes
@@ -54,6 +55,7 @@ from portal.session.kernels import (
 )
 from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
+from portal.session.meter import Meter
 from portal.session.orders import KernelOrder, ToolOrder
 from portal.session.tool_run import ToolPlace
 from portal.session.tools import Toolbox
@@ -167,12 +169,13 @@ class SessionServer(ServerApp):
     _clock: clock.Clock | None = None
     _farewell: Farewell | None = None
     _idle_watch: idle.IdleWatch
+    _use_watch: use_watch.UseWatch
     _catalogue: templates.Catalogue
     _shelf: tensorboard.Shelf | None = None
     _toolbox: Toolbox
     exit_code = 0
 
-    _watching: asyncio.Task[None] | None = None
+    _watching: tuple[asyncio.Task[None], ...] = ()
 
     @property
     def config_file_paths(self) -> list[str]:
@@ -194,7 +197,9 @@ class SessionServer(ServerApp):
         )
         self._clock = clock.Clock(warning_minutes=self.place.warning_minutes)
         self._farewell = Farewell(self.event_logger)
-        self._idle_watch = idle.IdleWatch(lambda: idle.kernels_of(self.kernel_manager))
+        meter = Meter()
+        self._use_watch = use_watch.UseWatch(meter)
+        self._idle_watch = idle.IdleWatch(lambda: idle.kernels_of(self.kernel_manager), meter)
         self._watch_requests(self._idle_watch)
         self._catalogue = templates.Catalogue(self.place.home, self.place.templates)
         self._toolbox = Toolbox(self.place.tools, self._tool_place())
@@ -208,6 +213,7 @@ class SessionServer(ServerApp):
                 *tool_pages.routes(self.base_url, self._toolbox),
                 *self._job_routes(),
                 *quota.routes(self.base_url, quota.Storage(self.place.home, self.place.folders)),
+                *use_watch.routes(self.base_url, self._use_watch),
             ],
         )
         if self.place.tensorboard is not None:
@@ -290,7 +296,10 @@ class SessionServer(ServerApp):
             self.stop()
             return
         log.info("The hub knows this session: port %d", self.port)
-        self._watching = asyncio.create_task(self._idle_watch.run())
+        self._watching = (
+            asyncio.create_task(self._use_watch.run()),
+            asyncio.create_task(self._idle_watch.run()),
+        )
         gc.freeze()
         gc.enable()
         await asyncio.to_thread(set_broken_files_aside, self.place.home)

@@ -6,7 +6,7 @@ no use: JupyterLab asks for kernels and folders every few seconds, and keeps its
 as long as the tab is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 COMPUTING_CORES = 0.05
@@ -28,6 +28,13 @@ class Process:
     """Its own, and that of its ended children."""
     terminal: "Terminal | None" = None
     """Of the first process in a terminal, mostly its shell."""
+    read_bytes: int = 0
+    """What it, and its ended children, had storage read. Not what came from Linux's cache."""
+    written_bytes: int = 0
+    """What they gave to storage to be written, at once or later."""
+    resident_bytes: int = 0
+    is_the_portals: bool = False
+    """The session's server, or what it runs for itself."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +65,18 @@ class Look:
     """The last change that a page made, or the last sign of the user's hand."""
     processes: Mapping[ProcessKey, Process] = field(default_factory=dict)
     """Those of the job, without the server itself."""
+    processes_at: float = 0.0
+    """When they were looked at."""
+    gpu_percents: Sequence[int | None] = ()
 
 
 def last_use(look: Look, before: Look | None, last: float) -> float:
-    """Return when the session was last used, which was ``last`` until the look before.
-
-    GPUs are not looked at here: they are asked only when nothing else says that there is work.
-    """
-    if look.has_busy_kernel or computing_cores(look, before) >= COMPUTING_CORES:
+    """Return when the session was last used, which was ``last`` until the look before."""
+    if (
+        look.has_busy_kernel
+        or computing_cores(look, before) >= COMPUTING_CORES
+        or are_working(look.gpu_percents)
+    ):
         return look.at
     terminals = [one.terminal.used_at for one in look.processes.values() if one.terminal]
     # A moment in the future comes from a clock that was set back.
@@ -74,20 +85,33 @@ def last_use(look: Look, before: Look | None, last: float) -> float:
 
 def computing_cores(look: Look, before: Look | None) -> float:
     """Return how many cores the processes kept busy since the look before, on the average."""
-    if before is None or look.at <= before.at:
+    if before is None or look.processes_at <= before.processes_at:
         return 0.0
-    seconds = 0.0
-    for key, process in look.processes.items():
-        known = before.processes.get(key)
-        seconds += process.cpu_seconds - (known.cpu_seconds if known else 0.0)
-    present = {pid for pid, _ in look.processes}
-    for key, process in before.processes.items():
-        # What it had used is in its parent's figure now, and is not new.
-        if key not in look.processes and process.parent in present:
-            seconds -= process.cpu_seconds
-    return seconds / (look.at - before.at)
+    seconds = increase(look.processes, before.processes, lambda process: process.cpu_seconds)
+    return seconds / (look.processes_at - before.processes_at)
 
 
-def are_working(gpu_percents: list[int | None]) -> bool:
+def increase(
+    processes: Mapping[ProcessKey, Process],
+    before: Mapping[ProcessKey, Process],
+    count: Callable[[Process], float],
+) -> float:
+    """Return by how much a counter of all the processes has grown.
+
+    Linux adds the counters of a process that ends to those of its parent (wait(2)).
+    """
+    grown = 0.0
+    for key, process in processes.items():
+        known = before.get(key)
+        grown += count(process) - (count(known) if known else 0)
+    present = {key[0] for key in processes if key in before}
+    for key, process in before.items():
+        # What it had counted is in its parent's figure now, and is not new.
+        if key not in processes and process.parent in present:
+            grown -= count(process)
+    return grown
+
+
+def are_working(gpu_percents: Sequence[int | None]) -> bool:
     """Say whether GPUs work. ``None`` is a GPU that does not tell, such as a slice (MIG)."""
     return any(percent is not None and percent >= WORKING_GPU_PERCENT for percent in gpu_percents)

@@ -1,67 +1,140 @@
-"""How busy GPUs are. A stand-in takes nvidia-smi's place, as there need be no GPU here."""
+"""What is read of GPUs. A stand-in takes the place of NVIDIA's library: tests/nvml."""
 
-import asyncio
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from portal.session.gpus import Gpus, percents
+from portal.session.gpus import devices_of
+from tests import nvml
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """
+import asyncio, dataclasses, json, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from portal.session.gpus import GpuReader
+
+async def main():
+    root, devices, seconds, folder, *late = sys.argv[1:]
+    reader = GpuReader(tuple(filter(None, devices.split(","))), float(seconds))
+    look = await reader.read()
+    print(json.dumps(dataclasses.asdict(look)))
+    for figures in late:
+        Path(folder, "figures").write_text(figures)
+        while look.state != "known":
+            await asyncio.sleep(0.02)
+            look = await reader.read()
+        print(json.dumps(dataclasses.asdict(look)))
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> nvml.StandIn:
+    return nvml.build(tmp_path_factory.mktemp("nvml"))
+
+
+def read(
+    library: nvml.StandIn | None, devices: str, *late: str, seconds: float = 30
+) -> list[dict[str, Any]]:
+    """Read the GPUs in a process of its own: whoever has loaded the library keeps it.
+
+    With ``late`` figures, they are written after that, and awaited.
+    """
+    folder = str(library.folder) if library else "/nonexistent"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(ROOT), devices, str(seconds), folder, *late],
+        env={**os.environ, "LD_LIBRARY_PATH": folder},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_jobs_gpus_are_read_in_its_own_order(library: nvml.StandIn) -> None:
+    library.tell("97 12000 32768 61 280400\n0 3 32768 35 24000\n50 1 1 1 1\n")
+    (look,) = read(library, "1,0")
+    assert look["state"] == "known"
+    idle, busy = look["gpus"]
+    assert busy == {
+        "name": "Stand-in V100",
+        "percent": 97,
+        "memory_bytes": 12000 << 20,
+        "memory_total_bytes": 32768 << 20,
+        "celsius": 61,
+        "watts": 280,
+    }
+    assert (idle["percent"], idle["watts"]) == (0, 24)
+
+
+def test_a_gpu_is_found_by_its_name(library: nvml.StandIn) -> None:
+    library.tell("1 1 1 1 1\n42 1 1 1 1\n")
+    assert read(library, "GPU-stand-in-1")[0]["gpus"][0]["percent"] == 42
+
+
+def test_what_a_slice_does_not_tell_is_not_known(library: nvml.StandIn) -> None:
+    library.tell("- 100 5000 - -\n")
+    (gpu,) = read(library, "MIG-stand-in-0")[0]["gpus"]
+    assert (gpu["percent"], gpu["celsius"], gpu["watts"]) == (None, None, None)
+    assert gpu["memory_bytes"] == 100 << 20
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("figures", "state"),
     [
-        ("", []),
-        ("0\n", [0]),
-        ("97\n0\n", [97, 0]),
-        ("[N/A]\n12\n", [None, 12]),
-        ("No devices were found\n", [None]),
+        pytest.param("none", "no_driver", id="the driver is not loaded"),
+        pytest.param("1 1 1 1 1\n", "no_answer", id="the GPU is not there"),
     ],
 )
-def test_lines_are_read(text: str, found: list[int | None]) -> None:
-    assert percents(text) == found
+def test_without_gpus_that_answer_the_state_says_why(
+    library: nvml.StandIn, figures: str, state: str
+) -> None:
+    library.tell(figures)
+    assert read(library, "5") == [{"state": state, "gpus": []}]
 
 
-@pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """A folder for the stand-in."""
-    return tmp_path
+def test_a_node_without_the_library_has_no_driver() -> None:
+    assert read(None, "0") == [{"state": "no_driver", "gpus": []}]
 
 
-def stand_in(programs: Path, text: str) -> dict[str, str]:
-    program = programs / "nvidia-smi"
-    program.write_text(f"#!/bin/bash\n{text}\n")
-    program.chmod(0o755)
-    return {"PATH": f"{programs}:/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": "0,1"}
+def test_a_driver_that_hangs_holds_nobody_up_and_is_heard_when_it_is_back(
+    library: nvml.StandIn,
+) -> None:
+    library.tell("hang")
+    # The process also ends, with its last question still open.
+    silent, back = read(library, "0", "7 1 1 1 1\n", seconds=0.1)
+    assert (silent["state"], back["state"]) == ("no_answer", "known")
+    assert back["gpus"][0]["percent"] == 7
+    library.tell("hang")
+    assert read(library, "0", seconds=0.1)[0]["state"] == "no_answer"
 
 
-def ask(environment: dict[str, str], seconds: float = 10) -> list[int | None]:
-    gpus = Gpus.of(environment)
-    assert gpus is not None
-    return asyncio.run(gpus.percents(seconds))
+@pytest.mark.parametrize(
+    ("devices", "found"),
+    [
+        ("0", ("0",)),
+        ("0,1,11", ("0", "1", "11")),
+        ("GPU-5e4f-1,GPU-5e4f-2", ("GPU-5e4f-1", "GPU-5e4f-2")),
+        ("MIG-5e4f", ("MIG-5e4f",)),
+        ("", ()),
+        ("NoDevFiles", ()),
+        ("-1", ()),
+        ("0;1", ()),
+        ("0 1", ()),
+    ],
+)
+def test_devices_are_those_that_cuda_names(devices: str, found: tuple[str, ...]) -> None:
+    assert devices_of({"CUDA_VISIBLE_DEVICES": devices}) == found
 
 
-def test_the_jobs_own_gpus_are_asked_for(programs: Path) -> None:
-    environment = stand_in(
-        programs,
-        f'echo "$@" > {programs}/asked; echo 3; echo 0',
-    )
-    assert ask(environment) == [3, 0]
-    assert (programs / "asked").read_text().split()[-2:] == ["-i", "0,1"]
-
-
-@pytest.mark.parametrize("text", ["exit 9", "echo 50; exit 9", "exec sleep 60"])
-def test_without_an_answer_nothing_is_known(programs: Path, text: str) -> None:
-    assert ask(stand_in(programs, text), seconds=0.5) == []
-
-
-@pytest.mark.parametrize("devices", ["", "NoDevFiles", "0;id", "0 1", "-"])
-def test_a_job_without_gpus_asks_nobody(programs: Path, devices: str) -> None:
-    environment = {**stand_in(programs, "echo 1"), "CUDA_VISIBLE_DEVICES": devices}
-    found = Gpus.of(environment)
-    # A plain word may be a device's name: nvidia-smi refuses it then.
-    assert found is None or devices in {"NoDevFiles", "-"}
-
-
-def test_a_node_without_nvidia_smi_asks_nobody(programs: Path) -> None:
-    assert Gpus.of({"PATH": str(programs), "CUDA_VISIBLE_DEVICES": "0"}) is None
+def test_a_job_without_gpus_asks_nobody(library: nvml.StandIn) -> None:
+    library.tell("1 1 1 1 1\n")
+    assert read(library, "") == [{"state": "none", "gpus": []}]

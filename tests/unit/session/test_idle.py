@@ -14,6 +14,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from portal.session.idle import IdleWatch, Kernels, Rule, kernels_of, rule_from
+from portal.session.meter import Meter
 
 BEGIN = 1_000_000.0
 LIMIT = 100
@@ -46,8 +47,8 @@ class Scene:
         url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/hub/api"
         environment = {"JUPYTERHUB_API_URL": url, "JUPYTERHUB_API_TOKEN": "secret"}
         # Of no job at all, so that no process counts.
-        self.watch = IdleWatch(lambda: self.kernels, {**environment, "SLURM_JOB_ID": "none"})
-        self.watch._now = lambda: self.time
+        meter = Meter({"SLURM_JOB_ID": "none"}, lambda: self.time)
+        self.watch = IdleWatch(lambda: self.kernels, meter, environment, lambda: self.time)
         self.watch._used_at = self.watch._page_used_at = BEGIN
         try:
             yield self

@@ -74,3 +74,27 @@ def test_the_smallest_limit_around_the_process_counts(tmp_path: Path) -> None:
 def test_a_machine_without_groups_has_no_limit() -> None:
     memory = JobMemory(MemoryFolders(2, ()))
     assert (memory.limit_gb(), memory.kills()) == (None, 0)
+
+
+STAT = "cache 900\nrss 100\ninactive_file 7\ntotal_inactive_file 800\ntotal_active_file 100\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "used"),
+    [(1, "memory.usage_in_bytes", 1000 - 800), (2, "memory.current", 1000 - 7)],
+)
+def test_the_whole_jobs_memory_is_used_without_what_linux_gives_back(
+    tmp_path: Path, version: int, name: str, used: int
+) -> None:
+    task, job = tmp_path / "job_7/step_batch/task_0", tmp_path / "job_7"
+    task.mkdir(parents=True)
+    (task / name).write_text("1")
+    (job / name).write_text("1000\n")
+    (job / "memory.stat").write_text(STAT)
+    folders = MemoryFolders(version, (task, task.parent, job, tmp_path))
+    assert JobMemory(folders).used_bytes() == used
+
+
+def test_without_a_group_of_the_jobs_own_its_memory_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "memory.current").write_text("123456789")
+    assert JobMemory(MemoryFolders(2, (tmp_path,))).used_bytes() is None

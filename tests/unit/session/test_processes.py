@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -85,7 +86,7 @@ def test_processor_time_is_counted(shell: tuple[int, int]) -> None:
     os.write(terminal, b"\x03")
 
 
-def test_neither_the_server_nor_its_tensorboard_nor_other_jobs_count(
+def test_the_server_and_its_tensorboard_are_marked_and_other_jobs_are_left_out(
     shell: tuple[int, int],
 ) -> None:
     program = processes._TENSORBOARD.decode()
@@ -96,10 +97,32 @@ def test_neither_the_server_nor_its_tensorboard_nor_other_jobs_count(
         subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env=other) as stranger,
     ):
         # As seen by the server that started it, and as anybody else's.
-        seen = {pid for pid, _ in processes.of_job(JOB, os.getpid())}
-        assert seen == {shell[0]}
-        assert tensorboard.pid in {pid for pid, _ in processes.of_job(JOB, 1)}
-        assert stranger.pid not in {pid for pid, _ in processes.of_job(JOB, 1)}
+        assert portals(os.getpid()) == {shell[0]: False, tensorboard.pid: True}
+        assert portals(1) == {shell[0]: False, tensorboard.pid: False}
         tensorboard.communicate(b"\n")
         stranger.communicate(b"")
-    assert not processes.of_job(JOB, shell[0])
+    assert portals(shell[0]) == {shell[0]: True}
+
+
+def portals(server_pid: int) -> dict[int, bool]:
+    """Return the job's processes, and whether each is the server's own."""
+    found = processes.of_job(JOB, server_pid).values()
+    return {process.key[0]: process.is_the_portals for process in found}
+
+
+def test_what_storage_and_memory_are_asked_for_is_counted(tmp_path: Path) -> None:
+    size = 8 << 20
+    program = (
+        f"import os; held = bytearray({4 * size})\n"
+        f"with open('file', 'wb') as file: file.write(bytes({size})); os.fsync(file.fileno())\n"
+        "print('written', flush=True); input()"
+    )
+    argv = [sys.executable, "-c", program]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    environment = {"SLURM_JOB_ID": JOB}
+    with subprocess.Popen(argv, env=environment, cwd=tmp_path, **pipes) as child:  # type: ignore[call-overload]
+        assert child.stdout.readline() == b"written\n"
+        (process,) = processes.of_job(JOB, os.getpid()).values()
+        assert size <= process.written_bytes < 2 * size
+        assert 4 * size <= process.resident_bytes < 20 * size
+        child.communicate(b"\n")

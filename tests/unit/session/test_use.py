@@ -1,5 +1,7 @@
 """The decision when a session was last used."""
 
+from dataclasses import replace
+
 import pytest
 
 from portal.session.use import Look, Process, Terminal, are_working, computing_cores, last_use
@@ -14,14 +16,16 @@ def process(
     return Process((pid, 1), parent, cpu_seconds, terminal)
 
 
-def look(at: float, *processes: Process, **more: float | bool) -> Look:
+def look(at: float, *processes: Process, gpu: int | None = None, **more: float | bool) -> Look:
     by_key = {one.key: one for one in processes}
     return Look(
         at=at,
         processes=by_key,
+        processes_at=at,
         has_busy_kernel=bool(more.get("busy")),
         kernel_used_at=more.get("kernel", 0.0),
         page_used_at=more.get("page", 0.0),
+        gpu_percents=[0, gpu],
     )
 
 
@@ -35,6 +39,8 @@ BEFORE = look(990, process(20, 5.0), process(30, 1.0, parent=20))
     [
         pytest.param(look(1000), LAST, id="nothing"),
         pytest.param(look(1000, busy=True), 1000, id="a cell runs"),
+        pytest.param(look(1000, gpu=5), 1000, id="a GPU works"),
+        pytest.param(look(1000, gpu=0), LAST, id="no GPU works"),
         pytest.param(look(1000, kernel=800.0), 800, id="a cell ran between two looks"),
         pytest.param(look(1000, kernel=400.0), LAST, id="a cell ran long ago"),
         pytest.param(look(1000, page=900.0), 900, id="a page saved"),
@@ -69,6 +75,13 @@ def test_the_first_look_knows_no_rates() -> None:
 )
 def test_how_many_cores_compute(now: Look, cores: float) -> None:
     assert computing_cores(now, BEFORE) == pytest.approx(cores)
+
+
+def test_what_was_read_before_counts_for_the_time_between_the_readings() -> None:
+    now = replace(look(1000, process(20, 6.0), process(30, 1.0, parent=20)), processes_at=992)
+    assert computing_cores(now, BEFORE) == pytest.approx(0.5)
+    # The same reading twice tells nothing new.
+    assert computing_cores(replace(BEFORE, at=1000), BEFORE) == 0
 
 
 def test_a_number_that_was_given_again_is_another_process() -> None:
