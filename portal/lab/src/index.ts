@@ -8,6 +8,18 @@ import { quota } from './quota';
 import { templates } from './templates';
 import { tensorboard } from './tensorboard';
 import { tools } from './tools';
+import { use } from './use';
 import { welcome } from './welcome';
 
-export default [clock, idle, jobs, look, quota, templates, tensorboard, tools, welcome];
+export default [
+  clock,
+  idle,
+  jobs,
+  look,
+  quota,
+  templates,
+  tensorboard,
+  tools,
+  use,
+  welcome
+];

@@ -5,6 +5,7 @@ import { ServerConnection } from '@jupyterlab/services';
 
 import type { IBoard } from './boards';
 import type { ITemplate } from './catalogue';
+import type { IUse } from './use_data';
 
 /** Moments are seconds since 1970. */
 export interface IReading {
@@ -83,6 +84,11 @@ export function copyTemplate(
 ): Promise<{ path: string }> {
   const body = JSON.stringify({ path, folder });
   return request(settings, 'portal/templates/copy', { method: 'POST', body });
+}
+
+/** Ask what the session used, after sample number `since`. */
+export function readUse(settings: ServerConnection.ISettings, since: number): Promise<IUse> {
+  return request(settings, `portal/use?since=${since}`, {});
 }
 
 /** Ask which TensorBoards run. */

@@ -1,0 +1,187 @@
+// The side panel "My GPUs".
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+
+import {
+  bytes,
+  cores,
+  hint,
+  missing,
+  roundUp,
+  share,
+  summary,
+  type Column,
+  type IGpu,
+  type IUse
+} from './use_data';
+import { Group, small, type IGroup } from './use_group';
+
+/** The panel. */
+export class UsePanel extends Widget {
+  constructor(private _texts: TranslationBundle) {
+    super();
+    this.addClass('dsp-Use');
+    this._note.className = 'dsp-Use-note';
+    this._details.append(this._table);
+    const summaryLine = document.createElement('summary');
+    summaryLine.textContent = _texts.__('As a table');
+    this._details.prepend(summaryLine);
+    this.node.append(this._heading(), this._note, this._groups, this._details);
+    this._details.hidden = true;
+  }
+
+  /** Called when the panel comes into sight, or goes. */
+  onSight: () => void = () => undefined;
+
+  present(use: IUse): void {
+    const note = missing(use, this._texts);
+    this._note.textContent = note ?? '';
+    this._note.hidden = note === null;
+    const groups = [...use.gpus.each.map((gpu, at) => this._gpu(use, gpu, at)), this._session(use)];
+    this._keep(groups);
+    groups.forEach((group, at) => this._shown[at]?.present(group, use.samples.at));
+    this._fill(groups);
+    this._details.hidden = false;
+  }
+
+  protected override onAfterShow(): void {
+    this.onSight();
+  }
+
+  protected override onAfterHide(): void {
+    this.onSight();
+  }
+
+  private _heading(): HTMLElement {
+    const heading = document.createElement('h2');
+    heading.append(this._texts.__('My GPUs'), ' ', small(this._texts.__('the last hour')));
+    return heading;
+  }
+
+  private _gpu(use: IUse, gpu: IGpu, at: number): IGroup {
+    const texts = this._texts;
+    const samples = use.samples.gpus[at];
+    const total = gpu.memory_total_bytes;
+    const [degrees, watts] = [samples?.celsius.at(-1), samples?.watts.at(-1)];
+    const more = [
+      gpu.name,
+      degrees == null ? null : texts.__('%1 °C', degrees),
+      watts == null ? null : texts.__('%1 W', watts)
+    ];
+    return {
+      title: texts.__('GPU %1', at),
+      detail: more.filter(part => part).join(' · '),
+      hint: hint(at, gpu, texts),
+      figures: [
+        {
+          label: texts.__('In use'),
+          columns: [samples?.percent ?? []],
+          top: 100,
+          limit: null,
+          write: ([value = null]) => (value === null ? '–' : texts.__('%1 %', Math.round(value)))
+        },
+        {
+          label: texts.__('Memory'),
+          columns: [samples?.memory_bytes ?? []],
+          top: 1.1 * (total ?? roundUp(highest(samples?.memory_bytes), 1024)),
+          limit: total,
+          write: ([value = null]) => share(value, total, bytes, texts)
+        }
+      ]
+    };
+  }
+
+  private _session(use: IUse): IGroup {
+    const texts = this._texts;
+    const { samples, held } = use;
+    const rates = [...samples.read_rate, ...samples.write_rate];
+    return {
+      title: texts.__('This session'),
+      detail: '',
+      hint: null,
+      figures: [
+        {
+          label: texts.__('CPU'),
+          columns: [samples.cores],
+          top: 1.1 * Math.max(held.cores ?? 0, roundUp(highest(samples.cores))),
+          limit: held.cores,
+          write: ([value = null]) => cores(value, held.cores, texts)
+        },
+        {
+          label: texts.__('Memory'),
+          columns: [samples.memory_bytes],
+          top: 1.1 * (held.memory_bytes ?? roundUp(highest(samples.memory_bytes), 1024)),
+          limit: held.memory_bytes,
+          write: ([value = null]) => share(value, held.memory_bytes, bytes, texts)
+        },
+        {
+          label: texts.__('Files'),
+          columns: [samples.read_rate, samples.write_rate],
+          top: Math.max(2 ** 20, roundUp(highest(rates), 1024)),
+          limit: null,
+          write: values => values.map(value => this._rate(value)).join(' · '),
+          legend: [texts.__('read'), texts.__('written')]
+        }
+      ]
+    };
+  }
+
+  private _rate(value: number | null): string {
+    return value === null ? '–' : this._texts.__('%1/s', bytes(value));
+  }
+
+  /** Keep the elements as long as their number fits: the pointer may be over one. */
+  private _keep(groups: IGroup[]): void {
+    if (this._shown.length !== groups.length) {
+      this._shown = groups.map(group => new Group(group, this._texts));
+      this._groups.replaceChildren(...this._shown.map(group => group.node));
+    }
+  }
+
+  private _fill(groups: IGroup[]): void {
+    const texts = this._texts;
+    const head = row('th', ['', texts.__('Now'), texts.__('Average'), texts.__('Highest')]);
+    const rows = groups.flatMap(group =>
+      group.figures.map(figure => {
+        const sums = figure.columns.map(summary);
+        const cells = (['now', 'average', 'highest'] as const).map(which =>
+          figure.write(sums.map(one => one[which]))
+        );
+        const legend = figure.legend ? ` (${figure.legend.join(' · ')})` : '';
+        return row('td', [`${group.title}: ${figure.label}${legend}`, ...cells]);
+      })
+    );
+    this._table.replaceChildren(head, ...rows);
+  }
+
+  private _note = document.createElement('p');
+  private _groups = document.createElement('div');
+  private _details = document.createElement('details');
+  private _table = document.createElement('table');
+  private _shown: Group[] = [];
+}
+
+function highest(column: Column = []): number {
+  return summary(column).highest ?? 0;
+}
+
+/** A row of a table: what it is about, then its cells. */
+function row(tag: 'td' | 'th', [about = '', ...cells]: string[]): HTMLElement {
+  const node = document.createElement('tr');
+  const first = document.createElement(tag === 'td' || about ? 'th' : 'td');
+  first.textContent = about;
+  if (tag === 'td') {
+    first.setAttribute('scope', 'row');
+  }
+  const others = cells.map(text => {
+    const cell = document.createElement(tag);
+    cell.textContent = text;
+    if (tag === 'th') {
+      cell.setAttribute('scope', 'col');
+    }
+    return cell;
+  });
+  node.append(first, ...others);
+  return node;
+}
