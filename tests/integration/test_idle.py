@@ -1,8 +1,8 @@
 """Sessions that nobody uses end; those that work go on, whether a browser is open or not.
 
 The user of these tests is in a group whose sessions may be unused for 18 seconds. The GPUs of the
-test's nodes are stand-ins that cannot work, so their part is tried with a stand-in for nvidia-smi:
-tests/unit/session/test_gpus.py.
+test's nodes are stand-ins that cannot work, so a stand-in for NVIDIA's library says that they do:
+tests/nvml.
 """
 
 import json
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests import nvml
 from tests.instance import IDLER, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -76,7 +77,13 @@ def test_a_forgotten_tab_does_not_keep_its_session(portal: Instance, user: Visit
 
         def polls() -> bool:
             # What JupyterLab asks for as long as a tab is there.
-            for path in ("/api/kernels", "/api/sessions", "/api/terminals", "/api/contents/"):
+            for path in (
+                "/api/kernels",
+                "/api/sessions",
+                "/api/terminals",
+                "/api/contents/",
+                "/portal/use",
+            ):
                 user.http.get(f"{base}{path}", headers=token)
             layout = {"data": {}, "metadata": {"id": "default"}}
             user.http.put(f"{base}/lab/api/workspaces/default", headers=token, json=layout)
@@ -128,6 +135,15 @@ def test_a_program_that_writes_to_its_terminal_is_use(portal: Instance, user: Vi
     with user.socket(f"/terminals/websocket/{name}") as socket:
         socket.send(json.dumps(["stdin", "bash -c 'while sleep 1; do echo one more; done'\r"]))
     lives_on(user, portal, job_id, limits=1.5)
+
+
+def test_a_gpu_that_works_is_use(portal: Instance, user: Visitor) -> None:
+    with nvml.on_nodes(portal) as driver:
+        driver.tell("0 1 32768 30 25000\n40 9000 32768 60 200000\n")
+        job_id = user.start_and_wait(gpus=2)
+        lives_on(user, portal, job_id, limits=1.5)
+        driver.tell("0 1 32768 30 25000\n0 9000 32768 30 25000\n")
+        wait_for_its_end(user, portal)
 
 
 def test_a_shell_that_waits_for_a_line_is_no_use(portal: Instance, user: Visitor) -> None:

@@ -1,0 +1,99 @@
+"""What a session uses, as its user sees it. Only NVIDIA's library is a stand-in: tests/nvml."""
+
+import pwd
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests import nvml
+from tests.browser.test_journey import log_in
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[3]
+LOAD = """
+import time
+held = bytearray(700 << 20)
+end = time.process_time() + 8
+while time.process_time() < end:
+    pass
+"""
+
+
+@pytest.fixture
+def user(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
+    """A user without a session, or anything of an earlier one on the screen."""
+    workspaces = f"{pwd.getpwnam(USER).pw_dir}/.jupyter/lab/workspaces"
+    portal.slurm("/bin/rm", "-rf", workspaces, user=USER)
+    user = visit(USER)
+    user.leave()
+    yield user
+    portal.slurm("/bin/rm", "-rf", workspaces, user=USER)
+
+
+def panel(page: Page) -> Locator:
+    return page.locator("#data-scientist-portal-use")
+
+
+def group(page: Page, title: str) -> Locator:
+    heading = page.get_by_role("heading", name=re.compile(f"^{title}"))
+    return panel(page).locator("section", has=heading)
+
+
+def test_gpus_processors_memory_and_files_are_shown(
+    portal: Instance,
+    user: Visitor,
+    page: Page,
+    photograph: Callable[[Page, str], None],
+) -> None:
+    with nvml.on_nodes(portal) as driver:
+        driver.tell("83 21000 32768 64 255000\n0 412 32768 31 41000\n")
+        user.start_and_wait(gpus=2)
+        kernel = user.open_kernel()
+        user.run_in(kernel, LOAD, seconds=120)
+        log_in(page, portal, USER)
+
+        # Opened by keyboard from the status bar.
+        item = page.get_by_role("button", name="2 GPUs: 42 %")
+        expect(item).to_be_visible(timeout=90_000)
+        item.focus()
+        page.keyboard.press("Enter")
+        expect(panel(page)).to_be_visible()
+        expect(group(page, "GPU 0")).to_contain_text("Stand-in V100 · 64 °C · 255 W")
+        expect(group(page, "GPU 0")).to_contain_text("83 %")
+        expect(group(page, "GPU 0")).to_contain_text("21 GB of 32 GB")
+        expect(group(page, "GPU 1")).to_contain_text("412 MB of 32 GB")
+
+        # Each chart says in words what it shows, and so does the table.
+        name = re.compile(r"This session, CPU: now .* of 16 cores; highest of the last hour ")
+        expect(panel(page).get_by_role("img", name=name)).to_be_visible()
+        table = panel(page).get_by_role("table")
+        expect(table).to_be_hidden()
+        panel(page).locator("summary").focus()
+        page.keyboard.press("Enter")
+        row = table.get_by_role("row", name="GPU 0: In use")
+        expect(row.get_by_role("cell")).to_have_text(["83 %", "83 %", "83 %"])
+        panel(page).locator("summary").press("Enter")
+
+        # The page follows.
+        driver.tell("12 9000 32768 50 90000\n0 412 32768 31 41000\n")
+        expect(group(page, "GPU 0")).to_contain_text("12 %")
+        photograph(page, "my-gpus")
+        user.leave()
+
+
+def test_without_an_nvidia_driver_the_panel_says_so(
+    portal: Instance, user: Visitor, page: Page
+) -> None:
+    user.start_and_wait(gpus=1)
+    log_in(page, portal, USER)
+    item = page.get_by_role("button", name=re.compile("^CPU: .* of 8 cores"))
+    expect(item).to_be_visible(timeout=90_000)
+    item.click()
+    expect(panel(page)).to_contain_text("This machine has no NVIDIA driver")
+    expect(group(page, "GPU")).to_have_count(0)
+    expect(group(page, "This session")).to_contain_text("of 8 cores")
