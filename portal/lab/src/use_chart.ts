@@ -1,10 +1,12 @@
 // A small chart of one or two figures over the last hour, as SVG.
 
-import type { Column } from './use_data';
+import { shownSeconds, type Column } from './use_data';
 
 const SVG = 'http://www.w3.org/2000/svg';
-const WIDTH = 3600;
+const WIDTH = 1000;
 const HEIGHT = 100;
+/** Above and below, so that a line at the edge is seen. */
+const MARGIN = 4;
 /** A longer pause between samples is a gap. */
 const GAP_SECONDS = 60;
 
@@ -26,7 +28,7 @@ export class Chart {
   readonly node: SVGSVGElement = make('svg', {
     class: 'dsp-Use-chart',
     role: 'img',
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    viewBox: `0 ${-MARGIN} ${WIDTH} ${HEIGHT + 2 * MARGIN}`,
     preserveAspectRatio: 'none'
   });
 
@@ -85,7 +87,7 @@ export class Chart {
     const x = ((event.clientX - box.left) / box.width) * WIDTH;
     const away = (this._shown?.at ?? []).map(moment => Math.abs(this._x(moment) - x));
     const least = Math.min(...away);
-    return least < GAP_SECONDS ? away.indexOf(least) : null;
+    return least < WIDTH / 50 ? away.indexOf(least) : null;
   }
 
   private _place(at: number | null): void {
@@ -94,7 +96,9 @@ export class Chart {
   }
 
   private _x(moment: number): number {
-    return WIDTH - ((this._shown?.at.at(-1) ?? 0) - moment);
+    const at = this._shown?.at ?? [];
+    const ago = (at.at(-1) ?? 0) - moment;
+    return Math.round(10 * WIDTH * (1 - ago / shownSeconds(at))) / 10;
   }
 
   private _y(value: number): number {

@@ -43,6 +43,8 @@ export interface IUse {
 export const UNUSED_SECONDS = 15 * 60;
 
 const HOUR_SECONDS = 3600;
+/** A young session's samples would be a dot in an hour. */
+const LEAST_SHOWN_SECONDS = 600;
 
 /** The last hour, as far as the page knows it. */
 export class Hour {
@@ -101,6 +103,12 @@ function recent(samples: ISamples): ISamples {
   const newest = samples.at.at(-1) ?? 0;
   const old = samples.at.filter(at => at < newest - HOUR_SECONDS).length;
   return old === 0 ? samples : each(samples, column => column.slice(old), samples);
+}
+
+/** Return how much time a chart shows, so that the samples fill it. */
+export function shownSeconds(at: readonly number[]): number {
+  const known = (at.at(-1) ?? 0) - (at[0] ?? 0);
+  return Math.min(HOUR_SECONDS, Math.max(LEAST_SHOWN_SECONDS, known));
 }
 
 /** The figures of a column that a table names. */

@@ -4,18 +4,14 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { hour } from './time';
 import { Chart } from './use_chart';
-import { summary, type Column } from './use_data';
+import { shownSeconds, summary, type Column } from './use_data';
 
-/** A figure of the panel: how it is drawn, and how it is written. */
+/** A figure of the panel: one chart with a line or two, each with its value in words. */
 export interface IFigure {
-  label: string;
-  columns: Column[];
+  lines: { label: string; column: Column }[];
   top: number;
   limit: number | null;
-  /** Write values, one of each column. */
-  write: (values: (number | null)[]) => string;
-  /** The lines, where there are two. */
-  legend?: string[];
+  write: (value: number | null) => string;
 }
 
 /** What belongs together: a GPU, or the session. */
@@ -30,13 +26,16 @@ export interface IGroup {
 export class Group {
   readonly node = document.createElement('section');
 
-  constructor(group: IGroup, texts: TranslationBundle) {
+  constructor(
+    group: IGroup,
+    private _texts: TranslationBundle
+  ) {
     this._hint.className = 'dsp-Use-hint';
     const axis = document.createElement('p');
     axis.className = 'dsp-Use-axis';
     axis.setAttribute('aria-hidden', 'true');
-    axis.append(span(texts.__('1 h ago')), span(texts.__('now')));
-    this._figures = group.figures.map(figure => new Figure(figure, texts));
+    axis.append(this._begin, span(_texts.__('now')));
+    this._figures = group.figures.map(figure => new Figure(figure, _texts));
     const parts = this._figures.map(figure => figure.node);
     this.node.append(this._title, this._hint, ...parts, axis);
   }
@@ -45,6 +44,7 @@ export class Group {
     this._title.replaceChildren(group.title, ' ', small(group.detail));
     this._hint.textContent = group.hint;
     this._hint.hidden = group.hint === null;
+    this._begin.textContent = this._texts.__('%1 min ago', Math.round(shownSeconds(at) / 60));
     group.figures.forEach((figure, place) =>
       this._figures[place]?.present(group.title, figure, at)
     );
@@ -52,10 +52,11 @@ export class Group {
 
   private _title = document.createElement('h3');
   private _hint = document.createElement('p');
+  private _begin = span('');
   private _figures: Figure[];
 }
 
-/** The elements of a figure: its label, its value in words, its chart. */
+/** The elements of a figure. */
 class Figure {
   readonly node = document.createElement('div');
 
@@ -63,15 +64,17 @@ class Figure {
     figure: IFigure,
     private _texts: TranslationBundle
   ) {
-    const line = document.createElement('p');
-    line.className = 'dsp-Use-figure';
-    line.append(span(figure.label), this._value);
-    this.node.append(line, this._chart.node);
-    (figure.legend ?? []).forEach((name, at) => {
-      const mark = small(name);
-      mark.className = at === 0 ? 'dsp-Use-mark' : 'dsp-Use-mark dsp-mod-second';
-      line.insertBefore(mark, this._value);
+    this._values = figure.lines.map(() => document.createElement('strong'));
+    const marks = figure.lines.length > 1 ? ['dsp-Use-mark', 'dsp-Use-mark dsp-mod-second'] : [];
+    const lines = figure.lines.map(({ label }, at) => {
+      const line = document.createElement('p');
+      line.className = 'dsp-Use-figure';
+      const name = span(label);
+      name.className = marks[at] ?? '';
+      line.append(name, this._values[at] as HTMLElement);
+      return line;
     });
+    this.node.append(...lines, this._chart.node);
   }
 
   present(title: string, figure: IFigure, at: number[]): void {
@@ -79,32 +82,32 @@ class Figure {
     this._at = at;
     this._write(null);
     const texts = this._texts;
-    const highest = figure.write(figure.columns.map(column => summary(column).highest));
+    const words = figure.lines.map(({ label, column }) => {
+      const { now, highest } = summary(column);
+      const values = [now, highest].map(value => figure.write(value));
+      return texts.__('%1, %2: now %3; highest of the last hour %4', title, label, ...values);
+    });
     this._chart.show({
       at,
-      columns: figure.columns,
+      columns: figure.lines.map(({ column }) => column),
       top: figure.top,
       limit: figure.limit,
-      words: texts.__(
-        '%1, %2: now %3; highest of the last hour %4',
-        title,
-        figure.label,
-        this._value.textContent,
-        highest
-      )
+      words: words.join('. ')
     });
   }
 
-  /** Write the value of a sample, or the newest. */
+  /** Write the values of a sample, or the newest. */
   private _write(place: number | null): void {
-    const values = this._figure?.columns.map(column => column.at(place ?? -1) ?? null) ?? [];
-    const words = this._figure?.write(values) ?? '';
     const moment = place === null ? undefined : this._at[place];
-    this._value.textContent =
-      moment === undefined ? words : this._texts.__('%1: %2', hour(moment), words);
+    this._figure?.lines.forEach(({ column }, at) => {
+      const words = this._figure?.write(column.at(place ?? -1) ?? null) ?? '';
+      const value = this._values[at] as HTMLElement;
+      value.textContent =
+        moment === undefined ? words : this._texts.__('%1: %2', hour(moment), words);
+    });
   }
 
-  private _value = document.createElement('strong');
+  private _values: HTMLElement[];
   private _chart = new Chart(place => this._write(place));
   private _figure: IFigure | null = null;
   private _at: number[] = [];

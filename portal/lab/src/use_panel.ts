@@ -75,18 +75,16 @@ export class UsePanel extends Widget {
       hint: hint(at, gpu, texts),
       figures: [
         {
-          label: texts.__('In use'),
-          columns: [samples?.percent ?? []],
+          lines: [{ label: texts.__('In use'), column: samples?.percent ?? [] }],
           top: 100,
           limit: null,
-          write: ([value = null]) => (value === null ? '–' : texts.__('%1 %', Math.round(value)))
+          write: value => (value === null ? '–' : texts.__('%1 %', Math.round(value)))
         },
         {
-          label: texts.__('Memory'),
-          columns: [samples?.memory_bytes ?? []],
+          lines: [{ label: texts.__('Memory'), column: samples?.memory_bytes ?? [] }],
           top: 1.1 * (total ?? roundUp(highest(samples?.memory_bytes), 1024)),
           limit: total,
-          write: ([value = null]) => share(value, total, bytes, texts)
+          write: value => share(value, total, bytes, texts)
         }
       ]
     };
@@ -102,33 +100,28 @@ export class UsePanel extends Widget {
       hint: null,
       figures: [
         {
-          label: texts.__('CPU'),
-          columns: [samples.cores],
+          lines: [{ label: texts.__('CPU'), column: samples.cores }],
           top: 1.1 * Math.max(held.cores ?? 0, roundUp(highest(samples.cores))),
           limit: held.cores,
-          write: ([value = null]) => cores(value, held.cores, texts)
+          write: value => cores(value, held.cores, texts)
         },
         {
-          label: texts.__('Memory'),
-          columns: [samples.memory_bytes],
+          lines: [{ label: texts.__('Memory'), column: samples.memory_bytes }],
           top: 1.1 * (held.memory_bytes ?? roundUp(highest(samples.memory_bytes), 1024)),
           limit: held.memory_bytes,
-          write: ([value = null]) => share(value, held.memory_bytes, bytes, texts)
+          write: value => share(value, held.memory_bytes, bytes, texts)
         },
         {
-          label: texts.__('Files'),
-          columns: [samples.read_rate, samples.write_rate],
+          lines: [
+            { label: texts.__('Read from files'), column: samples.read_rate },
+            { label: texts.__('Written to files'), column: samples.write_rate }
+          ],
           top: Math.max(2 ** 20, roundUp(highest(rates), 1024)),
           limit: null,
-          write: values => values.map(value => this._rate(value)).join(' · '),
-          legend: [texts.__('read'), texts.__('written')]
+          write: value => (value === null ? '–' : texts.__('%1/s', bytes(value)))
         }
       ]
     };
-  }
-
-  private _rate(value: number | null): string {
-    return value === null ? '–' : this._texts.__('%1/s', bytes(value));
   }
 
   /** Keep the elements as long as their number fits: the pointer may be over one. */
@@ -142,15 +135,13 @@ export class UsePanel extends Widget {
   private _fill(groups: IGroup[]): void {
     const texts = this._texts;
     const head = row('th', ['', texts.__('Now'), texts.__('Average'), texts.__('Highest')]);
-    const rows = groups.flatMap(group =>
-      group.figures.map(figure => {
-        const sums = figure.columns.map(summary);
-        const cells = (['now', 'average', 'highest'] as const).map(which =>
-          figure.write(sums.map(one => one[which]))
-        );
-        const legend = figure.legend ? ` (${figure.legend.join(' · ')})` : '';
-        return row('td', [`${group.title}: ${figure.label}${legend}`, ...cells]);
-      })
+    const rows = groups.flatMap(({ title, figures }) =>
+      figures.flatMap(({ lines, write }) =>
+        lines.map(({ label, column }) => {
+          const { now, average, highest } = summary(column);
+          return row('td', [`${title}: ${label}`, ...[now, average, highest].map(write)]);
+        })
+      )
     );
     this._table.replaceChildren(head, ...rows);
   }

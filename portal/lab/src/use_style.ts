@@ -35,8 +35,8 @@ export const USE_STYLE = `
   align-items: baseline;
   display: flex;
   gap: 8px;
-  margin-top: 6px;
 }
+.dsp-Use section > div { margin-top: 8px; }
 .dsp-Use-figure strong {
   flex: 1;
   font-variant-numeric: tabular-nums;
@@ -47,9 +47,9 @@ export const USE_STYLE = `
   border-top: 2px solid var(--jp-brand-color1);
   content: '';
   display: inline-block;
-  margin-right: 4px;
+  margin-right: 6px;
   vertical-align: middle;
-  width: 12px;
+  width: 14px;
 }
 .dsp-Use-mark.dsp-mod-second::before {
   border-top: 2px dashed var(--jp-accent-color1);

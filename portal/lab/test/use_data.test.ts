@@ -13,6 +13,7 @@ import {
   roundUp,
   share,
   shortHint,
+  shownSeconds,
   summary,
   type Column,
   type IUse
@@ -81,6 +82,11 @@ test('when a driver begins to answer, all is asked for again', () => {
   assert.equal(known.last, 0);
   known.take(told(1, [10, 20], [null, 50]));
   assert.deepEqual(known.use?.samples.gpus[0]?.percent, [null, 50]);
+});
+
+test('a chart shows ten minutes to an hour, as much as is known', () => {
+  const spans = [[], [50], [0, 300], [0, 900], [0, 3600, 3700]].map(shownSeconds);
+  assert.deepEqual(spans, [600, 600, 600, 900, 3600]);
 });
 
 test('what is not known counts neither as nothing nor as the highest', () => {

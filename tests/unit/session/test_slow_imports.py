@@ -22,7 +22,7 @@ def test_the_server_starts_without_the_slow_modules() -> None:
         "import portal.session.server\n"
         "slow = {'rfc3987_syntax', 'lark', 'sqlalchemy', 'alembic', 'aiohttp', 'requests',\n"
         "        'jupyterhub.orm', 'jupyterhub.handlers', 'nbconvert', 'IPython', 'ipykernel',\n"
-        "        'jupyter_server_proxy', 'notebook', 'jupyter_lsp'}\n"
+        "        'jupyter_server_proxy', 'notebook', 'jupyter_lsp', 'pynvml'}\n"
         "print(sorted(slow & set(sys.modules)))"
     )
     assert loaded == "[]"
