@@ -12,6 +12,9 @@ export interface IFigure {
   top: number;
   limit: number | null;
   write: (value: number | null) => string;
+  /** For a table: without what is held, which its heading says. */
+  brief: (value: number | null) => string;
+  held: string | null;
 }
 
 /** What belongs together: a GPU, or the session. */
@@ -102,8 +105,7 @@ class Figure {
     this._figure?.lines.forEach(({ column }, at) => {
       const words = this._figure?.write(column.at(place ?? -1) ?? null) ?? '';
       const value = this._values[at] as HTMLElement;
-      value.textContent =
-        moment === undefined ? words : this._texts.__('%1: %2', hour(moment), words);
+      value.textContent = moment === undefined ? words : `${hour(moment)} · ${words}`;
     });
   }
 

@@ -8,6 +8,7 @@ import {
   cores,
   hint,
   missing,
+  number,
   roundUp,
   share,
   summary,
@@ -69,6 +70,8 @@ export class UsePanel extends Widget {
       degrees == null ? null : texts.__('%1 °C', degrees),
       watts == null ? null : texts.__('%1 W', watts)
     ];
+    const percent = (value: number | null) =>
+      value === null ? '–' : texts.__('%1 %', Math.round(value));
     return {
       title: texts.__('GPU %1', at),
       detail: more.filter(part => part).join(' · '),
@@ -78,13 +81,17 @@ export class UsePanel extends Widget {
           lines: [{ label: texts.__('In use'), column: samples?.percent ?? [] }],
           top: 100,
           limit: null,
-          write: value => (value === null ? '–' : texts.__('%1 %', Math.round(value)))
+          write: percent,
+          brief: percent,
+          held: null
         },
         {
           lines: [{ label: texts.__('Memory'), column: samples?.memory_bytes ?? [] }],
           top: 1.1 * (total ?? roundUp(highest(samples?.memory_bytes), 1024)),
           limit: total,
-          write: value => share(value, total, bytes, texts)
+          write: value => share(value, total, bytes, texts),
+          brief: value => share(value, null, bytes, texts),
+          held: total === null ? null : bytes(total)
         }
       ]
     };
@@ -94,6 +101,7 @@ export class UsePanel extends Widget {
     const texts = this._texts;
     const { samples, held } = use;
     const rates = [...samples.read_rate, ...samples.write_rate];
+    const rate = (value: number | null) => (value === null ? '–' : texts.__('%1/s', bytes(value)));
     return {
       title: texts.__('This session'),
       detail: '',
@@ -103,13 +111,17 @@ export class UsePanel extends Widget {
           lines: [{ label: texts.__('CPU'), column: samples.cores }],
           top: 1.1 * Math.max(held.cores ?? 0, roundUp(highest(samples.cores))),
           limit: held.cores,
-          write: value => cores(value, held.cores, texts)
+          write: value => cores(value, held.cores, texts),
+          brief: value => share(value, null, number, texts),
+          held: held.cores === null ? null : cores(held.cores, null, texts)
         },
         {
           lines: [{ label: texts.__('Memory'), column: samples.memory_bytes }],
           top: 1.1 * (held.memory_bytes ?? roundUp(highest(samples.memory_bytes), 1024)),
           limit: held.memory_bytes,
-          write: value => share(value, held.memory_bytes, bytes, texts)
+          write: value => share(value, held.memory_bytes, bytes, texts),
+          brief: value => share(value, null, bytes, texts),
+          held: held.memory_bytes === null ? null : bytes(held.memory_bytes)
         },
         {
           lines: [
@@ -118,7 +130,9 @@ export class UsePanel extends Widget {
           ],
           top: Math.max(2 ** 20, roundUp(highest(rates), 1024)),
           limit: null,
-          write: value => (value === null ? '–' : texts.__('%1/s', bytes(value)))
+          write: rate,
+          brief: rate,
+          held: null
         }
       ]
     };
@@ -134,16 +148,31 @@ export class UsePanel extends Widget {
 
   private _fill(groups: IGroup[]): void {
     const texts = this._texts;
-    const head = row('th', ['', texts.__('Now'), texts.__('Average'), texts.__('Highest')]);
-    const rows = groups.flatMap(({ title, figures }) =>
-      figures.flatMap(({ lines, write }) =>
-        lines.map(({ label, column }) => {
-          const { now, average, highest } = summary(column);
-          return row('td', [`${title}: ${label}`, ...[now, average, highest].map(write)]);
-        })
-      )
+    const head = document.createElement('thead');
+    head.append(
+      row(cell('td', ''), [
+        cell('th', texts.__('Now'), 'col'),
+        cell('th', texts.__('Mean'), 'col'),
+        cell('th', texts.__('Peak'), 'col')
+      ])
     );
-    this._table.replaceChildren(head, ...rows);
+    this._table.replaceChildren(head, ...groups.map(group => this._rows(group)));
+  }
+
+  private _rows({ title, figures }: IGroup): HTMLElement {
+    const body = document.createElement('tbody');
+    const name = cell('th', title, 'rowgroup');
+    name.colSpan = 4;
+    body.append(row(name, []));
+    for (const { lines, brief, held } of figures) {
+      for (const { label, column } of lines) {
+        const words = held === null ? label : this._texts.__('%1 (of %2)', label, held);
+        const { now, average, highest } = summary(column);
+        const cells = [now, average, highest].map(value => cell('td', brief(value)));
+        body.append(row(cell('th', words, 'row'), cells));
+      }
+    }
+    return body;
   }
 
   private _note = document.createElement('p');
@@ -157,22 +186,18 @@ function highest(column: Column = []): number {
   return summary(column).highest ?? 0;
 }
 
-/** A row of a table: what it is about, then its cells. */
-function row(tag: 'td' | 'th', [about = '', ...cells]: string[]): HTMLElement {
+function row(first: HTMLElement, others: HTMLElement[]): HTMLElement {
   const node = document.createElement('tr');
-  const first = document.createElement(tag === 'td' || about ? 'th' : 'td');
-  first.textContent = about;
-  if (tag === 'td') {
-    first.setAttribute('scope', 'row');
-  }
-  const others = cells.map(text => {
-    const cell = document.createElement(tag);
-    cell.textContent = text;
-    if (tag === 'th') {
-      cell.setAttribute('scope', 'col');
-    }
-    return cell;
-  });
   node.append(first, ...others);
+  return node;
+}
+
+/** A cell of a table; `scope` says of what it is the heading. */
+function cell(tag: 'td' | 'th', text: string, scope = ''): HTMLTableCellElement {
+  const node = document.createElement(tag);
+  node.textContent = text;
+  if (scope) {
+    node.setAttribute('scope', scope);
+  }
   return node;
 }

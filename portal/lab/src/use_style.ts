@@ -91,15 +91,27 @@ export const USE_STYLE = `
   outline: 2px solid var(--jp-brand-color1);
   outline-offset: 2px;
 }
-.dsp-Use table { border-collapse: collapse; margin-top: 6px; width: 100%; }
+.dsp-Use table {
+  border-collapse: collapse;
+  font-size: var(--jp-ui-font-size0);
+  margin-top: 6px;
+  width: 100%;
+}
 .dsp-Use th, .dsp-Use td {
   border-bottom: var(--jp-border-width) solid var(--jp-border-color2);
   font-weight: normal;
-  padding: 4px 8px 4px 0;
+  padding: 4px 0;
   text-align: left;
   vertical-align: top;
 }
-.dsp-Use th[scope='col'] { font-weight: 600; }
+.dsp-Use th[scope='col'], .dsp-Use th[scope='rowgroup'] { font-weight: 600; }
+.dsp-Use th[scope='rowgroup'] { padding-top: 12px; }
+.dsp-Use th[scope='col'], .dsp-Use td {
+  padding: 4px 0 4px 8px;
+  text-align: right;
+  white-space: nowrap;
+}
+.dsp-Use td { font-variant-numeric: tabular-nums; }
 .dsp-Use-item {
   background: none;
   border: none;
