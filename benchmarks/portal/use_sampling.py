@@ -19,6 +19,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.commit import commit
@@ -64,16 +65,24 @@ async def measure(samples: int) -> dict[str, float | int]:
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--samples", type=int, default=360, help="360 are an hour's")
     parser.add_argument("--processes", type=int, default=12, help="of the session")
     given = parser.parse_args()
     with processes(given.processes):
         found = asyncio.run(measure(given.samples))
         of_machine = sum(path.name.isdigit() for path in Path("/proc").iterdir())
-    about = {"commit": commit(), "machine": f"{os.cpu_count()} cores, {platform.platform()}"}
-    counts = {"processes": given.processes, "processes_of_the_machine": of_machine}
-    print(json.dumps({**about, **counts, **found}))
+    result = {
+        "benchmark": "use_sampling",
+        "processes": given.processes,
+        "processes_of_the_machine": of_machine,
+        **found,
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -138,8 +138,11 @@ export function roundUp(value: number, base = 10): number {
   return [1, 2, 5, 10].map(step => step * tens * unit).find(end => end >= value) ?? value;
 }
 
-/** Write a number for people: `0`, `0.4`, `9.6`, `34`. */
+/** Write a number for people: `0`, `0.04`, `9.6`, `34`. */
 export function number(value: number): string {
+  if (value < 0.995) {
+    return String(Math.round(value * 100) / 100);
+  }
   return String(value < 9.95 ? Math.round(value * 10) / 10 : Math.round(value));
 }
 
@@ -147,7 +150,7 @@ export function number(value: number): string {
 export function bytes(value: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   let at = 0;
-  while (value >= 1000 && at < units.length - 1) {
+  while (value >= 1023.5 && at < units.length - 1) {
     value /= 1024;
     at += 1;
   }
