@@ -4,8 +4,8 @@
 
 Processes that wait stand for a session's kernels, with ``SLURM_JOB_ID`` in their environment; the
 others are those of the machine. A look at each costs the most, so both numbers are given. As root,
-to whom most of them belong, it costs more than for a user, for whom those of others are left out by
-their owner. GPUs are not asked, unless the machine has NVIDIA's driver and ``CUDA_VISIBLE_DEVICES`` names some.
+to whom most of them belong, it costs more than for a user: those of others are passed by. GPUs are
+not asked, unless the machine has NVIDIA's driver and ``CUDA_VISIBLE_DEVICES`` names some.
 
 The last line is one JSON object: milliseconds of one sample, seconds of an hour.
 """
