@@ -45,10 +45,7 @@ def group(page: Page, title: str) -> Locator:
 
 
 def test_gpus_processors_memory_and_files_are_shown(
-    portal: Instance,
-    user: Visitor,
-    page: Page,
-    photograph: Callable[[Page, str], None],
+    portal: Instance, user: Visitor, page: Page
 ) -> None:
     with nvml.on_nodes(portal) as driver:
         driver.tell("83 21000 32768 64 255000\n0 412 32768 31 41000\n")
@@ -82,7 +79,6 @@ def test_gpus_processors_memory_and_files_are_shown(
         # The page follows.
         driver.tell("12 9000 32768 50 90000\n0 412 32768 31 41000\n")
         expect(group(page, "GPU 0")).to_contain_text("12 %")
-        photograph(page, "my-gpus")
         user.leave()
 
 

@@ -11,15 +11,4 @@ import { tools } from './tools';
 import { use } from './use';
 import { welcome } from './welcome';
 
-export default [
-  clock,
-  idle,
-  jobs,
-  look,
-  quota,
-  templates,
-  tensorboard,
-  tools,
-  use,
-  welcome
-];
+export default [clock, idle, jobs, look, quota, templates, tensorboard, tools, use, welcome];

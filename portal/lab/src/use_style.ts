@@ -25,11 +25,10 @@ export const USE_STYLE = `
 }
 .dsp-Use [hidden] { display: none; }
 .dsp-Use .dsp-Use-hint {
-  background: var(--jp-warn-color3, var(--jp-layout-color2));
-  border-left: 3px solid var(--jp-warn-color1);
-  color: var(--jp-ui-font-color0);
+  background: var(--jp-layout-color2);
+  border-left: 4px solid var(--jp-warn-color1);
   margin-bottom: 6px;
-  padding: 3px 8px;
+  padding: 4px 8px;
 }
 .dsp-Use-figure {
   align-items: baseline;
@@ -117,5 +116,14 @@ export const USE_STYLE = `
   border: none;
   cursor: pointer;
 }
-.dsp-Use-item.dsp-mod-hint { color: var(--jp-warn-color0, var(--jp-warn-color1)); font-weight: bold; }
+.dsp-Use-item.dsp-mod-hint { font-weight: 600; }
+.dsp-Use-item.dsp-mod-hint::before {
+  background: var(--jp-warn-color1);
+  border-radius: 50%;
+  content: '';
+  display: inline-block;
+  height: 8px;
+  margin-right: 6px;
+  width: 8px;
+}
 `;
