@@ -95,7 +95,7 @@ class History:
     def _columns(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Turn them: a list for each figure is a third of the size."""
         return {
-            "at": [round(one.at) for one in samples],
+            "at": [round(one.at, 1) for one in samples],
             "cores": [None if one.cores is None else round(one.cores, 2) for one in samples],
             "memory_bytes": [one.memory_bytes for one in samples],
             "read_rate": [

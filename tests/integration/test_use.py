@@ -76,11 +76,12 @@ def test_a_load_shows_in_its_own_session_and_in_no_other(visit: Visit) -> None:
     before = {user.name: newest(user) for user in (busy, idle)}
     assert "done" in busy.run_in(kernels[0], LOAD, seconds=200)
 
+    # Rates times rounded spans: a little less than what was done.
     done = sums(busy, before[busy.name])
-    assert 8 <= done["cores"] < 16
+    assert 7.8 <= done["cores"] < 16
     assert 600 * MB <= done["memory"] < 900 * MB
-    assert 64 * MB <= done["write_rate"] < 100 * MB
-    assert 64 * MB <= done["read_rate"] < 200 * MB
+    assert 62 * MB <= done["write_rate"] < 100 * MB
+    assert 62 * MB <= done["read_rate"] < 200 * MB
 
     others = sums(idle, before[idle.name])
     assert others["cores"] < 5

@@ -89,7 +89,10 @@ class Watch {
       name: 'data-scientist-portal:use',
       frequency: this._frequency(),
       standby: 'when-hidden',
-      factory: () => this._read()
+      factory: async () => {
+        await this._read();
+        poll.frequency = this._frequency();
+      }
     });
     this._panel.onSight = () => {
       poll.frequency = this._frequency();
@@ -103,7 +106,10 @@ class Watch {
   }
 
   private _frequency(): { interval: number; backoff: boolean; max: number } {
-    const interval = this._panel.isVisible ? SEEN_MILLISECONDS : UNSEEN_MILLISECONDS;
+    // The first sample of a session knows no rates.
+    const isYoung = (this._hour.use?.samples.at.length ?? 0) < 2;
+    const isSeen = this._panel.isVisible || isYoung;
+    const interval = isSeen ? SEEN_MILLISECONDS : UNSEEN_MILLISECONDS;
     return { interval, backoff: true, max: 5 * UNSEEN_MILLISECONDS };
   }
 

@@ -223,7 +223,9 @@ export function glance(use: IUse, texts: ITexts): string {
   const known = percents.filter(percent => percent !== null);
   if (known.length === 0) {
     const used = use.samples.cores.at(-1) ?? null;
-    return texts.__('CPU: %1', cores(used, use.held.cores, texts));
+    return used === null
+      ? texts.__('My GPUs')
+      : texts.__('CPU: %1', cores(used, use.held.cores, texts));
   }
   const mean = Math.round(known.reduce((sum, percent) => sum + percent, 0) / known.length);
   return percents.length === 1

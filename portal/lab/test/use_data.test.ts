@@ -151,4 +151,7 @@ test('the status bar tells of the GPUs, or else of the processors', () => {
   assert.equal(glance(told(1, [10], [40], [5]), texts), '2 GPUs: 23 %');
   assert.equal(glance(told(1, [10], [null]), texts), 'CPU: 1 of 4 cores');
   assert.equal(glance(told(1, [10]), texts), 'CPU: 1 of 4 cores');
+  const young = told(1, [10]);
+  young.samples.cores = [null];
+  assert.equal(glance(young, texts), 'My GPUs');
 });
