@@ -1,5 +1,6 @@
 """Kernels: which there are, and what the user is told when one is stopped for its memory."""
 
+import logging
 import sys
 import time
 from pathlib import Path
@@ -8,15 +9,18 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_core.paths import jupyter_data_dir, jupyter_path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
-from traitlets import Dict, default
+from traitlets import Dict, Unicode, default
 
+from portal.session.kernel_pictures import folder_with_tile
 from portal.session.memory import JobMemory
+
+log = logging.getLogger(__name__)
 
 MEMORY_WATCH = "portal_memory_watch"
 """Where the server's settings keep the one MemoryWatch."""
 
 _PYTHON3 = "python3"
-# Where the pictures of the settings' kernels are; the second are Debian's.
+# Where the languages' own pictures are; the second are Debian's.
 _PICTURES = {
     "python": str(Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)),
     "R": "/usr/share/jupyter/kernels/ir",
@@ -36,6 +40,8 @@ class SessionKernels(KernelSpecManager):
         config=True
     )
 
+    pictures = Unicode(help="A folder for the pictures of the settings' kernels.").tag(config=True)
+
     @default("kernel_dirs")
     def _kernel_dirs(self) -> list[str]:
         return jupyter_path("kernels")
@@ -47,12 +53,21 @@ class SessionKernels(KernelSpecManager):
         machine's.
         """
         found = super().find_kernel_specs()
-        offered = {name: _PICTURES[spec["language"]] for name, spec in self.offered.items()}
+        offered = {name: self._pictures_of(name) for name in self.offered}
         return found | offered | self._users_own(found)
 
     def _users_own(self, found: dict[str, str]) -> dict[str, str]:
         home = jupyter_data_dir()
         return {name: path for name, path in found.items() if Path(path).is_relative_to(home)}
+
+    def _pictures_of(self, name: str) -> str:
+        spec, place = self.offered[name], list(self.offered).index(name)
+        if spec["language"] == "python" and self.pictures:
+            try:
+                return folder_with_tile(Path(self.pictures, name), spec["display_name"], place)
+            except OSError as error:
+                log.warning("No picture for the kernel %s: %s", name, error)
+        return _PICTURES[spec["language"]]
 
     @property
     def _own_folder(self) -> Path:
@@ -67,7 +82,7 @@ class SessionKernels(KernelSpecManager):
         found = super().find_kernel_specs()
         if kernel_name in self.offered and kernel_name not in self._users_own(found):
             spec = self.offered[kernel_name]
-            return self.kernel_spec_class(resource_dir=_PICTURES[spec["language"]], **spec)
+            return self.kernel_spec_class(resource_dir=self._pictures_of(kernel_name), **spec)
         folder = self._own_folder
         if kernel_name != _PYTHON3 or found.get(_PYTHON3) != str(folder):
             return super().get_kernel_spec(kernel_name)

@@ -132,10 +132,11 @@ def settings(place: Place) -> Config:
                 },
             },
             "SessionKernels": {
+                "pictures": str(place.runtime_folder / "kernel-pictures"),
                 "offered": {
                     name: module_kernels.spec(order, place.modules_init)
                     for name, order in place.kernels.items()
-                }
+                },
             },
             # A TCP port of localhost is open to everybody on the node.
             "KernelManager": {"transport": "ipc"},
