@@ -15,13 +15,6 @@ from tests.visitor import Visitor
 pytestmark = pytest.mark.browser
 
 USER = USERS[3]
-LOAD = """
-import time
-held = bytearray(700 << 20)
-end = time.process_time() + 8
-while time.process_time() < end:
-    pass
-"""
 
 
 @pytest.fixture
@@ -50,8 +43,6 @@ def test_gpus_processors_memory_and_files_are_shown(
     with nvml.on_nodes(portal) as driver:
         driver.tell("83 21000 32768 64 255000\n0 412 32768 31 41000\n")
         user.start_and_wait(gpus=2)
-        kernel = user.open_kernel()
-        user.run_in(kernel, LOAD, seconds=120)
         log_in(page, portal, USER)
 
         # Opened by keyboard from the status bar.
