@@ -93,8 +93,6 @@ class GpuSlurmSpawner(Observed):
             self.session_id = ""  # there is no job to look for
             raise
         self.job_id = str(number)
-        # Slurm is at work on it already: nobody waits for this.
-        self.session_groups = sorted(await self._groups())
         self._save_state()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
 

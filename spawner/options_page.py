@@ -1,7 +1,7 @@
 """The options page of a spawner: what a user is offered, and what the user's answer becomes."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ class OptionsPage(Reservation):
     _endings: ClassVar[dict[str, str]] = {}
 
     _prefill: Mapping[str, str] | None = None
+    _known_groups: Collection[str] = ()
 
     @default("options_form")
     def _default_options_form(self) -> Any:
@@ -129,12 +130,13 @@ class OptionsPage(Reservation):
     async def _limits(self) -> Limits:
         cluster = await self._slurm.nodes.cluster()
         unix_groups = await self._unix_groups()
+        self._known_groups = self._hub_groups.union(unix_groups)
         return limits_for(
             unix_groups,
             cluster,
             self._slurm.free,
             self.default_partition or None,
-            self._allowance(self._hub_groups.union(unix_groups)),
+            self._allowance(self._known_groups),
         )
 
     async def _groups(self) -> set[str]:
@@ -162,6 +164,7 @@ class OptionsPage(Reservation):
         holding = self._held_by_others(interrupted)
         accepted = accept(request, limits, self._shape, self._defaults, holding)
         self.held_gpus = accepted.resources.gpus
+        self.session_groups = sorted(self._known_groups)
         return accepted
 
     def _last_options(self) -> Mapping[str, str]:
