@@ -5,19 +5,25 @@ can be tried without a hub. ``jupyterhub_config.py`` calls ``configure_from_file
 """
 
 import os
-import re
 import runpy
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from types import MappingProxyType
 
 from traitlets.config import Config
 
 from portal import stylesheet
 from portal.database import HubConnection
 from portal.look import WEB, appearance
+from portal.services import (
+    DEFAULT_FILE,
+    SETTINGS_VARIABLE,
+    configure_cluster_page,
+    configure_culler,
+    configure_keeper,
+    configure_monitoring,
+)
 from portal.settings.limits import UserLimits
 from portal.settings.session import Kernel
 from portal.settings.tools import Tool
@@ -26,15 +32,7 @@ from portal.settings_file import SettingsError, load
 from portal.usage.record import FILE_NAME, Record
 from portal.usage.recorder import Recorder
 
-SETTINGS_VARIABLE = "PORTAL_SETTINGS"
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
-KEEPER = "session-keeper"
-CULLER = "idle-culler"
-PROMETHEUS = "prometheus"
-CLUSTER = "cluster"
-DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
-
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{32,}")
 
 
 def configure_from_file(c: Config, environment: Mapping[str, str] = os.environ) -> None:
@@ -172,64 +170,6 @@ def configure_pages(c: Config, settings: Settings) -> None:
     stylesheet.install(look.stylesheet, look.version)
 
 
-def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:
-    """Set the service that looks for lost sessions, and the few rights that it needs."""
-    scopes = ["list:users", "read:servers", "admin:server_state", "start:servers"]
-    add_service(c, KEEPER, "portal.keeper", scopes, environment)
-
-
-def configure_culler(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
-    """Set how long a session may be unused, and the service that ends those beyond it."""
-    idle = settings.idle
-    spawner = c.GpuSlurmSpawner
-    spawner.idle_minutes = idle.minutes
-    spawner.group_idle_minutes = {name: group.minutes for name, group in idle.groups.items()}
-    spawner.idle_warning_minutes = idle.warning_minutes
-    # The state has the hub's mark of the sessions that nobody uses.
-    scopes = ["list:users", "read:servers", "admin:server_state", "delete:servers"]
-    add_service(c, CULLER, "portal.culler", scopes, environment)
-
-
-def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
-    """Set the service that shows the cluster, and who may look: every user, and every session."""
-    # What an admin does there is done by the admin's own right: a login lends this one only.
-    lent = ["delete:servers"]
-    login = {"oauth_no_confirm": True, "oauth_client_allowed_scopes": lent, "display": True}
-    scopes = ["list:users", "read:users:groups", "read:servers", "admin:server_state"]
-    page = {"url": settings.cluster.url, **login}
-    add_service(c, CLUSTER, "portal.cluster", scopes, environment, page)
-    access = f"access:services!service={CLUSTER}"
-    session = ["users:activity!user", "access:servers!server"]
-    c.JupyterHub.load_roles.extend(
-        [
-            {"name": "user", "scopes": ["self", access]},
-            # JupyterHub's own role of the sessions' tokens, and this.
-            {"name": "server", "scopes": [*session, access]},
-        ]
-    )
-
-
-def add_service(
-    c: Config,
-    name: str,
-    module: str,
-    scopes: list[str],
-    environment: Mapping[str, str],
-    page: Mapping[str, object] = MappingProxyType({}),
-) -> None:
-    """Let the hub run one of our modules as a service of its own, with these rights."""
-    file = environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE
-    c.JupyterHub.services.append(
-        {
-            "name": name,
-            "command": [sys.executable, "-I", "-m", module],
-            "environment": {SETTINGS_VARIABLE: file},
-            **page,
-        }
-    )
-    c.JupyterHub.load_roles.append({"name": name, "services": [name], "scopes": scopes})
-
-
 def configure_spawner(c: Config, settings: Settings) -> None:
     """Set how sessions reach Slurm."""
     slurm = settings.slurm
@@ -346,29 +286,3 @@ def configure_usage(c: Config, settings: Settings) -> None:
     record = Record(Path(settings.hub.state_dir, FILE_NAME))
     keep = timedelta(days=31 * settings.usage.keep_months)
     c.GpuSlurmSpawner.session_observer = Recorder(record, keep).observer()
-
-
-def configure_monitoring(c: Config, settings: Settings) -> None:
-    """Set what Prometheus may read, and with which token."""
-    monitoring = settings.monitoring
-    c.GpuSlurmSpawner.idle_gpu_minutes = monitoring.idle_gpu_minutes
-    if not monitoring.token_file:
-        return
-    token = read_token("monitoring.token_file", Path(monitoring.token_file))
-    c.JupyterHub.services.append({"name": PROMETHEUS, "api_token": token})
-    c.JupyterHub.load_roles.append(
-        {"name": PROMETHEUS, "services": [PROMETHEUS], "scopes": ["read:metrics"]}
-    )
-
-
-def read_token(key: str, file: Path) -> str:
-    """Return the token in a file."""
-    try:
-        token = file.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{key}: {file} cannot be read: {error}") from error
-    if not _TOKEN.fullmatch(token):
-        raise SettingsError(
-            f"{key}: {file}: a token has at least 32 letters, digits, hyphens and underscores"
-        )
-    return token

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from jupyterhub.app import JupyterHub
 from jupyterhub.proxy import ConfigurableHTTPProxy
-from traitlets.config import Config
 
 from portal import hub
 from portal.settings.limits import UserLimits
@@ -16,61 +15,16 @@ from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
 from spawner.allowance import KEYS, NO_LIMITS
 from spawner.gpu_spawner import GpuSlurmSpawner
+from tests.unit.portal.a_site import FILE, TOKEN
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from portal.authentication.ldap import DirectoryAuthenticator
 
-TOKEN = {"CONFIGPROXY_AUTH_TOKEN": "secret"}
-FILE = """\
-[hub]
-name = "portal-test"
-public_url = "http://0.0.0.0:18000"
-api_url = "http://127.0.0.1:18081"
-proxy_api_url = "http://127.0.0.1:18001"
-state_dir = "/var/lib/portal-test/hub"
-[authentication]
-allowed_groups = ["data-scientists"]
-admin_groups = ["portal-admins"]
-contact = "Ada"
-[authentication.ldap]
-servers = ["ldap://127.0.0.1:13890"]
-user_base = "ou=people,dc=portal,dc=example"
-group_base = "ou=groups,dc=portal,dc=example"
-[slurm]
-config_file = "/etc/slurm-portal-test/slurm.conf"
-launcher = "/opt/portal/slurm-launcher"
-[session]
-python = "/opt/session/bin/python"
-memory_mb_without_gpu = 1536
-tensorboard_python = "/opt/tensorboard/bin/python"
-jupyter_path = ["/opt/share/jupyter"]
-[session.folders]
-templates = "/opt/templates"
-"""
-
 MODULES = """\
 modules_init = "/usr/share/lmod/lmod/init/bash"
 module_paths = ["/opt/modules"]
 """
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "portal.toml"
-    path.write_text(FILE)
-    return path
-
-
-@pytest.fixture
-def settings(file: Path) -> Settings:
-    return load(file)
-
-
-@pytest.fixture
-def c() -> Any:
-    """A bare Config; its parts appear when they are set."""
-    return Config()
 
 
 def test_the_hub_listens_where_the_settings_say(c: Any, settings: Settings) -> None:
@@ -321,30 +275,6 @@ def test_a_bad_file_ends_the_start_with_its_lines(tmp_path: Path, c: Any) -> Non
     assert f"{file}:1: colour: is not a known key" in str(caught.value.code)
 
 
-def test_the_culler_may_see_and_stop_servers_and_nothing_else(c: Any, settings: Settings) -> None:
-    c.JupyterHub.update({"services": [], "load_roles": []})
-    hub.configure_culler(c, settings, {})
-    (role,) = c.JupyterHub.load_roles
-    assert role["services"] == ["idle-culler"]
-    assert set(role["scopes"]) == {
-        "list:users",
-        "read:servers",
-        "admin:server_state",
-        "delete:servers",
-    }
-    (service,) = c.JupyterHub.services
-    assert service["command"][1:] == ["-I", "-m", "portal.culler"]
-    assert "admin" not in service
-
-
-def test_the_time_without_use_is_set_for_all_and_by_group(c: Any, file: Path) -> None:
-    file.write_text(FILE + "[idle]\nminutes = 90.0\n[idle.groups.students]\nminutes = 0.0\n")
-    hub.configure_culler(c, load(file), {})
-    assert c.GpuSlurmSpawner.idle_minutes == 90
-    assert c.GpuSlurmSpawner.group_idle_minutes == {"students": 0}
-    assert c.GpuSlurmSpawner.idle_warning_minutes == 10
-
-
 def test_a_missing_token_ends_the_start_with_its_line(file: Path, c: Any) -> None:
     with pytest.raises(SystemExit, match="CONFIGPROXY_AUTH_TOKEN"):
         hub.configure_from_file(c, {"PORTAL_SETTINGS": str(file)})
@@ -370,63 +300,3 @@ def test_the_record_of_sessions_is_kept_for_as_long_as_the_settings_say(
 ) -> None:
     hub.configure_usage(c, settings)
     assert callable(GpuSlurmSpawner(config=c).session_observer)
-
-
-def with_token(file: Path, token: str) -> Settings:
-    path = file.parent / "prometheus.token"
-    path.write_text(token)
-    file.write_text(f'{FILE}[monitoring]\ntoken_file = "{path}"\nidle_gpu_minutes = 5\n')
-    return load(file)
-
-
-def test_prometheus_may_read_the_metrics_and_nothing_else(c: Any, file: Path) -> None:
-    c.JupyterHub.services, c.JupyterHub.load_roles = [], []
-    hub.configure_monitoring(c, with_token(file, f"{'t' * 40}\n"))
-    assert c.JupyterHub.services == [{"name": "prometheus", "api_token": "t" * 40}]
-    assert c.JupyterHub.load_roles == [
-        {"name": "prometheus", "services": ["prometheus"], "scopes": ["read:metrics"]}
-    ]
-    assert c.GpuSlurmSpawner.idle_gpu_minutes == 5
-
-
-def test_without_a_token_nobody_is_let_in_for_the_metrics(c: Any, settings: Settings) -> None:
-    hub.configure_monitoring(c, settings)
-    assert "services" not in c.JupyterHub
-
-
-@pytest.mark.parametrize("token", ["", "short", f"{'t' * 40} and more", "pässwort" * 9])
-def test_a_token_that_is_none_is_refused(c: Any, file: Path, token: str) -> None:
-    settings = with_token(file, token)
-    with pytest.raises(SettingsError, match=r"monitoring\.token_file"):
-        hub.configure_monitoring(c, settings)
-
-
-def test_a_token_that_is_not_there_is_named(c: Any, file: Path) -> None:
-    settings = with_token(file, "t" * 40)
-    Path(settings.monitoring.token_file).unlink()
-    with pytest.raises(SettingsError, match=r"prometheus\.token cannot be read"):
-        hub.configure_monitoring(c, settings)
-
-
-def test_every_user_and_every_session_may_look_at_the_cluster(c: Any, settings: Settings) -> None:
-    c.JupyterHub.update({"services": [], "load_roles": []})
-    hub.configure_cluster_page(c, settings, TOKEN)
-    scopes = {role["name"]: role["scopes"] for role in c.JupyterHub.load_roles}
-    access = "access:services!service=cluster"
-    assert scopes["user"] == ["self", access]
-    assert scopes["server"] == ["users:activity!user", "access:servers!server", access]
-
-
-def test_the_cluster_page_itself_can_only_read(c: Any, settings: Settings) -> None:
-    c.JupyterHub.update({"services": [], "load_roles": []})
-    hub.configure_cluster_page(c, settings, TOKEN)
-    (own,) = (role for role in c.JupyterHub.load_roles if role["name"] == "cluster")
-    assert own["scopes"] == [
-        "list:users",
-        "read:users:groups",
-        "read:servers",
-        "admin:server_state",
-    ]
-    (service,) = c.JupyterHub.services
-    assert service["url"] == "http://127.0.0.1:8002"
-    assert service["oauth_client_allowed_scopes"] == ["delete:servers"]
