@@ -13,12 +13,14 @@ folder has something to show.
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from jinja2 import Environment
+from jinja2 import Environment, Template
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
@@ -35,10 +37,8 @@ DEFAULT_FOLDER = "logs"
 """Where the templates write their curves."""
 
 _FILE_SECONDS = 10.0
+_FILES = ThreadPoolExecutor(2, "tensorboard-files")
 _LOOK_AGAIN_SECONDS = 5
-_PAGE = Environment(autoescape=True).from_string(
-    Path(__file__).with_name("tensorboard_words.html.j2").read_text(encoding="utf-8")
-)
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,27 @@ class Shelf:
 
 
 async def _soon(ask: Callable[[], T], path: str) -> T:
-    """Ask about files in a thread: a file server that is away must not hold up the session."""
+    """Ask about files: a file server that is away must not hold up what else the session does."""
+    asked = asyncio.get_running_loop().run_in_executor(_FILES, ask)
     try:
-        return await asyncio.wait_for(asyncio.to_thread(ask), _FILE_SECONDS)
+        return await asyncio.wait_for(asked, _FILE_SECONDS)
     except TimeoutError as error:
         raise FolderError(f"The files of {shown(path)} do not answer. Try again later.") from error
     except OSError as error:
         raise FolderError(f"{shown(path)} cannot be opened: {error.strerror}.") from error
 
 
+@cache
+def _words_page() -> Template:
+    file = Path(__file__).with_name("tensorboard_words.html.j2")
+    return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
+
+
 def finish_with_words(handler: JupyterHandler, status: int, **words: Any) -> None:
     """Answer with a page of ours: ``title`` and ``text``, and what else it takes."""
     handler.set_status(status)
     handler.set_header("Cache-Control", "no-store")
-    handler.finish(_PAGE.render(**words))
+    handler.finish(_words_page().render(**words))
 
 
 class OpenHandler(JupyterHandler):
