@@ -69,9 +69,11 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
     # time. The server turns it on again when it listens.
     gc.disable()
     # Imported now: some of it reads the environment while it loads.
+    # The server first: it says how Jupyter's own modules are imported.
+    from portal.session import server
     from portal.session.callback import open_socket
+    from portal.session.equipment import Place
     from portal.session.look import page_config
-    from portal.session.server import Place, serve
     from portal.session.tensorboard import Plan
 
     listener = open_socket()
@@ -97,7 +99,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         cluster_url=orders.cluster_url,
         slurm_bin_dir=orders.slurm_bin_dir,
     )
-    return serve(place, listener)
+    return server.serve(place, listener)
 
 
 if __name__ == "__main__":
