@@ -125,7 +125,7 @@ def test_resources_are_the_settings(c: Any, settings: Settings) -> None:
 def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -> None:
     hub.configure_session(c, settings)
     told = c.GpuSlurmSpawner.session_input
-    assert told.pop("look")["title"] == "Data Scientist Portal"
+    look = told.pop("look")
     assert told == {
         "folders": {"templates": "/opt/templates"},
         "folder_notes": {},
@@ -142,6 +142,8 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "cluster_url": "http://127.0.0.1:8002",
         "slurm_bin_dir": "/usr/bin",
     }
+    assert look["title"] == "Data Scientist Portal"
+    assert (look["accent"], look["accent_dark"]) == ("#3556c4", "#9db4ff")
     assert c.GpuSlurmSpawner.session_python == "/opt/session/bin/python"
     assert c.GpuSlurmSpawner.env_keep == []
 

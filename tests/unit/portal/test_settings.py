@@ -341,6 +341,18 @@ def test_the_templates_are_one_of_the_folders(tmp_path: Path) -> None:
     assert "templates is vorlagen, which folders does not have" in found
 
 
+def test_notes_are_of_folders_that_are_there(tmp_path: Path) -> None:
+    text = f'{SMALLEST}[session.folder_notes]\nisilon = "The NAS."\n'
+    (found,) = problems(tmp_path, text)
+    assert "folder_notes has isilon, which folders does not have" in found
+
+
+def test_an_accent_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
+    text = f'{SMALLEST}[look]\naccent = "#ffcc00"\n'
+    (found,) = problems(tmp_path, text)
+    assert "accent #ffcc00 has a contrast of 1.4:1 with the page" in found
+
+
 def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, f'{SMALLEST}[kernels."My Kernel"]\ndisplay_name = "A"\n')
     assert "a kernel's name must be small letters, digits and . _ -" in found

@@ -40,6 +40,8 @@ def test_all_keys_are_read() -> None:
             {
                 "environment": ENVIRONMENT,
                 "folders": {"isilon": "/mnt/isilon"},
+                "folder_notes": {"isilon": "The NAS."},
+                "look": {"title": "Portal", "accent": "#3556c4"},
                 "templates": "templates",
                 "jupyter_path": ["/opt/share/jupyter"],
                 "tensorboard_python": "/opt/tensorboard/bin/python",
@@ -59,6 +61,8 @@ def test_all_keys_are_read() -> None:
     assert orders.cluster_url == "http://hub:8002"
     assert orders.slurm_bin_dir == "/opt/slurm/bin"
     assert orders.folders == {"isilon": "/mnt/isilon"}
+    assert orders.folder_notes == {"isilon": "The NAS."}
+    assert orders.look == {"title": "Portal", "accent": "#3556c4"}
     assert orders.templates == "templates"
     assert orders.jupyter_path == ("/opt/share/jupyter",)
     assert orders.tensorboard_python == "/opt/tensorboard/bin/python"
