@@ -61,7 +61,7 @@ def _logged_in(browser: Browser, portal: Instance) -> Any:
     page = context.new_page()
     page.goto(f"{portal.url}/hub/login?next=/hub/home")
     page.get_by_label("Username").fill(USERS[0])
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/hub/home")
     state = context.storage_state()

@@ -8,8 +8,8 @@
   show.addEventListener("click", () => {
     const isShown = password.type === "password";
     password.type = isShown ? "text" : "password";
-    show.setAttribute("aria-pressed", String(isShown));
     show.textContent = isShown ? "Hide" : "Show";
+    show.setAttribute("aria-label", `${show.textContent} what is typed`);
   });
   // One click, one login; a page that the browser brings back takes another.
   const submit = part("login_submit");

@@ -63,6 +63,7 @@ def test_log_in_choose_gpus_train_look_and_stop(
     expect(listing.get_by_text("templates", exact=True)).to_be_visible(timeout=90_000)
     expect(listing.get_by_text("isilon", exact=True)).to_be_visible()
     expect(page.locator(".jp-LauncherCard", has_text="TensorFlow").first).to_be_visible()
+    expect(page.get_by_role("region", name="Welcome")).to_be_visible()
     photograph(page, "landing")
     (job_id,) = portal.jobs(user=USER)
     assert portal.job(job_id)["TresPerNode"] == "gres:gpu:2"
