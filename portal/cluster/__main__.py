@@ -93,7 +93,9 @@ async def serve(settings: Settings) -> None:
     url = urlsplit(settings.cluster.url)
     await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
     ended = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    # The hub ends its services with the first, systemd and others with the second.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     # A hub that was killed cannot end its services.
     while os.getppid() == hub and not ended.is_set():
         try:

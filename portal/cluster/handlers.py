@@ -92,7 +92,7 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
         except HTTPError as error:
             # A hub that is away says nothing about a login.
             return error.status_code != 403
-        self.viewer = guests.viewer_of(model, self.room.show_names)
+        self.model, self.viewer = model, guests.viewer_of(model, self.room.show_names)
         return True
 
     async def edition(self) -> Edition:
@@ -149,8 +149,16 @@ class EventsHandler(Handler):
     that is asked, and the sessions' own word on their use is what counts.
     """
 
+    _following: asyncio.Task[Any] | None = None
+
+    def on_connection_close(self) -> None:
+        """Give the seat back at once, not at the next event."""
+        if self._following is not None:
+            self._following.cancel()
+
     async def get(self) -> None:
         """Follow the cluster until the viewer leaves."""
+        self._following = asyncio.current_task()
         try:
             with self.room.guests.seat(str(self.model["name"])):
                 await self._follow()
@@ -158,7 +166,8 @@ class EventsHandler(Handler):
             raise HTTPError(
                 429, f"You follow {guests.STREAMS_EACH} streams already; close one."
             ) from error
-        except StreamClosedError:
+        except (StreamClosedError, asyncio.CancelledError):
+            # The viewer has left, or the service ends.
             return
 
     async def _follow(self) -> None:

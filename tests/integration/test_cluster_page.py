@@ -6,7 +6,7 @@ import json
 import pwd
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
@@ -210,6 +210,26 @@ def test_a_change_is_told_and_the_stream_ends_with_the_token(
         user.api("DELETE", f"/users/{ONE}/tokens/{made['id']}").raise_for_status()
         *_, (last, _) = stream
     assert last == "end"
+
+
+def test_one_user_follows_a_bounded_number_of_streams_and_gets_a_place_back_at_once(
+    portal: Instance, visit: Visit
+) -> None:
+    headers = {"Authorization": f"token {visit(ONE).token()}"}
+    url = f"{portal.url}{ROOT}/api/v1/events"
+    with ExitStack() as leaving:
+        for _ in range(20):
+            stream = leaving.enter_context(httpx.stream("GET", url, headers=headers, timeout=60))
+            assert stream.status_code == 200
+            next(stream.iter_lines())
+        with httpx.stream("GET", url, headers=headers, timeout=60) as refused:
+            assert refused.status_code == 429
+
+    def may_follow() -> bool:
+        with httpx.stream("GET", url, headers=headers, timeout=60) as stream:
+            return stream.status_code == 200
+
+    until(may_follow, seconds=5, what="those who left have given their places back")
 
 
 def test_the_last_picture_stays_while_slurm_does_not_answer(portal: Instance, visit: Visit) -> None:
