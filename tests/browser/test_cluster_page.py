@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests import faults
+from tests.browser.test_look import assert_is_fit_to_use
 from tests.instance import ADMIN, PASSWORD, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -79,6 +80,13 @@ def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
             photograph(two, "cluster-narrow")
             photograph(admin, "cluster-admin")
             assert two.evaluate("document.documentElement.scrollWidth") == 360
+            # The checker is a foreign script, which the page itself would not run.
+            checked = chromium.new_context(
+                bypass_csp=True, storage_state=admin.context.storage_state()
+            ).new_page()
+            checked.goto(f"{portal.url}/services/cluster/")
+            assert_is_fit_to_use(checked, "cluster page")
+            checked.context.close()
 
         # By keyboard: one partition, and back to all.
         chip = one.get_by_role("button", name=re.compile("^sxm2"))
