@@ -47,7 +47,7 @@ class PageHandler(Handler):
         return {"days": asked.days, "by": asked.by, "rows": rows}
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Say what is wrong, on a page that tries again by itself."""
+        """Say what is wrong, on a page with a way to try again."""
         self.finish(self.room.pages.error(status_code, self._words(**kwargs)))
 
 

@@ -63,6 +63,13 @@ def test_a_part_is_the_same_text_until_something_in_it_changes() -> None:
     assert changed == {"summary", "waiting"}
 
 
+def test_a_page_without_a_picture_says_why_and_lets_one_try_again() -> None:
+    text = PAGES.error(503, "Slurm <does> not answer.")
+    assert "Slurm &lt;does&gt; not answer." in text
+    assert ">Try again</a>" in text
+    assert "Try again" not in PAGES.error(403, "No.")
+
+
 def test_who_holds_which_gpus_is_told_job_by_job() -> None:
     (first, *_) = edition().nodes(ADMIN)
     assert [(holder["user"], holder["gpus"]) for holder in holders(first)] == [
