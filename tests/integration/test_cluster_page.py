@@ -217,11 +217,14 @@ def test_one_user_follows_a_bounded_number_of_streams_and_gets_a_place_back_at_o
 ) -> None:
     headers = {"Authorization": f"token {visit(ONE).token()}"}
     url = f"{portal.url}{ROOT}/api/v1/events"
+    # A stream whose lines are not kept is closed.
+    followed = []
     with ExitStack() as leaving:
         for _ in range(20):
             stream = leaving.enter_context(httpx.stream("GET", url, headers=headers, timeout=60))
             assert stream.status_code == 200
-            next(stream.iter_lines())
+            followed.append(stream.iter_lines())
+            next(followed[-1])
         with httpx.stream("GET", url, headers=headers, timeout=60) as refused:
             assert refused.status_code == 429
 
