@@ -69,29 +69,33 @@ class Pages:
 
     def sessions(self, rows: Sequence[SessionRow]) -> str:
         """Write the admins' table of sessions."""
-        return str(self._parts.sessions(rows))
+        return self._write("sessions", rows)
 
     def _all_parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
-        write, jobs = self._parts, edition.jobs(viewer)
-        mine = [job for job in jobs if job["is_mine"]]
+        jobs, nodes = edition.jobs(viewer), edition.nodes(viewer)
         running = [job for job in jobs if job["started"] is not None]
         waiting = [job for job in jobs if job["started"] is None]
-        nodes = edition.nodes(viewer)
+        mine = [job for job in jobs if job["is_mine"]]
+        facts = (edition.gpus, _mine(nodes), len(running), len(waiting))
         return {
             # A page with other nodes is loaded anew.
             "layout": " ".join(node["name"] for node in nodes),
-            "trouble": write.trouble(edition.trouble),
-            "summary": write.summary(edition.gpus, _mine(nodes), len(running), len(waiting)),
-            "partitions": write.partitions(edition.partitions),
-            "mine": write.jobs(mine, len(mine), "mine", viewer.sees_names),
-            "waiting": write.jobs(waiting[:_MOST_ROWS], len(waiting), "waiting", viewer.sees_names),
-            "running": write.jobs(running[:_MOST_ROWS], len(running), "running", viewer.sees_names),
+            "trouble": self._write("trouble", edition.trouble),
+            "summary": self._write("summary", *facts),
+            "partitions": self._write("partitions", edition.partitions),
+            "mine": self._write("jobs", mine, len(mine), "mine"),
+            "waiting": self._write("jobs", waiting[:_MOST_ROWS], len(waiting), "waiting"),
+            "running": self._write("jobs", running[:_MOST_ROWS], len(running), "running"),
             **{f"node-{row['name']}": self._node(edition, row) for row in nodes},
         }
 
     def _node(self, edition: Edition, row: NodeRow) -> str:
         # A row is the same object for all who see the same of its node.
-        return edition.once(("html", id(row)), lambda: str(self._parts.node(row, holders(row))))
+        return edition.once(("html", id(row)), lambda: self._write("node", row, holders(row)))
+
+    def _write(self, part: str, *given: object) -> str:
+        """Write a part without its template's indentation, which each stream would carry."""
+        return " ".join(str(getattr(self._parts, part)(*given)).split())
 
 
 def holders(row: NodeRow) -> list[dict[str, object]]:
