@@ -63,10 +63,7 @@ class Jobs:
         """Give what the page shows."""
         async with self._asking:
             await self._look(is_anew)
-            try:
-                free = [asdict(gpus) for gpus in await self._service.free()]
-            except NoView:
-                free = None
+            free = await self._free_gpus()
         # Each is in one of them.
         jobs = [*self._live.values(), *self._gone.values(), *self._ended.values()]
         return {
@@ -93,6 +90,12 @@ class Jobs:
         await self.slurm.cancel(job_id)
         # The service will know it seconds later than Slurm.
         self._is_slurm_wanted, self._slurm_asked_at = True, -float("inf")
+
+    async def _free_gpus(self) -> list[dict[str, Any]] | None:
+        try:
+            return [asdict(gpus) for gpus in await self._service.free()]
+        except NoView:
+            return None
 
     async def _look(self, is_anew: bool) -> None:
         try:

@@ -24,6 +24,8 @@ T = TypeVar("T")
 _JOBS_SECONDS = 4.0
 _FREE_SECONDS = 14.0
 _REQUEST_SECONDS = 5.0
+# A service that cannot be reached is not waited for at each look.
+_SILENT_SECONDS = 30.0
 
 
 class NoView(Exception):
@@ -45,17 +47,18 @@ class Cached(Generic[T]):
         self, ask: Callable[[], Awaitable[T]], seconds: float, now: Callable[[], float]
     ) -> None:
         self._ask, self._seconds, self._now = ask, seconds, now
-        self._asked_at = -float("inf")
+        self._ask_again_at = -float("inf")
         self._answer: T | NoView = NoView("not asked")
 
     async def get(self) -> T:
         """Return the answer; raises `NoView`. Callers take turns."""
-        if self._now() - self._asked_at >= self._seconds:
-            self._asked_at = self._now()
+        if self._now() >= self._ask_again_at:
+            self._ask_again_at = self._now() + self._seconds
             try:
                 self._answer = await self._ask()
             except NoView as error:
                 self._answer = error
+                self._ask_again_at = self._now() + _SILENT_SECONDS
         if isinstance(self._answer, NoView):
             raise self._answer
         return self._answer

@@ -76,18 +76,22 @@ def test_the_service_is_asked_once_in_a_while_in_the_sessions_name() -> None:
 def test_what_cannot_be_read_is_no_view(
     jobs: list[dict[str, Any]] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
+    moment = 0.0
     service = StandIn()
     service.jobs = jobs
 
     async def ask() -> None:
+        nonlocal moment
         async with service.listening():
-            asked = ClusterService(service.url, ENVIRONMENT, now=lambda: 0.0)
-            for _ in range(2):
+            asked = ClusterService(service.url, ENVIRONMENT, now=lambda: moment)
+            # It is given half a minute.
+            for at in (0.0, 5.0, 29.0, 30.0):
+                moment = at
                 with pytest.raises(NoView):
                     await asked.jobs()
 
     asyncio.run(ask())
-    assert service.requests == {"jobs": 1}
+    assert service.requests == {"jobs": 2}
     assert caplog.text.count("The cluster's view does not answer (jobs)") == 1
 
 
