@@ -28,7 +28,10 @@ _REASONS = {
     "Priority": Reason("jobs with a higher priority come first", _TURN),
     "None": Reason("Slurm has not looked at it yet", "this takes seconds"),
     "Prolog": Reason("its node is being prepared", "this takes moments"),
-    "BeginTime": Reason("Slurm tries again shortly", "this takes a minute or two"),
+    "BeginTime": Reason(
+        "its time to begin has not come",
+        "Slurm sets one a minute or two ahead before it tries a start again",
+    ),
     "SchedDefer": Reason("Slurm puts the decision off for a moment", "this takes moments"),
     "Cleaning": Reason("its last attempt is being cleared away", "this takes a minute or two"),
     "Dependency": Reason("it waits for another job", _TURN),
