@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from jupyterhub.app import JupyterHub
+from jupyterhub.handlers import default_handlers
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
-from portal import hub
+from portal import hub, stylesheet
 from portal.settings.limits import UserLimits
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
@@ -120,6 +121,16 @@ def test_resources_are_the_settings(c: Any, settings: Settings) -> None:
     assert c.GpuSlurmSpawner.cores_per_gpu == 8
     assert c.GpuSlurmSpawner.memory_mb_without_gpu == 1536
     assert c.GpuSlurmSpawner.default_hours == 8.0
+
+
+def test_the_pages_get_the_look(c: Any, settings: Settings) -> None:
+    hub.configure_pages(c, settings)
+    hub.configure_pages(c, settings)
+    look = c.JupyterHub.template_vars["look"]
+    assert look.title == "Data Scientist Portal"
+    assert Path(c.JupyterHub.logo_file).name == "logo.svg"
+    (served,) = (given for path, *_, given in default_handlers if path == stylesheet.PATH)
+    assert served == {"stylesheet": look.stylesheet, "version": look.version}
 
 
 def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -> None:
