@@ -1,16 +1,13 @@
 """What the cluster page asks of the hub's REST API."""
 
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from portal.hub_rest import HubRest, server_path
 
 _SECONDS = 20.0
-_PAGINATION = "application/jupyterhub-pagination+json"
 
 
 @dataclass(frozen=True)
@@ -31,45 +28,21 @@ class HubSession:
     idle_heard_at: datetime | None
 
 
-@dataclass(frozen=True)
 class HubApi:
     """The hub, as the page sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
-    url: str
-    """``JUPYTERHUB_API_URL``."""
-    token: str
-    """The service's own, which can only read."""
+    def __init__(self, url: str, token: str) -> None:
+        """``url`` is ``JUPYTERHUB_API_URL``, ``token`` the service's own, which can only read."""
+        self._hub = HubRest(url, token, _SECONDS)
 
     async def sessions(self) -> list[HubSession]:
         """Return the sessions of all users."""
-        return [session async for user in self._users() for session in sessions_of(user)]
+        users = self._hub.users("state=active")
+        return [session async for user in users for session in sessions_of(user)]
 
     async def stop(self, user: str, server: str, token: str) -> None:
         """Stop a user's server by the right of whom the token is of, not by the page's."""
-        path = f"/users/{quote(user, safe='')}"
-        path += f"/servers/{quote(server, safe='')}" if server else "/server"
-        await self._fetch("DELETE", path, token)
-
-    async def _users(self) -> AsyncIterator[dict[str, Any]]:
-        offset: int | None = 0
-        while offset is not None:
-            path = f"/users?state=active&offset={offset}"
-            page = json.loads(await self._fetch("GET", path, self.token))
-            for user in page["items"]:
-                yield user
-            following = page["_pagination"]["next"]
-            offset = int(following["offset"]) if following else None
-
-    async def _fetch(self, method: str, path: str, token: str) -> bytes:
-        answer = await AsyncHTTPClient().fetch(
-            HTTPRequest(
-                self.url + path,
-                method=method,
-                headers={"Authorization": f"token {token}", "Accept": _PAGINATION},
-                request_timeout=_SECONDS,
-            )
-        )
-        return bytes(answer.body)
+        await self._hub.fetch("DELETE", server_path(user, server), token=token)
 
 
 def sessions_of(user: Mapping[str, Any]) -> list[HubSession]:

@@ -1,60 +1,28 @@
 """What the keeper asks of the hub's REST API."""
 
-import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
-
+from portal.hub_rest import HubRest, server_path
 from spawner.reconciliation import KnownSession
 
 _SECONDS = 60.0
-_PAGINATION = "application/jupyterhub-pagination+json"
 
 
-@dataclass(frozen=True)
 class HubApi:
-    """The hub, as a service of it sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
+    """The hub, as the keeper sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
-    url: str
-    """``JUPYTERHUB_API_URL``."""
-    token: str
+    def __init__(self, url: str, token: str) -> None:
+        """``url`` is ``JUPYTERHUB_API_URL``."""
+        self._hub = HubRest(url, token, _SECONDS)
 
     async def sessions(self) -> list[KnownSession]:
         """Return the sessions of all servers, stopped ones too."""
-        return [session async for user in self._users() for session in _sessions_of(user)]
+        users = self._hub.users("include_stopped_servers=1")
+        return [session async for user in users for session in _sessions_of(user)]
 
     async def start(self, username: str, server_name: str) -> None:
         """Start a server with the options that it had."""
-        user = f"/users/{quote(username, safe='')}"
-        server = f"/servers/{quote(server_name, safe='')}" if server_name else "/server"
-        await self._fetch("POST", user + server, body="")
-
-    async def _users(self) -> AsyncIterator[dict[str, Any]]:
-        path: str | None = "/users?include_stopped_servers=1"
-        while path is not None:
-            page = json.loads(await self._fetch("GET", path))
-            for user in page["items"]:
-                yield user
-            following = page["_pagination"]["next"]
-            path = following and (
-                f"/users?include_stopped_servers=1"
-                f"&offset={following['offset']}&limit={following['limit']}"
-            )
-
-    async def _fetch(self, method: str, path: str, **request: Any) -> bytes:
-        answer = await AsyncHTTPClient().fetch(
-            HTTPRequest(
-                self.url + path,
-                method=method,
-                headers={"Authorization": f"token {self.token}", "Accept": _PAGINATION},
-                request_timeout=_SECONDS,
-                **request,
-            )
-        )
-        return bytes(answer.body)
+        await self._hub.fetch("POST", server_path(username, server_name), body="")
 
 
 def _sessions_of(user: dict[str, Any]) -> list[KnownSession]:

@@ -5,9 +5,10 @@ import { refreshIcon } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
+import { element } from './elements';
 import { ended, hasStarted, lookOf, nameOf, open, placeOf, reasonOf, stateOf, timeOf } from './job';
 import type { IFree, IJob } from './job';
-import { bar, button, element } from './joblook';
+import { bar, button } from './joblook';
 import type { IJobs } from './jobserver';
 import { hour } from './time';
 

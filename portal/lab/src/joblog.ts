@@ -6,7 +6,8 @@ import { Poll } from '@lumino/polling';
 import { Widget } from '@lumino/widgets';
 
 import { bytes } from './bytes';
-import { button, element } from './joblook';
+import { element } from './elements';
+import { button } from './joblook';
 import { readLog, type IPiece } from './jobserver';
 import { LogText, places } from './logtext';
 

@@ -2,6 +2,8 @@
 
 import { LabIcon } from '@jupyterlab/ui-components';
 
+import { element } from './elements';
+
 const CSS = `
 .portal-Slurm { display: flex; flex-direction: column; height: 100%;
   background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
@@ -92,18 +94,6 @@ export const slurmIcon = new LabIcon({
     <path d="M13 3h8v8h-8zm2 2v4h4V5zM3 13h8v8H3zm2 2v4h4v-4z"/>
   </g></svg>`
 });
-
-/** Make an element with its text and class. */
-export function element<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  className = '',
-  text = ''
-): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
 
 /** Make a button. */
 export function button(text: string, onClick: () => void): HTMLButtonElement {

@@ -8,7 +8,8 @@ import type { Message } from '@lumino/messaging';
 import { Widget, type PanelLayout } from '@lumino/widgets';
 
 import { fullness, NEARLY_FULL, source, summary, type IStorage } from './bytes';
-import { addStyle, bar, element } from './joblook';
+import { element } from './elements';
+import { addStyle, bar } from './joblook';
 import { readStorage } from './jobserver';
 
 const READ_MILLISECONDS = 60_000;

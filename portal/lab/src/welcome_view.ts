@@ -6,6 +6,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import { type Message, MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
+import { element } from './elements';
 import { STYLE } from './welcome_style';
 
 /** A folder of the home that the portal put there: portal/session/look.py. */
@@ -62,23 +63,23 @@ export class Welcome extends Widget {
 
   private _head(): HTMLElement {
     const { texts, title, dismiss } = this._given;
-    const head = made('header');
+    const head = element('header');
     const words = title ? texts.__('Welcome to the %1', title) : texts.__('Welcome');
-    const close = made('button', 'portal-welcome-close');
+    const close = element('button', 'portal-welcome-close');
     close.type = 'button';
     close.title = texts.__('Dismiss; Help ▸ Welcome brings it back');
     close.setAttribute('aria-label', texts.__('Dismiss the welcome'));
     closeIcon.element({ container: close, elementSize: 'normal' });
     close.addEventListener('click', dismiss);
-    head.append(made('h2', '', words), close);
+    head.append(element('h2', '', words), close);
     return head;
   }
 
   private _folders(): HTMLElement {
     const { texts, folders } = this._given;
-    const list = made('ul', 'portal-welcome-folders');
+    const list = element('ul', 'portal-welcome-folders');
     for (const { name, target, note, has_templates } of folders) {
-      const item = made('li');
+      const item = element('li');
       const open = this._button(name, 'filebrowser:open-path', { path: name });
       open.setAttribute('aria-label', texts.__('Open the folder %1', name));
       open.prepend(folderIcon.element({ tag: 'span', elementSize: 'normal' }));
@@ -87,7 +88,7 @@ export class Welcome extends Widget {
             'Notebooks and job scripts to start from. They stay as they are; you work on copies.'
           )
         : texts.__('Leads to %1.', target);
-      item.append(open, made('p', '', note || words));
+      item.append(open, element('p', '', note || words));
       list.append(item);
     }
     return list;
@@ -95,7 +96,7 @@ export class Welcome extends Widget {
 
   private _steps(): HTMLElement {
     const { texts } = this._given;
-    const list = made('ol', 'portal-welcome-steps');
+    const list = element('ol', 'portal-welcome-steps');
     list.append(
       this._step(
         texts.__('Begin with a template'),
@@ -121,34 +122,27 @@ export class Welcome extends Widget {
   }
 
   private _step(title: string, words: string, ...buttons: HTMLElement[]): HTMLElement {
-    const step = made('li');
-    const row = made('div', 'portal-welcome-buttons');
+    const step = element('li');
+    const row = element('div', 'portal-welcome-buttons');
     row.append(...buttons);
-    step.append(made('h3', '', title), made('p', '', words), ...(buttons.length ? [row] : []));
+    step.append(
+      element('h3', '', title),
+      element('p', '', words),
+      ...(buttons.length ? [row] : [])
+    );
     return step;
   }
 
   private _button(label: string, command: string, args = {}): HTMLButtonElement {
-    const button = made('button', 'portal-welcome-button', label);
+    const button = element('button', 'portal-welcome-button', label);
     button.type = 'button';
     button.addEventListener('click', () => void this._given.commands.execute(command, args));
     return button;
   }
 
-  private _inner = made('div');
+  private _inner = element('div');
   private _sizes: ResizeObserver;
 }
 
 /** The launcher's cards must be in sight below it. */
 const MOST_OF_THE_TAB = 0.6;
-
-function made<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  name = '',
-  text = ''
-): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
-  element.className = name;
-  element.textContent = text;
-  return element;
-}
