@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from traitlets.config import Config
 
+from portal import hub_process
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError
 
@@ -102,7 +103,7 @@ def add_service(
         {
             "name": name,
             "command": [sys.executable, "-I", "-m", module],
-            "environment": {SETTINGS_VARIABLE: file},
+            "environment": {SETTINGS_VARIABLE: file, **hub_process.named()},
             **page,
         }
     )

@@ -14,6 +14,7 @@ from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado.httpserver import HTTPServer
 from tornado.web import Application, RequestHandler
 
+from portal import hub_process
 from portal.cluster import admin, handlers, page_handlers
 from portal.cluster.guests import Guests
 from portal.cluster.handlers import FileHandler, Room
@@ -86,7 +87,6 @@ def _log_request(handler: RequestHandler) -> None:
 
 async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
-    hub = os.getppid()
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
     server = HTTPServer(application(room(settings, os.environ), prefix))
@@ -96,8 +96,7 @@ async def serve(settings: Settings) -> None:
     # The hub ends its services with the first, systemd and others with the second.
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    # A hub that was killed cannot end its services.
-    while os.getppid() == hub and not ended.is_set():
+    while hub_process.is_there() and not ended.is_set():
         try:
             async with asyncio.timeout(_PARENT_SECONDS):
                 await ended.wait()

@@ -8,6 +8,7 @@ from jupyterhub_idle_culler import IdleCuller
 from tornado.ioloop import IOLoop, PeriodicCallback
 from traitlets.config import Config
 
+from portal import hub_process
 from portal.culler.arbiter import Arbiter
 from portal.settings_file import load
 
@@ -32,12 +33,10 @@ def main() -> int:
     """Read the settings, and look after the servers, as long as the hub is there."""
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
     arbiter = Arbiter(os.environ["JUPYTERHUB_API_URL"], os.environ["JUPYTERHUB_API_TOKEN"])
-    hub = os.getppid()
     loop = IOLoop.current()
 
     def end_without_hub() -> None:
-        # A hub that was killed cannot end its services.
-        if os.getppid() != hub:
+        if not hub_process.is_there():
             loop.stop()
 
     loop.add_callback(PeriodicCallback(end_without_hub, _PARENT_MILLISECONDS).start)

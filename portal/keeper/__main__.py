@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tornado.httpclient import HTTPClientError
 
+from portal import hub_process
 from portal.keeper.hub_api import HubApi
 from portal.keeper.rounds import Keeper
 from portal.settings_file import load
@@ -22,15 +23,13 @@ _FORBIDDEN = 403
 
 async def keep(keeper: Keeper, interval: float) -> int:
     """Do round after round, as long as the hub that started this process is there."""
-    hub = os.getppid()
     pauses = iter(_FIRST_ROUNDS_SECONDS)
     while True:
         left = next(pauses, interval)
         while left > 0:
             await asyncio.sleep(min(left, 1.0))
             left -= 1.0
-            # A hub that was killed cannot end its services.
-            if os.getppid() != hub:
+            if not hub_process.is_there():
                 return 0
         try:
             await keeper.round()

@@ -1,0 +1,20 @@
+"""The hub's process, as its services see it: a hub that was killed cannot end them.
+
+The hub names itself to them. Asked only once it runs, a service could take for its parent who has
+adopted it, and outlive the hub for good.
+"""
+
+import os
+from collections.abc import Mapping
+
+VARIABLE = "PORTAL_HUB_PID"
+
+
+def named() -> dict[str, str]:
+    """Return the variable that the hub gives to its services."""
+    return {VARIABLE: str(os.getpid())}
+
+
+def is_there(environment: Mapping[str, str] = os.environ) -> bool:
+    """Say whether the hub that started this process is still there."""
+    return str(os.getppid()) == environment[VARIABLE]
