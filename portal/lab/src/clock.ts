@@ -9,7 +9,7 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
 import { hasChanged, saveChanged } from './documents';
-import { extend, read, tell, type IReading } from './server';
+import { extend, read, tell, wordsOf, type IReading } from './server';
 import { amount, extensionChoices, facts, hour, Marks, span } from './time';
 import { TimeLeft } from './timeleft';
 
@@ -168,7 +168,7 @@ class SessionEnd {
         });
       }
     } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
+      const words = wordsOf(error);
       Notification.error(texts.__('The session was not extended: %1', words), { autoClose: false });
     }
   }

@@ -1,5 +1,17 @@
 // What panels are made of.
 
+const styles = new Set<string>();
+
+/** Add a style to the page, once. */
+export function addStyle(css: string): void {
+  if (!styles.has(css)) {
+    styles.add(css);
+    const style = document.createElement('style');
+    style.textContent = css;
+    document.head.append(style);
+  }
+}
+
 /** Make an element with its text and class. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,

@@ -10,6 +10,7 @@ import { element } from './elements';
 import { button } from './joblook';
 import { readLog, type IPiece } from './jobserver';
 import { LogText, places } from './logtext';
+import { wordsOf } from './server';
 
 const READ_MILLISECONDS = 2_000;
 /** Letters in one part of the text, and how many parts are kept. */
@@ -99,7 +100,7 @@ export class JobLog extends Widget {
       } while (piece.next < piece.size && piece.text && !piece.is_new);
     } catch (error) {
       // The file may come yet, or the server be back.
-      this._foot.textContent = error instanceof Error ? error.message : String(error);
+      this._foot.textContent = wordsOf(error);
       throw error;
     }
   }

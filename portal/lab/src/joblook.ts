@@ -4,7 +4,7 @@ import { LabIcon } from '@jupyterlab/ui-components';
 
 import { element } from './elements';
 
-const CSS = `
+export const JOB_STYLE = `
 .portal-Slurm { display: flex; flex-direction: column; height: 100%;
   background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
   font-size: var(--jp-ui-font-size1); min-width: 220px; }
@@ -74,16 +74,6 @@ const CSS = `
 .portal-Storage[data-full] { font-weight: 600; }
 .portal-Storage:empty { display: none; }
 `;
-
-/** Add the style to the page, once. */
-export function addStyle(): void {
-  if (!document.getElementById('portal-jobs-style')) {
-    const style = document.createElement('style');
-    style.id = 'portal-jobs-style';
-    style.textContent = CSS;
-    document.head.append(style);
-  }
-}
 
 /** The cluster: GPUs as squares, some of them taken. */
 export const slurmIcon = new LabIcon({

@@ -13,11 +13,13 @@ import {
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
+import { addStyle } from './elements';
 import { nameOf, placeOf, stateOf, type IJob } from './job';
 import { JobList } from './joblist';
 import { JobLog } from './joblog';
-import { addStyle, slurmIcon } from './joblook';
+import { JOB_STYLE, slurmIcon } from './joblook';
 import { cancelJob, readJobs } from './jobserver';
+import { wordsOf } from './server';
 
 const SHOW = 'data-scientist-portal:show-jobs';
 const LOG = 'data-scientist-portal:open-job-log';
@@ -38,7 +40,7 @@ export const jobs: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    addStyle();
+    addStyle(JOB_STYLE);
     const logs = new WidgetTracker<MainAreaWidget<JobLog>>({ namespace: 'portal-job-logs' });
     const panel = makePanel(app, texts);
     app.shell.add(panel, 'left', { rank: 250, type: 'Slurm' });
@@ -114,7 +116,7 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
       await cancelJob(settings, job.id);
       panel.cancelling(job);
     } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
+      const words = wordsOf(error);
       Notification.error(texts.__('Job %1 was not cancelled: %2', job.id, words), {
         autoClose: false
       });

@@ -8,8 +8,8 @@ import type { Message } from '@lumino/messaging';
 import { Widget, type PanelLayout } from '@lumino/widgets';
 
 import { fullness, NEARLY_FULL, source, summary, type IStorage } from './bytes';
-import { element } from './elements';
-import { addStyle, bar } from './joblook';
+import { addStyle, element } from './elements';
+import { bar, JOB_STYLE } from './joblook';
 import { readStorage } from './jobserver';
 
 const READ_MILLISECONDS = 60_000;
@@ -23,7 +23,7 @@ export const quota: JupyterFrontEndPlugin<void> = {
   activate: (app: JupyterFrontEnd, browser: IDefaultFileBrowser, translator: ITranslator): void => {
     const texts = translator.load('data_scientist_portal');
     const settings = app.serviceManager.serverSettings;
-    addStyle();
+    addStyle(JOB_STYLE);
     const line = new StorageLine(texts);
     (browser.layout as PanelLayout).addWidget(line);
     const poll = new Poll({

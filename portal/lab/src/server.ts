@@ -131,23 +131,32 @@ export function readTools(settings: ServerConnection.ISettings): Promise<{ tools
 
 /** Stop a web tool; fails with the server's words. */
 export async function stopTool(settings: ServerConnection.ISettings, name: string): Promise<void> {
-  const url = URLExt.join(settings.baseUrl, 'portal/tools', encodeURIComponent(name));
-  const response = await ServerConnection.makeRequest(url, { method: 'DELETE' }, settings);
-  if (!response.ok) {
-    throw await ServerConnection.ResponseError.create(response);
-  }
+  await ask(settings, `portal/tools/${encodeURIComponent(name)}`, { method: 'DELETE' });
 }
 
-/** Ask the session's server; fails with its words. */
+/** Ask the session's server for an object; fails with its words. */
 export async function request<T>(
   settings: ServerConnection.ISettings,
   path: string,
   init: RequestInit
 ): Promise<T> {
+  return (await (await ask(settings, path, init)).json()) as T;
+}
+
+/** Say in words what went wrong. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function ask(
+  settings: ServerConnection.ISettings,
+  path: string,
+  init: RequestInit
+): Promise<Response> {
   const url = URLExt.join(settings.baseUrl, path);
   const response = await ServerConnection.makeRequest(url, init, settings);
   if (!response.ok) {
     throw await ServerConnection.ResponseError.create(response);
   }
-  return (await response.json()) as T;
+  return response;
 }

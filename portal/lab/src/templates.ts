@@ -10,7 +10,7 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { copyIcon, notebookIcon, ToolbarButton } from '@jupyterlab/ui-components';
 
 import { TemplateChoice } from './choice';
-import { copyTemplate, readTemplates } from './server';
+import { copyTemplate, readTemplates, wordsOf } from './server';
 
 const NEW = 'data-scientist-portal:new-from-template';
 const COPY = 'data-scientist-portal:copy-template';
@@ -139,7 +139,7 @@ class Copies {
       await this._app.commands.execute('docmanager:open', { path: copy.path });
       Notification.success(this._texts.__('%1 is your own copy.', copy.path), { autoClose: 5000 });
     } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
+      const words = wordsOf(error);
       Notification.error(this._texts.__('There is no copy of %1: %2', path, words), {
         autoClose: false
       });

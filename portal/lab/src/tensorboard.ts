@@ -13,6 +13,7 @@ import { Poll } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 
 import { addressFor, addressNear, holdsEvents, selectedFolder, shown, type IBoard } from './boards';
+import { addStyle } from './elements';
 import { listBoards, lookForEvents, stopBoard } from './server';
 
 const OPEN = 'data-scientist-portal:tensorboard-open';
@@ -108,9 +109,7 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
       args: { isPalette: true }
     });
     running?.add(boards);
-    const style = document.createElement('style');
-    style.textContent = STYLE;
-    document.head.append(style);
+    addStyle(STYLE);
     const watch = (browser: FileBrowser): void => {
       const button = new CommandToolbarButton({ commands: app.commands, id: BUTTON });
       browser.toolbar.addItem('tensorboard', button);

@@ -2,6 +2,8 @@
 
 import { Widget } from '@lumino/widgets';
 
+import { addStyle } from './elements';
+
 /** What a narrow window has no room for. */
 const NARROW =
   '@media (max-width: 760px) { .portal-TimeLeft span:first-of-type { display: none } }';
@@ -19,7 +21,7 @@ export class TimeLeft extends Widget {
     this.addClass('jp-StatusBar-TextItem');
     this.addClass('jp-mod-clickable');
     this.addClass('portal-TimeLeft');
-    document.head.appendChild(document.createElement('style')).textContent = NARROW;
+    addStyle(NARROW);
     button.append(this._facts, this._summary);
   }
 

@@ -10,7 +10,7 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Signal } from '@lumino/signaling';
 
-import { readTools, stopTool, type ITool } from './server';
+import { readTools, stopTool, wordsOf, type ITool } from './server';
 
 const OPEN = 'data-scientist-portal:open-tool';
 /** After a tool was opened, its state is asked for until it runs or does not. */
@@ -170,7 +170,7 @@ class Toolbox implements IRunningSessions.IManager {
       try {
         await stopTool(this._settings, tool.name);
       } catch (error) {
-        const words = error instanceof Error ? error.message : String(error);
+        const words = wordsOf(error);
         Notification.error(this._texts.__('%1 was not stopped: %2', tool.title, words));
       }
     }

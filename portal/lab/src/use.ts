@@ -13,6 +13,7 @@ import { LabIcon } from '@jupyterlab/ui-components';
 import { Poll } from '@lumino/polling';
 import { Widget } from '@lumino/widgets';
 
+import { addStyle } from './elements';
 import { readUse } from './server';
 import { glance, Hour, shortHint, type IUse } from './use_data';
 import { UsePanel } from './use_panel';
@@ -46,9 +47,7 @@ export const use: JupyterFrontEndPlugin<void> = {
     statusBar: IStatusBar | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    const style = document.createElement('style');
-    style.textContent = USE_STYLE;
-    document.head.append(style);
+    addStyle(USE_STYLE);
 
     const panel = new UsePanel(texts);
     panel.id = 'data-scientist-portal-use';
