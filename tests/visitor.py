@@ -3,6 +3,8 @@
 import copy
 import json
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,3 +226,17 @@ def execute(socket: Connection, code: str, seconds: float) -> str:
             except TimeoutError:
                 pass
             return written
+
+
+@contextmanager
+def session_of(portal: Instance, name: str) -> Iterator[Visitor]:
+    """Give a user with a session without GPUs, whatever was left; it is stopped at the end."""
+    visitor = Visitor(portal, name)
+    visitor.log_in().raise_for_status()
+    try:
+        visitor.leave()
+        visitor.start_and_wait(gpus=0)
+        yield visitor
+    finally:
+        visitor.leave()
+        visitor.close()

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 USER, OTHER = USERS[2], USERS[3]
@@ -20,13 +20,8 @@ SCRIPT = "echo first; until [ -e go ]; do sleep 0.1; done; echo second; sleep 60
 @pytest.fixture(scope="module")
 def user(portal: Instance) -> Iterator[Visitor]:
     """A user with a session for all these tests."""
-    user = Visitor(portal, USER)
-    user.log_in().raise_for_status()
-    user.leave()
-    user.start_and_wait(gpus=0)
-    yield user
-    user.leave()
-    user.close()
+    with session_of(portal, USER) as user:
+        yield user
 
 
 @pytest.fixture

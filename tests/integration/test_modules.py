@@ -8,7 +8,7 @@ import pytest
 
 from tests import python2
 from tests.instance import Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 FRAMEWORKS = {
     "tensorflow": ("import tensorflow; print('version', tensorflow.__version__)", "2.21.0"),
@@ -54,14 +54,8 @@ def home(portal: Instance) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def user(portal: Instance, home: Path) -> Iterator[Visitor]:
     """The user of that home, with a session."""
-    visitor = Visitor(portal, USER)
-    visitor.log_in().raise_for_status()
-    try:
-        visitor.start_and_wait(gpus=0)
-        yield visitor
-    finally:
-        visitor.leave()
-        visitor.close()
+    with session_of(portal, USER) as user:
+        yield user
 
 
 @pytest.mark.parametrize("kernel", FRAMEWORKS)

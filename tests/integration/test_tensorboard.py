@@ -9,7 +9,7 @@ import pytest
 
 from tests import curves, sockets
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 USER, OTHER = USERS[1], USERS[2]
 HOME = "tensorboard-test"
@@ -26,12 +26,8 @@ def user(portal: Instance) -> Iterator[Visitor]:
     portal.slurm("/bin/chmod", "000", str(folder / "closed"), user=USER)
     for name, end in (("out", "/root/private"), ("gone", "/no/such/place"), ("system", "/usr/lib")):
         portal.slurm("/bin/ln", "-sfn", end, str(folder / name), user=USER)
-    visitor = Visitor(portal, USER)
-    visitor.log_in().raise_for_status()
-    visitor.start_and_wait(gpus=0)
-    yield visitor
-    visitor.leave()
-    visitor.close()
+    with session_of(portal, USER) as visitor:
+        yield visitor
     portal.slurm("/bin/chmod", "700", str(folder / "closed"), user=USER)
     portal.slurm("/bin/rm", "-r", str(folder), user=USER)
 

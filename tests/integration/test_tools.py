@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 PAGE = "/tools/digits/"
@@ -17,25 +17,16 @@ VISIT = {"Accept": "text/html"}
 PORT = 5000
 
 
-def visitor_with_session(portal: Instance, name: str) -> Iterator[Visitor]:
-    visitor = Visitor(portal, name)
-    visitor.log_in().raise_for_status()
-    try:
-        visitor.start_and_wait(gpus=0)
-        yield visitor
-    finally:
-        visitor.leave()
-        visitor.close()
-
-
 @pytest.fixture(scope="module")
 def user(portal: Instance) -> Iterator[Visitor]:
-    yield from visitor_with_session(portal, USERS[0])
+    with session_of(portal, USERS[0]) as user:
+        yield user
 
 
 @pytest.fixture(scope="module")
 def other(portal: Instance) -> Iterator[Visitor]:
-    yield from visitor_with_session(portal, USERS[1])
+    with session_of(portal, USERS[1]) as other:
+        yield other
 
 
 def home_of(visitor: Visitor) -> Path:

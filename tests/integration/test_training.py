@@ -15,7 +15,7 @@ import pytest
 
 from tests.horovod import VERSION, build, modulefile
 from tests.instance import ROOT, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 TEMPLATES = ROOT / "notebook_templates" / "distributed"
@@ -65,16 +65,10 @@ def losses(file: Path) -> dict[int, float]:
 
 @pytest.fixture(scope="module")
 def desk(portal: Instance) -> Iterator[Desk]:
-    visitor = Visitor(portal, "testuser3")
-    visitor.log_in().raise_for_status()
-    try:
-        visitor.start_and_wait(gpus=0)
+    with session_of(portal, "testuser3") as visitor:
         home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
         visitor.run("import shutil; shutil.rmtree('logs/runs', ignore_errors=True)")
         yield Desk(visitor, home)
-    finally:
-        visitor.leave()
-        visitor.close()
 
 
 @pytest.fixture
