@@ -29,7 +29,8 @@ from portal.settings.session import Kernel
 from portal.settings.tools import Tool
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
-from portal.usage.record import FILE_NAME, Record
+from portal.slurm_client import launcher_cmd
+from portal.usage.record import Record
 from portal.usage.recorder import Recorder
 
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
@@ -177,7 +178,7 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     spawner = c.GpuSlurmSpawner
     spawner.slurm_conf = slurm.config_file
     spawner.slurm_bin_dir = slurm.bin_dir
-    spawner.launcher_cmd = [slurm.sudo, "-n", "-u", "{username}", "--", slurm.launcher]
+    spawner.launcher_cmd = list(launcher_cmd(slurm))
     spawner.hub_mark = settings.hub.name
     spawner.query_interval = slurm.query_interval_seconds
     spawner.cluster_interval = slurm.cluster_interval_seconds
@@ -283,6 +284,6 @@ def configure_extensions(c: Config, settings: Settings) -> None:
 
 def configure_usage(c: Config, settings: Settings) -> None:
     """Set where the hub writes down who held GPUs when."""
-    record = Record(Path(settings.hub.state_dir, FILE_NAME))
+    record = Record.of_hub(settings.hub.state_dir)
     keep = timedelta(days=31 * settings.usage.keep_months)
     c.GpuSlurmSpawner.session_observer = Recorder(record, keep).observer()

@@ -25,8 +25,9 @@ from portal.cluster.watch import Watch
 from portal.look import appearance
 from portal.settings.whole import Settings
 from portal.settings_file import load
-from portal.usage.sources import from_settings
-from spawner.slurm.client import SlurmClient
+from portal.slurm_client import client_of
+from portal.usage.record import Record
+from portal.usage.sources import UsageSource
 
 log = logging.getLogger("portal.cluster")
 
@@ -37,13 +38,7 @@ _PORT_TRIES = 20
 def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     """Make what all handlers share; the environment is what the hub gives to its services."""
     slurm = settings.slurm
-    client = SlurmClient(
-        bin_dir=slurm.bin_dir,
-        slurm_conf=slurm.config_file,
-        # This service only asks.
-        launcher_cmd=(),
-        time_limit=slurm.command_timeout_seconds,
-    )
+    client = client_of(slurm, may_act=False)
     interval = slurm.cluster_interval_seconds
     hub = HubApi(environment["JUPYTERHUB_API_URL"], environment["JUPYTERHUB_API_TOKEN"])
     return Room(
@@ -51,7 +46,7 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
         sessions=Sessions(hub, interval),
         guests=Guests(),
         pages=Pages(f"{environment['JUPYTERHUB_BASE_URL']}hub/", appearance(settings.look)),
-        usage=from_settings(settings),
+        usage=UsageSource(Record.of_hub(settings.hub.state_dir), client),
         show_names=settings.cluster.show_names,
         login_seconds=settings.cluster.login_seconds,
     )

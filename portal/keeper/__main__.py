@@ -12,7 +12,7 @@ from portal import hub_process
 from portal.keeper.hub_api import HubApi
 from portal.keeper.rounds import Keeper
 from portal.settings_file import load
-from spawner.slurm.client import SlurmClient
+from portal.slurm_client import client_of
 
 log = logging.getLogger("portal.keeper")
 
@@ -49,12 +49,7 @@ def main() -> int:
     )
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
     slurm = settings.slurm
-    client = SlurmClient(
-        bin_dir=slurm.bin_dir,
-        slurm_conf=slurm.config_file,
-        launcher_cmd=(slurm.sudo, "-n", "-u", "{username}", "--", slurm.launcher),
-        time_limit=slurm.command_timeout_seconds,
-    )
+    client = client_of(slurm, may_act=True)
     hub = HubApi(os.environ["JUPYTERHUB_API_URL"], os.environ["JUPYTERHUB_API_TOKEN"])
     keeper = Keeper(client, hub, settings.hub.name)
     return asyncio.run(keep(keeper, slurm.reconcile_interval_seconds))

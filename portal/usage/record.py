@@ -16,9 +16,7 @@ from pathlib import Path
 from portal.usage.report import Use
 from spawner.observation import Ending, SessionNews
 
-FILE_NAME = "usage.sqlite"
-"""In ``hub.state_dir``."""
-
+_FILE_NAME = "usage.sqlite"
 _PATIENCE_SECONDS = 10.0
 _LOST_AFTER = timedelta(days=1)
 _UNKNOWN = Ending.UNKNOWN.value
@@ -66,6 +64,11 @@ class Record:
     """The file. Only the hub writes it; others may read. Raises `sqlite3.Error`."""
 
     file: Path
+
+    @classmethod
+    def of_hub(cls, state_dir: str) -> "Record":
+        """Return the record of the hub that keeps its state in this folder."""
+        return cls(Path(state_dir, _FILE_NAME))
 
     def write(self, news: Iterable[SessionNews]) -> None:
         """Note what was heard of sessions, in this order."""

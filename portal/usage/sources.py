@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from portal.settings.whole import Settings
 from portal.usage import report
-from portal.usage.record import FILE_NAME, Record
+from portal.usage.record import Record
 from portal.usage.report import GroupRow, UsageRow, Use
 from spawner.errors import SlurmError
 from spawner.slurm.accounting import AccountedJob
@@ -126,18 +124,6 @@ def together(
             )
         )
     return [*found, *left.values()]
-
-
-def from_settings(settings: Settings) -> UsageSource:
-    """Return the source of the hub that has these settings."""
-    slurm = settings.slurm
-    client = SlurmClient(
-        bin_dir=slurm.bin_dir,
-        slurm_conf=slurm.config_file,
-        launcher_cmd=(),
-        time_limit=slurm.command_timeout_seconds,
-    )
-    return UsageSource(Record(Path(settings.hub.state_dir, FILE_NAME)), client)
 
 
 def _to_minute(moment: datetime) -> datetime:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.usage.record import FILE_NAME, Record
+from portal.usage.record import Record
 from portal.usage.report import Use
 from portal.usage.sources import UsageSource
 from spawner.slurm.client import SlurmClient
@@ -53,7 +53,7 @@ class Kept:
 
 @pytest.fixture
 def kept(portal: Instance) -> Kept:
-    return Kept(Record(Path(portal.settings["hub"]["state_dir"], FILE_NAME)))
+    return Kept(Record.of_hub(portal.settings["hub"]["state_dir"]))
 
 
 def slurms_times(portal: Instance, job_id: str) -> tuple[datetime, datetime]:
@@ -160,7 +160,7 @@ def test_slurms_accounting_says_who_held_gpus(accounted: AccountedCluster, tmp_p
         return True
 
     until(lambda: asyncio.run(ask()), seconds=60, every=1, what="all jobs are accounted")
-    source = UsageSource(Record(tmp_path / FILE_NAME), client)
+    source = UsageSource(Record.of_hub(str(tmp_path)), client)
     now = datetime.now(UTC)
     rows = {row.user: row for row in asyncio.run(source.gpu_hours(now - HOUR, now))}
     assert rows[NAME].gpu_hours >= 2 * 2 / 3600

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.usage.record import FILE_NAME, Record
+from portal.usage.record import Record
 from portal.usage.report import Use
 from spawner.observation import Ending, SessionNews
 
@@ -32,7 +32,7 @@ GONE = replace(SEEN, seen=NOON + 99 * MINUTE, started=None, ending=Ending.UNKNOW
 
 @pytest.fixture
 def record(tmp_path: Path) -> Record:
-    return Record(tmp_path / FILE_NAME)
+    return Record.of_hub(str(tmp_path))
 
 
 def uses(record: Record) -> list[Use]:
