@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import inventory
+
 DEPLOY = Path(__file__).resolve().parent
 REPOSITORY = DEPLOY.parent
 LOCKS = DEPLOY / "locks"
@@ -160,8 +162,7 @@ def environment(
     Readable by everybody, so that sessions can run from it.
     """
     parts = [lock_file(name)] if wheel is None else [lock_file(name), wheel]
-    sources = addition.sources if addition else ()
-    final = root / f"{name}-{content_hash([*parts, *sources])}"
+    final = environment_path(name, root, wheel, addition)
     os.umask(0o022)
     with only_one(root, name):
         if final.exists():
@@ -177,6 +178,15 @@ def environment(
             addition.put(building)
         building.rename(final)
     return final, True
+
+
+def environment_path(
+    name: str, root: Path, wheel: Path | None = None, addition: Addition | None = None
+) -> Path:
+    """Return where the environment NAME is, or would be."""
+    parts = [lock_file(name)] if wheel is None else [lock_file(name), wheel]
+    sources = addition.sources if addition else ()
+    return root / f"{name}-{content_hash([*parts, *sources])}"
 
 
 def lock_file(name: str) -> Path:
@@ -274,15 +284,13 @@ def build_wheel(folder: Path) -> Path:
     return final / wheel.name
 
 
-def inventories() -> list[str]:
-    """Return the names one may deploy."""
-    return sorted(path.name for path in (DEPLOY / "ansible/inventories").iterdir())
-
-
-def play(playbook: str, inventory: str, arguments: Sequence[str]) -> int:
-    """Run a playbook against a named inventory and return its exit status."""
-    if inventory not in inventories():
-        say(f"no inventory {inventory!r}; there are: {', '.join(inventories())}")
+def play(playbook: str, given: str, arguments: Sequence[str]) -> int:
+    """Run a playbook against an inventory, by name or path, and return its exit status."""
+    try:
+        folder = inventory.find(given)
+        inventory.check(folder)
+    except inventory.InventoryError as error:
+        say(str(error))
         return 2
     if os.geteuid() != 0:
         say("this installs packages and services: run it as root")
@@ -290,19 +298,19 @@ def play(playbook: str, inventory: str, arguments: Sequence[str]) -> int:
     started = time.monotonic()
     os.umask(0o022)
     tools = deploy_environment()
-    with only_one(CACHE / "runs", inventory):
-        status = run_ansible(tools, inventory, playbook, arguments)
+    with only_one(CACHE / "runs", str(folder).strip("/").replace("/", "-")):
+        status = run_ansible(tools, folder, playbook, arguments)
     word = "done" if status == 0 else f"failed (status {status})"
-    say(f"{playbook} {inventory}: {word} in {time.monotonic() - started:.0f} s")
+    say(f"{playbook} {given}: {word} in {time.monotonic() - started:.0f} s")
     return status
 
 
-def run_ansible(tools: Path, inventory: str, playbook: str, arguments: Sequence[str]) -> int:
+def run_ansible(tools: Path, hosts: Path, playbook: str, arguments: Sequence[str]) -> int:
     """Run ansible-playbook with our settings and nobody else's."""
     folder = DEPLOY / "ansible"
     program = tools / "bin/ansible-playbook"
     done = subprocess.run(
-        [str(program), "-i", f"inventories/{inventory}", playbook, *arguments],
+        [str(program), "-i", str(hosts), playbook, *arguments],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         env=child_environment(
