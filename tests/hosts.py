@@ -1,0 +1,202 @@
+"""A site of three hosts on this machine: a head, and two compute nodes.
+
+Each is a machine of its own (`tests.machines`) with Debian 12, on one bridge, deployed over ssh
+from a copy of ``inventories/example``. What is *not* as on a site, and why:
+
+- The hosts have no way to the internet, so packages are in their roots before the deployment, and
+  switched off; this machine's environments are lent to the head, which finds them by their hash.
+- This machine's kernel has no NFS. In its place the compute hosts get bind mounts of the head's
+  homes and applications, and all three get a FUSE mount as the NAS.
+- GPUs are character devices of the kernel's unused text consoles.
+
+By hand: ``python -m tests.hosts up | down | deploy [ARGUMENT...] | run HOST COMMAND...``.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import bootstrap
+import yaml
+
+from tests import machines, roots
+from tests.directories import serve
+from tests.instance import ROOT
+from tests.machines import Enclosure, Machine
+
+NAMES = ("head", "compute1", "compute2")
+ADDRESSES = {"head": "10.77.0.10", "compute1": "10.77.0.11", "compute2": "10.77.0.12"}
+DIRECTORIES = ("10.77.0.21", "10.77.0.22")
+OURS = "10.77.0.254"
+"""Where we are in the hosts' network: a browser, an administrator with Ansible."""
+_EXAMPLE_NETWORK = "192.0.2."
+_NETWORK = "10.77.0."
+
+_SITE = Path("/srv")
+"""A file system in memory, in the enclosure: all that the hosts write."""
+INVENTORY = _SITE / "inventory"
+_KEY = _SITE / "key"
+NAS = _SITE / "nas"
+_ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
+_PID_FILE = Path("/run/data-scientist-portal-hosts.pid")
+
+# Roles that are not part of a site, and a package that only making an environment needs.
+_OTHER_ROLES = ("test_tools", "directory")
+_LENT = {"npm"}
+
+_LINK = "[Match]\nName=host0\n[Network]\nAddress={address}/24\nLinkLocalAddressing=no\n"
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The three, in their enclosure."""
+
+    enclosure: Enclosure
+    head: Machine
+    compute1: Machine
+    compute2: Machine
+    directories: tuple[subprocess.Popen[bytes], ...]
+    """The servers that know the people, in the order in which they are asked."""
+
+    def all(self) -> tuple[Machine, ...]:
+        return (self.head, self.compute1, self.compute2)
+
+    def deploy(self, *arguments: str, seconds: float = 900) -> str:
+        """Run ``deploy/up`` over ssh, as an administrator would; return what it printed."""
+        return self.enclosure.run(
+            ROOT / "deploy/up", INVENTORY, *arguments, seconds=seconds, PYTHONPATH=""
+        )
+
+    def plug(self, name: str, state: str) -> None:
+        """Put a host's network cable in (``up``) or pull it out (``down``)."""
+        self.enclosure.run("/sbin/ip", "link", "set", f"vb-{name}", state)
+
+
+def packages() -> list[str]:
+    """Return what the roles install on Debian 12, by their own lists."""
+    wanted: set[str] = set()
+    for role in (bootstrap.DEPLOY / "ansible/roles").iterdir():
+        if role.name in _OTHER_ROLES:
+            continue
+        for file in role.glob("*/main.yml"):
+            content = yaml.safe_load(file.read_text()) if file.parent.name != "tasks" else None
+            for key, value in (content or {}).items():
+                if key.endswith("_packages"):
+                    wanted |= set(value.get("Debian", ()) if isinstance(value, dict) else value)
+    return sorted(wanted - _LENT)
+
+
+@contextmanager
+def booted() -> Iterator[Hosts]:
+    """Boot the three; all is gone at the end, or when this process dies."""
+    with ExitStack() as leaving:
+        hosts = boot(leaving.enter_context(machines.enclosure()))
+        yield hosts
+        leaving.close()
+        for process in hosts.directories:
+            process.wait(30)
+        for machine in hosts.all():
+            machine.wait_until_off()
+
+
+def boot(enclosure: Enclosure) -> Hosts:
+    """Boot the three in an enclosure that is new."""
+    base = roots.equipped(packages())
+    _furnish(enclosure)
+    head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
+    directories = tuple(serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
+    hosts = Hosts(enclosure, head, compute1, compute2, directories)
+    for machine in hosts.all():
+        machine.power_on()
+    for machine in hosts.all():
+        machine.wait_until_up()
+    _write_inventory(enclosure)
+    return hosts
+
+
+def _furnish(enclosure: Enclosure) -> None:
+    """Make the network, and what the hosts share."""
+    enclosure.run("/bin/mount", "-t", "tmpfs", "-o", "mode=755", "hosts", str(_SITE))
+    ip = ("/sbin/ip", "link")
+    enclosure.run(*ip, "set", "lo", "up")
+    enclosure.run(*ip, "add", "br0", "type", "bridge")
+    enclosure.run("/sbin/ip", "address", "add", f"{OURS}/24", "dev", "br0")
+    enclosure.run(*ip, "set", "br0", "up")
+    for folder in ("home", "portal", "nas", "inventory"):
+        enclosure.path(_SITE / folder).mkdir()
+    enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
+    _lend(enclosure, _ENVIRONMENTS, _SITE / "portal/environments")
+
+
+def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
+    """Let a folder be seen elsewhere, where what is written to it stays."""
+    upper, work = (_SITE / f"{kind}-{to.name}-{to.parent.name}" for kind in ("upper", "work"))
+    for each in (upper, work, to):
+        enclosure.path(each).mkdir(parents=True, exist_ok=True)
+    options = f"lowerdir={folder},upperdir={upper},workdir={work}"
+    enclosure.run("/bin/mount", "-t", "overlay", "overlay", "-o", options, to)
+
+
+def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
+    root = _SITE / name
+    _lend(enclosure, base, root)
+    files = enclosure.path(root)
+    (files / "etc/hostname").write_text(f"{name}\n")
+    (files / "etc/machine-id").unlink(missing_ok=True)
+    (files / "etc/machine-id").write_text(f"{NAMES.index(name):032x}"[:31] + "a\n")
+    hosts = "".join(f"{address} {host}\n" for host, address in ADDRESSES.items())
+    (files / "etc/hosts").write_text(f"127.0.0.1 localhost\n{hosts}")
+    link = files / "etc/systemd/network/10-host0.network"
+    link.write_text(_LINK.format(address=ADDRESSES[name]))
+    keys = files / "root/.ssh/authorized_keys"
+    keys.parent.mkdir(mode=0o700, exist_ok=True)
+    shutil.copyfile(f"{enclosure.path(_KEY)}.pub", keys)
+    shared = [f"--bind={_SITE}/home:/home", f"--bind={_SITE}/portal:/opt/data-scientist-portal"]
+    if name == "head":
+        _lend(enclosure, bootstrap.CACHE / "environments", _SITE / "cache")
+        shared.append(f"--bind={_SITE}/cache:{bootstrap.CACHE}/environments")
+    return Machine(enclosure, name, root, ("--network-bridge=br0", *shared))
+
+
+def _write_inventory(enclosure: Enclosure) -> None:
+    """Copy the example, and add what only this site has."""
+    folder = enclosure.path(INVENTORY)
+    shutil.copytree(bootstrap.DEPLOY / "ansible/inventories/example", folder, dirs_exist_ok=True)
+    hosts = folder / "hosts.yml"
+    hosts.write_text(hosts.read_text().replace(_EXAMPLE_NETWORK, _NETWORK))
+    known = enclosure.run("/usr/bin/ssh-keyscan", "-t", "ed25519", *ADDRESSES.values())
+    enclosure.path(_SITE / "known_hosts").write_text(known)
+    shutil.copytree(ROOT / "tests/site/inventory", folder / "group_vars/all", dirs_exist_ok=True)
+
+
+def ssh(*argv: str) -> list[str]:
+    """Say how to reach a host by ssh."""
+    return ["/usr/bin/ssh", "-i", str(_KEY), "-o", f"UserKnownHostsFile={_SITE}/known_hosts", *argv]
+
+
+def _by_hand(verb: str, *arguments: str) -> int:
+    if verb == "up":
+        enclosure = machines.hold(outlives_us=True)
+        _PID_FILE.write_text(str(enclosure.holder))
+        boot(enclosure)
+        return 0
+    enclosure = Enclosure(int(_PID_FILE.read_text()))
+    if verb == "down":
+        machines.end(enclosure)
+        _PID_FILE.unlink()
+        return 0
+    if verb == "run":
+        host, *command = arguments
+        argv = enclosure.argv(*ssh(f"root@{ADDRESSES[host]}", *command))
+    else:
+        argv = enclosure.argv(ROOT / "deploy/up", INVENTORY, *arguments)
+    os.execv(argv[0], argv)  # noqa: S606 - an argv list
+
+
+if __name__ == "__main__":
+    sys.exit(_by_hand(*sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""Root file systems of Debian 12, made once with the packages that machines need."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import bootstrap
+
+from tests import building
+
+SUITE = "bookworm"
+# What is there before anything else: an init, what a clone needs, a network.
+INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
+TOOLS = ("debootstrap", "systemd-container")
+# Packages start nothing while they are installed (Debian policy, 9.3.3.1).
+_START_NOTHING = "#!/bin/sh\nexit 101\n"
+# What a machine's administrator has switched off, for Ansible to switch on what it needs.
+_WANTS = ("multi-user.target.wants", "timers.target.wants", "sockets.target.wants")
+_KEPT = ("ssh.service", "systemd-networkd.service", "systemd-networkd.socket", "dbus.socket")
+
+
+def install_tools(*names: str) -> None:
+    """Install what makes and boots machines, where it is missing."""
+    subprocess.run(
+        ["/usr/bin/apt-get", "install", "-y", "-qq", "--no-install-recommends", *names],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=600,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+    )
+
+
+def minimal() -> Path:
+    """Return the root that debootstrap makes."""
+    return _cached(SUITE, INCLUDED, _debootstrap)
+
+
+def equipped(packages: Sequence[str]) -> Path:
+    """Return such a root with more packages, of which only the way in by ssh is switched on."""
+    wanted = sorted({"openssh-server", "systemd", *packages})
+
+    def make(folder: Path) -> None:
+        copy(minimal(), folder / "root")
+        _install(folder / "root", wanted)
+
+    return _cached(f"{SUITE}-with", [*INCLUDED, *wanted], make)
+
+
+def copy(root: Path, to: Path) -> None:
+    """Copy a root, sharing its blocks where the file system can."""
+    subprocess.run(["/bin/cp", "-a", "--reflink=auto", str(root), str(to)], check=True, timeout=300)
+
+
+def _cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> Path:
+    made_of = " ".join(content).encode()
+    root = bootstrap.CACHE / f"{name}-{hashlib.sha256(made_of).hexdigest()[:12]}"
+    with bootstrap.only_one(bootstrap.CACHE, name):
+        building.once(root, made_of, make)
+    return root
+
+
+def _debootstrap(folder: Path) -> None:
+    subprocess.run(
+        [
+            "/usr/sbin/debootstrap",
+            "--variant=minbase",
+            f"--include={','.join(INCLUDED)}",
+            SUITE,
+            str(folder / "root"),
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=900,
+    )
+
+
+def _install(root: Path, packages: Sequence[str]) -> None:
+    """Install packages with this machine's way to Debian's archive."""
+    policy = root / "usr/sbin/policy-rc.d"
+    policy.write_text(_START_NOTHING)
+    policy.chmod(0o755)
+    lent = [Path("/etc/resolv.conf"), *Path("/etc/apt/apt.conf.d").glob("99*")]
+    for file in lent:
+        (root / file.relative_to("/")).unlink(missing_ok=True)
+        shutil.copy(file, root / file.relative_to("/"))
+    apt = ["/usr/sbin/chroot", str(root), "/usr/bin/apt-get", "-q"]
+    install = [*apt, "install", "-y", "--no-install-recommends", *packages]
+    building.call([*apt, "update"], seconds=300)
+    building.call(install, seconds=1500, DEBIAN_FRONTEND="noninteractive")
+    building.call([*apt, "clean"], seconds=60)
+    for file in (policy, *(root / one.relative_to("/") for one in lent)):
+        file.unlink()
+    switch_off(root)
+
+
+def switch_off(root: Path) -> None:
+    """Let nothing start at boot but the way in."""
+    units = root / "etc/systemd/system"
+    for wants in _WANTS:
+        for link in (units / wants).glob("*"):
+            if link.name not in _KEPT:
+                link.unlink()
+    for name in ("systemd-networkd.service", "ssh.service"):
+        link = units / "multi-user.target.wants" / name
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(f"/lib/systemd/system/{name}")
