@@ -7,7 +7,7 @@ from tests.instance import PASSWORD
 from tests.machines import Enclosure
 from tests.waiting import until
 
-BASE = "dc=example,dc=org"
+BASE = "dc=site,dc=test"
 GROUPS = {"data-scientists": 10001, "portal-admins": 10002}
 PEOPLE = {"user1": 10001, "user2": 10001, "user3": 10001, "admin1": 10002}
 """Login names, and the number of the primary group."""
@@ -84,7 +84,7 @@ def make_certificate(
 
 
 def _content() -> str:
-    entries = [f"dn: {BASE}\nobjectClass: dcObject\nobjectClass: organization\no: Site\n"]
+    entries = [f"dn: {BASE}\nobjectClass: dcObject\nobjectClass: organization\ndc: site\no: Site\n"]
     for unit in ("people", "groups"):
         entries.append(f"dn: ou={unit},{BASE}\nobjectClass: organizationalUnit\n")
     for name, gid in GROUPS.items():

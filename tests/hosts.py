@@ -45,8 +45,8 @@ NAS = _SITE / "nas"
 _ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 _PID_FILE = Path("/run/data-scientist-portal-hosts.pid")
 
-# Roles that are not part of a site, and a package that only making an environment needs.
-_OTHER_ROLES = ("test_tools", "directory")
+# What is not part of a site, and a package that only making an environment needs.
+_OTHERS = ("test_tools", "directory")
 _LENT = {"npm"}
 
 _LINK = "[Match]\nName=host0\n[Network]\nAddress={address}/24\nLinkLocalAddressing=no\n"
@@ -78,17 +78,11 @@ class Hosts:
 
 
 def packages() -> list[str]:
-    """Return what the roles install on Debian 12, by their own lists."""
-    wanted: set[str] = set()
-    for role in (bootstrap.DEPLOY / "ansible/roles").iterdir():
-        if role.name in _OTHER_ROLES:
-            continue
-        for file in role.glob("*/main.yml"):
-            content = yaml.safe_load(file.read_text()) if file.parent.name != "tasks" else None
-            for key, value in (content or {}).items():
-                if key.endswith("_packages"):
-                    wanted |= set(value.get("Debian", ()) if isinstance(value, dict) else value)
-    return sorted(wanted - _LENT)
+    """Return what the roles of a site install on Debian 12, by their own list."""
+    file = bootstrap.DEPLOY / "ansible/roles/packages/vars/systems/debian-12.yml"
+    by_role: dict[str, list[str]] = yaml.safe_load(file.read_text())["packages_of"]
+    wanted = {name for role, names in by_role.items() if role not in _OTHERS for name in names}
+    return sorted((wanted | set(bootstrap.SYSTEM_PACKAGES)) - _LENT)
 
 
 @contextmanager
@@ -115,6 +109,8 @@ def boot(enclosure: Enclosure) -> Hosts:
         machine.power_on()
     for machine in hosts.all():
         machine.wait_until_up()
+    for number, machine in enumerate((hosts.compute1, hosts.compute2)):
+        _add_gpus(machine, first_minor=20 + 4 * number)
     _write_inventory(enclosure)
     return hosts
 
@@ -161,6 +157,12 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
         _lend(enclosure, bootstrap.CACHE / "environments", _SITE / "cache")
         shared.append(f"--bind={_SITE}/cache:{bootstrap.CACHE}/environments")
     return Machine(enclosure, name, root, ("--network-bridge=br0", *shared))
+
+
+def _add_gpus(machine: Machine, first_minor: int) -> None:
+    for number in range(4):
+        device = f"/dev/gpu{number}"
+        machine.run("/bin/mknod", "-m", "666", device, "c", "4", str(first_minor + number))
 
 
 def _write_inventory(enclosure: Enclosure) -> None:
