@@ -15,6 +15,7 @@ from traitlets.config import Config
 
 from portal import stylesheet
 from portal.database import HubConnection
+from portal.logins import configure_directory
 from portal.look import WEB, appearance
 from portal.services import (
     DEFAULT_FILE,
@@ -130,24 +131,6 @@ def configure_authentication(c: Config, settings: Settings) -> None:
     c.Authenticator.allow_all = False
     c.Authenticator.allow_existing_users = False
     c.Authenticator.manage_groups = True
-
-
-def configure_directory(c: Config, settings: Settings) -> None:
-    """Set which directory is asked, how long, and what it calls users and groups."""
-    ldap = settings.authentication.ldap
-    directory = c.DirectoryAuthenticator
-    directory.servers = list(ldap.servers)
-    directory.tls_strategy = "before_bind" if ldap.start_tls else "insecure"
-    directory.ca_file = ldap.ca_file
-    directory.user_search_base = ldap.user_base
-    directory.user_attribute = ldap.user_attribute
-    directory.group_search_base = ldap.group_base
-    directory.group_attribute = ldap.group_attribute
-    directory.lookup_dn_search_user = ldap.bind_dn
-    directory.lookup_dn_search_password_file = ldap.bind_password_file
-    directory.connect_timeout = ldap.connect_timeout_seconds
-    directory.receive_timeout = ldap.receive_timeout_seconds
-    directory.login_timeout = ldap.login_timeout_seconds
 
 
 def configure_starts(c: Config) -> None:

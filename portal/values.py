@@ -111,8 +111,22 @@ DistinguishedName = Annotated[
 AttributeName = Annotated[
     Text,
     _rule(
-        lambda value: re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value),
+        lambda value: re.fullmatch(r"([A-Za-z][A-Za-z0-9-]*)?", value),
         "must be the name of an attribute, such as uid",
+    ),
+]
+DirectoryFilter = Annotated[
+    Text,
+    _rule(
+        lambda value: not value or re.fullmatch(r"\(.+\)", value),
+        "must be a filter in parentheses, such as (objectClass=person), or empty",
+    ),
+]
+LoginName = Annotated[
+    Text,
+    _rule(
+        lambda value: not value or value.count("{name}") == value.count("{") == value.count("}"),
+        "must have {name} where the name belongs, such as {name}@corp.example, or be empty",
     ),
 ]
 UnixName = Annotated[

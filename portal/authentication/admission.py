@@ -48,17 +48,22 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         self, username: str, authentication: dict[str, Any] | None = None
     ) -> bool:
         """Let in whom the groups or ``allowed_users`` let in; tell others whom to ask."""
-        groups = (authentication or {}).get("groups") or ()
-        found = standing(groups, allowed=self.allowed_groups, admin=self.admin_groups)
-        if found.allowed or username in self.allowed_users | self.admin_users:
+        if self.is_let_in(username, (authentication or {}).get("groups") or ()):
             return True
-        self.log.warning(
-            "Login of %s refused: in none of the groups %s (is in: %s)",
-            username,
-            ", ".join(sorted(self.allowed_groups | self.admin_groups)),
-            ", ".join(found.groups) or "none",
-        )
         raise web.HTTPError(
             403,
             f"Your account is not allowed to use the portal; ask {self.contact} for access.",
         )
+
+    def is_let_in(self, name: str, groups: Iterable[str]) -> bool:
+        """Whether the groups or ``allowed_users`` let somebody in; the log has why not."""
+        found = standing(groups, allowed=self.allowed_groups, admin=self.admin_groups)
+        if found.allowed or name in self.allowed_users | self.admin_users:
+            return True
+        self.log.warning(
+            "Login of %s refused: in none of the groups %s (is in: %s)",
+            name,
+            ", ".join(sorted(self.allowed_groups | self.admin_groups)),
+            ", ".join(found.groups) or "none",
+        )
+        return False

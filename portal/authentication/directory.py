@@ -1,94 +1,33 @@
-"""One conversation with an LDAP directory: a name and a password in, an account out.
+"""Questions to an LDAP directory: a name and a password in, an account out.
 
 All of it blocks, within the limits given: run it in a thread. Words: a *server* is one address of
 the directory; an *entry* is what it holds on a person; an *account* is what we made of it.
 """
 
-import contextlib
 import logging
-import ssl
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 
-from ldap3 import BASE, NONE, SIMPLE, SUBTREE, SYNC, Connection, Server, Tls
-from ldap3.core.exceptions import LDAPException
 from ldap3.utils.conv import escape_filter_chars
-from ldap3.utils.dn import escape_rdn, parse_dn
+from ldap3.utils.dn import escape_rdn
 
-from portal.authentication.names import shown
-
-# For how long a server that failed is asked last.
-_BAD_SERVER_SECONDS = 60.0
-
-# RFC 4511, appendix A: what a directory answers to a bind with a wrong name or password. Besides
-# 49 invalidCredentials: 19 constraintViolation (locked after too many tries), 32 noSuchObject,
-# 34 invalidDNSyntax, 48 inappropriateAuthentication (no password set), 50 insufficientAccessRights,
-# 53 unwillingToPerform.
-_REFUSALS = frozenset({19, 32, 34, 48, 49, 50, 53})
-
-
-class DirectoryError(Exception):
-    """No server of the directory gave an answer; says which and why, for the log."""
+from portal.authentication import membership, validity
+from portal.authentication.connection import Access, Conversation, Reader
+from portal.authentication.entry import Entry
+from portal.authentication.errors import CLOSED, MUST_CHANGE, DirectoryError, Refused
+from portal.authentication.layout import Layout
+from portal.authentication.membership import Membership
+from portal.authentication.names import shown, unix_name
+from portal.authentication.servers import Servers
 
 
 @dataclass(frozen=True)
 class Account:
-    """A person whose password was right."""
+    """A person by their one Unix name, and the names of their groups."""
 
     name: str
     groups: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the directory keeps people and groups, and what it calls them.
-
-    ``group_filter`` finds a person's groups from ``{userdn}`` and ``{uid}``.
-    """
-
-    user_base: str
-    user_attribute: str
-    group_base: str
-    group_attribute: str
-    group_filter: str
-
-
-@dataclass(frozen=True)
-class Reader:
-    """The account that looks people up where their entries are not all directly under one base."""
-
-    dn: str
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Access:
-    """How servers are reached: whole seconds, because a socket's own time limit takes no others."""
-
-    servers: tuple[str, ...]
-    start_tls: bool
-    ca_file: str
-    connect_seconds: int
-    receive_seconds: int
-
-
-@dataclass(frozen=True)
-class _Entry:
-    dn: str
-    attributes: Mapping[str, Sequence[bytes]]
-
-    def texts(self, attribute: str) -> list[str]:
-        return [value.decode("utf-8", "replace") for value in self.attributes.get(attribute, ())]
-
-    def own_name(self, attribute: str) -> str | None:
-        """Give the one name among several values: the one that the entry's own DN has."""
-        values = self.texts(attribute)
-        if len(values) == 1:
-            return values[0]
-        in_dn = _first_of_dn(self.dn, attribute)
-        return in_dn if in_dn in values else None
 
 
 class Directory:
@@ -97,201 +36,95 @@ class Directory:
     def __init__(
         self, access: Access, layout: Layout, reader: Reader | None, log: logging.Logger
     ) -> None:
-        self._access = access
+        self._servers = Servers(access, log)
         self._layout = layout
         self._reader = reader
-        self._log = log
-        self._failed_at: dict[str, float] = {}
+        self._membership = Membership(layout, log)
 
-    def account(self, name: str, password: str, deadline: float) -> Account | None:
+    def log_in(self, name: str, password: str, deadline: float) -> Account | None:
         """Ask for an account; None for a wrong name or password.
 
-        A server that fails is followed by the next, until the deadline (as ``time.monotonic``
-        tells time). Raises DirectoryError where none answers.
+        Raises Refused for a clear no, DirectoryError where no server answers until the deadline.
         """
-        failures = []
-        for url in self._servers():
-            if time.monotonic() >= deadline:
-                failures.append("no time left for the others")
-                break
-            try:
-                account = self._ask(url, name, password)
-            except Exception as error:  # noqa: BLE001  # what ldap3 makes of a bad answer is open
-                self._failed_at[url] = time.monotonic()
-                failures.append(f"{url}: {type(error).__name__}: {error}")
-                self._log.warning("Directory server %s", failures[-1])
-            else:
-                self._failed_at.pop(url, None)
-                return account
-        raise DirectoryError("; ".join(failures))
+        return self._servers.ask(partial(self._log_in, name, password), deadline)
 
-    def _servers(self) -> list[str]:
-        """List the servers in the order of the settings, those that failed lately at the end."""
-        since = time.monotonic() - _BAD_SERVER_SECONDS
-        return sorted(
-            self._access.servers, key=lambda url: self._failed_at.get(url, float("-inf")) > since
-        )
+    def look_up(self, name: str, deadline: float) -> Account:
+        """Ask how an account is now, as the reader; raises as ``log_in``."""
+        return self._servers.ask(partial(self._look_up, name), deadline)
 
-    def _ask(self, url: str, name: str, password: str) -> Account | None:
-        with self._connection(url) as connection:
-            entry = (
-                self._looked_up(connection, self._reader, name, password)
-                if self._reader
-                else self._logged_in(connection, name, password)
-            )
-            if entry is None:
+    def _log_in(self, name: str, password: str, talk: Conversation) -> Account | None:
+        entry = self._found_and_bound(talk, name, password)
+        if entry is None:
+            return None
+        own_name = self._own_name(entry, name)
+        self._refuse_closed(entry)
+        if validity.must_change_password(entry):
+            raise Refused("the password must be changed", MUST_CHANGE)
+        if self._reader:
+            # Who must not see groups may log in all the same.
+            self._bind_as_reader(talk)
+        return Account(name, self._membership.of(talk, entry, own_name))
+
+    def _look_up(self, name: str, talk: Conversation) -> Account:
+        self._bind_as_reader(talk)
+        entry = self._found(talk, name)
+        if entry is None:
+            raise Refused(f"no entry under {self._layout.user_base}")
+        own_name = self._own_name(entry, name)
+        self._refuse_closed(entry)
+        return Account(name, self._membership.of(talk, entry, own_name))
+
+    def _found_and_bound(self, talk: Conversation, name: str, password: str) -> Entry | None:
+        if self._reader:
+            self._bind_as_reader(talk)
+        elif self._layout.bind_as:
+            if not talk.bind(self._layout.bind_as.format(name=name), password):
                 return None
-            own = entry.own_name(self._layout.user_attribute)
-            if own != name:
-                self._log.warning(
-                    "Login of %s refused: the directory calls %s %s",
-                    shown(name),
-                    entry.dn,
-                    shown(own or "nothing in particular"),
-                )
-                return None
-            return Account(name, tuple(sorted(self._groups(connection, entry, name))))
+        else:
+            return self._bound_by_name(talk, name, password)
+        entry = self._found(talk, name)
+        # Also for who has bound by another kind of name, which may be somebody else's: user A can
+        # have A's userPrincipalName say B. The password is right when it is the entry's.
+        return entry if entry is not None and talk.bind(entry.dn, password) else None
 
-    def _logged_in(self, connection: Connection, name: str, password: str) -> _Entry | None:
-        """Bind as the person, then read their entry as they may."""
+    def _bound_by_name(self, talk: Conversation, name: str, password: str) -> Entry | None:
+        """Bind as the person whose DN follows from the name, then read the entry as they may."""
         layout = self._layout
         dn = f"{layout.user_attribute}={escape_rdn(name)},{layout.user_base}"
-        if not _bind(connection, dn, password):
+        if not talk.bind(dn, password):
             return None
-        found = self._search(connection, dn, "(objectClass=*)", self._person(), scope=BASE)
+        found = talk.search(dn, layout.user_filter, self._wanted(), only_base=True)
         return found[0] if found else None
 
-    def _looked_up(
-        self, connection: Connection, reader: Reader, name: str, password: str
-    ) -> _Entry | None:
-        """Find the person's entry as the reader, then bind as the person."""
-        if not _bind(connection, reader.dn, reader.password):
-            raise DirectoryError(f"the password of {reader.dn} is not accepted")
+    def _found(self, talk: Conversation, name: str) -> Entry | None:
         layout = self._layout
-        wanted = f"({layout.user_attribute}={escape_filter_chars(name)})"
-        found = self._search(connection, layout.user_base, wanted, self._person())
+        named = f"({layout.user_attribute}={escape_filter_chars(name)})"
+        found = talk.search(layout.user_base, f"(&{layout.user_filter}{named})", self._wanted())
         if len(found) > 1:
-            self._log.warning("Login of %s refused: %d entries", shown(name), len(found))
-        if len(found) != 1 or not _bind(connection, found[0].dn, password):
-            return None
-        return found[0]
+            raise Refused(f"{len(found)} entries: {', '.join(entry.dn for entry in found)}")
+        return found[0] if found else None
 
-    def _person(self) -> list[str]:
-        return [self._layout.user_attribute, "gidNumber", "memberOf"]
-
-    def _groups(self, connection: Connection, entry: _Entry, name: str) -> set[str]:
-        """Collect the groups that list the person, the primary group and those of memberOf."""
-        layout = self._layout
-        wanted = layout.group_filter.format(
-            userdn=escape_filter_chars(entry.dn), uid=escape_filter_chars(name)
-        )
-        primary = "".join(
-            f"(&(objectClass=posixGroup)(gidNumber={gid}))"
-            for gid in entry.texts("gidNumber")
-            if gid.isdigit()
-        )
-        found = self._search(
-            connection, layout.group_base, f"(|{wanted}{primary})", [layout.group_attribute]
-        )
-        listed = (group.own_name(layout.group_attribute) for group in found)
-        told = (_name_under(dn, layout) for dn in entry.texts("memberOf"))
-        return {group for group in (*listed, *told) if group}
-
-    def _search(
-        self,
-        connection: Connection,
-        base: str,
-        wanted: str,
-        attributes: list[str],
-        scope: Any = SUBTREE,
-    ) -> list[_Entry]:
-        connection.search(base, wanted, search_scope=scope, attributes=attributes)
-        if connection.result["result"] != 0:
-            # Half a list of groups is no answer either.
-            raise DirectoryError(f"search under {base}: {_told(connection)}")
-        return [
-            _Entry(entry["dn"], entry["raw_attributes"])
-            for entry in connection.response or ()
-            if entry["type"] == "searchResEntry"
-        ]
-
-    @contextlib.contextmanager
-    def _connection(self, url: str) -> Iterator[Connection]:
-        access = self._access
-        server = Server(
-            url,
-            get_info=NONE,
-            connect_timeout=access.connect_seconds,
-            tls=_CheckedTls(access.ca_file),
-        )
-        connection = Connection(
-            server,
-            client_strategy=SYNC,
-            # Else the password would go to whatever server an answer names.
-            auto_referrals=False,
-            check_names=False,
-            receive_timeout=access.receive_seconds,
-        )
+    def _bind_as_reader(self, talk: Conversation) -> None:
+        if self._reader is None:
+            raise DirectoryError("no account to look users up with")
         try:
-            connection.open(read_server_info=False)
-            if access.start_tls and not server.ssl:
-                connection.start_tls(read_server_info=False)
-            yield connection
-        finally:
-            with contextlib.suppress(LDAPException, OSError):
-                connection.strategy.close()
-            # One that did not open is left to us.
-            if connection.socket is not None:
-                connection.socket.close()
+            if talk.bind(self._reader.dn, self._reader.password):
+                return
+        except Refused as refusal:
+            raise DirectoryError(f"{self._reader.dn}: {refusal.reason}") from refusal
+        raise DirectoryError(f"the password of {self._reader.dn} is not accepted")
 
+    def _own_name(self, entry: Entry, name: str) -> str:
+        """Give the entry's name in its own spelling; raises Refused where it stands for another."""
+        own = entry.own_name(self._layout.user_attribute)
+        if own is None or unix_name(own) != name:
+            called = shown(own or "nothing in particular")
+            raise Refused(f"the directory calls {entry.dn} {called}")
+        return own
 
-class _CheckedTls(Tls):
-    """TLS that checks the certificate and the name in it; ldap3's own checks nothing by default."""
+    def _refuse_closed(self, entry: Entry) -> None:
+        if (why := validity.why_closed(entry, datetime.now(UTC))) is not None:
+            raise Refused(f"the account is closed: {why}", CLOSED)
 
-    def __init__(self, ca_file: str) -> None:
-        super().__init__(validate=ssl.CERT_REQUIRED)
-        self._ca_file = ca_file or None
-
-    def wrap_socket(self, connection: Connection, do_handshake: bool = True) -> None:
-        """Encrypt an open connection."""
-        context = ssl.create_default_context(cafile=self._ca_file)
-        connection.socket = context.wrap_socket(
-            connection.socket, server_hostname=connection.server.host
-        )
-
-
-def _bind(connection: Connection, dn: str, password: str) -> bool:
-    """Prove a password; False where the directory says it is wrong.
-
-    The password goes as the very bytes that were typed, as other clients send it, and never empty.
-    """
-    if not password:
-        return False
-    connection.user = dn
-    connection.password = password.encode("utf-8", "surrogatepass")
-    connection.authentication = SIMPLE
-    # Not rebind(), which calls a silent server a wrong password.
-    connection.bind(read_server_info=False)
-    code = connection.result["result"]
-    if code != 0 and code not in _REFUSALS:
-        raise DirectoryError(f"bind as {dn}: {_told(connection)}")
-    return bool(code == 0)
-
-
-def _told(connection: Connection) -> str:
-    result = connection.result
-    return f"{result['description']} {result['message']}".strip()
-
-
-def _first_of_dn(dn: str, attribute: str) -> str | None:
-    """Give the value of a DN's first part, None where that is not the attribute."""
-    name, value, _ = parse_dn(dn)[0]
-    return value if name.lower() == attribute.lower() else None
-
-
-def _name_under(dn: str, layout: Layout) -> str | None:
-    """Give the group's name from a DN such as cn=staff,ou=groups,... below the groups' base."""
-    parts = [(name.lower(), value.lower()) for name, value, _ in parse_dn(dn)]
-    base = [(name.lower(), value.lower()) for name, value, _ in parse_dn(layout.group_base)]
-    below = len(parts) > len(base) and parts[-len(base) :] == base
-    return _first_of_dn(dn, layout.group_attribute) if below else None
+    def _wanted(self) -> list[str]:
+        return [self._layout.user_attribute, *membership.ATTRIBUTES, *validity.ATTRIBUTES]

@@ -19,6 +19,16 @@ def unix_name(typed: str) -> str | None:
     return name if _UNIX_NAME.fullmatch(name) else None
 
 
+def without_realm(typed: str, realm: str) -> str:
+    """Take the realm off a name such as user1@corp.example, where it is the site's own.
+
+    >>> without_realm("User1@CORP.example", "corp.example")
+    'User1'
+    """
+    name, _, typed_realm = typed.partition("@")
+    return name if realm and typed_realm.lower() == realm.lower() else typed
+
+
 def shown(typed: str) -> str:
     """Write a typed name for the log: on one line, cut where it is long."""
     cut = typed if len(typed) <= _LONGEST_SHOWN else f"{typed[:_LONGEST_SHOWN]}..."

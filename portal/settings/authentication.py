@@ -6,14 +6,29 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from portal.settings.table import Table, setting
-from portal.values import AttributeName, DirectoryUrls, DistinguishedName, Name, OptionalPath, Texts
+from portal.values import (
+    AttributeName,
+    DirectoryFilter,
+    DirectoryUrls,
+    DistinguishedName,
+    LoginName,
+    Name,
+    OptionalPath,
+    Text,
+    Texts,
+)
 
 
 class Ldap(Table):
     """The directory that knows the users and their groups."""
 
+    kind: Literal["posix", "active_directory"] = setting(
+        "posix",
+        "Whose names are the defaults below: `posix` for OpenLDAP, 389 Directory Server and "
+        "FreeIPA, `active_directory` for Active Directory and Samba.",
+    )
     servers: DirectoryUrls = setting(
-        (), "The directory's servers; the first that answers is asked, the others stand by."
+        (), "The directory's servers, which hold the same; the first is asked first."
     )
     start_tls: bool = setting(
         False, "Encrypts ldap:// connections before the password is sent; ldaps:// always is."
@@ -21,19 +36,52 @@ class Ldap(Table):
     ca_file: OptionalPath = setting(
         "", "The authorities (PEM) that sign the servers' certificates; empty for the system's."
     )
+    minimum_tls: Literal["1.2", "1.3"] = setting("1.2", "The oldest version of TLS to speak.")
+    accept_unencrypted: bool = setting(
+        False,
+        "Leaves out the warning that passwords go to another host unencrypted; for a network that "
+        "nobody else can listen on.",
+    )
     user_base: DistinguishedName = setting("", "The branch of the directory with the users.")
     user_attribute: AttributeName = setting(
-        "uid", "The attribute of a user that holds the Unix name."
+        "",
+        "The attribute of a user that holds the Unix name; empty: `uid`, or `sAMAccountName` in "
+        "Active Directory.",
+    )
+    user_filter: DirectoryFilter = setting(
+        "",
+        "What an entry must be to be a user's; empty: any, or `(objectClass=user)` in Active "
+        "Directory.",
     )
     group_base: DistinguishedName = setting("", "The branch of the directory with the groups.")
-    group_attribute: AttributeName = setting("cn", "The attribute of a group that holds its name.")
+    group_attribute: AttributeName = setting(
+        "",
+        "The attribute of a group that holds its name; empty: `cn`, or `sAMAccountName` in Active "
+        "Directory.",
+    )
+    group_filter: DirectoryFilter = setting(
+        "",
+        "Finds the groups of `{userdn}` or `{uid}`; empty: those with the user as `member`, "
+        "`uniqueMember` or `memberUid`, or as `member` in Active Directory.",
+    )
+    nested_groups: bool = setting(True, "Counts the groups of a user's groups too.")
     bind_dn: DistinguishedName = setting(
         "",
-        "The account that looks users up; empty where a user's entry is "
-        "`user_attribute=NAME,user_base` itself.",
+        "The account that looks users up, and looks again while they are logged in; empty where "
+        "users may do it themselves.",
     )
     bind_password_file: OptionalPath = setting(
         "", "The file with the password of `bind_dn`, readable by the hub's user only."
+    )
+    bind_as: LoginName = setting(
+        "",
+        "As whom a user logs in to the directory where there is no `bind_dn`; empty: "
+        "`user_attribute=NAME,user_base`, or `{name}@realm` in Active Directory.",
+    )
+    realm: Text = setting(
+        "",
+        "What may follow a typed name after an @; empty: nothing, or in Active Directory the "
+        "domain that `user_base` ends with.",
     )
     connect_timeout_seconds: int = setting(
         3, "How long one server may take to accept a connection.", unit="seconds", ge=1, le=60
@@ -41,8 +89,23 @@ class Ldap(Table):
     receive_timeout_seconds: int = setting(
         5, "How long one server may take for one answer.", unit="seconds", ge=1, le=60
     )
+    next_server_seconds: float = setting(
+        1.0,
+        "How long a server may be silent until the next one is asked as well.",
+        unit="seconds",
+        ge=0.1,
+        le=60,
+    )
     login_timeout_seconds: int = setting(
         20, "How long one login may take in all, over all servers.", unit="seconds", ge=1, le=300
+    )
+    refresh_minutes: float = setting(
+        5.0,
+        "How often the account and the groups of somebody who is logged in are looked at again, "
+        "besides at each start; needs `bind_dn`.",
+        unit="minutes",
+        ge=0.1,
+        le=1440,
     )
 
     @model_validator(mode="after")

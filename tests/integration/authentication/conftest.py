@@ -78,6 +78,7 @@ def authenticator(directory: Slapd) -> MakeAuthenticator:
                 "admin_groups": {"portal-admins"},
                 "connect_timeout": 1,
                 "receive_timeout": 2,
+                "next_server_seconds": 0.3,
                 "login_timeout": 10.0,
                 **traits,
             }

@@ -1,14 +1,15 @@
 """A real directory of our own: OpenLDAP's slapd on a free port, with a few people in it."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
+from tests.integration.authentication.certificates import make_certificates
 from tests.waiting import until
 
 BASE = "dc=portal,dc=example"
@@ -26,13 +27,21 @@ include /etc/ldap/schema/inetorgperson.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
 moduleload memberof
+moduleload ppolicy
 pidfile {folder}/slapd.pid
 loglevel 0
+# Changes come through the ldapi socket, also where other connections must be encrypted.
+localSSF 256
 # As some directories do: a bind with a name and no password succeeds, as nobody.
 allow bind_anon_cred
-TLSCACertificateFile {certificates}/ca.pem
-TLSCertificateFile {certificates}/server.pem
-TLSCertificateKeyFile {certificates}/server.key
+# What 389 Directory Server and FreeIPA have, whose schemas are not part of slapd.
+attributetype ( 1.3.6.1.4.1.4203.666.99.1 NAME 'nsAccountLock'
+  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 SINGLE-VALUE )
+attributetype ( 1.3.6.1.4.1.4203.666.99.2 NAME 'krbPrincipalExpiration'
+  SYNTAX 1.3.6.1.4.1.1466.115.121.1.24 SINGLE-VALUE )
+objectclass ( 1.3.6.1.4.1.4203.666.99.3 NAME 'closable' AUXILIARY
+  MAY ( nsAccountLock $ krbPrincipalExpiration ) )
+{tls}
 {extra}
 database mdb
 suffix "{base}"
@@ -40,6 +49,8 @@ directory {folder}
 rootdn "{root_dn}"
 rootpw {password}
 overlay memberof
+overlay ppolicy
+ppolicy_use_lockout
 access to attrs=userPassword by anonymous auth by * none
 access to * by * read
 """
@@ -105,6 +116,7 @@ class Slapd:
     url: str
     tls_url: str
     ca_file: str
+    root_url: str
     process: subprocess.Popen[bytes]
 
     @contextlib.contextmanager
@@ -116,10 +128,15 @@ class Slapd:
         finally:
             self.process.send_signal(signal.SIGCONT)
 
-    def change(self, ldif: str, program: str = "ldapmodify") -> None:
+    def takes(self, dn: str, password: str) -> bool:
+        """Whether it takes a password."""
+        argv = ["/usr/bin/ldapwhoami", "-x", "-H", self.root_url, "-D", dn, "-w", password]
+        return not subprocess.run(argv, check=False, capture_output=True, timeout=30).returncode
+
+    def change(self, ldif: str, program: str = "ldapmodify", *options: str) -> None:
         """Change what it holds."""
-        argv = [f"/usr/bin/{program}", "-x", "-H", self.tls_url, "-D", ROOT_DN, "-w", PASSWORD]
-        environment = {**os.environ, "LDAPTLS_CACERT": self.ca_file}
+        argv = [f"/usr/bin/{program}", "-x", "-H", self.root_url, "-D", ROOT_DN, "-w", PASSWORD]
+        argv += options
         subprocess.run(
             argv,
             input=ldif,
@@ -127,7 +144,6 @@ class Slapd:
             check=True,
             capture_output=True,
             timeout=30,
-            env=environment,
         )
 
 
@@ -138,17 +154,30 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+_TLS = """\
+TLSCACertificateFile {folder}/ca.pem
+TLSCertificateFile {folder}/server.pem
+TLSCertificateKeyFile {folder}/server.key
+"""
+
+
 @contextlib.contextmanager
-def running(folder: Path, extra: str = "") -> Iterator[Slapd]:
-    """Run a directory with its people in a folder, with a setting of slapd more; end it."""
+def running(folder: Path, extra: str = "", certificate_days: float | None = 2) -> Iterator[Slapd]:
+    """Run a directory with its people in a folder, with a setting of slapd more; end it.
+
+    Without days for its certificate it knows no TLS.
+    """
     certificates, data = folder / "certificates", folder / "data"
     data.mkdir()
-    make_certificates(certificates)
+    tls = ""
+    if certificate_days is not None:
+        make_certificates(certificates, days=certificate_days)
+        tls = _TLS.format(folder=certificates)
     settings = folder / "slapd.conf"
     settings.write_text(
         _SETTINGS.format(
             folder=data,
-            certificates=certificates,
+            tls=tls,
             extra=extra,
             base=BASE,
             root_dn=ROOT_DN,
@@ -156,13 +185,15 @@ def running(folder: Path, extra: str = "") -> Iterator[Slapd]:
         )
     )
     url, tls_url = (f"{scheme}://127.0.0.1:{free_port()}" for scheme in ("ldap", "ldaps"))
+    root_url = f"ldapi://{quote(str(folder / 'socket'), safe='')}"
+    addresses = [f"{url}/", f"{root_url}/", *([f"{tls_url}/"] if tls else [])]
     process = subprocess.Popen(
-        ["/usr/sbin/slapd", "-d", "0", "-f", str(settings), "-h", f"{url}/ {tls_url}/"]
+        ["/usr/sbin/slapd", "-d", "0", "-f", str(settings), "-h", " ".join(addresses)]
     )
     try:
         port = int(url.rsplit(":", 1)[1])
-        until(lambda: _accepts(port), seconds=30, what="slapd listens")
-        directory = Slapd(url, tls_url, str(certificates / "ca.pem"), process)
+        until(lambda: accepts(port), seconds=30, what="slapd listens")
+        directory = Slapd(url, tls_url, str(certificates / "ca.pem"), root_url, process)
         directory.change("\n".join((_PEOPLE, *_accounts(), _GROUPS)), "ldapadd")
         yield directory
     finally:
@@ -171,28 +202,20 @@ def running(folder: Path, extra: str = "") -> Iterator[Slapd]:
         process.wait(timeout=30)
 
 
-def make_certificates(folder: Path) -> None:
-    """Make an authority, and a certificate of 127.0.0.1 that it has signed."""
-    folder.mkdir()
-    ca, server = folder / "ca", folder / "server"
-    _certificate(ca, "/CN=Test authority", "basicConstraints=critical,CA:TRUE")
-    signer = ["-CA", f"{ca}.pem", "-CAkey", f"{ca}.key"]
-    _certificate(server, "/CN=Test directory", "subjectAltName=IP:127.0.0.1", *signer)
-
-
-def _certificate(path: Path, subject: str, extension: str, *signer: str) -> None:
-    argv = ["/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    argv += ["-subj", subject, "-addext", extension, *signer]
-    argv += ["-keyout", f"{path}.key", "-out", f"{path}.pem"]
-    subprocess.run(argv, check=True, capture_output=True, timeout=60)
-
-
 def _accounts() -> Iterator[str]:
     for name, gid in (("user1", 100), ("User2", 100), ("admin1", 100), ("user3", 10003)):
         yield _account(f"uid={name},{USER_BASE}", [name], gid)
     yield _account(f"uid=stranger,{USER_BASE}", ["stranger"], 100)
     yield _account(f"uid=user4,{USER_BASE}", ["user4", "other-name"], 10003)
     yield _account(f"uid=guest1,ou=guests,{USER_BASE}", ["guest1"], 100)
+    # Two people with one name; a login that only looks at the base itself does not meet them.
+    yield _account(f"uid=twice,{USER_BASE}", ["twice"], 10003)
+    yield _account(f"uid=twice,ou=guests,{USER_BASE}", ["twice"], 10003)
+
+
+def person(name: str, base: str = USER_BASE) -> str:
+    """Give the entry of one more person, whose groups let in."""
+    return _account(f"uid={name},{base}", [name], 10003)
 
 
 def _account(dn: str, names: list[str], gid: int) -> str:
@@ -204,6 +227,7 @@ def _account(dn: str, names: list[str], gid: int) -> str:
     )
 
 
-def _accepts(port: int) -> bool:
+def accepts(port: int) -> bool:
+    """Whether somebody listens on a port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -11,6 +11,7 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
 from portal import hub, stylesheet
+from portal.logins import configure_directory
 from portal.settings.limits import UserLimits
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
@@ -90,7 +91,7 @@ def test_groups_of_the_machine_decide(c: Any, settings: Settings) -> None:
 def test_starttls_is_as_set(c: Any, settings: Settings, start_tls: bool, strategy: str) -> None:
     ldap = settings.authentication.ldap.model_copy(update={"start_tls": start_tls})
     authentication = settings.authentication.model_copy(update={"ldap": ldap})
-    hub.configure_directory(c, settings.model_copy(update={"authentication": authentication}))
+    configure_directory(c, settings.model_copy(update={"authentication": authentication}))
     assert c.DirectoryAuthenticator.tls_strategy == strategy
 
 

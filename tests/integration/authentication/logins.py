@@ -1,0 +1,35 @@
+"""Logins, as JupyterHub makes them when its form comes in."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tornado import web
+
+from portal.authentication.ldap import DirectoryAuthenticator
+from tests.integration.authentication.slapd import PASSWORD, READER_DN
+
+
+async def log_in_async(
+    authenticator: DirectoryAuthenticator, name: str, password: str = PASSWORD
+) -> dict[str, Any] | None:
+    data = {"username": name, "password": password}
+    found: dict[str, Any] | None = await authenticator.get_authenticated_user(None, data)
+    return found
+
+
+def log_in(
+    authenticator: DirectoryAuthenticator, name: str, password: str = PASSWORD
+) -> dict[str, Any] | None:
+    return asyncio.run(log_in_async(authenticator, name, password))
+
+
+def refusal(authenticator: DirectoryAuthenticator, name: str) -> web.HTTPError:
+    with pytest.raises(web.HTTPError) as caught:
+        log_in(authenticator, name)
+    return caught.value
+
+
+def reader(wanted: bool = True) -> dict[str, str]:
+    account = {"lookup_dn_search_user": READER_DN, "lookup_dn_search_password": PASSWORD}
+    return account if wanted else {}
