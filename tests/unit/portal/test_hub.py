@@ -95,6 +95,25 @@ def test_starttls_is_as_set(c: Any, settings: Settings, start_tls: bool, strateg
     assert c.DirectoryAuthenticator.tls_strategy == strategy
 
 
+def test_names_of_the_directory_that_are_not_set_follow_from_its_kind(
+    c: Any, settings: Settings
+) -> None:
+    configure_directory(c, settings)
+    directory = c.DirectoryAuthenticator
+    assert directory.kind == "posix"
+    assert "user_attribute" not in directory
+    assert "bind_as" not in directory
+    ldap = settings.authentication.ldap.model_copy(update={"user_attribute": "cn", "realm": "X"})
+    authentication = settings.authentication.model_copy(update={"ldap": ldap})
+    configure_directory(c, settings.model_copy(update={"authentication": authentication}))
+    assert (directory.user_attribute, directory.realm) == ("cn", "X")
+
+
+def test_accounts_are_looked_at_again_as_often_as_set(c: Any, settings: Settings) -> None:
+    configure_directory(c, settings)
+    assert c.DirectoryAuthenticator.auth_refresh_age == 300
+
+
 def test_a_queue_in_slurm_keeps_nobody_from_starting(c: Any) -> None:
     hub.configure_starts(c)
     assert c.JupyterHub.concurrent_spawn_limit == 0

@@ -186,6 +186,18 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         ),
         (
             "authentication.ldap",
+            'user_filter = "objectClass=person"',
+            'authentication.ldap.user_filter = "objectClass=person": '
+            "must be a filter in parentheses, such as (objectClass=person), or empty",
+        ),
+        (
+            "authentication.ldap",
+            'bind_as = "{user}@corp.example"',
+            'authentication.ldap.bind_as = "{user}@corp.example": must have {name} where the '
+            "name belongs, such as {name}@corp.example, or be empty",
+        ),
+        (
+            "authentication.ldap",
             'bind_dn = "cn=reader,dc=x"',
             "authentication.ldap = {...}: bind_dn and bind_password_file go together",
         ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.authentication.names import shown, unix_name
+from portal.authentication.names import shown, unix_name, without_realm
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,23 @@ from portal.authentication.names import shown, unix_name
 )
 def test_a_typed_name_is_one_unix_name_or_none(typed: str, name: str | None) -> None:
     assert unix_name(typed) == name
+
+
+@pytest.mark.parametrize(
+    ("typed", "realm", "name"),
+    [
+        ("user1@corp.example", "corp.example", "user1"),
+        ("user1@CORP.Example", "corp.example", "user1"),
+        ("user1", "corp.example", "user1"),
+        ("user1@", "corp.example", "user1@"),
+        ("user1@other.example", "corp.example", "user1@other.example"),
+        ("user1@x@corp.example", "corp.example", "user1@x@corp.example"),
+        ("user1@corp.example", "", "user1@corp.example"),
+        ("user1@", "", "user1@"),
+    ],
+)
+def test_only_the_sites_own_realm_is_taken_off(typed: str, realm: str, name: str) -> None:
+    assert without_realm(typed, realm) == name
 
 
 def test_a_typed_name_is_one_short_line_in_the_log() -> None:
