@@ -1,6 +1,5 @@
 """A directory that answers, one that is silent, and logins against them."""
 
-import socket
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,18 +42,9 @@ def strict_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd
 
 @pytest.fixture
 def silent_host() -> Iterator[str]:
-    """A server that does not even accept: its queue of connections is full."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        address = listener.getsockname()
-        waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(address)
-        yield f"ldap://127.0.0.1:{address[1]}"
-        for one in waiting:
-            one.close()
+    """A server that does not even accept."""
+    with slapd.full_queue() as url:
+        yield url
 
 
 @pytest.fixture

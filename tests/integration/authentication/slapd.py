@@ -162,6 +162,22 @@ TLSCertificateKeyFile {folder}/server.key
 
 
 @contextlib.contextmanager
+def full_queue() -> Iterator[str]:
+    """Listen, with a queue of connections that is full, so that no more are accepted."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(address)
+        yield f"ldap://127.0.0.1:{address[1]}"
+        for one in waiting:
+            one.close()
+
+
+@contextlib.contextmanager
 def running(folder: Path, extra: str = "", certificate_days: float | None = 2) -> Iterator[Slapd]:
     """Run a directory with its people in a folder, with a setting of slapd more; end it.
 
