@@ -56,7 +56,7 @@ autostart = true
 autorestart = true
 startsecs = 1
 startretries = 5
-stopsignal = TERM
+stopsignal = {stop_signal}
 stopwaitsecs = {stop_seconds}
 stopasgroup = false
 killasgroup = false
@@ -111,7 +111,7 @@ def command(definition: Definition) -> list[str]:
             wanted = ",".join(["-all", *(f"+{name}" for name in capabilities)])
             words += [f"--inh-caps={wanted}", f"--ambient-caps={wanted}"]
     # The service ends with supervisord, however that ends. Last, as a change of user resets it.
-    words += ["/usr/bin/setpriv", "--pdeathsig=TERM", "--"]
+    words += ["/usr/bin/setpriv", f"--pdeathsig={definition.get('stop_signal', 'TERM')}", "--"]
     secrets = definition.get("environment_file")
     if secrets:
         words += ["/bin/sh", "-c", 'set -a; . "$1"; shift; exec "$@"', "sh", secrets]
@@ -130,6 +130,7 @@ def program(definition: Definition, given: dict[str, Any]) -> str:
         command=shlex.join(command(definition)).replace("%", "%%"),
         environment=",".join(pairs).replace("%", "%%"),
         directory=definition.get("directory", "/"),
+        stop_signal=definition.get("stop_signal", "TERM"),
         stop_seconds=definition.get("stop_seconds", 10),
         log=Path(given["logs"]) / f"{definition['name']}.log",
         log_bytes=given["log_bytes"],
