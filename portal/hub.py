@@ -13,8 +13,7 @@ from pathlib import Path
 
 from traitlets.config import Config
 
-from portal import stylesheet
-from portal.database import HubConnection
+from portal import absence, database, stylesheet
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
 from portal.services import (
@@ -105,11 +104,15 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
 def configure_database(c: Config, settings: Settings) -> None:
     """Set where the hub keeps what it must know after a restart."""
     state = settings.hub.state_dir
-    c.JupyterHub.db_url = settings.hub.database_url or f"sqlite:///{state}/jupyterhub.sqlite"
     c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
-    if not settings.hub.database_url:
-        # A backup, or somebody's look at the file, may hold it for a moment.
-        c.JupyterHub.db_kwargs = {"connect_args": {"timeout": 30, "factory": HubConnection}}
+    if settings.hub.database_url:
+        given = settings.hub.database_url, settings.hub.database_password_file
+        c.JupyterHub.db_url = database.postgresql_url(*given)
+        c.JupyterHub.db_kwargs = database.postgresql_options()
+        absence.install()
+    else:
+        c.JupyterHub.db_url = f"sqlite:///{state}/jupyterhub.sqlite"
+        c.JupyterHub.db_kwargs = database.sqlite_options()
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.
     c.JupyterHub.upgrade_db = True
 

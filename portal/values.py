@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
@@ -37,6 +37,17 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         return False
     bare = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
     return parts.scheme in schemes and bool(parts.hostname) and port != 0 and bare
+
+
+def _is_database_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        return False
+    secret = parts.password is not None or "password" in parse_qs(parts.query)
+    named = len(parts.path) > 1 and not parts.fragment
+    return parts.scheme == "postgresql" and named and port != 0 and not secret
 
 
 def host_of(value: str) -> str:
@@ -90,8 +101,9 @@ DirectoryUrls = Annotated[tuple[DirectoryUrl, ...], Strict(False)]
 DatabaseUrl = Annotated[
     Text,
     _rule(
-        lambda value: not value or re.match(r"(sqlite|postgresql|mysql)(\+\w+)?://", value),
-        "must start with sqlite://, postgresql:// or mysql://, or be empty",
+        lambda value: not value or _is_database_url(value),
+        "must be postgresql://[USER@][HOST[:PORT]]/NAME[?OPTIONS] without a password, or empty; "
+        "a password belongs into a file",
     ),
 ]
 Mark = Annotated[

@@ -113,6 +113,20 @@ def site_file(portal: Instance, text: str) -> Iterator[None]:
 
 
 @contextmanager
+def setting(portal: Instance, line: str, other: str) -> Iterator[None]:
+    """Run the hub with a line of its settings changed."""
+    before = SETTINGS.read_text(encoding="utf-8")
+    assert before.splitlines().count(line) == 1, f"not one line {line!r} in {SETTINGS}"
+    SETTINGS.write_text(before.replace(f"{line}\n", f"{other}\n"), encoding="utf-8")
+    restart_hub(portal)
+    try:
+        yield
+    finally:
+        SETTINGS.write_text(before, encoding="utf-8")
+        restart_hub(portal)
+
+
+@contextmanager
 def stand_in_for_squeue(portal: Instance, words: str) -> Iterator[Path]:
     """Let the hub ask a stand-in for squeue: it prints ``words`` while the file given exists.
 

@@ -7,7 +7,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from portal.settings.table import Table, setting
-from portal.values import AbsolutePath, BindUrl, DatabaseUrl, HttpUrl, Mark, host_of
+from portal.values import AbsolutePath, BindUrl, DatabaseUrl, HttpUrl, Mark, OptionalPath, host_of
 
 
 class Hub(Table):
@@ -33,7 +33,15 @@ class Hub(Table):
         "The folder with the hub's database and its cookie secret; the hub's user owns it.",
     )
     database_url: DatabaseUrl = setting(
-        "", "The hub's database; empty for an SQLite file in `state_dir`.", secret=True
+        "",
+        "The hub's PostgreSQL, as `postgresql://USER@HOST/NAME?sslmode=verify-full`, or "
+        "`postgresql:///NAME?host=FOLDER` for a socket; empty for an SQLite file in `state_dir`.",
+        secret=True,
+    )
+    database_password_file: OptionalPath = setting(
+        "",
+        "The file with the password for `database_url`, in the form of PostgreSQL's `.pgpass`; "
+        "mode 0600, the hub's user owns it. Empty where the server asks for none.",
     )
     max_named_servers: int = setting(
         0,

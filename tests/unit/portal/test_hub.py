@@ -62,10 +62,10 @@ def test_state_is_in_the_state_folder(c: Any, settings: Settings) -> None:
 
 
 def test_a_database_may_be_elsewhere(c: Any, settings: Settings) -> None:
-    url = "postgresql://db/hub"
-    elsewhere = settings.hub.model_copy(update={"database_url": url})
+    elsewhere = settings.hub.model_copy(update={"database_url": "postgresql://db/hub"})
     hub.configure_database(c, settings.model_copy(update={"hub": elsewhere}))
-    assert c.JupyterHub.db_url == url
+    assert c.JupyterHub.db_url == "postgresql+psycopg://db/hub"
+    assert "factory" not in c.JupyterHub.db_kwargs["connect_args"]
 
 
 def test_groups_of_the_directory_decide(c: Any, settings: Settings) -> None:

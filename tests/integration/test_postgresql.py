@@ -1,0 +1,163 @@
+"""The hub with PostgreSQL in the place of its SQLite file: the server is that of role postgresql.
+
+Sessions, starts and logins outlast a restart of the database and an absence of it.
+"""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from portal.absence import TITLE, WORDS
+from tests import faults
+from tests.instance import SETTINGS, USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+SOCKET = Path("/run", SETTINGS.parent.name, "postgresql")
+URL = f"postgresql:///portal?host={SOCKET}"
+
+
+def sql(text: str, *, database: str = "portal") -> str:
+    """Ask the server as its administrator; return what it printed."""
+    argv = ["/usr/sbin/runuser", "-u", "postgres", "--", "/usr/bin/psql", "--no-psqlrc", "-qtA"]
+    argv += ["--set=ON_ERROR_STOP=1", f"--host={SOCKET}", f"--command={text}", database]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def hub_on_postgresql(portal: Instance) -> Iterator[Instance]:
+    """The portal with an empty PostgreSQL; with its SQLite file again at the end."""
+    with faults.setting(portal, 'database_url = ""', f'database_url = "{URL}"'):
+        until(hub_has_started, seconds=30, what="the hub has started")
+        yield portal
+    sql("DROP DATABASE portal WITH (FORCE)", database="postgres")
+    hub_user = Path(portal.settings["hub"]["state_dir"]).owner()
+    sql(f'CREATE DATABASE portal OWNER "{hub_user}"', database="postgres")
+
+
+@pytest.fixture(scope="module")
+def living(hub_on_postgresql: Instance) -> Iterator[Visitor]:
+    """A user with a live session."""
+    user = Visitor(hub_on_postgresql, USERS[0])
+    user.log_in().raise_for_status()
+    user.start_and_wait(gpus=0)
+    yield user
+    user.leave()
+    user.close()
+
+
+def hub_has_started() -> bool:
+    """Say whether the hub's start is over; it answers before."""
+    log = Path("/var/log", SETTINGS.parent.name, "hub.log").read_text(encoding="utf-8")
+    return "JupyterHub is now running" in log.rpartition("Running JupyterHub version")[2]
+
+
+def restart_database() -> None:
+    """Restart the server, and wait until it answers."""
+    faults.service("restart", "postgresql")
+    until(answers, seconds=30, what="the database is back")
+
+
+def answers() -> bool:
+    """Say whether the server answers."""
+    with suppress(RuntimeError):
+        return sql("SELECT 1") == "1"
+    return False
+
+
+def session_of(user: Visitor) -> list[str]:
+    """Return the jobs of the user's session, which must be ready and be known to the hub."""
+    server = user.server()
+    assert server
+    assert server["ready"]
+    assert user.session("GET", "/api/status").status_code == 200
+    return user.instance.jobs(user=user.name)
+
+
+def test_the_state_is_in_the_database(living: Visitor) -> None:
+    assert living.name in sql("SELECT name FROM users").split()
+    assert sql("SELECT count(server_id) FROM spawners") == "1"
+
+
+def test_only_the_hubs_user_gets_to_the_database(living: Visitor) -> None:
+    asks = ["/usr/bin/psql", f"--host={SOCKET}", "portal"]
+    done = subprocess.run(
+        ["/usr/sbin/runuser", "-u", living.name, "--", *asks],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert "Permission denied" in done.stderr
+
+
+def test_a_restart_of_the_database_is_noticed_by_nobody(living: Visitor) -> None:
+    jobs = session_of(living)
+    restart_database()
+    # The first request is the one that meets the connection of before.
+    assert living.http.get("/hub/home").status_code == 200
+    assert session_of(living) == jobs
+
+
+def test_a_start_that_waits_outlasts_a_restart_of_the_database(
+    hub_on_postgresql: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    portal = hub_on_postgresql
+    waiting = visit(USERS[1])
+    with portal.gpus_taken():
+        assert waiting.start(gpus=1).status_code == 202
+        job_ids = until(
+            lambda: portal.jobs(user=waiting.name), seconds=20, what="the start is in the queue"
+        )
+        restart_database()
+    waiting.wait_until_ready()
+    assert session_of(waiting) == job_ids
+
+
+def test_while_the_database_is_away_the_session_goes_on_and_pages_say_so(living: Visitor) -> None:
+    jobs = session_of(living)
+    kernel_id = living.open_kernel()
+    living.run_in(kernel_id, "kept = 42")
+    with living.socket(f"/api/kernels/{kernel_id}/channels"):
+        faults.service("stop", "postgresql")
+        try:
+            page = living.http.get("/hub/home")
+            assert page.status_code == 503
+            assert TITLE in page.text
+            assert WORDS in page.text
+            answer = living.api("GET", f"/users/{living.name}")
+            assert answer.status_code == 503
+            assert answer.json()["message"] == WORDS
+        finally:
+            faults.service("start", "postgresql")
+    until(lambda: living.http.get("/hub/home").status_code == 200, seconds=30, what="it is back")
+    assert living.name in living.http.get("/hub/home").text
+    assert living.run_in(kernel_id, "print(kept)").strip() == "42"
+    assert session_of(living) == jobs
+
+
+def test_a_hub_that_starts_without_its_database_waits_for_it(living: Visitor) -> None:
+    jobs = session_of(living)
+    faults.service("stop", "postgresql")
+    faults.kill("hub")
+    faults.service("start", "postgresql")
+    faults.wait_for_hub(living.instance)
+    assert session_of(living) == jobs
+
+
+def test_a_database_of_an_older_release_is_brought_up_to_date(living: Visitor) -> None:
+    jobs = session_of(living)
+    newest = sql("SELECT version_num FROM alembic_version")
+    faults.service("stop", "hub")
+    sql("ALTER TABLE spawners DROP COLUMN display_name")
+    sql("UPDATE alembic_version SET version_num = 'ff1860e38070'")
+    faults.service("start", "hub")
+    faults.wait_for_hub(living.instance)
+    assert sql("SELECT version_num FROM alembic_version") == newest
+    assert session_of(living) == jobs
