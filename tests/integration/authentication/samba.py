@@ -7,7 +7,7 @@ interface for itself.
 import contextlib
 import os
 import subprocess
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +60,22 @@ class Samba:
     tls_url: str
     ca_file: str
 
+    def domain_sid(self) -> str:
+        """Tell the domain's identifier as text ([MS-DTYP] 2.4.2)."""
+        argv = ["/usr/bin/ldapsearch", "-LLL", "-x", "-H", self.tls_url, "-w", PASSWORD]
+        argv += ["-D", "administrator@corp.example", "-b", BASE, "-s", "base", "objectSid"]
+        line = next(
+            line for line in _run(argv, ca_file=self.ca_file).splitlines() if "Sid:: " in line
+        )
+        sid = b64decode(line.partition(":: ")[2])
+        parts = [int.from_bytes(sid[at : at + 4], "little") for at in range(8, len(sid), 4)]
+        return "-".join(map(str, ("S", sid[0], int.from_bytes(sid[2:8], "big"), *parts)))
+
     def change(self, ldif: str) -> None:
         """Change what it holds."""
         argv = ["/usr/bin/ldapmodify", "-x", "-H", self.tls_url, "-w", PASSWORD]
         argv += ["-D", "administrator@corp.example"]
-        environment = {**os.environ, "LDAPTLS_CACERT": self.ca_file}
-        _run(argv, text=ldif, environment=environment)
+        _run(argv, text=ldif, ca_file=self.ca_file)
 
 
 @contextlib.contextmanager
@@ -129,7 +139,14 @@ def _groups() -> Iterator[str]:
         )
 
 
-def _run(argv: list[str], text: str = "", environment: dict[str, str] | None = None) -> None:
-    subprocess.run(
-        argv, input=text, text=True, check=True, capture_output=True, timeout=120, env=environment
+def _run(argv: list[str], text: str = "", ca_file: str = "") -> str:
+    done = subprocess.run(
+        argv,
+        input=text,
+        text=True,
+        check=True,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "LDAPTLS_CACERT": ca_file},
     )
+    return done.stdout

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+from zlib import crc32
 
 from tests.integration.authentication.certificates import make_certificates
 from tests.waiting import until
@@ -236,9 +237,10 @@ def person(name: str, base: str = USER_BASE) -> str:
 
 def _account(dn: str, names: list[str], gid: int) -> str:
     uids = "\n".join(f"uid: {name}" for name in names)
+    number = 20_000 + crc32(dn.encode()) % 1_000_000
     return (
         f"dn: {dn}\nobjectClass: inetOrgPerson\nobjectClass: posixAccount\n{uids}\n"
-        f"cn: {names[0]}\nsn: {names[0]}\nuidNumber: 10100\ngidNumber: {gid}\n"
+        f"cn: {names[0]}\nsn: {names[0]}\nuidNumber: {number}\ngidNumber: {gid}\n"
         f"homeDirectory: /home/{names[0]}\nuserPassword: {PASSWORD}\n"
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ from tornado import web
 
 from portal.authentication import connection, membership
 from portal.authentication.ldap import DirectoryAuthenticator
-from tests.integration.authentication import samba
+from tests.integration.authentication import machine, samba
 from tests.integration.authentication.logins import log_in as log_in_with
 from tests.integration.authentication.samba import BASE, NORMAL, PASSWORD, READER_DN, USERS, Samba
 
@@ -191,3 +192,29 @@ def test_who_is_disabled_has_to_log_in_again(
     assert before["groups"] == ALL_GROUPS
     assert during is False
     assert "the account is closed: userAccountControl = 514" in caplog.text
+
+
+def test_the_machine_and_the_portal_know_the_same_groups(
+    authenticator: MakeAuthenticator, domain: Samba, tmp_path: Path
+) -> None:
+    user = log_in(authenticator(), "jane.doe")
+    with machine.running(
+        tmp_path,
+        accounts_directory_kind="active_directory",
+        accounts_directory_servers=[domain.tls_url],
+        accounts_directory_ca_file=domain.ca_file,
+        accounts_directory_base=USERS,
+        accounts_directory_bind_dn=READER_DN,
+        accounts_directory_bind_password=PASSWORD,
+        accounts_directory_domain_sid=domain.domain_sid(),
+    ) as running:
+        entry = running.told("/usr/bin/getent", "passwd", "jane.doe").split(":")
+        numbers = running.told("/usr/bin/id", "-G", "jane.doe").split()
+        groups = {
+            running.told("/usr/bin/getent", "group", number).split(":")[0] for number in numbers
+        }
+    # nslcd spells a name as the directory does: capitals there are capitals here.
+    assert (entry[0], entry[5]) == ("Jane.Doe", "/home/Jane.Doe")
+    assert user is not None
+    # It does not join the groups that hold the primary group.
+    assert groups == set(user["groups"]) - {"Everybody"}
