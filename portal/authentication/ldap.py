@@ -5,6 +5,7 @@ import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from portal.authentication.directory import Account, Directory
 from portal.authentication.errors import DirectoryError, Refused
 from portal.authentication.layout import SCHEMAS, Layout, default_realm
 from portal.authentication.names import shown, unix_name, without_realm
+from portal.authentication.unix_account import refuse_other_spelling
 
 # Options of LDAPAuthenticator that this class answers in its own way. One that a site set for its
 # safety must not be passed over in silence.
@@ -153,9 +155,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             return None
         try:
             account = await self._asked(
-                lambda deadline: self._directory.log_in(name, password, deadline),
-                self._threads,
-                self.login_timeout,
+                partial(self._log_in, name, password), self._threads, self.login_timeout
             )
         except Refused as refusal:
             self.log.warning("Login of %s refused: %s", shown(name), refusal.reason)
@@ -178,7 +178,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             return True
         try:
             account = await self._asked(
-                lambda deadline: self._directory.look_up(user.name, deadline),
+                partial(self._directory.look_up, user.name),
                 self._refresh_threads,
                 self.refresh_timeout,
             )
@@ -191,6 +191,12 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             return True
         model = self.auth_model(account.name, account.groups)
         return model if self.is_let_in(account.name, account.groups) else False
+
+    def _log_in(self, name: str, password: str, deadline: float) -> Account | None:
+        account = self._directory.log_in(name, password, deadline)
+        if account is not None:
+            refuse_other_spelling(account.name)
+        return account
 
     async def _asked(
         self,

@@ -1,8 +1,8 @@
 """Logins against Active Directory: Samba's domain controller, which is one but for its maker."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +11,10 @@ from tornado import web
 
 from portal.authentication import connection, membership
 from portal.authentication.ldap import DirectoryAuthenticator
+from tests.instance import ROOT
 from tests.integration.authentication import machine, samba
 from tests.integration.authentication.logins import log_in as log_in_with
+from tests.integration.authentication.machine import Machine
 from tests.integration.authentication.samba import BASE, NORMAL, PASSWORD, READER_DN, USERS, Samba
 
 ALL_GROUPS = ["Data-Scientists", "Domain Users", "Everybody", "inner", "middle"]
@@ -194,12 +196,11 @@ def test_who_is_disabled_has_to_log_in_again(
     assert "the account is closed: userAccountControl = 514" in caplog.text
 
 
-def test_the_machine_and_the_portal_know_the_same_groups(
-    authenticator: MakeAuthenticator, domain: Samba, tmp_path: Path
-) -> None:
-    user = log_in(authenticator(), "jane.doe")
+@pytest.fixture(scope="module")
+def accounts(domain: Samba, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine whose users are the domain's."""
     with machine.running(
-        tmp_path,
+        tmp_path_factory.mktemp("machine"),
         accounts_directory_kind="active_directory",
         accounts_directory_servers=[domain.tls_url],
         accounts_directory_ca_file=domain.ca_file,
@@ -208,13 +209,39 @@ def test_the_machine_and_the_portal_know_the_same_groups(
         accounts_directory_bind_password=PASSWORD,
         accounts_directory_domain_sid=domain.domain_sid(),
     ) as running:
-        entry = running.told("/usr/bin/getent", "passwd", "jane.doe").split(":")
-        numbers = running.told("/usr/bin/id", "-G", "jane.doe").split()
-        groups = {
-            running.told("/usr/bin/getent", "group", number).split(":")[0] for number in numbers
-        }
-    # nslcd spells a name as the directory does: capitals there are capitals here.
-    assert (entry[0], entry[5]) == ("Jane.Doe", "/home/Jane.Doe")
+        yield running
+
+
+def test_the_machine_and_the_portal_know_the_same_groups(
+    authenticator: MakeAuthenticator, accounts: Machine
+) -> None:
+    user = log_in(authenticator(), "jane.doe")
+    numbers = accounts.told("/usr/bin/id", "-G", "jane.doe").split()
+    groups = {accounts.told("/usr/bin/getent", "group", number).split(":")[0] for number in numbers}
     assert user is not None
-    # It does not join the groups that hold the primary group.
+    # nslcd does not follow the groups of the primary group.
     assert groups == set(user["groups"]) - {"Everybody"}
+
+
+LOG_IN = """\
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+from portal.authentication.ldap import DirectoryAuthenticator
+used = DirectoryAuthenticator(
+    kind="active_directory", servers=[sys.argv[2]], ca_file=sys.argv[3],
+    user_search_base=sys.argv[4], group_search_base=sys.argv[4], allowed_groups={"Domain Users"},
+)
+data = {"username": sys.argv[5], "password": sys.argv[6]}
+user = asyncio.run(used.get_authenticated_user(None, data))
+print(user and user["name"])
+"""
+
+
+@pytest.mark.parametrize(("name", "logged_in"), [("jane.doe", "None"), ("mallory", "mallory")])
+def test_who_has_capitals_on_the_machine_is_refused_there(
+    domain: Samba, accounts: Machine, name: str, logged_in: str
+) -> None:
+    own = f"replace: unicodePwd\n{samba.password_line(PASSWORD)}"
+    domain.change(f"dn: CN=Mallory,{USERS}\nchangetype: modify\n{own}")
+    given = [str(ROOT), domain.tls_url, domain.ca_file, USERS, name, PASSWORD]
+    assert accounts.told(sys.executable, "-c", LOG_IN, *given) == logged_in
