@@ -176,6 +176,9 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         """
         if self._reader is None or time.monotonic() < self._no_refresh_until:
             return True
+        if handler is not None and not hasattr(handler, "_token_authenticated"):
+            # JupyterHub 6.1.1 reads it when the answer is False, and sets it with a token only.
+            handler._token_authenticated = False
         try:
             account = await self._asked(
                 partial(self._directory.look_up, user.name),
