@@ -1,4 +1,4 @@
-"""Commands for the admin: ``python -m portal.cli settings check|reference FILE``."""
+"""Commands for the admin: ``python -m portal.cli settings check|reference FILE``, ``doctor``."""
 
 import argparse
 import sys
@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from portal import reference
+from portal.doctor import command as doctor
 from portal.settings_file import SettingsError, load
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; give its exit status."""
     options = _parser().parse_args(arguments)
+    if options.command == "doctor":
+        return doctor.run(options.expected, as_json=options.json)
     if options.action == "reference":
         return _print_reference(options.file)
     return _check(options.file)
@@ -19,7 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="portal", description="The portal's own commands.")
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
+    doctor.add_options(commands.add_parser("doctor", help="say how this host is, and what to do"))
     settings = commands.add_parser("settings", help="the settings file portal.toml")
     actions = settings.add_subparsers(dest="action", required=True)
     check = actions.add_parser("check", help="say all that is wrong with a file")

@@ -1,0 +1,1 @@
+"""The questions: each module asks one kind of part, and lets ``judgement`` say what it means."""

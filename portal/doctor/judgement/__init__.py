@@ -1,0 +1,1 @@
+"""What is made of the answers: values in, findings out."""
