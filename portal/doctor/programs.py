@@ -1,10 +1,12 @@
 """Other programs, run for a limited time."""
 
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_NOBODY = 65534
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,15 @@ class Answer:
 
 
 def ask(
-    *argv: str, seconds: float = 8.0, stdin: str = "", environment: Mapping[str, str] | None = None
+    *argv: str,
+    seconds: float = 8.0,
+    stdin: str = "",
+    environment: Mapping[str, str] | None = None,
+    as_nobody: bool = False,
 ) -> Answer:
     """Run a program with little environment; never raise because of it."""
     variables = {"PATH": PATH, "LC_ALL": "C"} | dict(environment or {})
+    nobody = _NOBODY if as_nobody and os.geteuid() == 0 else None
     try:
         done = subprocess.run(
             argv,
@@ -37,6 +44,9 @@ def ask(
             timeout=seconds,
             env=variables,
             cwd="/",
+            user=nobody,
+            group=nobody,
+            extra_groups=None if nobody is None else [],
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -44,8 +54,3 @@ def ask(
     except OSError as error:
         return Answer(None, "", f"{argv[0]}: {error.strerror}")
     return Answer(done.returncode, done.stdout, done.stderr)
-
-
-def words_of(argv: Sequence[str]) -> str:
-    """Write a command for an administrator to repeat."""
-    return " ".join(argv)

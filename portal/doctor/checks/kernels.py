@@ -1,4 +1,6 @@
-"""Environment modules, and the kernels that start in them."""
+"""Environment modules, and the kernels that start in them; run as nobody, as users' rights are."""
+
+import textwrap
 
 from portal.doctor.expected import Kernel, Modules
 from portal.doctor.finding import Finding, failed, ok
@@ -21,7 +23,8 @@ def _in_modules(
 ) -> Answer:
     variables = {"MODULEPATH": ":".join(modules.paths), "HOME": "/"} | environment
     shell = ("/bin/bash", "--noprofile", "--norc", "-c", _LOAD, "doctor")
-    return ask(*shell, modules.init, *names, "--", *argv, seconds=25, environment=variables)
+    command = (*shell, modules.init, *names, "--", *argv)
+    return ask(*command, seconds=25, environment=variables, as_nobody=True)
 
 
 def module(name: str, modules: Modules) -> Finding:
@@ -42,7 +45,7 @@ def kernel(expected: Kernel, modules: Modules | None) -> Finding:
     if expected.modules and modules is not None:
         answer = _in_modules(modules, expected.modules, *argv, environment=variables)
     else:
-        answer = ask(*argv, seconds=25, environment=variables)
+        answer = ask(*argv, seconds=25, environment=variables, as_nobody=True)
     if answer.status == 0:
         return ok(f"{expected.language} with its kernel {answer.said.strip().splitlines()[-1]}")
     step = f"see [kernels.{expected.name}] in portal.toml: its modules and its interpreter"
@@ -50,8 +53,6 @@ def kernel(expected: Kernel, modules: Modules | None) -> Finding:
 
 
 def _words(answer: Answer) -> str:
-    """Take the first words of a module system, which says the rest at length; else the last."""
-    for line in answer.complained.splitlines():
-        if "error" in line.lower() and len(line.strip()) > len("Lmod has detected the error:"):
-            return line.strip()
-    return answer.last_words
+    """Take a module system's first words: the reason, and the module's name, are among them."""
+    words = " ".join(answer.complained.split())
+    return textwrap.shorten(words, 160, placeholder=" ...") or answer.last_words

@@ -1,0 +1,110 @@
+"""The doctor's round: side by side, for a limited time, whatever a check does."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from portal.doctor import command, expected, plan
+from portal.doctor.expected import Expected, ExpectedError, Kernel, Mount, Slurm
+from portal.doctor.finding import Finding, State, ok
+from portal.doctor.rounds import Check, run
+
+
+def hang() -> Finding:
+    time.sleep(1000)
+    return ok("")
+
+
+def break_down() -> Finding:
+    raise ValueError("a mistake")
+
+
+def vanish() -> Finding:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ok("")
+
+
+def say(words: str) -> Check:
+    return Check(words, lambda: ok(words), "")
+
+
+def test_a_check_that_hangs_holds_up_no_other() -> None:
+    slow = Check("slow", hang, "look there", seconds=0.2)
+    lines = run([slow, slow, say("a"), say("b")], is_root=True)
+    assert [line.finding.state for line in lines] == [State.FAILED] * 2 + [State.OK] * 2
+    assert lines[0].finding == Finding(State.FAILED, "no answer in 0.2 s", "look there")
+
+
+@pytest.mark.parametrize("ask", [break_down, vanish])
+def test_a_check_that_breaks_down_is_a_failure(ask: object) -> None:
+    broken = Check("broken", ask, "")  # type: ignore[arg-type]
+    lines = run([broken, say("a")], is_root=True)
+    assert [line.finding.state for line in lines] == [State.FAILED, State.OK]
+
+
+def test_a_long_answer_arrives() -> None:
+    (line,) = run([say("ä" * 100_000)], is_root=True)
+    assert line.finding.state is State.OK
+    assert set(line.finding.found) == {"ä"}
+
+
+def test_what_only_root_may_ask_is_left_out_and_told() -> None:
+    only = Check("secret", hang, "", needs_root=True)
+    lines = run([only, say("a")], is_root=False)
+    assert [line.finding.state for line in lines] == [State.LEFT_OUT, State.OK]
+
+
+def test_files_of_several_roles_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"disks": ["/"], "mounts": [{"path": "/mnt/a"}]}')
+    (tmp_path / "b.json").write_text(
+        '{"disks": ["/opt"], "slurm": {"conf": "/c", "munge_socket": "/m", "nodes": ["n1"]},'
+        ' "kernels": [{"name": "r", "language": "R"}]}'
+    )
+    assert expected.load(tmp_path) == Expected(
+        disks=("/", "/opt"),
+        mounts=(Mount("/mnt/a"),),
+        slurm=Slurm("/c", "/m", ("n1",)),
+        kernels=(Kernel("r", language="R"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"discs": ["/"]}', "discs: no such key of Expected"),
+        ('{"disks": "/"}', "must be a list"),
+        ('{"slurm": {"conf": "/c"}}', "munge_socket"),
+        ("{", "a.json"),
+        ("[]", "no JSON object"),
+    ],
+)
+def test_what_cannot_be_used_is_told(
+    tmp_path: Path, text: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ExpectedError, match=words):
+        expected.load(tmp_path)
+    assert command.main(["--expected", str(tmp_path)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_host_that_was_never_deployed_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ExpectedError, match="deploy this host"):
+        expected.load(tmp_path)
+
+
+def test_the_exit_status_says_whether_something_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text('{"disks": ["/proc"]}')
+    assert command.main(["--expected", str(tmp_path)]) == 0
+    (tmp_path / "a.json").write_text('{"disks": ["/no/such/folder"]}')
+    assert command.main(["--expected", str(tmp_path), "--json"]) == 1
+    assert '"state": "failed"' in capsys.readouterr().out
+
+
+def test_nothing_expected_is_nothing_asked() -> None:
+    assert plan.checks_of(Expected()) == []
