@@ -103,6 +103,10 @@ class SlurmClient:
         """Return which GPUs each job holds, on each of its nodes in turn."""
         return queue.shares(await self._ask(commands.gpu_shares()))
 
+    async def diagnostics(self) -> str:
+        """Return how the scheduler is, in sdiag's own words."""
+        return await self._ask(commands.diagnostics())
+
     async def submit(self, username: str, session: str, script: str) -> int:
         """Submit a session's script as a user; return the job's number."""
         answer = await self._launch(

@@ -63,3 +63,8 @@ def nodes() -> list[str]:
 def partitions() -> list[str]:
     """Ask for every partition's rules, a line each."""
     return ["scontrol", "--all", "--oneliner", "show", "partition"]
+
+
+def diagnostics() -> list[str]:
+    """Ask how the scheduler is."""
+    return ["sdiag"]

@@ -1,0 +1,82 @@
+"""What Prometheus is told of Slurm."""
+
+from pathlib import Path
+
+from portal.slurm_exporter import scheduler
+from portal.slurm_exporter.figures import Answer, Figures
+from spawner.slurm.records import Cluster, Gres, Node, Partition, QueuedJob
+
+DATA = Path(__file__).parents[1] / "data"
+SDIAG = (DATA / "sdiag_of_slurm_22.05.txt").read_text(encoding="utf-8")
+
+
+def node(name: str, state: str, used: int, *, is_up: bool = True) -> Node:
+    return Node(name, name, (Gres("gpu", "v100", 4, used),), 40, 1024, is_up, 8, 512, state)
+
+
+def job(partition: str, state: str, gpus: int) -> QueuedJob:
+    return QueuedJob(1, "1", state, "eve", partition, (), gpus, None, None, None, None, "eve's")
+
+
+NODES = (
+    node("n1", "MIXED", 3),
+    node("n2", "IDLE+DRAIN", 1, is_up=False),
+    node("n3", "DOWN*", 0, is_up=False),
+    node("n4", "IDLE", 0),
+)
+CLUSTER = Cluster(
+    (
+        Partition("a", True, True, None, None, NODES),
+        Partition("b", False, True, None, None, NODES[:1]),
+    )
+)
+JOBS = (
+    job("a", "RUNNING", 3),
+    job("a", "PENDING", 4),
+    job("b", "PENDING", 2),
+    job("a", "PENDING", 0),
+)
+ANSWER = Answer(CLUSTER, JOBS, scheduler.read(SDIAG))
+
+
+def samples(answer: Answer | None) -> dict[str, dict[tuple[str, ...], float]]:
+    return {
+        family.name: {(*one.labels.values(),): one.value for one in family.samples}
+        for family in Figures(answer).collect()
+    }
+
+
+def test_nodes_and_gpus_are_counted_by_their_state() -> None:
+    found = samples(ANSWER)
+    assert found["slurm_nodes"] == {("mixed",): 1, ("drained",): 1, ("down",): 1, ("idle",): 1}
+    gpus = found["slurm_partition_gpus"]
+    assert {key[1]: value for key, value in gpus.items() if key[0] == "a"} == {
+        "free": 5,
+        "held": 4,
+        "unavailable": 7,
+    }
+    assert gpus["b", "held"] == 3
+    assert found["slurm_node_gpus"]["n2", "unavailable"] == 3
+    assert found["slurm_node_memory_held_bytes"]["n1",] == 512 * 2**20
+
+
+def test_jobs_are_counted_and_nobody_is_named() -> None:
+    found = samples(ANSWER)
+    assert found["slurm_jobs"] == {
+        ("a", "running"): 1,
+        ("a", "pending"): 2,
+        ("b", "pending"): 1,
+    }
+    assert found["slurm_gpus_waited_for"] == {("a",): 4, ("b",): 2}
+    assert "eve" not in str(found)
+
+
+def test_a_slurm_that_does_not_answer_has_no_figures() -> None:
+    assert samples(None) == {"slurm_up": {(): 0.0}}
+
+
+def test_the_scheduler_is_read_from_its_own_sections() -> None:
+    found = scheduler.read(SDIAG)
+    assert found.server_threads is not None
+    assert found.last_cycle_seconds != found.backfill_last_cycle_seconds
+    assert scheduler.read("") == scheduler.Scheduler(*[None] * 7)
