@@ -34,6 +34,7 @@ from portal.doctor.rounds import Check, run
 from tests import faults
 from tests.instance import SETTINGS, USERS, Instance
 from tests.integration.authentication import slapd
+from tests.integration.authentication.certificates import make_certificates
 from tests.integration.authentication.slapd import PASSWORD, READER_DN, Slapd
 
 FOLDER = SETTINGS.parent / "doctor.d"
@@ -172,7 +173,7 @@ def test_a_reader_whose_password_is_wrong_is_told(
 def test_a_certificate_of_another_authority_is_told(
     people: Slapd, reader: Callable[..., Directory], tmp_path: Path
 ) -> None:
-    slapd.make_certificates(tmp_path / "other")
+    make_certificates(tmp_path / "other")
     other = str(tmp_path / "other" / "ca.pem")
     found = directory.server(people.url, reader(people, start_tls=True, ca_file=other))
     assert found.state is State.FAILED
