@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; give its exit status."""
     options = _parser().parse_args(arguments)
     if options.command == "doctor":
-        return doctor.run(options.expected, as_json=options.json)
+        return doctor.run(options)
     if options.action == "reference":
         return _print_reference(options.file)
     return _check(options.file)

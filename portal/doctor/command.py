@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from portal.doctor import expected, finding, plan, rounds
+from portal.doctor import expected, finding, plan, rounds, textfile
 from portal.doctor.finding import Line, State
 
 FOLDER = Path("/etc/data-scientist-portal/doctor.d")
@@ -14,8 +15,7 @@ FOLDER = Path("/etc/data-scientist-portal/doctor.d")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Ask everything; give 0 where nothing has failed, 1 where something has, 2 for no question."""
-    options = parser().parse_args(arguments)
-    return run(options.expected, as_json=options.json)
+    return run(parser().parse_args(arguments))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,20 +34,43 @@ def add_options(described: argparse.ArgumentParser) -> None:
         default=FOLDER,
         help="the folder in which the deployment wrote what this host must have (%(default)s)",
     )
+    described.add_argument(
+        "--textfile",
+        type=Path,
+        help="write the states for the node exporter into this file, instead of showing them",
+    )
+    described.add_argument(
+        "--every", type=float, default=0, metavar="SECONDS", help="go on, with this pause"
+    )
 
 
-def run(folder: Path, *, as_json: bool) -> int:
-    """Ask what the folder expects, and show the answers."""
+def run(options: argparse.Namespace) -> int:
+    """Ask what the folder expects, and show the answers; once, or until ended."""
     try:
-        checks = plan.checks_of(expected.load(folder))
+        while True:
+            lines = _asked(options.expected)
+            _show(lines, options)
+            if not options.every:
+                return 1 if any(line.finding.state is State.FAILED for line in lines) else 0
+            time.sleep(options.every)
     except expected.ExpectedError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    lines = rounds.run(checks, is_root=os.geteuid() == 0)
-    sys.stdout.write(f"{finding.as_json(lines)}\n" if as_json else finding.text(lines))
-    if not as_json:
+
+
+def _asked(folder: Path) -> list[Line]:
+    checks = plan.checks_of(expected.load(folder))
+    return rounds.run(checks, is_root=os.geteuid() == 0)
+
+
+def _show(lines: Sequence[Line], options: argparse.Namespace) -> None:
+    if options.textfile:
+        textfile.write(options.textfile, textfile.text(lines, time.time()))
+    elif options.json:
+        sys.stdout.write(f"{finding.as_json(lines)}\n")
+    else:
+        sys.stdout.write(finding.text(lines))
         sys.stderr.write(_in_short(lines))
-    return 1 if any(line.finding.state is State.FAILED for line in lines) else 0
 
 
 def _in_short(lines: Sequence[Line]) -> str:

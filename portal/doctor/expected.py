@@ -122,6 +122,15 @@ class Clock:
 
 
 @dataclass(frozen=True)
+class Backup:
+    """Files that must be made anew now and then: ``file`` may have ``*`` in it."""
+
+    what: str
+    file: str
+    hours: float
+
+
+@dataclass(frozen=True)
 class Expected:
     """All of it."""
 
@@ -137,6 +146,7 @@ class Expected:
     hosts: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
     private_files: tuple[PrivateFile, ...] = ()
+    backups: tuple[Backup, ...] = ()
     hub: Hub | None = None
     sudo: Sudo | None = None
 

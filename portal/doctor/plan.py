@@ -73,6 +73,10 @@ def _of_the_hub(expected: Expected) -> Iterator[Check]:
     for certificate in expected.certificates:
         asked = partial(files.certificate, certificate)
         yield Check(f"certificate {certificate.what}", asked, _READ_THE_LOG, needs_root=True)
+    for backup in expected.backups:
+        asked = partial(files.backup, backup)
+        step = f"what holds {backup.file} does not answer"
+        yield Check(f"backup {backup.what}", asked, step, needs_root=True)
     for secret in expected.private_files:
         name = f"file {secret.path}"
         yield Check(name, partial(files.private, secret), _READ_THE_LOG, needs_root=True)

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from portal.doctor import expected, plan
 from portal.doctor.checks import directory, files, kernels, machine, slurm, web
 from portal.doctor.expected import (
+    Backup,
     Certificate,
     Directory,
     Expected,
@@ -293,6 +294,19 @@ def test_certificates_are_read_from_their_files(tmp_path: Path) -> None:
     assert str(tmp_path / "ended.crt") in both.next_step
     for file in ("wrong.pem", "gone.pem"):
         assert files.certificate(Certificate("", str(tmp_path / file))).state is State.FAILED
+
+
+def test_a_backup_that_is_missing_or_old_is_told(tmp_path: Path) -> None:
+    daily = Backup("of the hub", str(tmp_path / "*.tar"), 26)
+    assert "there is no" in files.backup(daily).found
+    for name, hours in (("a.tar", 30), ("b.tar", 50)):
+        (tmp_path / name).touch()
+        then = datetime.now(UTC).timestamp() - hours * 3600
+        os.utime(tmp_path / name, (then, then))
+    assert files.backup(daily).found == "the newest of 2 is 30 hours old"
+    assert files.backup(daily).state is State.FAILED
+    (tmp_path / "c.tar").touch()
+    assert files.backup(daily).state is State.OK
 
 
 def certificate(left: timedelta) -> bytes:

@@ -7,7 +7,7 @@ import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
-from portal.doctor.expected import Certificate, Hub, PrivateFile, Sudo
+from portal.doctor.expected import Backup, Certificate, Hub, PrivateFile, Sudo
 from portal.doctor.finding import Finding, failed, ok, worst
 from portal.doctor.judgement import days, modes
 from portal.doctor.programs import ask
@@ -42,6 +42,18 @@ def _certificate(file: Path) -> Finding:
         return failed(f"{file}: {answer.last_words}", f"put a certificate in PEM into {file}")
     ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC)
     return days.judge(ends, datetime.now(UTC), f"put a new certificate into {file}")
+
+
+def backup(expected: Backup) -> Finding:
+    """Look how old the newest of some files is."""
+    made = [Path(file).stat().st_mtime for file in glob.glob(expected.file)]
+    if not made:
+        return failed(f"there is no {expected.file}", "make a backup, and see what should make it")
+    hours = (datetime.now(UTC).timestamp() - max(made)) / 3600
+    words = f"the newest of {len(made)} is {hours:.0f} hours old"
+    if hours > expected.hours:
+        return failed(words, f"see why none is made every {expected.hours:g} hours")
+    return ok(words)
 
 
 def sudo(expected: Sudo) -> Finding:

@@ -108,3 +108,16 @@ def test_the_exit_status_says_whether_something_failed(
 
 def test_nothing_expected_is_nothing_asked() -> None:
     assert plan.checks_of(Expected()) == []
+
+
+def test_the_node_exporter_is_told_by_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "doctor.prom"
+    (tmp_path / "a.json").write_text('{"disks": ["/proc", "/no/such \\"folder"]}')
+    assert command.main(["--expected", str(tmp_path), "--textfile", str(file)]) == 1
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert lines[:2] == [
+        'portal_doctor_state{check="disk /proc"} 0',
+        'portal_doctor_state{check="disk /no/such \\"folder"} 2',
+    ]
+    assert lines[2].startswith("portal_doctor_asked_timestamp_seconds 1")
+    assert file.stat().st_mode & 0o777 == 0o644
