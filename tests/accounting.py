@@ -3,6 +3,7 @@
 The test instance has no accounting, as many sites have none. Munge is the instance's.
 """
 
+import json
 import os
 import pwd
 import shutil
@@ -15,26 +16,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.instance import Instance
+from jinja2 import Environment
+
+from tests.instance import ROOT, Instance
 from tests.waiting import until
 
+NAME = "accounted"
 NODE = "accounted001"
 
-_MARIADB = ("--no-defaults", "--datadir={folder}/database")
-_SLURMDBD_CONF = """\
-AuthType=auth/munge
-AuthInfo=socket={munge}
-DbdHost=localhost
-DbdAddr=127.0.0.1
-DbdPort={dbd_port}
-SlurmUser=slurm
-StorageType=accounting_storage/mysql
-StorageUser=slurm
-StorageHost=localhost
-StorageLoc=slurm_accounting
-PidFile={folder}/run/slurmdbd.pid
-LogFile={folder}/run/slurmdbd.log
-"""
 _SLURM_CONF = """\
 ClusterName=accounted
 SlurmctldHost={host}(127.0.0.1)
@@ -44,11 +33,7 @@ SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={munge}
 CredType=cred/munge
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={dbd_port}
-AccountingStoragePass={munge}
-AccountingStorageTRES=gres/gpu
+{accounting}
 StateSaveLocation={folder}/run
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/run/slurmctld.pid
@@ -60,12 +45,11 @@ SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 DefMemPerCPU=1024
 KillWait=2
 ReturnToService=2
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=2
 SlurmdParameters=config_overrides
 NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={slurmd_port} Sockets=2 \
 CoresPerSocket=20 ThreadsPerCore=1 RealMemory=393216 Gres=gpu:v100:4 State=UNKNOWN
@@ -95,6 +79,11 @@ class AccountedCluster:
         if done.returncode != 0:
             raise RuntimeError(f"{argv} ended with {done.returncode}: {done.stderr}")
         return done.stdout
+
+    def register(self, **wanted: object) -> str:
+        """Register what the role does, in its way; return what it changed."""
+        script = ROOT / "deploy/ansible/roles/slurm_accounting/files/register.py"
+        return self.slurm("/usr/bin/python3", str(script), json.dumps({"cluster": NAME, **wanted}))
 
 
 @contextmanager
@@ -139,7 +128,7 @@ def _write_configuration(folder: Path, portal: Instance) -> None:
     os.chown(folder / "run", slurm.pw_uid, slurm.pw_gid)
     munge = portal.slurm("scontrol", "show", "config").partition("AuthInfo")[2].split()[1]
     dbd_port, ctld_port, slurmd_port = _free_ports(3)
-    words = {
+    words: dict[str, object] = {
         "folder": folder,
         "munge": munge.removeprefix("socket="),
         "host": socket.gethostname().split(".")[0],
@@ -148,9 +137,22 @@ def _write_configuration(folder: Path, portal: Instance) -> None:
         "ctld_port": ctld_port,
         "slurmd_port": slurmd_port,
     }
+    site = {
+        "slurm_munge_socket": words["munge"],
+        "slurm_controller_host": words["host"],
+        "slurm_controller_address": "127.0.0.1",
+        "slurm_accounting_port": dbd_port,
+        "slurm_accounting_enforce": ["limits", "qos"],
+        "slurm_accounting_database": "slurm_accounting",
+        "slurm_accounting_keep_months": 24,
+        "instance_run": folder / "run",
+    }
+    words["accounting"] = _from_role("slurm/templates/accounting.conf.j2", site)
     (folder / "slurm.conf").write_text(_SLURM_CONF.format(**words))
+    (folder / "run/slurmdbd").mkdir()
+    shutil.chown(folder / "run/slurmdbd", "slurm")
     dbd = folder / "slurmdbd.conf"
-    dbd.write_text(_SLURMDBD_CONF.format(**words))
+    dbd.write_text(_from_role("slurm_accounting/templates/slurmdbd.conf.j2", site))
     dbd.chmod(0o600)
     os.chown(dbd, slurm.pw_uid, slurm.pw_gid)
     (folder / "gres.conf").write_text(
@@ -162,34 +164,43 @@ def _write_configuration(folder: Path, portal: Instance) -> None:
 
 
 def _start_database(folder: Path, stack: ExitStack) -> None:
-    options = [option.format(folder=folder) for option in _MARIADB]
     for name in ("database", "socket"):
         (folder / name).mkdir()
         shutil.chown(folder / name, "mysql")
+    settings = folder / "mariadb.cnf"
+    site = {
+        "slurm_accounting_database": "slurm_accounting",
+        "slurm_accounting_database_folder": folder / "database",
+        "slurm_accounting_socket": _socket(folder),
+        "slurm_accounting_socket_folder": folder / "socket",
+        "slurm_accounting_buffer_pool": "16M",
+    }
+    settings.write_text(_from_role("slurm_accounting/templates/mariadb.cnf.j2", site))
+    options = f"--defaults-file={settings}"
     subprocess.run(
-        ["/usr/bin/mariadb-install-db", *options, "--user=mysql", "--skip-test-db"],
+        ["/usr/bin/mariadb-install-db", options, "--user=mysql", "--skip-test-db"],
         check=True,
         capture_output=True,
         timeout=60,
     )
+    quick = "--innodb-flush-log-at-trx-commit=0"
+    _start(["/usr/sbin/mariadbd", options, quick], folder, stack, user="mysql", env={})
     # Nobody but the machine's own accounts come in, by the socket that slurmdbd is told of.
-    place = f"--socket={_socket(folder)}"
-    extra = [
-        "--skip-networking",
-        "--innodb-buffer-pool-size=16M",
-        "--innodb-flush-log-at-trx-commit=0",
-    ]
-    _start(["/usr/sbin/mariadbd", *options, place, *extra], folder, stack, user="mysql", env={})
-    grant = (
-        "CREATE USER slurm@localhost IDENTIFIED VIA unix_socket;"
-        "GRANT ALL ON slurm_accounting.* TO slurm@localhost"
-    )
-    asks = ["/usr/bin/mariadb", "--no-defaults", place, "-u", "root", "-e", grant]
+    grant = _from_role("slurm_accounting/templates/grants.sql.j2", site)
+    asks = ["/usr/bin/mariadb", "--no-defaults", f"--socket={_socket(folder)}", "--user=root"]
+    asks += ["-e", grant]
     until(
         lambda: subprocess.run(asks, capture_output=True, timeout=10, check=False).returncode == 0,
         seconds=30,
         what="MariaDB answers",
     )
+
+
+def _from_role(template: str, variables: dict[str, object]) -> str:
+    """Write a file as the deployment does."""
+    text = (ROOT / "deploy/ansible/roles" / template).read_text(encoding="utf-8")
+    given = {"ansible_managed": "by a test", **variables}
+    return Environment(trim_blocks=True, autoescape=False).from_string(text).render(given)  # noqa: S701
 
 
 def _socket(folder: Path) -> Path:

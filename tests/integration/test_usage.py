@@ -1,6 +1,8 @@
 """GPU hours: what the hub writes down of real sessions, and what Slurm's accounting says."""
 
 import asyncio
+import grp
+import pwd
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ import pytest
 from portal.usage.record import Record
 from portal.usage.report import Use
 from portal.usage.sources import UsageSource
+from spawner.reasons import reason_of
 from spawner.slurm.client import SlurmClient
 from tests import accounting, faults
 from tests.accounting import AccountedCluster
@@ -125,10 +128,19 @@ def test_a_start_given_up_in_the_queue_held_nothing(
     assert kept.of_job(job_id) is None
 
 
+WANTED: dict[str, object] = {
+    "accounts": [{"name": grp.getgrgid(pwd.getpwnam(NAME).pw_gid).gr_name}],
+    "qos": [{"name": "small", "limits": {"GrpTRES": "gres/gpu=2"}}],
+}
+
+
 @pytest.fixture(scope="module")
 def accounted(portal: Instance) -> Iterator[AccountedCluster]:
     """A Slurm with slurmdbd, on which two users have run jobs."""
     with accounting.running(portal) as cluster:
+        cluster.register(**WANTED)
+        # To use a QOS is each user's right, which a site gives.
+        cluster.slurm("sacctmgr", "-i", "modify", "user", NAME, "set", "qos+=small")
         cluster.slurm("srun", "--gres=gpu:2", "sleep", "2", user=NAME)
         cluster.slurm("srun", "--job-name=a|b\nc", "sleep", "2", user=OTHER)
         waits = ["sbatch", "--output=/dev/null", "--wrap=exec sleep 600"]
@@ -136,6 +148,29 @@ def accounted(portal: Instance) -> Iterator[AccountedCluster]:
         cluster.slurm(*waits, "--gres=gpu:4", user=OTHER)
         yield cluster
         cluster.slurm("scancel", f"--user={OTHER}")
+
+
+def test_a_limit_of_the_accounting_is_why_a_job_waits(accounted: AccountedCluster) -> None:
+    asks = ["sbatch", "--parsable", "--qos=small", "--output=/dev/null", "--wrap=exec sleep 600"]
+    job_id = accounted.slurm(*asks, "--gres=gpu:3", user=NAME).strip()
+
+    def reason() -> str:
+        word = accounted.slurm("squeue", "--noheader", "--format=%r", f"--jobs={job_id}").strip()
+        return word if word.startswith("QOS") else ""
+
+    explained = reason_of(until(reason, seconds=30, what="Slurm says why the job waits"))
+    accounted.slurm("scancel", job_id)
+    assert explained is not None
+    assert explained.why == "your QOS as a whole is at its limit of GPUs"
+
+
+def test_registering_twice_changes_nothing_and_a_new_limit_is_set(
+    accounted: AccountedCluster,
+) -> None:
+    assert accounted.register(**WANTED) == ""
+    more = {**WANTED, "qos": [{"name": "small", "limits": {"GrpTRES": "gres/gpu=1"}}]}
+    changed = accounted.register(**more)
+    assert changed.splitlines() == ["sacctmgr modify qos small set GrpTRES=gres/gpu=1"]
 
 
 def client_of(cluster: AccountedCluster) -> SlurmClient:
