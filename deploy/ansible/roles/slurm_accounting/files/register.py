@@ -1,7 +1,7 @@
 """Make Slurm's accounting know what it should: one argument, JSON with cluster, accounts, qos.
 
-An account's users are the members of the Unix group of its name, as this machine knows them. What is
-there already is left as it is, but for the limits that are named. Prints what it changed.
+An account's users are the members of the Unix group of its name, as this machine knows them. What
+is there already is left as it is, but for the limits that are named. Prints what it changed.
 """
 
 import grp
