@@ -53,6 +53,11 @@ def serve(enclosure: Enclosure, folder: Path, address: str) -> subprocess.Popen[
     return server
 
 
+def numbers(name: str) -> tuple[int, int]:
+    """Return somebody's user number and group number."""
+    return 10001 + list(PEOPLE).index(name), PEOPLE[name]
+
+
 def _loaded(enclosure: Enclosure, own: Path, address: str) -> bool:
     bind = ("-x", "-H", f"ldap://{address}", "-D", _ROOT, "-w", PASSWORD)
     try:
@@ -91,7 +96,8 @@ def _content() -> str:
         entries.append(
             f"dn: cn={name},ou=groups,{BASE}\nobjectClass: posixGroup\ngidNumber: {gid}\n"
         )
-    for uid, (name, gid) in enumerate(PEOPLE.items(), 10001):
+    for name in PEOPLE:
+        uid, gid = numbers(name)
         entries.append(
             f"dn: uid={name},ou=people,{BASE}\nobjectClass: inetOrgPerson\n"
             f"objectClass: posixAccount\ncn: {name}\nsn: {name}\nuidNumber: {uid}\n"

@@ -14,20 +14,21 @@ By hand: ``python -m tests.hosts up | down | deploy [ARGUMENT...] | run HOST COM
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import bootstrap
 import yaml
 
-from tests import machines, roots
-from tests.directories import serve
+from tests import building, directories, machines, roots
 from tests.instance import ROOT
 from tests.machines import Enclosure, Machine
+from tests.waiting import until
 
 NAMES = ("head", "compute1", "compute2")
 ADDRESSES = {"head": "10.77.0.10", "compute1": "10.77.0.11", "compute2": "10.77.0.12"}
@@ -42,13 +43,16 @@ _SITE = Path("/srv")
 INVENTORY = _SITE / "inventory"
 _KEY = _SITE / "key"
 NAS = _SITE / "nas"
+EXPORT = "/ifs/data/datascience"
+"""Where a host finds what the NAS would export."""
 _ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
-_PID_FILE = Path("/run/data-scientist-portal-hosts.pid")
+_PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 
 # What is not part of a site, and a package that only making an environment needs.
 _OTHERS = ("test_tools", "directory")
 _LENT = {"npm"}
 
+_NO_SOURCES = shutil.ignore_patterns(".*", "__pycache__", "node_modules")
 _LINK = "[Match]\nName=host0\n[Network]\nAddress={address}/24\nLinkLocalAddressing=no\n"
 
 
@@ -62,15 +66,30 @@ class Hosts:
     compute2: Machine
     directories: tuple[subprocess.Popen[bytes], ...]
     """The servers that know the people, in the order in which they are asked."""
+    nas: subprocess.Popen[bytes]
+    """What answers for the NAS."""
 
     def all(self) -> tuple[Machine, ...]:
         return (self.head, self.compute1, self.compute2)
 
-    def deploy(self, *arguments: str, seconds: float = 900) -> str:
+    def deploy(self, *arguments: str, sources: Path = ROOT) -> str:
         """Run ``deploy/up`` over ssh, as an administrator would; return what it printed."""
-        return self.enclosure.run(
-            ROOT / "deploy/up", INVENTORY, *arguments, seconds=seconds, PYTHONPATH=""
-        )
+        return self.enclosure.run(sources / "deploy/up", INVENTORY, *arguments, seconds=900)
+
+    def upgrade(self) -> Path:
+        """Return changed sources, whose environments the head has."""
+        sources = _SITE / "upgrade"
+        shutil.copytree(ROOT, self.enclosure.path(sources), ignore=_NO_SOURCES)
+        with self.enclosure.path(sources / "portal/__init__.py").open("a") as code:
+            code.write("# The next release.\n")
+        make = (sources / "deploy/venv", "--root", _SITE / "portal/environments", "hub", "session")
+        self.enclosure.run(*make, seconds=600, UV_OFFLINE="1")
+        return sources
+
+    def tell(self, server: subprocess.Popen[bytes], number: signal.Signals) -> None:
+        """Send a signal to one of the servers beside the hosts."""
+        (pid,) = machines.children(server.pid)
+        os.kill(pid, number)
 
     def plug(self, name: str, state: str) -> None:
         """Put a host's network cable in (``up``) or pull it out (``down``)."""
@@ -85,26 +104,31 @@ def packages() -> list[str]:
     return sorted((wanted | set(bootstrap.SYSTEM_PACKAGES)) - _LENT)
 
 
+def _make_environments() -> None:
+    """Make what the head is lent, where this machine has not got it from its own portal."""
+    file = bootstrap.DEPLOY / "ansible/roles/environments/defaults/main.yml"
+    names = yaml.safe_load(file.read_text())
+    wanted = [*names["environments_names"], *names["environments_kernels"]]
+    building.call([str(ROOT / "deploy/venv"), f"--root={_ENVIRONMENTS}", *wanted], seconds=1500)
+
+
 @contextmanager
 def booted() -> Iterator[Hosts]:
     """Boot the three; all is gone at the end, or when this process dies."""
-    with ExitStack() as leaving:
-        hosts = boot(leaving.enter_context(machines.enclosure()))
-        yield hosts
-        leaving.close()
-        for process in hosts.directories:
-            process.wait(30)
-        for machine in hosts.all():
-            machine.wait_until_off()
+    with machines.enclosure() as enclosure:
+        yield boot(enclosure)
 
 
 def boot(enclosure: Enclosure) -> Hosts:
     """Boot the three in an enclosure that is new."""
     base = roots.equipped(packages())
+    roots.install_tools(*roots.TOOLS, "bindfs", "slapd", "ldap-utils")
+    _make_environments()
     _furnish(enclosure)
     head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
-    directories = tuple(serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
-    hosts = Hosts(enclosure, head, compute1, compute2, directories)
+    nas = _serve_nas(enclosure)
+    servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
+    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
     for machine in hosts.all():
         machine.power_on()
     for machine in hosts.all():
@@ -127,6 +151,19 @@ def _furnish(enclosure: Enclosure) -> None:
         enclosure.path(_SITE / folder).mkdir()
     enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     _lend(enclosure, _ENVIRONMENTS, _SITE / "portal/environments")
+
+
+def _serve_nas(enclosure: Enclosure) -> subprocess.Popen[bytes]:
+    """Serve a folder by a program of its own: when that is stopped, who asks must wait."""
+    behind = _SITE / "nas-disk"
+    enclosure.path(behind).mkdir()
+    for name in directories.PEOPLE:
+        own = enclosure.path(behind / name)
+        own.mkdir()
+        os.chown(own, *directories.numbers(name))
+    server = enclosure.start("/usr/bin/bindfs", "-f", "-o", "allow_other", behind, NAS)
+    until(lambda: enclosure.path(NAS / "user1").exists(), seconds=10, what="the NAS answers")
+    return server
 
 
 def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
@@ -152,7 +189,8 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     keys = files / "root/.ssh/authorized_keys"
     keys.parent.mkdir(mode=0o700, exist_ok=True)
     shutil.copyfile(f"{enclosure.path(_KEY)}.pub", keys)
-    shared = [f"--bind={_SITE}/home:/home", f"--bind={_SITE}/portal:/opt/data-scientist-portal"]
+    shared = [f"--bind={_SITE}/home:/home", f"--bind={NAS}:{EXPORT}", f"--bind={NAS}:/mnt/isilon"]
+    shared.append(f"--bind={_SITE}/portal:/opt/data-scientist-portal")
     if name == "head":
         _lend(enclosure, bootstrap.CACHE / "environments", _SITE / "cache")
         shared.append(f"--bind={_SITE}/cache:{bootstrap.CACHE}/environments")

@@ -5,6 +5,7 @@ ends, however that happens, the kernel ends all that runs inside and undoes ever
 network interface: nothing of a machine outlives the test that booted it.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from tests.waiting import until
 _CGROUPS = Path("/sys/fs/cgroup")
 # systemd-nspawn hands the version 1 controllers in for reading only; Slurm makes cgroups in them.
 _CONTROLLERS = ("memory", "devices", "freezer", "cpuset", "cpu", "cpuacct")
+_CLONE_NEWNET = 0x40000000
 _NAMESPACES = ("--net", "--mount", "--pid")
 _PATH = {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 # Joins the cgroups that are named before "--", then becomes what is named after it.
@@ -30,8 +32,8 @@ class Enclosure:
 
     holder: int
     """The number of its first process."""
-    maker: subprocess.Popen[bytes] | None = None
-    """The process that made it, where that is a child of ours."""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """Children of ours that end with it."""
 
     def argv(self, *argv: str | Path) -> list[str]:
         """Say how to run a program of this machine inside."""
@@ -44,11 +46,32 @@ class Enclosure:
 
     def start(self, *argv: str | Path) -> subprocess.Popen[bytes]:
         """Start one that ends with the enclosure at the latest."""
-        return subprocess.Popen(self.argv(*argv), stdin=subprocess.DEVNULL)
+        return self.add(subprocess.Popen(self.argv(*argv), stdin=subprocess.DEVNULL))
+
+    def add(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """Remember a child of ours that ends with the enclosure."""
+        self.processes.append(process)
+        return process
+
+    @contextmanager
+    def network(self) -> Iterator[None]:
+        """Be in its network, with the thread that asks and what that starts."""
+        with open("/proc/thread-self/ns/net") as ours, open(f"/proc/{self.holder}/ns/net") as its:
+            _join_network(its.fileno())
+            try:
+                yield
+            finally:
+                _join_network(ours.fileno())
 
     def path(self, inside: str | Path) -> Path:
         """Return where a file of the enclosure's mounts is for us."""
         return Path(f"/proc/{self.holder}/root") / str(inside).lstrip("/")
+
+
+def _join_network(namespace: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 @contextmanager
@@ -76,7 +99,7 @@ def hold(*, outlives_us: bool) -> Enclosure:
     # Before that it is not yet in a /proc of its own.
     name = Path(f"/proc/{holder}/comm")
     until(lambda: name.read_text() == "sleep\n", seconds=10, what="the enclosure", every=0.01)
-    return Enclosure(holder, maker)
+    return Enclosure(holder, [maker])
 
 
 def end(held: Enclosure) -> None:
@@ -84,8 +107,8 @@ def end(held: Enclosure) -> None:
     os.kill(held.holder, signal.SIGKILL)
     gone = Path(f"/proc/{held.holder}")
     until(lambda: not gone.exists(), seconds=30, what="the enclosure has ended")
-    if held.maker:
-        held.maker.wait(30)
+    for process in held.processes:
+        process.wait(30)
     _sweep()
 
 
@@ -128,12 +151,13 @@ class Machine:
             *self.options,
             "--boot",
         )
-        self._nspawn = subprocess.Popen(
+        process = subprocess.Popen(
             ["/bin/sh", "-c", _JOIN, "join", *cgroups, "--", *nspawn],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        self._nspawn = self.enclosure.add(process)
 
     def wait_until_up(self) -> None:
         """Wait until systemd has started all it should."""
@@ -152,14 +176,10 @@ class Machine:
 
     def restart(self) -> None:
         """Shut it down as an administrator would, and boot it again."""
+        assert self._nspawn is not None
         self.run("/bin/systemctl", "--no-block", "poweroff")
-        self.wait_until_off()
+        self._nspawn.wait(120)
         self.boot()
-
-    def wait_until_off(self) -> None:
-        """Wait until nothing of it runs."""
-        if self._nspawn is not None:
-            self._nspawn.wait(120)
 
     def _is_up(self) -> bool:
         try:
