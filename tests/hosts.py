@@ -35,12 +35,18 @@ ADDRESSES = {"head": "10.77.0.10", "compute1": "10.77.0.11", "compute2": "10.77.
 DIRECTORIES = ("10.77.0.21", "10.77.0.22")
 OURS = "10.77.0.254"
 """Where we are in the hosts' network: a browser, an administrator with Ansible."""
-_EXAMPLE_NETWORK = "192.0.2."
-_NETWORK = "10.77.0."
+# What an administrator sets in the place of the example's values.
+_SET = {
+    "192.0.2.": "10.77.0.",
+    "directory1.example.org": DIRECTORIES[0],
+    "directory2.example.org": DIRECTORIES[1],
+    "dc=example,dc=org": directories.BASE,
+}
 
 _SITE = Path("/srv")
 """A file system in memory, in the enclosure: all that the hosts write."""
-INVENTORY = _SITE / "inventory"
+# Named after the clone: deployments of one inventory wait for each other, by its path.
+INVENTORY = _SITE / f"inventory-of-{ROOT.name}"
 _KEY = _SITE / "key"
 NAS = _SITE / "nas"
 EXPORT = "/ifs/data/datascience"
@@ -125,9 +131,9 @@ def boot(enclosure: Enclosure) -> Hosts:
     roots.install_tools(*roots.TOOLS, "bindfs", "slapd", "ldap-utils")
     _make_environments()
     _furnish(enclosure)
-    head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
+    head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
     hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
     for machine in hosts.all():
         machine.power_on()
@@ -147,7 +153,7 @@ def _furnish(enclosure: Enclosure) -> None:
     enclosure.run(*ip, "add", "br0", "type", "bridge")
     enclosure.run("/sbin/ip", "address", "add", f"{OURS}/24", "dev", "br0")
     enclosure.run(*ip, "set", "br0", "up")
-    for folder in ("home", "portal", "nas", "inventory"):
+    for folder in ("home", "portal", "nas"):
         enclosure.path(_SITE / folder).mkdir()
     enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     _lend(enclosure, _ENVIRONMENTS, _SITE / "portal/environments")
@@ -189,6 +195,7 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     keys = files / "root/.ssh/authorized_keys"
     keys.parent.mkdir(mode=0o700, exist_ok=True)
     shutil.copyfile(f"{enclosure.path(_KEY)}.pub", keys)
+    shutil.copyfile(enclosure.path(_SITE / "directory/ca.pem"), files / "etc/ssl/site.pem")
     shared = [f"--bind={_SITE}/home:/home", f"--bind={NAS}:{EXPORT}", f"--bind={NAS}:/mnt/isilon"]
     shared.append(f"--bind={_SITE}/portal:/opt/data-scientist-portal")
     if name == "head":
@@ -207,8 +214,11 @@ def _write_inventory(enclosure: Enclosure) -> None:
     """Copy the example, and add what only this site has."""
     folder = enclosure.path(INVENTORY)
     shutil.copytree(bootstrap.DEPLOY / "ansible/inventories/example", folder, dirs_exist_ok=True)
-    hosts = folder / "hosts.yml"
-    hosts.write_text(hosts.read_text().replace(_EXAMPLE_NETWORK, _NETWORK))
+    for file in folder.rglob("*.yml"):
+        text = file.read_text()
+        for placeholder, value in _SET.items():
+            text = text.replace(placeholder, value)
+        file.write_text(text)
     known = enclosure.run("/usr/bin/ssh-keyscan", "-t", "ed25519", *ADDRESSES.values())
     enclosure.path(_SITE / "known_hosts").write_text(known)
     shutil.copytree(ROOT / "tests/site/inventory", folder / "group_vars/all", dirs_exist_ok=True)

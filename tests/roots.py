@@ -1,7 +1,6 @@
 """Root file systems of Debian 12, made once with the packages that machines need."""
 
 import hashlib
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -24,14 +23,14 @@ _KEPT = ("ssh.service", "systemd-networkd.service", "systemd-networkd.socket", "
 
 def install_tools(*names: str) -> None:
     """Install what makes and boots machines, where it is missing."""
-    subprocess.run(
-        ["/usr/bin/apt-get", "install", "-y", "-qq", "--no-install-recommends", *names],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=600,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-    )
+    missing = [name for name in names if not Path("/usr/share/doc", name).exists()]
+    if missing:
+        apt = ["/usr/bin/apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "install", "-y"]
+        building.call(
+            [*apt, "--no-install-recommends", *missing],
+            seconds=900,
+            DEBIAN_FRONTEND="noninteractive",
+        )
 
 
 def minimal() -> Path:
