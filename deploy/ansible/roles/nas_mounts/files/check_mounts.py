@@ -1,0 +1,75 @@
+"""Ask the kernel whether the NAS is mounted as it should be; run by the host's own Python.
+
+The one argument is JSON: ``mounts`` (folder, source, options) and ``seconds``, the time that each may
+take. Prints a line for each mount that is otherwise, and what to do, and ends with 1 then.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# NFS's defaults, which a mount without options has.
+DEFAULTS = ("hard",)
+# Bind mounts have no options of their own.
+LOCAL = {"bind"}
+
+
+def main() -> int:
+    """Check each mount; the first use mounts it."""
+    given = json.loads(sys.argv[1])
+    problems = [problem for mount in given["mounts"] for problem in check(mount, given["seconds"])]
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+def check(mount: dict[str, Any], seconds: int) -> list[str]:
+    """Say what is wrong with one."""
+    folder, unit = mount["folder"], mount["folder"][1:].replace("/", "-") + ".mount"
+    if not answers(folder, seconds + 5):
+        return [
+            f"{folder} does not answer. Is {mount['source']} up, exported to this host and reachable "
+            f"(port 2049; 111 too for NFS 3)? `systemctl status {unit}` has the last attempt's words."
+        ]
+    options = options_of(folder, Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
+    if options is None:
+        return [f"{folder} is a plain folder, nothing is mounted there. `systemctl start {unit}`"]
+    wanted = set(mount["options"] or DEFAULTS) - LOCAL
+    missing = sorted(wanted - options) if mount["source"][0] != "/" else []
+    if not missing:
+        return []
+    return [
+        f"{folder} is mounted without {', '.join(missing)} (it has {','.join(sorted(options))}). "
+        f"Once nobody uses it: `systemctl restart {unit}`. A smaller rsize or wsize is the server's."
+    ]
+
+
+def answers(folder: str, seconds: int) -> bool:
+    """Ask in a process of its own, which may be left behind."""
+    asking = subprocess.Popen(
+        ["/usr/bin/stat", "--file-system", folder],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        return asking.wait(timeout=seconds) == 0
+    except subprocess.TimeoutExpired:
+        asking.kill()
+        return False
+
+
+def options_of(folder: str, mountinfo: str) -> set[str] | None:
+    """Return the options of what is mounted there last; None where nothing is (proc(5))."""
+    found = None
+    for line in mountinfo.splitlines():
+        mine, _, fs = line.partition(" - ")
+        fields = mine.split()
+        if fields[4] == folder and fs.split()[0] != "autofs":
+            found = {*fields[5].split(","), *fs.split()[2].split(",")}
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
