@@ -208,6 +208,7 @@ def configure_session(c: Config, settings: Settings) -> None:
     spawner.session_input = {
         "folders": dict(session.folders),
         "folder_notes": dict(session.folder_notes),
+        "mounts": list(session.mounts),
         "look": appearance(settings.look).for_sessions(),
         "templates": session.templates if session.templates in session.folders else "",
         "jupyter_path": list(session.jupyter_path),

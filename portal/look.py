@@ -34,6 +34,8 @@ class Appearance:
         """Give what JupyterLab shows of it."""
         return {
             "title": self.title,
+            "support": self.support,
+            "support_url": self.support_url,
             "accent": self.accent,
             "accent_dark": self.accent_dark,
             "version": self.version,

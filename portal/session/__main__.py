@@ -96,6 +96,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         tools=orders.tools,
         page=page_config(orders.look, orders.folders, orders.folder_notes, orders.templates),
         folders=orders.folders,
+        mounts=orders.mounts,
         cluster_url=orders.cluster_url,
         slurm_bin_dir=orders.slurm_bin_dir,
     )

@@ -16,6 +16,8 @@ from portal.session import (
     idle,
     joblog,
     jobs,
+    notices,
+    places,
     proxied,
     quota,
     templates,
@@ -28,6 +30,7 @@ from portal.session.farewell import Farewell
 from portal.session.jobs_service import ClusterService
 from portal.session.jobs_slurm import SlurmPrograms
 from portal.session.meter import Meter
+from portal.session.mounts import Mounts
 from portal.session.orders import KernelOrder, ToolOrder
 from portal.session.tool_run import ToolPlace
 from portal.session.tools import Toolbox
@@ -57,6 +60,8 @@ class Place:
     """What JupyterLab's page is told besides."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Links in the home, and where they lead."""
+    mounts: tuple[str, ...] = ()
+    """What a node has mounted from file servers."""
     cluster_url: str | None = None
     """Where the service of the cluster's view listens."""
     slurm_bin_dir: str | None = None
@@ -70,6 +75,7 @@ class Equipment:
         self._web_app, self._base_url = server.web_app, server.base_url
         self.clock = clock.Clock(warning_minutes=place.warning_minutes)
         self.farewell = Farewell(server.event_logger)
+        self.mounts = Mounts(place.mounts)
         meter = Meter()
         self.use_watch = use_watch.UseWatch(meter)
         self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)
@@ -94,6 +100,7 @@ class Equipment:
         self._running = (
             asyncio.create_task(self.use_watch.run()),
             asyncio.create_task(self.idle_watch.run()),
+            asyncio.create_task(self.mounts.watch()),
         )
         await self._deferred.load()
 
@@ -105,6 +112,8 @@ class Equipment:
     def _routes(self, base_url: str) -> list[Any]:
         place = self._place
         catalogue = templates.Catalogue(place.home, place.templates)
+        storage = quota.Storage(place.home, place.folders, mounts=self.mounts)
+        told = notices.Notices(self.mounts, storage, place.home, place.folders)
         found = jobs.Jobs(ClusterService(place.cluster_url), SlurmPrograms(place.slurm_bin_dir))
         return [
             *clock.routes(base_url, self.clock),
@@ -114,7 +123,9 @@ class Equipment:
             *tool_pages.routes(base_url, self._toolbox),
             *jobs.routes(base_url, found),
             *joblog.routes(base_url, joblog.Logs(found)),
-            *quota.routes(base_url, quota.Storage(place.home, place.folders)),
+            *notices.routes(base_url, told),
+            *places.routes(base_url),
+            *quota.routes(base_url, storage),
             *use_watch.routes(base_url, self.use_watch),
             *(tensorboard.routes(base_url, self._shelf) if self._shelf else ()),
         ]

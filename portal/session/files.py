@@ -6,10 +6,11 @@ user's own rights, as in a terminal.
 
 import os
 from pathlib import Path
+from typing import Any
 
 from jupyter_core.paths import is_hidden
 from jupyter_server.base.handlers import AuthenticatedFileHandler
-from jupyter_server.services.contents.filecheckpoints import AsyncFileCheckpoints
+from jupyter_server.services.contents.filecheckpoints import FileCheckpoints
 from tornado import web
 
 
@@ -21,6 +22,14 @@ class LinkedFileHandler(AuthenticatedFileHandler):
     takes the link's end for the name, and fails.
     """
 
+    @web.authenticated
+    async def get(self, path: str, include_body: bool = True) -> None:  # type: ignore[override]
+        """Send a file, unless it is on a mount that does not answer."""
+        contents: Any = self.contents_manager
+        await contents.look_at(contents.place(path))
+        sent: Any = super().get(path, include_body=include_body)
+        await sent
+
     def validate_absolute_path(self, root: str, absolute_path: str) -> str:
         """Refuse what is above the root or hidden, by its name below the root."""
         found = web.StaticFileHandler.validate_absolute_path(self, root, absolute_path)
@@ -31,7 +40,7 @@ class LinkedFileHandler(AuthenticatedFileHandler):
         return found
 
 
-class HomeCheckpoints(AsyncFileCheckpoints):
+class HomeCheckpoints(FileCheckpoints):
     """Saved states of notebooks: beside the file, or in the home for read-only folders.
 
     Jupyter's own way out of a read-only folder is one folder in ``/tmp`` for all users

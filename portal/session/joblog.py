@@ -11,6 +11,7 @@ import json
 import os
 import stat
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from tornado import web
 from portal.session.jobs import Jobs
 from portal.session.jobs_records import is_job_id
 from portal.session.jobs_slurm import LogFiles, SlurmSaysNo
+from portal.session.threads import in_thread
 
+_FILE_SECONDS = 10.0
 _FIRST_BYTES = 64 * 1024
 _MOST_BYTES = 256 * 1024
 _MOST_KNOWN = 200
@@ -141,7 +144,10 @@ class LogHandler(APIHandler):
             files = await self.logs.files(job_id)
             path = files.err if stream == "err" else files.out
             file = self.get_query_argument("file", "")
-            piece = await asyncio.to_thread(read_piece, Path(path), file, int(offset))
+            read = partial(read_piece, Path(path), file, int(offset))
+            piece = await asyncio.wait_for(in_thread(read), _FILE_SECONDS)
+        except TimeoutError as error:
+            raise web.HTTPError(504, f"The files of {path} do not answer.") from error
         except NoLog as error:
             raise web.HTTPError(404, str(error)) from error
         except (OSError, ValueError) as error:

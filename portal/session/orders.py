@@ -20,6 +20,7 @@ _KEYS = {
     "look",
     "module_paths",
     "modules_init",
+    "mounts",
     "slurm_bin_dir",
     "templates",
     "tensorboard_idle_minutes",
@@ -93,6 +94,8 @@ class Orders:
     """Name of a link in the home -> the folder that it shows."""
     folder_notes: Mapping[str, str] = field(default_factory=dict)
     """Name of a link -> what the folder is for, in a sentence."""
+    mounts: tuple[str, ...] = ()
+    """What nodes have mounted from file servers."""
     templates: str = ""
     """Which of ``folders`` has the templates; empty for none."""
     jupyter_path: tuple[str, ...] = ()
@@ -147,6 +150,7 @@ def parse_orders(text: str) -> Orders:
         callback_url=environment[_CALLBACK],
         folders=_texts_by_name("folders", given.get("folders", {})),
         folder_notes=_texts_by_name("folder_notes", given.get("folder_notes", {})),
+        mounts=_texts("mounts", given.get("mounts", [])),
         templates=_text_or_none("templates", given.get("templates")) or "",
         jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
         tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),

@@ -23,6 +23,8 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from portal.session.mounts import Mounts
+
 log = logging.getLogger(__name__)
 
 _SECONDS = 5.0
@@ -63,8 +65,10 @@ class Storage:
         folders: Mapping[str, str],
         environment: Mapping[str, str] = os.environ,
         now: Callable[[], float] = time.monotonic,
+        mounts: Mounts | None = None,
     ) -> None:
         """``folders``: links in the home, and where they lead."""
+        self._mounts = mounts or Mounts()
         self._home, self._folders, self._now = home, folders, now
         self._path = environment.get("PATH", "")
         self._known: dict[str, tuple[float, Use | NoAnswer]] = {}
@@ -79,6 +83,9 @@ class Storage:
 
     async def use(self, path: str) -> Use:
         """Return how full it is; raises `NoAnswer`."""
+        trouble = self._mounts.trouble_on(str(self._home / path))
+        if trouble is not None:
+            raise NoAnswer(trouble.words())
         async with self._asking:
             asked_at, answer = self._known.get(path, (-float("inf"), NoAnswer()))
             if self._now() - asked_at >= _FRESH_SECONDS:

@@ -26,6 +26,7 @@ with postponed():
 
 from portal.session import module_kernels
 from portal.session.callback import HubRefusedError, report_port
+from portal.session.contents import SessionContents
 from portal.session.equipment import Equipment, Place
 from portal.session.farewell import Farewell
 from portal.session.files import HomeCheckpoints, LinkedFileHandler
@@ -38,6 +39,7 @@ from portal.session.kernels import (
 )
 from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
+from portal.session.places import PlacedKernels
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +75,8 @@ def settings(place: Place) -> Config:
                 "allow_unauthenticated_access": False,
                 # Without this, an extension that does not load is a warning.
                 "reraise_server_extension_failures": True,
+                "contents_manager_class": SessionContents,
+                "kernel_manager_class": PlacedKernels,
                 "kernel_spec_manager_class": SessionKernels,
                 "kernel_websocket_connection_class": SessionKernelConnection,
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
@@ -140,6 +144,8 @@ class SessionServer(ServerApp):
             max_buffer_size=self.max_buffer_size,
         )
         self._equipment = Equipment(self.place, self)
+        contents: Any = self.contents_manager
+        contents.mounts, contents.loop = self._equipment.mounts, self.io_loop
         self._watch_requests(self._equipment.idle_watch.note_request)
         self._equipment.add_routes()
         self.io_loop.add_callback(self._open, self._equipment)

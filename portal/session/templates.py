@@ -6,11 +6,11 @@ into the home itself where F cannot be written, and answers with the copy's path
 overwritten. Paths are those of Jupyter's contents: below the home, with ``/``.
 """
 
-import asyncio
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -163,7 +163,10 @@ class TemplatesHandler(APIHandler):
     @web.authenticated
     async def get(self) -> None:
         """Give the link's name and all templates."""
-        found = await asyncio.to_thread(self.catalogue.templates)
+        contents: Any = self.contents_manager
+        found = await contents.in_time(
+            self.catalogue.templates, contents.place(self.catalogue.link)
+        )
         listed = [asdict(template) for template in found]
         self.finish(json.dumps({"link": self.catalogue.link, "templates": listed}))
 
@@ -182,9 +185,9 @@ class CopyHandler(APIHandler):
             path, folder = copy_from(self.request.body)
         except ValueError as error:
             raise web.HTTPError(400, str(error)) from error
-        if not await asyncio.to_thread(self.catalogue.has, path):
-            raise web.HTTPError(404, f"{path} is no file among the templates")
         contents: Any = self.contents_manager
+        if not await contents.in_time(partial(self.catalogue.has, path), contents.place(path)):
+            raise web.HTTPError(404, f"{path} is no file among the templates")
         if not await self._can_be_written(folder):
             folder = ""
         name = await ensure_async(contents.increment_filename(name_of_copy(path), folder, "-"))

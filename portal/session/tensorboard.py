@@ -13,7 +13,6 @@ folder has something to show.
 import asyncio
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from tornado import web
 
 from portal.session.tensorboard_boards import Board, BoardError, Boards, Kit
 from portal.session.tensorboard_folders import FolderError, folder_at, has_events, shown
+from portal.session.threads import in_thread
 
 T = TypeVar("T")
 
@@ -37,7 +37,6 @@ DEFAULT_FOLDER = "logs"
 """Where the templates write their curves."""
 
 _FILE_SECONDS = 10.0
-_FILES = ThreadPoolExecutor(2, "tensorboard-files")
 _LOOK_AGAIN_SECONDS = 5
 
 
@@ -109,9 +108,8 @@ class Shelf:
 
 async def _soon(ask: Callable[[], T], path: str) -> T:
     """Ask about files: a file server that is away must not hold up what else the session does."""
-    asked = asyncio.get_running_loop().run_in_executor(_FILES, ask)
     try:
-        return await asyncio.wait_for(asked, _FILE_SECONDS)
+        return await asyncio.wait_for(in_thread(ask), _FILE_SECONDS)
     except TimeoutError as error:
         raise FolderError(f"The files of {shown(path)} do not answer. Try again later.") from error
     except OSError as error:

@@ -102,6 +102,11 @@ class Session(Table):
         "What each of the `folders` is for, in a sentence, for the welcome in JupyterLab; a folder "
         "without one is shown with the path that it leads to.",
     )
+    mounts: Paths = setting(
+        (),
+        "What the compute nodes mount from file servers, such as /mnt/isilon. A session says which "
+        "of them is missing or does not answer, and goes on without it.",
+    )
     templates: str = setting(
         "templates",
         "Which of the `folders` has the notebook templates, for **New from Template**; empty for "

@@ -160,6 +160,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
     assert told == {
         "folders": {"templates": "/opt/templates"},
         "folder_notes": {},
+        "mounts": [],
         "templates": "templates",
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",

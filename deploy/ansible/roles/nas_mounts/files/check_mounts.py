@@ -1,7 +1,7 @@
 """Ask the kernel whether the NAS is mounted as it should be; run by the host's own Python.
 
-The one argument is JSON: ``mounts`` (folder, source, options) and ``seconds``, the time that each may
-take. Prints a line for each mount that is otherwise, and what to do, and ends with 1 then.
+The one argument is JSON: ``mounts`` (folder, source, options) and ``seconds``, the time that each
+may take. Prints a line for each mount that is otherwise, and what to do, and ends with 1 then.
 """
 
 import json
@@ -29,8 +29,9 @@ def check(mount: dict[str, Any], seconds: int) -> list[str]:
     folder, unit = mount["folder"], mount["folder"][1:].replace("/", "-") + ".mount"
     if not answers(folder, seconds + 5):
         return [
-            f"{folder} does not answer. Is {mount['source']} up, exported to this host and reachable "
-            f"(port 2049; 111 too for NFS 3)? `systemctl status {unit}` has the last attempt's words."
+            f"{folder} does not answer. Is {mount['source']} up, exported to this host and "
+            "reachable (port 2049; 111 too for NFS 3)? "
+            f"`systemctl status {unit}` has the last attempt's words."
         ]
     options = options_of(folder, Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
     if options is None:
@@ -41,7 +42,8 @@ def check(mount: dict[str, Any], seconds: int) -> list[str]:
         return []
     return [
         f"{folder} is mounted without {', '.join(missing)} (it has {','.join(sorted(options))}). "
-        f"Once nobody uses it: `systemctl restart {unit}`. A smaller rsize or wsize is the server's."
+        f"Once nobody uses it: `systemctl restart {unit}`. "
+        "A smaller rsize or wsize is the server's."
     ]
 
 
