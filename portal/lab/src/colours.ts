@@ -1,8 +1,9 @@
 // From the site's accents to JupyterLab's variables.
 
-/** Title, accents and the version of the logo: portal/look.py. */
+/** Title, whom to ask, accents and the version of the logo: portal/look.py. */
 export interface ILook {
   title: string;
+  support?: string;
   accent?: string;
   accent_dark?: string;
   version?: string;

@@ -4,6 +4,7 @@ import { clock } from './clock';
 import { idle } from './idle';
 import { jobs } from './jobs';
 import { look } from './look';
+import { notices } from './notices';
 import { quota } from './quota';
 import { templates } from './templates';
 import { tensorboard } from './tensorboard';
@@ -11,4 +12,16 @@ import { tools } from './tools';
 import { use } from './use';
 import { welcome } from './welcome';
 
-export default [clock, idle, jobs, look, quota, templates, tensorboard, tools, use, welcome];
+export default [
+  clock,
+  idle,
+  jobs,
+  look,
+  notices,
+  quota,
+  templates,
+  tensorboard,
+  tools,
+  use,
+  welcome
+];

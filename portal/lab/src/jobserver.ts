@@ -5,6 +5,7 @@ import type { ServerConnection } from '@jupyterlab/services';
 import type { IStorage } from './bytes';
 import type { IFree, IJob } from './job';
 import { request } from './server';
+import type { INotices } from './trouble';
 
 type Settings = ServerConnection.ISettings;
 
@@ -60,4 +61,9 @@ export function readLog(
 /** Ask how full the storage is that a path is on. */
 export function readStorage(settings: Settings, path: string): Promise<IStorage> {
   return request(settings, `portal/quota?${new URLSearchParams({ path })}`, {});
+}
+
+/** Ask what is to be said of the storage. */
+export function readNotices(settings: Settings): Promise<INotices> {
+  return request(settings, 'portal/notices', {});
 }
