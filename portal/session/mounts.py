@@ -23,6 +23,9 @@ MOUNTINFO = Path("/proc/self/mountinfo")
 SERVED = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "beegfs", "glusterfs"})
 """Kinds of file systems that have a server: they are asked about even if no setting names them."""
 
+# In user space: sshfs and its like. Not `fuseblk`, which are disks.
+_FUSE = re.compile(r"fuse(\.|$)")
+
 PATIENCE_SECONDS = 2.0
 """How long a server may take before it counts as one that does not answer."""
 _ROUND_SECONDS = 15.0
@@ -80,6 +83,11 @@ def mounted(mountinfo: str) -> dict[str, str]:
 def mounted_now() -> dict[str, str]:
     """Return what this process sees mounted; the kernel asks no server for that."""
     return mounted(MOUNTINFO.read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def is_served(kind: str) -> bool:
+    """Say whether a program or a machine other than the kernel has the files."""
+    return kind in SERVED or bool(_FUSE.match(kind))
 
 
 def first_on_the_way(path: str, points: Collection[str]) -> str | None:
@@ -164,7 +172,7 @@ class Mounts:
     async def look(self) -> None:
         """Ask all mounts at once; takes no longer than the patience with one of them."""
         kinds = mounted_now()
-        served = {point for point, kind in kinds.items() if kind in SERVED}
+        served = {point for point, kind in kinds.items() if is_served(kind)}
         points = served | set(self._points)
         for gone in self._known.keys() - points:
             del self._known[gone]
@@ -196,7 +204,7 @@ def answer_of(asked: "asyncio.Future[None]", *, is_mounted: bool) -> tuple[State
     error = asked.exception()
     if isinstance(error, FileNotFoundError) or (error is None and not is_mounted):
         return "missing", ""
-    if error is None:
+    if error is None or isinstance(error, PermissionError):
         return "answers", ""
     return "fails", (error.strerror if isinstance(error, OSError) else None) or str(error)
 

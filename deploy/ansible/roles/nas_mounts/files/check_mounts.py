@@ -20,7 +20,8 @@ def main() -> int:
     """Check each mount; the first use mounts it."""
     given = json.loads(sys.argv[1])
     problems = [problem for mount in given["mounts"] for problem in check(mount, given["seconds"])]
-    print("\n".join(problems))
+    for problem in problems:
+        print(problem)
     return 1 if problems else 0
 
 
