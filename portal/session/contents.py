@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -38,12 +39,34 @@ class _Files(LargeFileManager):
     mounts: Mounts = Mounts()
     loop: IOLoop | None = None
     """Where events and the signatures of notebooks are at home; SQLite's connections are bound."""
+    _silent = threading.local()
 
     def get(self, path: str, content: bool = True, *asked: Any, **named: Any) -> Any:
         """Describe a file or folder."""
         if not content and self.mounts.trouble_on(self.place(path)):
             return self._unavailable(path)
         return super().get(path, content, *asked, **named)  # type: ignore[no-untyped-call]
+
+    def _dir_model(self, path: str, content: bool = True) -> Any:
+        # Jupyter looks where a link leads to already to find out whether it is hidden.
+        self._silent.names = names = self._silent_links(path) if content else frozenset()
+        model = super()._dir_model(path, content)  # type: ignore[no-untyped-call]
+        if content:
+            model["content"] += [self._unavailable(f"{path}/{name}") for name in sorted(names)]
+        return model
+
+    def should_list(self, name: str) -> bool:
+        """Say whether an entry of the folder that this thread lists is looked at."""
+        silent: frozenset[str] = getattr(self._silent, "names", frozenset())
+        return name not in silent and bool(super().should_list(name))  # type: ignore[no-untyped-call]
+
+    def _silent_links(self, path: str) -> frozenset[str]:
+        if not self.mounts.dead():
+            return frozenset()
+        with suppress(OSError), os.scandir(self.place(path)) as entries:
+            links = [entry for entry in entries if entry.is_symlink()]
+            return frozenset(link.name for link in links if self.mounts.trouble_on(link.path))
+        return frozenset()
 
     def place(self, path: str) -> str:
         """Return where a path of contents is, without looking at it."""

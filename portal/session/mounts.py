@@ -8,6 +8,7 @@ The standard library only: tests/deploy/test_nfs.py runs this beside a real NFS 
 """
 
 import asyncio
+import logging
 import os
 import re
 import time
@@ -18,6 +19,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
 from portal.session.threads import in_thread
+
+log = logging.getLogger(__name__)
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 SERVED = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "beegfs", "glusterfs"})
@@ -194,7 +197,11 @@ class Mounts:
             del self._asked[point]
         before = self._known.get(point)
         if before is None or before.state != state:
-            self._known[point] = Standing(point, state, self._now(), reason)
+            self._known[point] = known = Standing(point, state, self._now(), reason)
+            if state != "answers":
+                log.warning("%s: files there cannot be had", known.words())
+            elif before is not None:
+                log.info("%s answers again", point)
 
 
 def answer_of(asked: "asyncio.Future[None]", *, is_mounted: bool) -> tuple[State, str]:
