@@ -48,11 +48,12 @@ class _Files(LargeFileManager):
         return super().get(path, content, *asked, **named)  # type: ignore[no-untyped-call]
 
     def _dir_model(self, path: str, content: bool = True) -> Any:
+        if not content:
+            return super()._dir_model(path, content)  # type: ignore[no-untyped-call]
         # Jupyter looks where a link leads to already to find out whether it is hidden.
-        self._silent.names = names = self._silent_links(path) if content else frozenset()
+        self._silent.names = names = self._silent_links(path)
         model = super()._dir_model(path, content)  # type: ignore[no-untyped-call]
-        if content:
-            model["content"] += [self._unavailable(f"{path}/{name}") for name in sorted(names)]
+        model["content"] += [self._unavailable(f"{path}/{name}") for name in sorted(names)]
         return model
 
     def should_list(self, name: str) -> bool:

@@ -32,6 +32,8 @@ _FUSE = re.compile(r"fuse(\.|$)")
 PATIENCE_SECONDS = 2.0
 """How long a server may take before it counts as one that does not answer."""
 _ROUND_SECONDS = 15.0
+# While one does not answer; it is not asked again, only looked after.
+_SOON_SECONDS = 3.0
 _MOST_LINKS = 40
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
@@ -170,7 +172,7 @@ class Mounts:
         """Look at all mounts again and again."""
         while True:
             await self.look()
-            await asyncio.sleep(_ROUND_SECONDS)
+            await asyncio.sleep(_SOON_SECONDS if self.dead() else _ROUND_SECONDS)
 
     async def look(self) -> None:
         """Ask all mounts at once; takes no longer than the patience with one of them."""

@@ -56,6 +56,7 @@ class PlacedTerminals(TerminalRootHandler):
         super().post()
 
 
-def routes(base_url: str) -> list[tuple[str, type[TerminalRootHandler]]]:
-    """Give the route that takes the place of the terminals' own."""
-    return [(url_path_join(base_url, "api/terminals"), PlacedTerminals)]
+def routes(base_url: str) -> list[tuple[str, type[TerminalRootHandler], dict[str, str]]]:
+    """Give the route that takes the place of the terminals' own, which is their extension's."""
+    extension = {"name": "jupyter_server_terminals"}
+    return [(url_path_join(base_url, "api/terminals"), PlacedTerminals, extension)]

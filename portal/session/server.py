@@ -24,7 +24,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import module_kernels
+from portal.session import module_kernels, places
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.contents import SessionContents
 from portal.session.equipment import Equipment, Place
@@ -39,7 +39,6 @@ from portal.session.kernels import (
 )
 from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
-from portal.session.places import PlacedKernels
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ def settings(place: Place) -> Config:
                 # Without this, an extension that does not load is a warning.
                 "reraise_server_extension_failures": True,
                 "contents_manager_class": SessionContents,
-                "kernel_manager_class": PlacedKernels,
+                "kernel_manager_class": places.PlacedKernels,
                 "kernel_spec_manager_class": SessionKernels,
                 "kernel_websocket_connection_class": SessionKernelConnection,
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
@@ -132,6 +131,11 @@ class SessionServer(ServerApp):
 
     def migrate_config(self) -> None:
         """Nothing to migrate from IPython 3, and nothing to write into the home for it."""
+
+    def init_webapp(self) -> None:
+        """Set the application up; what takes the place of an extension's routes is before them."""
+        super().init_webapp()
+        self.web_app.add_handlers(".*", places.routes(self.base_url))  # type: ignore[no-untyped-call]
 
     def init_httpserver(self) -> None:
         """Serve on the socket that we have, and tell the hub once we do."""

@@ -31,6 +31,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "nas/file").write_text("there")
     (home / "isilon").symlink_to(tmp_path / "nas")
     (home / "mine.txt").write_text("mine")
+    (home / "a folder").mkdir()
+    (home / "own").symlink_to(tmp_path / "nas/file")
     monkeypatch.setenv("HOME", str(home))
     return home
 
@@ -73,8 +75,9 @@ def test_a_link_to_a_dead_mount_is_a_folder_that_cannot_be_written(home: Path) -
     files = contents(home, OneIsDead(home.parent / "nas"))
     model = asyncio.run(ensure_async(files.get("")))
     found = {entry["name"]: entry for entry in model["content"]}
-    assert found.keys() == {"isilon", "mine.txt"}
-    assert (found["isilon"]["type"], found["isilon"]["writable"]) == ("directory", False)
+    assert found.keys() == {"a folder", "isilon", "mine.txt", "own"}
+    for name in ("isilon", "own"):
+        assert (found[name]["type"], found[name]["writable"]) == ("directory", False)
     assert found["isilon"].keys() == found["mine.txt"].keys()
 
 
