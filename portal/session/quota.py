@@ -105,7 +105,8 @@ class Storage:
         # Its own network question; a local disk of a node has no quota that matters.
         if use.kind.startswith("nfs") and shutil.which("quota", path=self._path):
             try:
-                argv = ["--no-wrap", "--raw-grace", f"--filesystem={use.mount}"]
+                # Not --filesystem=PATH, with which quota-tools 4.06 tells of all others too.
+                argv = ["--no-wrap", "--raw-grace", "--filesystem-list", use.mount]
                 return with_quota(use, await self._run("quota", *argv))
             except NoAnswer as error:
                 log.info("quota does not tell of %s: %s", use.mount, error)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from portal.session.notices import is_nearly_full
+from portal.session.quota import use_from, with_quota
 from tests import nfs
 from tests.instance import ROOT
 
@@ -80,6 +82,17 @@ def test_users_are_kept_apart_and_a_nodes_root_is_nobody(found: Found) -> None:
         "the owner deletes what is another's": "EPERM",
         "the node's root changes the owner": "EPERM",
     }
+
+
+def test_a_user_is_told_of_the_own_quota_over_nfs(found: Found) -> None:
+    told = found["quota"]
+    assert told["filling ends with"] == "EDQUOT"
+    system = use_from(told["df"])
+    assert (system.mount, system.kind, system.is_quota) == ("/mnt/isilon", "nfs", False)
+    use = with_quota(system, told["quota"])
+    assert (use.is_quota, use.size) == (True, 10 * 1024**2)
+    assert is_nearly_full(use)
+    assert not is_nearly_full(system)
 
 
 def test_the_roles_check_finds_what_is_mounted_otherwise(found: Found) -> None:

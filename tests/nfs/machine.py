@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -26,15 +27,16 @@ from portal.session.mounts import Mounts  # noqa: E402 - from this clone
 NAS = Path("/srv/nas")
 THREADS = Path("/proc/fs/nfsd/threads")
 OWNER, OTHER = 1001, 1002
+CAPTURED: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 60, "check": False}
 CHECK = ROOT / "deploy/ansible/roles/nas_mounts/files/check_mounts.py"
 
 
 def run(*argv: str) -> str:
     """Run a program; its words are the error."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, **CAPTURED)
     if done.returncode:
         raise RuntimeError(f"{argv}: {done.stdout}{done.stderr}")
-    return done.stdout
+    return str(done.stdout)
 
 
 def prepare() -> None:
@@ -46,7 +48,8 @@ def prepare() -> None:
     Path("/run/uml/lib/modules").symlink_to("/usr/lib/uml/modules")
     # A server that has just started gives no locks: it waits for clients that had some before.
     run("modprobe", "-d", "/run/uml", "lockd", "nlm_grace_period=1")
-    run("modprobe", "-d", "/run/uml", "-a", "nfsd", "nfs", "nfsv3", "nfsv4")
+    modules = ["nfsd", "nfs", "nfsv3", "nfsv4", "loop", "quota_v2"]
+    run("modprobe", "-d", "/run/uml", "-a", *modules)
     run("ip", "link", "set", "lo", "up")
     for folder in ("/run/rpcbind", "/var/lib/nfs/sm", "/var/lib/nfs/rpc_pipefs"):
         Path(folder).mkdir(parents=True)
@@ -54,11 +57,27 @@ def prepare() -> None:
     run("mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd")
     for name in ("etab", "rmtab", "state"):
         Path("/var/lib/nfs", name).touch()
+    # This kernel has no IPv6, which rpc.rquotad would insist on.
+    known = Path("/etc/netconfig").read_text(encoding="utf-8").splitlines()
+    used = [line for line in known if "inet6" not in line]
+    Path("/run/netconfig").write_text("\n".join([*used, ""]), encoding="utf-8")
+    run("mount", "--bind", "/run/netconfig", "/etc/netconfig")
+
+
+def make_disk() -> None:
+    """Give the NAS a disk that knows quotas: one user may have 10 MiB."""
+    run("truncate", "-s", "64M", "/srv/disk")
+    run("mkfs.ext4", "-q", "-O", "quota", "-E", "quotatype=usrquota", "/srv/disk")
+    os.mknod("/run/loop", 0o600 | stat.S_IFBLK, os.makedev(7, 0))
+    run("losetup", "/run/loop", "/srv/disk")
+    NAS.mkdir()
+    run("mount", "-o", "usrquota", "/run/loop", str(NAS))
+    run("setquota", "-u", str(OTHER), "8192", "10240", "0", "0", str(NAS))
 
 
 def serve() -> None:
     """Export the NAS as OneFS is set up to: root is nobody."""
-    NAS.mkdir()
+    make_disk()
     NAS.chmod(0o1777)
     home = NAS / "owner"
     home.mkdir(mode=0o700)
@@ -70,6 +89,7 @@ def serve() -> None:
     run("exportfs", "-o", "rw,fsid=1,no_subtree_check,root_squash", f"*:{NAS}")
     run("rpc.nfsd", "4")
     run("rpc.mountd")
+    run("rpc.rquotad")
 
 
 def units(folder: Path) -> Iterator[configparser.SectionProxy]:
@@ -157,6 +177,24 @@ def answering(threads: int) -> None:
     THREADS.write_text(str(threads))
 
 
+def quota(nas: Path) -> dict[str, str]:
+    """Fill the NAS until the user's quota is used up; return what the node is told of it."""
+
+    def fill() -> None:
+        with (nas / "big").open("wb") as file:
+            for _ in range(12):
+                file.write(bytes(1 << 20))
+                os.fsync(file.fileno())
+
+    ended = as_user(OTHER, fill)
+    # As portal/session/quota.py does. It ends with 1 for who is over the limit.
+    argv = ["/usr/bin/quota", "--no-wrap", "--raw-grace", "--filesystem-list", str(nas)]
+    told = as_user(OTHER, lambda: subprocess.run(argv, **CAPTURED).stdout)
+    fields = "--output=size,used,avail,fstype,target"
+    size = as_user(OTHER, lambda: run("df", "--block-size=1", fields, "--", str(nas)))
+    return {"filling ends with": ended, "quota": told, "df": size}
+
+
 async def silence(nas: Path, data: Path) -> dict[str, Any]:
     """Let the NAS fall silent and come back; say what a session and its programs saw."""
     seen: list[dict[str, str]] = []
@@ -218,7 +256,7 @@ def touch(folder: Path, found: dict[str, Any]) -> None:
 def check(given: dict[str, Any]) -> str:
     """Run the role's own check."""
     argv = ["/usr/bin/python3", str(CHECK), json.dumps({"seconds": 5, **given})]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False).stdout
+    return str(subprocess.run(argv, **CAPTURED).stdout)
 
 
 def main() -> None:
@@ -239,6 +277,7 @@ def main() -> None:
     nas, data = Path("/mnt/isilon"), Path("/mnt/isilon1")
     found: dict[str, Any] = {"mounts": mountinfo(), "rights": rights(nas)}
     found["lock"] = as_user(OTHER, lambda: lock_is_the_servers(nas))
+    found["quota"] = quota(nas)
     found["check"] = check({"mounts": wanted})
     strict = [{**wanted[-1], "options": ["rsize=1048576", "hard"]}]
     found["strict check"] = check({"mounts": strict})

@@ -46,7 +46,7 @@ def test_a_storage_is_named_after_its_link() -> None:
 
 
 def test_a_path_is_asked_for_once_in_a_while(tmp_path: Path) -> None:
-    df(tmp_path)
+    df(tmp_path, "ext4")
     moment = 0.0
     storage = Storage(tmp_path, {}, {"PATH": f"{tmp_path}:/usr/bin:/bin"}, now=lambda: moment)
     ask(storage, "", "", "work", "")
@@ -63,7 +63,7 @@ def test_the_users_own_quota_takes_the_file_systems_place(tmp_path: Path) -> Non
     storage = Storage(tmp_path, {}, {"PATH": f"{tmp_path}:/usr/bin:/bin"})
     (use,) = ask(storage, "isilon")
     assert (use.size, use.used, use.is_quota) == (GIB, GIB // 2, True)
-    assert "--filesystem=/mnt/isilon with blanks" in (tmp_path / "asked").read_text()
+    assert "--filesystem-list /mnt/isilon with blanks" in (tmp_path / "asked").read_text()
 
 
 def test_a_local_disk_is_not_asked_for_quotas(tmp_path: Path) -> None:
