@@ -12,8 +12,6 @@ from typing import Any
 
 # NFS's defaults, which a mount without options has.
 DEFAULTS = ("hard",)
-# Bind mounts have no options of their own.
-LOCAL = {"bind"}
 
 
 def main() -> int:
@@ -37,8 +35,7 @@ def check(mount: dict[str, Any], seconds: int) -> list[str]:
     options = options_of(folder, Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
     if options is None:
         return [f"{folder} is a plain folder, nothing is mounted there. `systemctl start {unit}`"]
-    wanted = set(mount["options"] or DEFAULTS) - LOCAL
-    missing = sorted(wanted - options) if mount["source"][0] != "/" else []
+    missing = sorted(set(mount["options"] or DEFAULTS) - options)
     if not missing:
         return []
     return [
