@@ -23,9 +23,9 @@ def _venv() -> str:
     ).stdout.strip()
 
 
-def service(verb: str, name: str) -> str:
+def service(verb: str, name: str, settings: Path = SETTINGS.parent) -> str:
     """Start, stop or restart a service of the test instance, or ask for its ``pid``."""
-    conf = SETTINGS.parent / "supervisor" / "supervisord.conf"
+    conf = settings / "supervisor" / "supervisord.conf"
     argv = [f"{_venv()}/bin/supervisorctl", "-c", str(conf), verb, name]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 

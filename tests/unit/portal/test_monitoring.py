@@ -18,6 +18,7 @@ from portal import metrics_reference
 ROOT = Path(__file__).resolve().parents[3]
 MONITORING = ROOT / "deploy" / "monitoring"
 DASHBOARD: dict[str, Any] = json.loads((MONITORING / "grafana-dashboard.json").read_text())
+CLUSTER: dict[str, Any] = json.loads((MONITORING / "cluster-dashboard.json").read_text())
 ALERTS = (MONITORING / "alerts.yml").read_text(encoding="utf-8")
 HOW_TO = (ROOT / "docs" / "how-to" / "monitor-the-portal.md").read_text(encoding="utf-8")
 METRIC = re.compile(r"\b(?:gpu_spawner|jupyterhub|process)_[a-z_]+")
@@ -57,12 +58,14 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert page.read_text(encoding="utf-8") == metrics_reference.page(), "run: make docs"
 
 
-def test_panels_have_what_grafana_needs() -> None:
-    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+@pytest.mark.parametrize("dashboard", [DASHBOARD, CLUSTER], ids=["portal", "cluster"])
+def test_panels_have_what_grafana_needs(dashboard: dict[str, Any]) -> None:
+    ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(ids) == len(set(ids))
-    titles = [panel["title"] for panel in PANELS]
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    titles = [panel["title"] for panel in panels]
     assert len(titles) == len(set(titles))
-    for panel in PANELS:
+    for panel in panels:
         assert panel["type"] in {"stat", "timeseries"}, panel["title"]
         assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         letters = [target["refId"] for target in panel["targets"]]
@@ -71,9 +74,10 @@ def test_panels_have_what_grafana_needs() -> None:
         assert {"defaults", "overrides"} <= panel["fieldConfig"].keys()
 
 
-def test_panels_do_not_overlap_and_stay_on_the_page() -> None:
+@pytest.mark.parametrize("dashboard", [DASHBOARD, CLUSTER], ids=["portal", "cluster"])
+def test_panels_do_not_overlap_and_stay_on_the_page(dashboard: dict[str, Any]) -> None:
     taken: set[tuple[int, int]] = set()
-    for panel in DASHBOARD["panels"]:
+    for panel in dashboard["panels"]:
         place = panel["gridPos"]
         assert 0 <= place["x"] <= 24 - place["w"], panel["title"]
         cells = {
@@ -85,18 +89,24 @@ def test_panels_do_not_overlap_and_stay_on_the_page() -> None:
         taken |= cells
 
 
-def test_the_variables_that_the_expressions_use_are_there() -> None:
-    names = {variable["name"] for variable in DASHBOARD["templating"]["list"]}
-    used = set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(DASHBOARD["panels"])))
+@pytest.mark.parametrize("dashboard", [DASHBOARD, CLUSTER], ids=["portal", "cluster"])
+def test_the_variables_that_the_expressions_use_are_there(dashboard: dict[str, Any]) -> None:
+    names = {variable["name"] for variable in dashboard["templating"]["list"]}
+    used = set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(dashboard["panels"])))
     assert used == names
+
+
+def test_the_portals_dashboard_can_be_of_any_portal() -> None:
     assert all('job="$job"' in expression for expression in EXPRESSIONS)
 
 
-def test_every_alert_says_what_to_do_and_where_to_read_more() -> None:
-    alerts = re.findall(r"- alert: (\w+)", ALERTS)
+@pytest.mark.parametrize("file", ["alerts.yml", "hosts.yml"])
+def test_every_alert_says_what_to_do_and_where_to_read_more(file: str) -> None:
+    text = (MONITORING / file).read_text(encoding="utf-8")
+    alerts = re.findall(r"- alert: (\w+)", text)
     assert len(alerts) >= 6
     for name in alerts:
-        block = ALERTS.partition(f"- alert: {name}\n")[2].partition("- alert:")[0]
+        block = text.partition(f"- alert: {name}\n")[2].partition("- alert:")[0]
         for key in ("summary:", "description:", "severity:"):
             assert key in block, name
         assert f"docs/how-to/monitor-the-portal.md#{name.lower()}\n" in block
