@@ -20,7 +20,7 @@ from tests.waiting import until
 
 # An instance of its own, which watches the test instance: Prometheus asks every second, and the
 # other tests count what the hub asks Slurm.
-FOLDER = SETTINGS.with_name(f"{SETTINGS.parent.name}-watch") / "monitoring"
+FOLDER = SETTINGS.parent.with_name(f"{SETTINGS.parent.name}-watch") / "monitoring"
 HOSTS_TEST = Path(__file__).parents[1] / "monitoring" / "hosts_test.yml"
 AT_ONCE = HOSTS_TEST.with_name("at_once.yml")
 PROMETHEUS, ALERTMANAGER, NODE, SLURM = 3, 4, 5, 6
@@ -32,12 +32,12 @@ def port_of(portal: Instance, more: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def deployed(
-    portal: Instance, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Prometheus]:
+def deployed(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     folder = tmp_path_factory.mktemp("watch")
     host = {"ansible_connection": "local"}
-    content = {"all": {"hosts": {"watch": host}, "children": {"monitoring": {"hosts": {"watch": {}}}}}}
+    content = {
+        "all": {"hosts": {"watch": host}, "children": {"monitoring": {"hosts": {"watch": {}}}}}
+    }
     (folder / "hosts.yml").write_text(json.dumps(content), encoding="utf-8")
     (folder / "group_vars").mkdir()
     variables = folder / "group_vars" / "all.yml"
@@ -49,7 +49,9 @@ def deployed(
 
 
 def settings(portal: Instance) -> dict[str, Any]:
-    hub = json.loads((SETTINGS.parent / "doctor.d" / "portal.json").read_text(encoding="utf-8"))["hub"]
+    hub = json.loads((SETTINGS.parent / "doctor.d" / "portal.json").read_text(encoding="utf-8"))[
+        "hub"
+    ]
     return {
         "instance_name": f"{portal.mark}-watch",
         "instance_folder_name": FOLDER.parent.name,
@@ -167,7 +169,9 @@ def stopped(service: str) -> Iterator[None]:
 
 
 def alert_of(portal: Instance, name: str) -> dict[str, Any] | None:
-    answer = httpx.get(f"http://127.0.0.1:{port_of(portal, ALERTMANAGER)}/api/v2/alerts", timeout=10)
+    answer = httpx.get(
+        f"http://127.0.0.1:{port_of(portal, ALERTMANAGER)}/api/v2/alerts", timeout=10
+    )
     found = [alert for alert in answer.json() if alert["labels"]["alertname"] == name]
     return found[0] if found else None
 
