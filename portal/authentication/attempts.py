@@ -1,0 +1,110 @@
+"""How often somebody may try to log in: a delay that grows with the failures.
+
+Three things are counted: failures with one name from one address, with one name from anywhere, and
+from one address with any name. The first is the strictest, so that an attacker is held up and not
+the user. No delay is longer than a minute: nobody is locked out. Whoever has logged in from an
+address before is, at that address, held up by the failures made there only.
+
+Attempts are counted when they begin, and forgiven when they succeed: many at once gain nothing.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+# A name with an address, a name, an address.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How many failures are free, and what each further one costs."""
+
+    free: int
+    longest_seconds: float
+    forget_seconds: float
+    """One failure is forgotten each time that so much has passed."""
+
+    def delay(self, failures: float) -> float:
+        """Give the pause after the last failure: a second, doubled with each beyond the free."""
+        beyond = min(failures - self.free, 20)
+        return 0.0 if beyond < 0 else min(2.0**beyond, self.longest_seconds)
+
+
+PAIR = Rule(free=5, longest_seconds=60, forget_seconds=120)
+NAME = Rule(free=20, longest_seconds=30, forget_seconds=60)
+# Many users may be behind one address.
+ADDRESS = Rule(free=50, longest_seconds=15, forget_seconds=6)
+
+MOST_KEPT = 20_000
+"""Entries of each table; the oldest go first."""
+
+
+@dataclass
+class _Tally:
+    failures: float
+    last: float
+
+
+class Attempts:
+    """Counts failures, in memory; ``now`` is any clock's seconds."""
+
+    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+        self._most_kept = most_kept
+        self._tallies: OrderedDict[Key, _Tally] = OrderedDict()
+        self._at_home: OrderedDict[Key, None] = OrderedDict()
+
+    def begin(self, name: str, address: str, now: float) -> float:
+        """Count an attempt; give the seconds to wait where it comes too early, and count nothing.
+
+        ``name`` is empty where what was typed is no name.
+        """
+        rules = self._rules(name, address)
+        wait = max(self._wait(key, rule, now) for key, rule in rules)
+        if wait <= 0:
+            for key, rule in rules:
+                self._add(key, rule, 1, now)
+        return max(0.0, wait)
+
+    def succeeded(self, name: str, address: str, now: float) -> None:
+        """Forgive the attempt, and all failures of this user at this address."""
+        self.withdraw(name, address, now)
+        self._tallies.pop((name, address), None)
+        _keep(self._at_home, (name, address), None, self._most_kept)
+
+    def withdraw(self, name: str, address: str, now: float) -> None:
+        """Take back an attempt that told nothing of the password."""
+        for key, rule in self._rules(name, address):
+            self._add(key, rule, -1, now)
+
+    def _rules(self, name: str, address: str) -> list[tuple[Key, Rule]]:
+        if not name:
+            return [(("", address), ADDRESS)]
+        pair = ((name, address), PAIR)
+        if (name, address) in self._at_home:
+            return [pair]
+        return [pair, ((name, ""), NAME), (("", address), ADDRESS)]
+
+    def _failures(self, key: Key, rule: Rule, now: float) -> float:
+        tally = self._tallies.get(key)
+        if tally is None:
+            return 0.0
+        return max(0.0, tally.failures - (now - tally.last) / rule.forget_seconds)
+
+    def _wait(self, key: Key, rule: Rule, now: float) -> float:
+        tally = self._tallies.get(key)
+        if tally is None:
+            return 0.0
+        return tally.last + rule.delay(self._failures(key, rule, now)) - now
+
+    def _add(self, key: Key, rule: Rule, count: int, now: float) -> None:
+        failures = max(0.0, self._failures(key, rule, now) + count)
+        _keep(self._tallies, key, _Tally(failures, now), self._most_kept)
+
+
+def _keep(table: OrderedDict[Key, T], key: Key, value: T, most: int) -> None:
+    table[key] = value
+    table.move_to_end(key)
+    while len(table) > most:
+        table.popitem(last=False)

@@ -1,0 +1,120 @@
+"""How often somebody may try to log in; the clock is a number."""
+
+from portal.authentication.attempts import ADDRESS, NAME, PAIR, Attempts
+
+HOME, AWAY = "192.0.2.7", "198.51.100.9"
+
+
+def fail(attempts: Attempts, times: int, name: str, address: str, now: float = 0.0) -> float:
+    """Fail so often, as fast as it is allowed; give the moment after the last wait."""
+    for _ in range(times):
+        while (wait := attempts.begin(name, address, now)) > 0:
+            now += wait
+    return now
+
+
+def wait_of(attempts: Attempts, name: str, address: str, now: float) -> float:
+    wait = attempts.begin(name, address, now)
+    if wait <= 0:
+        attempts.withdraw(name, address, now)
+    return wait
+
+
+def test_a_few_typing_errors_cost_nothing() -> None:
+    assert fail(Attempts(), PAIR.free, "ada", HOME) == 0
+
+
+def test_the_pause_doubles_with_each_further_failure_up_to_a_minute() -> None:
+    attempts = Attempts()
+    now = fail(attempts, PAIR.free, "ada", HOME)
+    waits = []
+    for _ in range(9):
+        wait = wait_of(attempts, "ada", HOME, now)
+        waits.append(wait)
+        now = fail(attempts, 1, "ada", HOME, now)
+    assert waits == sorted(waits)
+    assert waits[0] <= 1
+    assert 30 < waits[-1] <= 60
+
+
+def test_many_attempts_at_once_are_no_more_than_one_after_the_other() -> None:
+    attempts = Attempts()
+    let_in = [wait for wait in (attempts.begin("ada", HOME, 0) for _ in range(100)) if wait <= 0]
+    assert len(let_in) == PAIR.free
+
+
+def test_a_refused_attempt_makes_the_wait_no_longer() -> None:
+    attempts = Attempts()
+    now = fail(attempts, PAIR.free + 3, "ada", HOME)
+    waits = {attempts.begin("ada", HOME, now) for _ in range(10)}
+    assert len(waits) == 1
+
+
+def test_the_right_password_ends_the_count() -> None:
+    attempts = Attempts()
+    now = fail(attempts, PAIR.free + 2, "ada", HOME) + 60
+    assert attempts.begin("ada", HOME, now) == 0
+    attempts.succeeded("ada", HOME, now)
+    assert fail(attempts, PAIR.free, "ada", HOME, now) == now
+
+
+def test_an_attacker_elsewhere_does_not_hold_up_who_has_logged_in_here() -> None:
+    attempts = Attempts()
+    attempts.begin("ada", HOME, 0)
+    attempts.succeeded("ada", HOME, 0)
+    now = 0.0
+    for number in range(60):
+        now = fail(attempts, 1, "ada", f"203.0.113.{number}", now)
+    assert wait_of(attempts, "ada", HOME, now) == 0
+    assert wait_of(attempts, "ada", AWAY, now) > 0
+
+
+def test_nobody_waits_longer_than_a_minute_whatever_an_attacker_does() -> None:
+    attempts = Attempts()
+    now = 0.0
+    for number in range(300):
+        now = fail(attempts, 1, "ada", f"203.0.113.{number % 7}", now)
+    assert 0 < wait_of(attempts, "ada", AWAY, now) <= NAME.longest_seconds
+    assert 0 < wait_of(attempts, "ada", "203.0.113.1", now) <= 60
+
+
+def test_one_address_with_many_names_is_slowed_down_too() -> None:
+    attempts = Attempts()
+    now = fail(attempts, 1, "first", AWAY)
+    for number in range(ADDRESS.free + 5):
+        now = fail(attempts, 1, f"user{number}", AWAY, now)
+    assert now > 0
+    assert 0 < wait_of(attempts, "ada", AWAY, now) <= ADDRESS.longest_seconds
+    assert wait_of(attempts, "ada", HOME, now) == 0
+
+
+def test_a_success_with_an_own_account_does_not_free_the_address() -> None:
+    attempts = Attempts()
+    now = 0.0
+    for number in range(ADDRESS.free + 10):
+        now = fail(attempts, 1, f"user{number}", AWAY, now)
+    while (wait := attempts.begin("mallory", AWAY, now)) > 0:
+        now += wait
+    attempts.succeeded("mallory", AWAY, now)
+    assert wait_of(attempts, "ada", AWAY, now) > 0
+
+
+def test_failures_are_forgotten_with_time() -> None:
+    attempts = Attempts()
+    now = fail(attempts, PAIR.free + 8, "ada", HOME)
+    later = now + 20 * PAIR.forget_seconds
+    assert fail(attempts, PAIR.free, "ada", HOME, later) == later
+
+
+def test_what_is_no_name_counts_for_the_address() -> None:
+    attempts = Attempts()
+    assert fail(attempts, ADDRESS.free + 3, "", AWAY) > 0
+
+
+def test_the_memory_is_bounded() -> None:
+    attempts = Attempts(most_kept=100)
+    for number in range(1000):
+        attempts.begin(f"user{number}", f"2001:db8:{number:x}::/64", 0)
+        attempts.succeeded(f"user{number}", f"2001:db8:{number:x}::/64", 0)
+    assert len(attempts._tallies) <= 100
+    assert len(attempts._at_home) <= 100
