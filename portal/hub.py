@@ -14,6 +14,7 @@ from pathlib import Path
 from traitlets.config import Config
 
 from portal import absence, database, stylesheet
+from portal.access import configure_access
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
 from portal.services import (
@@ -59,6 +60,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_proxy(c, settings, environment)
     configure_database(c, settings)
     configure_authentication(c, settings)
+    configure_access(c, settings)
     configure_starts(c)
     configure_spawner(c, settings)
     configure_resources(c, settings)
@@ -145,7 +147,7 @@ def configure_starts(c: Config) -> None:
     # A crowd of failed starts is a matter of the cluster, not a reason to end the hub.
     c.Spawner.consecutive_failure_limit = 0
     # Seconds that the form's answer may take; then the page with the session's state comes.
-    c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 3}
+    c.JupyterHub.tornado_settings.update({"slow_spawn_timeout": 3})
 
 
 def configure_pages(c: Config, settings: Settings) -> None:

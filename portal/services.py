@@ -53,12 +53,12 @@ def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[s
     page = {"url": settings.cluster.url, **login}
     add_service(c, CLUSTER, "portal.cluster", scopes, environment, page)
     access = f"access:services!service={CLUSTER}"
-    session = ["users:activity!user", "access:servers!server"]
     c.JupyterHub.load_roles.extend(
         [
             {"name": "user", "scopes": ["self", access]},
-            # JupyterHub's own role of the sessions' tokens, and this.
-            {"name": "server", "scopes": [*session, access]},
+            # What a session's token is for: to say that it is used, and to ask for the cluster's
+            # jobs. JupyterHub's own role would let whoever has it into the session, too.
+            {"name": "server", "scopes": ["users:activity!user", access]},
         ]
     )
 

@@ -22,6 +22,8 @@ USERS = ("testuser1", "testuser2", "testuser3", "testuser4", "testuser5")
 ADMIN = "testadmin"
 LIMITED = "testlimited"
 """In a group with limits: ``limits.groups`` of the test instance's settings."""
+ENTERER = LIMITED
+"""May open the sessions of others: ``access.entering_groups``."""
 IDLER = "testidle"
 """In a group whose sessions end when they are unused for seconds: ``idle.groups``."""
 FILLER = USERS[4]

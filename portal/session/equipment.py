@@ -23,6 +23,7 @@ from portal.session import (
     tensorboard,
     tool_pages,
     use_watch,
+    visits,
 )
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
@@ -75,6 +76,8 @@ class Equipment:
         self.clock = clock.Clock(warning_minutes=place.warning_minutes)
         self.farewell = Farewell(server.event_logger)
         self.mounts = Mounts(place.mounts)
+        self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
+        self._visits.watch(server.identity_provider)
         meter = Meter()
         self.use_watch = use_watch.UseWatch(meter)
         self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)
@@ -125,6 +128,7 @@ class Equipment:
             *notices.routes(base_url, told),
             *quota.routes(base_url, storage),
             *use_watch.routes(base_url, self.use_watch),
+            *visits.routes(base_url, self._visits),
             *(tensorboard.routes(base_url, self._shelf) if self._shelf else ()),
         ]
 

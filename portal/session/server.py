@@ -81,6 +81,8 @@ def settings(place: Place) -> Config:
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
                 "websocket_ping_timeout": 30_000,
                 "tornado_settings": {
+                    # Tornado's own would name its version.
+                    "headers": {"Server": "portal", "Referrer-Policy": "same-origin"},
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
                     "page_config_data": dict(place.page),
                 },

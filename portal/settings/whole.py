@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from portal.settings.access import Access
 from portal.settings.authentication import Authentication
 from portal.settings.cluster import Cluster
 from portal.settings.hub import Hub
@@ -26,6 +27,7 @@ class Settings(Table):
 
     hub: Hub = Hub()
     authentication: Authentication
+    access: Access = Access()
     slurm: Slurm = Slurm()
     session: Session
     kernels: KernelTables[Kernel] = setting(

@@ -10,6 +10,7 @@ import { templates } from './templates';
 import { tensorboard } from './tensorboard';
 import { tools } from './tools';
 import { use } from './use';
+import { visits } from './visits';
 import { welcome } from './welcome';
 
 export default [
@@ -23,5 +24,6 @@ export default [
   tensorboard,
   tools,
   use,
+  visits,
   welcome
 ];

@@ -91,6 +91,18 @@ export function readUse(settings: ServerConnection.ISettings, since: number): Pr
   return request(settings, `portal/use?since=${since}`, {});
 }
 
+/** Somebody else who came into this session: portal/session/visits.py. */
+export interface IVisit {
+  name: string;
+  /** Seconds since 1970. */
+  at: number;
+}
+
+/** Ask who else was here. */
+export function readVisits(settings: ServerConnection.ISettings): Promise<{ visits: IVisit[] }> {
+  return request(settings, 'portal/visits', {});
+}
+
 /** Ask which TensorBoards run. */
 export function listBoards(settings: ServerConnection.ISettings): Promise<{ boards: IBoard[] }> {
   return request(settings, 'portal/tensorboard', {});
