@@ -12,7 +12,7 @@ from typing import Any
 from jupyterhub import roles
 from traitlets.config import Config
 
-from portal import entering
+from portal import entering, strict
 from portal.settings.whole import Settings
 
 ENTERING = "entering"
@@ -63,6 +63,7 @@ def configure_access(c: Config, settings: Settings) -> None:
     )
     narrow_admins()
     entering.install()
+    strict.install()
     if access.entering_groups:
         role = {"name": ENTERING, "groups": list(access.entering_groups)}
         c.JupyterHub.load_roles.append({**role, "scopes": ["access:servers"]})

@@ -25,7 +25,7 @@ def port_from(body: bytes) -> int:
     """
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError("The body must be JSON.") from error
     if not isinstance(message, dict) or set(message) != {"port"}:
         raise ValueError('The body must be {"port": N} and nothing else.')

@@ -27,7 +27,7 @@ def minutes_from(body: bytes) -> int:
     """
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError("The body must be JSON.") from error
     if not isinstance(message, dict) or set(message) != {"minutes"}:
         raise ValueError('The body must be {"minutes": N} and nothing else.')

@@ -28,7 +28,7 @@ def idle_seconds_from(body: bytes) -> int:
     """
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError("The body must be JSON.") from error
     if not isinstance(message, dict) or set(message) != {"idle_seconds"}:
         raise ValueError('The body must be {"idle_seconds": N} and nothing else.')

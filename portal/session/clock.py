@@ -154,7 +154,7 @@ def minutes_from(body: bytes) -> int:
     """Read what the page asks for; raises `ValueError` with a sentence."""
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(_AN_EXTENSION) from error
     if not isinstance(message, dict) or set(message) != {"minutes"}:
         raise ValueError(_AN_EXTENSION)

@@ -158,7 +158,7 @@ def job_to_cancel(body: bytes) -> str:
     """Read what the page asks for; raises `ValueError` with a sentence."""
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(_A_CANCEL) from error
     if not isinstance(message, dict) or set(message) != {"job"}:
         raise ValueError(_A_CANCEL)

@@ -141,7 +141,7 @@ def copy_from(body: bytes) -> tuple[str, str]:
     """Read what the page asks for: path and folder; raises `ValueError` with a sentence."""
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(_A_COPY) from error
     if not isinstance(message, dict) or set(message) != {"path", "folder"}:
         raise ValueError(_A_COPY)

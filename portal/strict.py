@@ -1,0 +1,58 @@
+"""Where the hub's own API is stricter than JupyterHub's, or closed.
+
+Whatever is sent, the answer is the sender's fault (4xx) and not a fault of the hub's (5xx), which
+would wake somebody up.
+"""
+
+import json
+from typing import Any
+
+from jupyterhub.apihandlers import APIHandler, default_handlers
+from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
+from jupyterhub.apihandlers.users import UserServerAPIHandler
+from tornado import web
+
+_GONE = (CookieAPIHandler, TokenAPIHandler)
+"""How sessions of JupyterHub before 2.0 asked who somebody is: with a cookie, or a token in the
+address. Nothing here does."""
+
+
+class StrictTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Gives tokens for codes, where what is sent is a text."""
+
+    def post(self) -> None:
+        """Refuse what is none; JupyterHub's library fails at it."""
+        try:
+            self.request.body.decode()
+        except UnicodeDecodeError as error:
+            raise web.HTTPError(400, "The body must be UTF-8.") from error
+        super().post()
+
+
+class StrictServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Starts and stops servers. Their names and options do not change afterwards."""
+
+    patch = web.RequestHandler.patch
+
+
+def install() -> None:
+    """Put all this in the place of JupyterHub's own."""
+    stricter = {OAuthTokenHandler: StrictTokenHandler, UserServerAPIHandler: StrictServerHandler}
+    default_handlers[:] = [
+        (one[0], stricter.get(one[1], one[1]), *one[2:])
+        for one in default_handlers
+        if one[1] not in _GONE
+    ]
+    APIHandler.get_json_body = _json_body
+
+
+def _json_body(handler: Any) -> Any:
+    if not handler.request.body:
+        return None
+    try:
+        body = json.loads(handler.request.body)
+    except (ValueError, RecursionError) as error:
+        raise web.HTTPError(400, "The body is not JSON.") from error
+    if body is not None and not isinstance(body, dict):
+        raise web.HTTPError(400, "The body must be an object.")
+    return body
