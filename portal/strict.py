@@ -12,6 +12,11 @@ from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, Tok
 from jupyterhub.apihandlers.users import UserServerAPIHandler
 from tornado import web
 
+LARGEST_BODY = 2**20
+"""Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""
+
+_find_handler_of_tornado = web.Application.find_handler
+
 _GONE = (CookieAPIHandler, TokenAPIHandler)
 """How sessions of JupyterHub before 2.0 asked who somebody is: with a cookie, or a token in the
 address. Nothing here does."""
@@ -44,6 +49,13 @@ def install() -> None:
         if one[1] not in _GONE
     ]
     APIHandler.get_json_body = _json_body
+    web.Application.find_handler = _find_handler  # type: ignore[assignment, method-assign]
+
+
+def _find_handler(application: web.Application, request: Any, **given: Any) -> Any:
+    # Asked when the head of a request is there, and its body is still to come.
+    request.connection.set_max_body_size(LARGEST_BODY)
+    return _find_handler_of_tornado(application, request, **given)
 
 
 def _json_body(handler: Any) -> Any:

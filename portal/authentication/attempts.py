@@ -16,6 +16,8 @@ T = TypeVar("T")
 # A name with an address, a name, an address.
 Key = tuple[str, str]
 
+_FIRST_SECONDS = 3.0
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -26,10 +28,10 @@ class Rule:
     forget_seconds: float
     """One failure is forgotten each time that so much has passed."""
 
-    def delay(self, failures: float) -> float:
-        """Give the pause after the last failure: a second, doubled with each beyond the free."""
+    def delay(self, failures: int) -> float:
+        """Give the pause after the last failure: it doubles with each beyond the free."""
         beyond = min(failures - self.free, 20)
-        return 0.0 if beyond < 0 else min(2.0**beyond, self.longest_seconds)
+        return 0.0 if beyond < 0 else min(_FIRST_SECONDS * 2**beyond, self.longest_seconds)
 
 
 PAIR = Rule(free=5, longest_seconds=60, forget_seconds=120)
@@ -43,7 +45,7 @@ MOST_KEPT = 20_000
 
 @dataclass
 class _Tally:
-    failures: float
+    failures: int
     last: float
 
 
@@ -86,11 +88,11 @@ class Attempts:
             return [pair]
         return [pair, ((name, ""), NAME), (("", address), ADDRESS)]
 
-    def _failures(self, key: Key, rule: Rule, now: float) -> float:
+    def _failures(self, key: Key, rule: Rule, now: float) -> int:
         tally = self._tallies.get(key)
         if tally is None:
-            return 0.0
-        return max(0.0, tally.failures - (now - tally.last) / rule.forget_seconds)
+            return 0
+        return max(0, tally.failures - int((now - tally.last) / rule.forget_seconds))
 
     def _wait(self, key: Key, rule: Rule, now: float) -> float:
         tally = self._tallies.get(key)
@@ -99,7 +101,7 @@ class Attempts:
         return tally.last + rule.delay(self._failures(key, rule, now)) - now
 
     def _add(self, key: Key, rule: Rule, count: int, now: float) -> None:
-        failures = max(0.0, self._failures(key, rule, now) + count)
+        failures = max(0, self._failures(key, rule, now) + count)
         _keep(self._tallies, key, _Tally(failures, now), self._most_kept)
 
 
