@@ -119,7 +119,8 @@ def address(pattern: str, *values: str) -> str:
 
 
 def _plain(atom: str, repeat: str, count: str | None) -> str:
-    one = "0" if atom.startswith("[") else "x" if atom == "." else atom.removeprefix("\\")
+    anything = atom == "." and repeat in ("*", "+")
+    one = "0" if atom.startswith("[") else "x" if anything else atom.removeprefix("\\")
     return one * int(count) if count else "" if repeat == "?" else one
 
 

@@ -1,18 +1,27 @@
-"""A fault of JupyterLab's server that a stranger could use."""
+"""Faults of Jupyter's own handlers that anybody could use, without a login."""
 
 from typing import Any
 
-from jupyter_server.base.handlers import APIHandler
+from jupyter_server import DEFAULT_STATIC_FILES_PATH
+from jupyter_server.base.handlers import APIHandler, PublicStaticFileHandler
 from jupyterlab_server.licenses_handler import LicensesHandler
+from tornado.web import StaticFileHandler
 
 
-def mend_licenses() -> None:
-    """Let the list of licenses answer who may not see it.
+def mend() -> None:
+    """Let them answer.
 
-    In jupyterlab_server 2.28 its ``finish`` is a coroutine, which nobody awaits when a request is
-    refused: the answer never comes, and each such request, from anybody, holds a connection.
+    The ``finish`` of the licenses' list (jupyterlab_server 2.28) is a coroutine, which nobody
+    awaits when a request is refused: no answer comes, and each such request holds a connection.
+    ``robots.txt`` and ``favicon.ico`` (jupyter_server 2.21) are not told their folder, and end the
+    connection with a traceback in the log.
     """
-    LicensesHandler.finish = _finish
+    LicensesHandler.finish = _finish  # type: ignore[assignment, method-assign]
+    PublicStaticFileHandler.initialize = _initialize  # type: ignore[assignment, method-assign]
+
+
+def _initialize(handler: Any, path: str = DEFAULT_STATIC_FILES_PATH) -> None:
+    StaticFileHandler.initialize(handler, path)
 
 
 def _finish(handler: Any, chunk: Any = None, *, _mime_type: str | None = None) -> Any:

@@ -39,7 +39,7 @@ from portal.session.kernels import (
 )
 from portal.session.lab_settings import set_broken_files_aside
 from portal.session.memory import JobMemory
-from portal.session.mended import mend_licenses
+from portal.session.mended import mend
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def serve(place: Place, listener: socket.socket) -> int:
     """Run the server until it is told to stop; gives the exit code of the process."""
     # It tells of handlers that do not ask for the login; our settings close them.
     warnings.simplefilter("ignore", JupyterServerAuthWarning)
-    mend_licenses()
+    mend()
     server = SessionServer.instance(config=settings(place))
     server.place = place
     server.listener = listener

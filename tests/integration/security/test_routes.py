@@ -21,11 +21,18 @@ OPEN = {
     "/hub/api",
     "/hub/portal/look.css",
     "/user/OWNER/api",
+    "/user/OWNER/logout",
+    "/favicon.ico",
 }
 # For every user, about themselves.
 OWN = {"/hub/api/user", "/hub/api/gpu-session/extend"}
 # Sends to another address of the same kind, which asks for the login.
-ELSEWHERE = {"AddSlashHandler", "TrailingSlashHandler", "RedirectWithParams"}
+ELSEWHERE = {
+    "AddSlashHandler",
+    "NotebooksRedirectHandler",
+    "RedirectWithParams",
+    "TrailingSlashHandler",
+}
 REFUSED = {400, 401, 403, 404, 405, 424}
 KERNEL = "12345678-1234-1234-1234-123456789012"
 VALUES = (
