@@ -77,7 +77,7 @@ def test_every_user_and_every_session_may_look_at_the_cluster(c: Any, settings: 
     scopes = {role["name"]: role["scopes"] for role in c.JupyterHub.load_roles}
     access = "access:services!service=cluster"
     assert scopes["user"] == ["self", access]
-    assert scopes["server"] == ["users:activity!user", "access:servers!server", access]
+    assert scopes["server"] == ["users:activity!user", access]
 
 
 def test_the_cluster_page_itself_can_only_read(c: Any, settings: Settings) -> None:
