@@ -1,6 +1,7 @@
 """A user with a session, and another user who is hostile: shared by all attacks."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
@@ -16,6 +17,7 @@ SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"
 def owner(portal: Instance) -> Iterator[Visitor]:
     """The user who is attacked, with a session."""
     with session_of(portal, OWNER) as owner:
+        stay_in_one_kernel(owner)
         yield owner
 
 
@@ -23,7 +25,13 @@ def owner(portal: Instance) -> Iterator[Visitor]:
 def stranger(portal: Instance) -> Iterator[Visitor]:
     """The attacker, with an account and a session."""
     with session_of(portal, STRANGER) as stranger:
+        stay_in_one_kernel(stranger)
         yield stranger
+
+
+def stay_in_one_kernel(visitor: Visitor) -> None:
+    """Let all code of a user run in one kernel: a new one for each line takes its time."""
+    visitor.run = partial(visitor.run_in, visitor.open_kernel())  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="package")

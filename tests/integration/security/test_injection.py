@@ -94,7 +94,7 @@ def test_no_address_is_shown_as_html(user: Visitor, path: str) -> None:
         f"{NAME})(|(uid=*",
         f"*)(uid={NAME}))(|(uid=*",
         f"{NAME},ou=people",
-        f"{NAME}\x00",
+        f"{NAME}\x00x",
         f"{NAME}\\2a",
         f"uid={NAME}",
         f"{NAME}\r\nuid: admin",

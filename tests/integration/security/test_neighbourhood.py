@@ -27,7 +27,6 @@ def as_user(name: str, *argv: str) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture(scope="module")
 def pids(portal: Instance, owner: Visitor) -> list[int]:
     """The processes of the owner's session, a kernel among them."""
-    owner.open_kernel()
     uid = pwd.getpwnam(owner.name).pw_uid
     found = [int(one.name) for one in Path("/proc").glob("[0-9]*") if is_of(one, uid)]
     assert len(found) >= 2
@@ -161,7 +160,7 @@ def test_a_session_that_reports_anothers_port_gets_nothing_of_theirs(
         f"headers={{'Authorization': 'token {stranger.token()}'}})\n"
         "print(to.getresponse().status)"
     )
-    assert answer.strip() == "404"
+    assert answer.strip() in ("403", "404")
 
 
 def test_the_proxy_sends_a_users_requests_to_that_users_session_only(

@@ -8,6 +8,7 @@ import pytest
 from tests.instance import Instance
 from tests.visitor import Visitor
 
+SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"
 NOW = "2026-01-01T00:00:00Z"
 
 
@@ -74,7 +75,7 @@ def test_a_browsers_token_at_a_session_is_for_that_session(owner: Visitor) -> No
 def test_the_token_ends_with_the_session(portal: Instance, stranger: Visitor) -> None:
     named = stranger.at("short")
     named.start_and_wait(gpus=0)
-    token = named.run("import os; print(os.environ['JUPYTERHUB_API_TOKEN'])").strip()
+    token = named.run_in(named.open_kernel(), SESSION_TOKEN).strip()
     assert asked(f"{portal.url}/hub/api/user", token) == 200
     named.stop()
     assert asked(f"{portal.url}/hub/api/user", token) == 403
