@@ -4,6 +4,7 @@ One function per concern, each of them onto a traitlets Config and nothing else,
 can be tried without a hub. ``jupyterhub_config.py`` calls ``configure_from_file``.
 """
 
+import logging
 import os
 import runpy
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from traitlets.config import Config
 
-from portal import absence, database, stylesheet
+from portal import absence, database, internal_tls, stylesheet
 from portal.access import configure_access
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
@@ -33,6 +34,8 @@ from portal.settings_file import SettingsError, load
 from portal.slurm_client import launcher_cmd
 from portal.usage.record import Record
 from portal.usage.recorder import Recorder
+
+log = logging.getLogger("JupyterHub")
 
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
 
@@ -57,6 +60,7 @@ def run_site_files(c: Config, settings: Settings, folder: Path) -> None:
 def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os.environ) -> None:
     """Set every trait that the settings decide."""
     configure_hub(c, settings)
+    configure_encryption(c, settings)
     configure_proxy(c, settings, environment)
     configure_database(c, settings)
     configure_authentication(c, settings)
@@ -78,14 +82,37 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
 def configure_hub(c: Config, settings: Settings) -> None:
     """Set where the hub listens, and that it outlives nothing but its own process."""
     c.JupyterHub.bind_url = settings.hub.public_url
-    c.JupyterHub.hub_bind_url = settings.hub.api_url
-    c.JupyterHub.hub_connect_url = settings.hub.api_url
+    api_url = settings.hub.internal(settings.hub.api_url)
+    c.JupyterHub.hub_bind_url = api_url
+    c.JupyterHub.hub_connect_url = api_url
     # Sessions are Slurm's: they go on while the hub is away, or its user logs out.
     c.JupyterHub.cleanup_servers = False
     c.JupyterHub.shutdown_on_logout = False
     c.JupyterHub.authenticate_prometheus = True
     c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
     c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
+
+
+def configure_encryption(c: Config, settings: Settings) -> None:
+    """Set what is encrypted, and the hosts that a browser keeps apart."""
+    hub = settings.hub
+    if not hub.is_encrypted:
+        log.warning(
+            "Passwords are not encrypted on their way to %s: give the portal a certificate "
+            "(hub.certificate_file)",
+            hub.public_url,
+        )
+    else:
+        # Of the cookie against forged requests JupyterHub does not see to it itself.
+        same = {"secure": True, "samesite": "Lax"}
+        c.JupyterHub.tornado_settings.update({"xsrf_cookie_kwargs": same})
+    c.JupyterHub.internal_ssl = hub.internal_ssl
+    c.JupyterHub.internal_certs_location = hub.certificates_dir
+    c.JupyterHub.trusted_alt_names = internal_tls.names(hub)
+    if hub.subdomain_host:
+        c.JupyterHub.subdomain_host = hub.subdomain_host
+        # Else a user's page could set cookies that the hub takes for its own.
+        c.JupyterHub.cookie_host_prefix_enabled = hub.subdomain_host.startswith("https://")
 
 
 def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
@@ -96,7 +123,7 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
             f"environment: {TOKEN_VARIABLE}: must be set to the token that the proxy has"
         )
     c.ConfigurableHTTPProxy.should_start = False
-    c.ConfigurableHTTPProxy.api_url = settings.hub.proxy_api_url
+    c.ConfigurableHTTPProxy.api_url = settings.hub.internal(settings.hub.proxy_api_url)
     c.ConfigurableHTTPProxy.auth_token = token
     c.JupyterHub.cleanup_proxy = False
     # How soon a proxy that was restarted learns its routes again.
@@ -154,7 +181,7 @@ def configure_pages(c: Config, settings: Settings) -> None:
     """Set where our own pages are, and their look; JupyterHub's stand in for those not there."""
     look = appearance(settings.look)
     c.JupyterHub.template_paths = [str(WEB)]
-    c.JupyterHub.template_vars = {"look": look}
+    c.JupyterHub.template_vars = {"look": look, "is_encrypted": settings.hub.is_encrypted}
     c.JupyterHub.logo_file = str(look.logo_file)
     stylesheet.install(look.stylesheet, look.version)
 
@@ -222,7 +249,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "module_paths": list(session.module_paths),
         "kernels": {name: kernel_order(kernel) for name, kernel in settings.kernels.items()},
         "tools": {name: tool_order(tool) for name, tool in settings.tools.items()},
-        "cluster_url": settings.cluster.url,
+        "cluster_url": settings.hub.internal(settings.cluster.url),
         "slurm_bin_dir": settings.slurm.bin_dir,
     }
     spawner.default_url = "/lab"

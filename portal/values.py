@@ -90,6 +90,16 @@ BindUrl = Annotated[
 HttpUrl = Annotated[
     BindUrl, _rule(_is_reachable, "must name an address that others can reach, not a wildcard")
 ]
+SubdomainHost = Annotated[
+    Text,
+    _rule(
+        lambda value: (
+            not value
+            or (_is_url(value, ("http", "https")) and re.search(r"[A-Za-z]", host_of(value)))
+        ),
+        "must be https://HOST[:PORT] with a name, not an IP address, or be empty",
+    ),
+]
 DirectoryUrl = Annotated[
     Text,
     _rule(

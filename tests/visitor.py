@@ -141,7 +141,7 @@ class Visitor:
 
     def socket(self, path: str) -> Connection:
         """Open a websocket to the session."""
-        url = f"{self.instance.url}{self._session_path}{path}".replace("http:", "ws:", 1)
+        url = f"{self.instance.url}{self._session_path}{path}".replace("http", "ws", 1)
         return connect(url, additional_headers={"Authorization": f"token {self.token()}"})
 
     def open_kernel(self, *, kernel: str = "python3") -> str:

@@ -7,7 +7,16 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from portal.settings.table import Table, setting
-from portal.values import AbsolutePath, BindUrl, DatabaseUrl, HttpUrl, Mark, OptionalPath, host_of
+from portal.values import (
+    AbsolutePath,
+    BindUrl,
+    DatabaseUrl,
+    HttpUrl,
+    Mark,
+    OptionalPath,
+    SubdomainHost,
+    host_of,
+)
 
 
 class Hub(Table):
@@ -43,6 +52,30 @@ class Hub(Table):
         "The file with the password for `database_url`, in the form of PostgreSQL's `.pgpass`; "
         "mode 0600, the hub's user owns it. Empty where the server asks for none.",
     )
+    certificate_file: OptionalPath = setting(
+        "",
+        "The certificate that browsers see, with those between it and its authority, as PEM; "
+        "`public_url` then begins with https://.",
+    )
+    certificate_key_file: OptionalPath = setting(
+        "", "The certificate's private key, which only the hub's user may read."
+    )
+    tls_elsewhere: bool = setting(
+        False,
+        "Whether a proxy of the site before the portal speaks HTTPS with the browsers; there is "
+        "no warning then that passwords are not encrypted.",
+    )
+    internal_ssl: bool = setting(
+        False,
+        "Whether hub, proxy, services and sessions speak TLS with each other, each with a "
+        "certificate of the hub's own.",
+    )
+    subdomain_host: SubdomainHost = setting(
+        "",
+        "The portal's address, as https://HOST[:PORT], below whose host each user's sessions have "
+        "a host name of their own, USER.HOST; empty: all have the portal's. Name service and "
+        "certificate must know *.HOST.",
+    )
     max_named_servers: int = setting(
         0,
         "How many named servers a user may have besides the unnamed one, for several sessions at "
@@ -60,3 +93,32 @@ class Hub(Table):
                 "rule", "public_url, api_url and proxy_api_url need different ports"
             )
         return self
+
+    @model_validator(mode="after")
+    def _https_has_its_files(self) -> Self:
+        is_https = self.public_url.startswith("https://")
+        if is_https != bool(self.certificate_file) or is_https != bool(self.certificate_key_file):
+            raise PydanticCustomError(
+                "rule",
+                "a public_url with https:// needs certificate_file and certificate_key_file, and "
+                "one with http:// has neither",
+            )
+        if is_https and self.tls_elsewhere:
+            raise PydanticCustomError(
+                "rule", "tls_elsewhere is for a public_url with http://, behind the site's proxy"
+            )
+        return self
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether what browsers send is encrypted on its way here, as far as is known."""
+        return self.public_url.startswith("https://") or self.tls_elsewhere
+
+    def internal(self, url: str) -> str:
+        """Return an address of the portal's own parts as it is spoken to."""
+        return urlsplit(url)._replace(scheme="https" if self.internal_ssl else "http").geturl()
+
+    @property
+    def certificates_dir(self) -> str:
+        """Where the hub keeps the authorities and certificates of ``internal_ssl``."""
+        return f"{self.state_dir}/internal-tls"

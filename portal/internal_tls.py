@@ -1,0 +1,129 @@
+"""TLS between hub, proxy, services and sessions: the hub's own authorities, and who uses what.
+
+JupyterHub's `internal_ssl` has one authority for each kind of part, and files with those that a
+part trusts. Here they are made before hub and proxy start (``python -m portal.internal_tls``), and
+again where one would soon end or the hub has got another address. The hub's services run as the
+hub's user, and show the hub's own certificate.
+"""
+
+import asyncio
+import ipaddress
+import os
+import ssl
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from certipy import Certipy
+from cryptography import x509
+from jupyterhub.app import JupyterHub
+
+from portal.settings.hub import Hub
+from portal.settings_file import load
+from portal.values import host_of
+
+PARTS = {"hub-internal": "hub-ca", "proxy-api": "proxy-api-ca", "proxy-client": "proxy-client-ca"}
+"""Certificate -> the authority that signs it."""
+_RENEWED_BEFORE = timedelta(days=365)
+_LOCAL = ("DNS:localhost", "IP:127.0.0.1", "IP:0:0:0:0:0:0:0:1")
+
+
+def names(hub: Hub) -> list[str]:
+    """Return under which name or address sessions and proxy reach the hub, as OpenSSL has it."""
+    host = host_of(hub.api_url)
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return [f"DNS:{host}"]
+    return [f"IP:{host}"]
+
+
+def context(hub: Hub, purpose: ssl.Purpose) -> ssl.SSLContext | None:
+    """Return how a service of the hub speaks to the other parts; ``None`` without TLS.
+
+    Only the hub's own authorities count, not those that the machine trusts.
+    """
+    if not hub.internal_ssl:
+        return None
+    folder = Path(hub.certificates_dir)
+    made = ssl.create_default_context(purpose, cafile=str(trusted(folder)))
+    made.verify_mode = ssl.CERT_REQUIRED
+    made.load_cert_chain(*pair(folder))
+    return made
+
+
+def client_context(hub: Hub) -> ssl.SSLContext | None:
+    """Return how a service asks the hub."""
+    return context(hub, ssl.Purpose.SERVER_AUTH)
+
+
+def pair(folder: Path) -> tuple[Path, Path]:
+    """Return the files of the hub's own certificate and key."""
+    return folder / "hub-internal/hub-internal.crt", folder / "hub-internal/hub-internal.key"
+
+
+def trusted(folder: Path) -> Path:
+    """Return the file with the authorities that the hub trusts."""
+    return folder / "hub-ca_trust.crt"
+
+
+def prepare(hub: Hub, now: datetime) -> list[str]:
+    """Make what is missing, soon ends, or has another address; return what was made."""
+    folder = Path(hub.certificates_dir)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    before = {name: digest(folder, name) for name in PARTS}
+    asyncio.run(_make_missing(hub))
+    store = Certipy(store_dir=str(folder))
+    for name, authority in PARTS.items():
+        if not _is_fit(certificate(folder, name), names(hub), now):
+            alt_names = [*dict.fromkeys([*_LOCAL, *names(hub)])]
+            store.create_signed_pair(name, authority, alt_names=alt_names, overwrite=True)
+    # Certipy opens its folder to all.
+    folder.chmod(0o700)
+    return [name for name in PARTS if digest(folder, name) != before[name]]
+
+
+async def _make_missing(hub: Hub) -> None:
+    app = JupyterHub(
+        internal_ssl=True,
+        internal_certs_location=hub.certificates_dir,
+        trusted_alt_names=names(hub),
+        log_level="WARN",
+    )
+    app.init_internal_ssl()
+
+
+def certificate(folder: Path, name: str) -> x509.Certificate:
+    """Read one of the certificates, or an authority's."""
+    return x509.load_pem_x509_certificate((folder / name / f"{name}.crt").read_bytes())
+
+
+def digest(folder: Path, name: str) -> str:
+    """Return what changes with a certificate; empty where there is none."""
+    file = folder / name / f"{name}.crt"
+    return f"{certificate(folder, name).serial_number:x}" if file.exists() else ""
+
+
+def _is_fit(found: x509.Certificate, wanted: list[str], now: datetime) -> bool:
+    if found.not_valid_after_utc - now < _RENEWED_BEFORE:
+        return False
+    alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    has = {f"DNS:{name}" for name in alternatives.get_values_for_type(x509.DNSName)}
+    has |= {f"IP:{address}" for address in alternatives.get_values_for_type(x509.IPAddress)}
+    return set(wanted) <= has
+
+
+def main() -> int:
+    """Prepare what the settings file asks for; print the serial numbers, then what was made."""
+    os.umask(0o077)
+    hub = load(Path(os.environ["PORTAL_SETTINGS"])).hub
+    made = prepare(hub, datetime.now(UTC)) if hub.internal_ssl else []
+    folder = Path(hub.certificates_dir)
+    print(" ".join(digest(folder, name) for name in PARTS) if hub.internal_ssl else "off")
+    for name in made:
+        print(f"made {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
