@@ -1,6 +1,7 @@
 """The hub's REST API, as the hub's own services ask it."""
 
 import json
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ class HubRest:
     token: str
     seconds: float
     """How long one answer may take."""
+    tls: ssl.SSLContext | None = None
+    """How the hub is spoken to; ``None``: without TLS."""
 
     async def users(self, query: str) -> AsyncIterator[dict[str, Any]]:
         """Give all users with their servers, page by page."""
@@ -41,6 +44,7 @@ class HubRest:
                 method=method,
                 headers={"Authorization": f"token {token or self.token}", "Accept": _PAGINATION},
                 request_timeout=self.seconds,
+                ssl_options=self.tls,
                 **request,
             )
         )

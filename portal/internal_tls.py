@@ -13,6 +13,7 @@ import ssl
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from certipy import Certipy
 from cryptography import x509
@@ -67,6 +68,22 @@ def trusted(folder: Path) -> Path:
     return folder / "hub-ca_trust.crt"
 
 
+def mend_service_start() -> None:
+    """Let the hub look for its services as a client does.
+
+    JupyterHub 6.1.1 hands `start_service` the context that the hub listens with, which cannot
+    connect to anything; without one it makes the right one.
+    """
+    JupyterHub.start_service = _start_service
+
+
+async def _start_service(self: Any, name: str, service: Any, _context: Any = None) -> Any:
+    return await _as_released(self, name, service)
+
+
+_as_released = JupyterHub.start_service
+
+
 def prepare(hub: Hub, now: datetime) -> list[str]:
     """Make what is missing, soon ends, or has another address; return what was made."""
     folder = Path(hub.certificates_dir)
@@ -119,9 +136,8 @@ def main() -> int:
     hub = load(Path(os.environ["PORTAL_SETTINGS"])).hub
     made = prepare(hub, datetime.now(UTC)) if hub.internal_ssl else []
     folder = Path(hub.certificates_dir)
-    print(" ".join(digest(folder, name) for name in PARTS) if hub.internal_ssl else "off")
-    for name in made:
-        print(f"made {name}")
+    serials = " ".join(digest(folder, name) for name in PARTS) if hub.internal_ssl else "off"
+    sys.stdout.writelines(f"{line}\n" for line in (serials, *(f"made {name}" for name in made)))
     return 0
 
 

@@ -59,7 +59,8 @@ class GpuSlurmSpawner(Observed):
             port = await self._await_port()
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
             await self._turns.wait()
-            url = f"http://{await self._address()}:{port}"
+            scheme = "https" if self.internal_ssl else "http"
+            url = f"{scheme}://{await self._address()}:{port}"
             self.is_ready = True
             self._note_ready()
         except SpawnerError as error:
@@ -76,8 +77,9 @@ class GpuSlurmSpawner(Observed):
         environment = self.get_env()
         environment["SLURM_CONF"] = self.slurm_conf
         environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + callback.PATH
+        orders = {**self.session_input, "environment": environment}
         program = SessionProgram(
-            self.session_python, {**self.session_input, "environment": environment}
+            self.session_python, {**orders, **await self._certificate(request)}
         )
         name = job_name(self.hub_mark, self.user.name, self.name)
         script = render(name, request, program)

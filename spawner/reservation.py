@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from spawner.kept import Kept
+from spawner.certified import Certified
 from spawner.policy import Holding
 
 
-class Reservation(Kept):
+class Reservation(Certified):
     """Counts what the user's sessions were granted."""
 
     async def _interrupted(self) -> frozenset[str]:

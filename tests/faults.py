@@ -42,10 +42,9 @@ def wait_for_hub(portal: Instance) -> None:
 
     def answers() -> bool:
         try:
-            return all(
-                httpx.get(f"{url}/hub/api/", timeout=5).status_code == 200
-                for url in (portal.api_url, portal.url)
-            )
+            answers = [portal.hub("GET", "/api/", timeout=5)]
+            answers.append(httpx.get(f"{portal.url}/hub/api/", timeout=5))
+            return all(answer.status_code == 200 for answer in answers)
         except httpx.HTTPError:
             return False
 

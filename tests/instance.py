@@ -5,6 +5,7 @@ users of its own. Missing parts are errors, never skips.
 """
 
 import os
+import ssl
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -14,10 +15,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
+
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = Path("/etc/data-scientist-portal-test/portal.toml")
+SYSTEM_AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 USERS = ("testuser1", "testuser2", "testuser3", "testuser4", "testuser5")
 ADMIN = "testadmin"
 LIMITED = "testlimited"
@@ -43,10 +47,14 @@ class Instance:
         parts = urlsplit(self.settings["hub"]["public_url"])
         return f"{parts.scheme}://127.0.0.1:{parts.port}"
 
-    @property
-    def api_url(self) -> str:
-        """The hub's own address, past the proxy."""
-        return str(self.settings["hub"]["api_url"]).rstrip("/")
+    def hub(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Ask the hub past the proxy, as one of its own parts does."""
+        folder = Path(self.settings["hub"]["state_dir"]) / "internal-tls"
+        tls = ssl.create_default_context(cafile=str(folder / "hub-ca_trust.crt"))
+        name = folder / "hub-internal/hub-internal"
+        tls.load_cert_chain(name.with_suffix(".crt"), name.with_suffix(".key"))
+        address = self.settings["hub"]["api_url"].replace("http:", "https:").rstrip("/")
+        return httpx.request(method, f"{address}/hub{path}", verify=tls, **request)
 
     @property
     def mark(self) -> str:
@@ -121,8 +129,18 @@ def running() -> Iterator[Instance]:
     keep = os.environ.get("PORTAL_TEST_KEEP") == "1"
     if not (keep and SETTINGS.exists()):
         deploy("up", "test")
+    _trust_its_authority()
     try:
         yield Instance(tomllib.loads(SETTINGS.read_text(encoding="utf-8")))
     finally:
         if not keep:
             deploy("down", "test")
+
+
+def _trust_its_authority() -> None:
+    """Let all clients of this process, and its children's, take the test's certificate."""
+    folder = SETTINGS.parent / "test-tls"
+    known = [SYSTEM_AUTHORITIES, folder / "authority.crt"]
+    bundle = folder / "trusted.crt"
+    bundle.write_bytes(b"".join(file.read_bytes() for file in known if file.exists()))
+    os.environ["SSL_CERT_FILE"] = str(bundle)

@@ -56,6 +56,12 @@ class Prometheus:
             return False
 
 
+# What docs/how-to/use-https.md adds to the example.
+ENCRYPTED = (
+    f"    scheme: https\n    tls_config: {{ca_file: {SETTINGS.parent}/test-tls/authority.crt}}"
+)
+
+
 @contextmanager
 def running(portal: Instance, folder: Path) -> Iterator[Prometheus]:
     """Start it as the example says, but often; end it with all that it kept."""
@@ -83,7 +89,8 @@ def running(portal: Instance, folder: Path) -> Iterator[Prometheus]:
 def _configuration(portal: Instance) -> str:
     text = (MONITORING / "prometheus.yml").read_text(encoding="utf-8")
     for example, ours in (
-        ("127.0.0.1:8000", portal.url.removeprefix("http://")),
+        ("127.0.0.1:8000", portal.url.removeprefix("https://")),
+        ("metrics_path: /hub/metrics", f"metrics_path: /hub/metrics\n{ENCRYPTED}"),
         ("/etc/prometheus/portal.token", str(TOKEN)),
         ("scrape_interval: 30s", "scrape_interval: 1s"),
         ("- alerts.yml", f"- {MONITORING}/alerts.yml"),

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado.httpserver import HTTPServer
 from tornado.web import Application, RequestHandler
 
-from portal import hub_process
+from portal import hub_process, internal_tls
 from portal.cluster import admin, handlers, page_handlers
 from portal.cluster.guests import Guests
 from portal.cluster.handlers import FileHandler, Room
@@ -23,6 +24,7 @@ from portal.cluster.pages import FILES, Pages
 from portal.cluster.sessions import Sessions
 from portal.cluster.watch import Watch
 from portal.look import appearance
+from portal.settings.hub import Hub
 from portal.settings.whole import Settings
 from portal.settings_file import load
 from portal.slurm_client import client_of
@@ -40,7 +42,11 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     slurm = settings.slurm
     client = client_of(slurm, may_act=False)
     interval = slurm.cluster_interval_seconds
-    hub = HubApi(environment["JUPYTERHUB_API_URL"], environment["JUPYTERHUB_API_TOKEN"])
+    hub = HubApi(
+        environment["JUPYTERHUB_API_URL"],
+        environment["JUPYTERHUB_API_TOKEN"],
+        internal_tls.client_context(settings.hub),
+    )
     return Room(
         watch=Watch(client, settings.hub.name, interval),
         sessions=Sessions(hub, interval),
@@ -83,8 +89,13 @@ def _log_request(handler: RequestHandler) -> None:
 async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
-    HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
-    server = HTTPServer(application(room(settings, os.environ), prefix))
+    HubOAuth.instance(
+        cache_max_age=int(settings.cluster.login_seconds), **login_files(settings.hub)
+    )
+    server = HTTPServer(
+        application(room(settings, os.environ), prefix),
+        ssl_options=internal_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
+    )
     url = urlsplit(settings.cluster.url)
     await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
     ended = asyncio.Event()
@@ -97,6 +108,16 @@ async def serve(settings: Settings) -> None:
                 await ended.wait()
         except TimeoutError:
             continue
+
+
+def login_files(hub: Hub) -> dict[str, str]:
+    """Return what JupyterHub's login shows to the hub; nothing without TLS."""
+    if not hub.internal_ssl:
+        return {}
+    folder = Path(hub.certificates_dir)
+    certificate, key = internal_tls.pair(folder)
+    trusted = internal_tls.trusted(folder)
+    return {"certfile": str(certificate), "keyfile": str(key), "client_ca": str(trusted)}
 
 
 async def _listen(server: HTTPServer, port: int, address: str) -> None:

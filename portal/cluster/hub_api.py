@@ -1,5 +1,6 @@
 """What the cluster page asks of the hub's REST API."""
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,9 +32,9 @@ class HubSession:
 class HubApi:
     """The hub, as the page sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, tls: ssl.SSLContext | None = None) -> None:
         """``url`` is ``JUPYTERHUB_API_URL``, ``token`` the service's own, which can only read."""
-        self._hub = HubRest(url, token, _SECONDS)
+        self._hub = HubRest(url, token, _SECONDS, tls)
 
     async def sessions(self) -> list[HubSession]:
         """Return the sessions of all users."""

@@ -10,18 +10,21 @@ from traitlets.config import Config
 
 from portal import hub_process
 from portal.culler.arbiter import Arbiter
+from portal.settings.hub import Hub
 from portal.settings_file import load
 
 _PARENT_MILLISECONDS = 1000
 
 
-def configuration(interval_seconds: int, arbiter: Arbiter) -> Config:
+def configuration(interval_seconds: int, arbiter: Arbiter, hub: Hub) -> Config:
     """Say what differs from the culler's defaults."""
     return Config(
         {
             "IdleCuller": {
                 "cull_every": interval_seconds,
                 "cull_arbiter_hook": arbiter.decide,
+                "ssl_enabled": hub.internal_ssl,
+                "internal_certs_location": hub.certificates_dir,
                 # Its default is a file of the folder that it happens to run in.
                 "config_file": "",
             }
@@ -32,7 +35,11 @@ def configuration(interval_seconds: int, arbiter: Arbiter) -> Config:
 def main() -> int:
     """Read the settings, and look after the servers, as long as the hub is there."""
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
-    arbiter = Arbiter(os.environ["JUPYTERHUB_API_URL"], os.environ["JUPYTERHUB_API_TOKEN"])
+    arbiter = Arbiter(
+        os.environ["JUPYTERHUB_API_URL"],
+        os.environ["JUPYTERHUB_API_TOKEN"],
+        settings.hub,
+    )
     loop = IOLoop.current()
 
     def end_without_hub() -> None:
@@ -40,7 +47,7 @@ def main() -> int:
             loop.stop()
 
     loop.add_callback(PeriodicCallback(end_without_hub, _PARENT_MILLISECONDS).start)
-    config = configuration(settings.idle.check_interval_seconds, arbiter)
+    config = configuration(settings.idle.check_interval_seconds, arbiter, settings.hub)
     IdleCuller.launch_instance(argv=[], config=config)
     return 0
 

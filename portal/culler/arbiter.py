@@ -14,6 +14,9 @@ from urllib.parse import quote
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 
+from portal import internal_tls
+from portal.settings.hub import Hub
+
 _PATH = "/gpu-session/unused"
 _SECONDS = 20.0
 
@@ -25,6 +28,8 @@ class Arbiter:
     url: str
     """``JUPYTERHUB_API_URL``."""
     token: str
+    hub: Hub
+    """How it is spoken to. The culler copies this object, which an SSLContext does not bear."""
 
     async def decide(self, *, server: Mapping[str, Any], **_: object) -> bool:
         """Return whether to end the server now."""
@@ -37,6 +42,7 @@ class Arbiter:
                 headers={"Authorization": f"token {self.token}"},
                 body="",
                 request_timeout=_SECONDS,
+                ssl_options=internal_tls.client_context(self.hub),
             )
         )
         return json.loads(answer.body).get("end") is True

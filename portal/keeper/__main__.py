@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tornado.httpclient import HTTPClientError
 
-from portal import hub_process
+from portal import hub_process, internal_tls
 from portal.keeper.hub_api import HubApi
 from portal.keeper.rounds import Keeper
 from portal.settings_file import load
@@ -50,7 +50,11 @@ def main() -> int:
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
     slurm = settings.slurm
     client = client_of(slurm, may_act=True)
-    hub = HubApi(os.environ["JUPYTERHUB_API_URL"], os.environ["JUPYTERHUB_API_TOKEN"])
+    hub = HubApi(
+        os.environ["JUPYTERHUB_API_URL"],
+        os.environ["JUPYTERHUB_API_TOKEN"],
+        internal_tls.client_context(settings.hub),
+    )
     keeper = Keeper(client, hub, settings.hub.name)
     return asyncio.run(keep(keeper, slurm.reconcile_interval_seconds))
 

@@ -1,5 +1,6 @@
 """What the keeper asks of the hub's REST API."""
 
+import ssl
 from typing import Any
 
 from portal.hub_rest import HubRest, server_path
@@ -11,9 +12,9 @@ _SECONDS = 60.0
 class HubApi:
     """The hub, as the keeper sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, tls: ssl.SSLContext | None = None) -> None:
         """``url`` is ``JUPYTERHUB_API_URL``."""
-        self._hub = HubRest(url, token, _SECONDS)
+        self._hub = HubRest(url, token, _SECONDS, tls)
 
     async def sessions(self) -> list[KnownSession]:
         """Return the sessions of all servers, stopped ones too."""

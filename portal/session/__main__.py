@@ -11,6 +11,7 @@ import pwd
 import sys
 from pathlib import Path
 
+from portal.session import internal_tls
 from portal.session.environment import Account, ModulesEntry, session_environment, with_port
 from portal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
 from portal.session.orders import Orders, OrdersError, parse_orders
@@ -35,6 +36,8 @@ def main() -> int:
         return 3
     os.environ["JUPYTER_RUNTIME_DIR"] = str(runtime_folder)
     try:
+        if orders.certificate is not None:
+            os.environ.update(internal_tls.install(orders.certificate, runtime_folder))
         return _serve(orders, home, runtime_folder)
     finally:
         remove_runtime_folder(runtime_folder)

@@ -7,12 +7,12 @@ the server behind it answers.
 import asyncio
 import json
 import logging
-import os
 import socket
-import ssl
 from collections.abc import Sequence
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+
+from portal.session import internal_tls
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ async def report_port(
         body=json.dumps({"port": port}),
         connect_timeout=_REQUEST_SECONDS,
         request_timeout=_REQUEST_SECONDS,
-        ssl_options=internal_ssl(),
+        ssl_options=internal_tls.client_context(),
     )
     for pause_seconds in (*retry_seconds, None):
         try:
@@ -67,13 +67,3 @@ async def report_port(
             raise HubRefusedError(f"the hub did not take the port: {reason}") from reason
         log.warning("The hub did not take the port, again in %g s: %s", pause_seconds, reason)
         await asyncio.sleep(pause_seconds)
-
-
-def internal_ssl() -> ssl.SSLContext | None:
-    """JupyterHub's ``internal_ssl``: certificates that the hub made for this session."""
-    key_file = os.environ.get("JUPYTERHUB_SSL_KEYFILE")
-    if not key_file:
-        return None
-    context = ssl.create_default_context(cafile=os.environ.get("JUPYTERHUB_SSL_CLIENT_CA"))
-    context.load_cert_chain(os.environ["JUPYTERHUB_SSL_CERTFILE"], key_file)
-    return context

@@ -19,7 +19,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from portal.session.callback import internal_ssl
+from portal.session import internal_tls
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Clock:
             body=None if minutes is None else json.dumps({"minutes": minutes}),
             connect_timeout=_REQUEST_SECONDS,
             request_timeout=time_limit,
-            ssl_options=internal_ssl(),
+            ssl_options=internal_tls.client_context(),
         )
         try:
             answer = await AsyncHTTPClient().fetch(request)

@@ -18,8 +18,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from portal.session import use
-from portal.session.callback import internal_ssl
+from portal.session import internal_tls, use
 from portal.session.meter import Meter
 
 log = logging.getLogger(__name__)
@@ -169,7 +168,7 @@ class IdleWatch:
             body=json.dumps({"idle_seconds": idle}),
             connect_timeout=_REQUEST_SECONDS,
             request_timeout=_REQUEST_SECONDS,
-            ssl_options=internal_ssl(),
+            ssl_options=internal_tls.client_context(),
         )
         try:
             answer = await AsyncHTTPClient().fetch(request)

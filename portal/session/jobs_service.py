@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from portal.session.callback import internal_ssl
+from portal.session import internal_tls
 from portal.session.jobs_records import FreeGpus, Job, is_job_id
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class ClusterService:
             request_timeout=_REQUEST_SECONDS,
             # A page for people to log in is no answer.
             follow_redirects=False,
-            ssl_options=internal_ssl(),
+            ssl_options=internal_tls.client_context(),
         )
         try:
             answer = await AsyncHTTPClient().fetch(request)

@@ -11,6 +11,7 @@ class OrdersError(ValueError):
 
 
 _KEYS = {
+    "certificate",
     "cluster_url",
     "environment",
     "folder_notes",
@@ -83,6 +84,15 @@ class ToolOrder:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """How the session shows who it is, and who may connect to it; each as PEM."""
+
+    key: str = field(repr=False)
+    certificate: str
+    authorities: str
+
+
+@dataclass(frozen=True)
 class Orders:
     """One session's orders: one JSON object on one line."""
 
@@ -90,6 +100,8 @@ class Orders:
     """What JupyterHub gives to each server, and what the site adds."""
     callback_url: str
     """Where the hub wants to hear of the port; comes as a variable of ``environment``."""
+    certificate: Certificate | None = None
+    """``None``: session, hub and proxy speak without TLS."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Name of a link in the home -> the folder that it shows."""
     folder_notes: Mapping[str, str] = field(default_factory=dict)
@@ -148,6 +160,7 @@ def parse_orders(text: str) -> Orders:
     return Orders(
         environment={name: text for name, text in environment.items() if name != _CALLBACK},
         callback_url=environment[_CALLBACK],
+        certificate=_certificate(given.get("certificate")),
         folders=_texts_by_name("folders", given.get("folders", {})),
         folder_notes=_texts_by_name("folder_notes", given.get("folder_notes", {})),
         mounts=_texts("mounts", given.get("mounts", [])),
@@ -179,6 +192,15 @@ def _objects(key: str, given: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise OrdersError(f"{key}: not an object")
     return value
+
+
+def _certificate(value: Any) -> Certificate | None:
+    if value is None:
+        return None
+    texts = _texts_by_name("certificate", value)
+    if set(texts) != {"key", "certificate", "authorities"}:
+        raise OrdersError("certificate: not an object with key, certificate, authorities")
+    return Certificate(**texts)
 
 
 def _kernel(key: str, value: Any) -> KernelOrder:

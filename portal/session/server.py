@@ -24,7 +24,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import module_kernels, places
+from portal.session import internal_tls, module_kernels, places
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.contents import SessionContents
 from portal.session.equipment import Equipment, Place
@@ -146,7 +146,7 @@ class SessionServer(ServerApp):
         self.port = self.listener.getsockname()[1]
         self._http_server = HTTPServer(
             self.web_app,
-            ssl_options=self.ssl_options,
+            ssl_options=internal_tls.server_context(),
             xheaders=self.trust_xheaders,
             max_body_size=self.max_body_size,
             max_buffer_size=self.max_buffer_size,

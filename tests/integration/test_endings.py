@@ -327,7 +327,7 @@ def test_the_token_of_a_stopped_session_is_revoked_after_a_restart_too(
     user.start_and_wait(gpus=0)
     token = user.run("import os; print(os.environ['JUPYTERHUB_API_TOKEN'])").strip()
     headers = {"Authorization": f"token {token}"}
-    assert httpx.get(f"{portal.api_url}/hub/api/user", headers=headers).status_code == 200
+    assert portal.hub("GET", "/api/user", headers=headers).status_code == 200
     faults.restart_hub(portal)
     user.stop()
-    assert httpx.get(f"{portal.api_url}/hub/api/user", headers=headers).status_code == 403
+    assert portal.hub("GET", "/api/user", headers=headers).status_code == 403

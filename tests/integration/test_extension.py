@@ -73,11 +73,12 @@ def test_a_session_is_extended_so_often_and_no_more(portal: Instance, visit: Vis
 def test_a_session_extends_itself_and_nobody_elses(portal: Instance, visit: Visit) -> None:
     mine, other = visit("testuser1"), visit("testuser2")
     my_job, other_job = (user.start_and_wait(gpus=0, hours=0.5) for user in (mine, other))
-    url = f"{portal.api_url}/hub/api/gpu-session/extend"
+    path = "/api/gpu-session/extend"
 
     def ask(token: str | None, **request: object) -> int:
         headers = {} if token is None else {"Authorization": f"token {token}"}
-        return httpx.post(url, json={"minutes": 30, **request}, headers=headers).status_code
+        body = {"minutes": 30, **request}
+        return portal.hub("POST", path, json=body, headers=headers).status_code
 
     # Tokens of users are not a session's, and a cookie is no token.
     assert ask(mine.token()) == 403

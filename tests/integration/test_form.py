@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 import pytest
 
 from tests import faults
@@ -135,7 +134,7 @@ def test_another_users_form_is_closed(portal: Instance, visit: Visit) -> None:
     user = visit("testuser1")
     for what in ("forecast", "availability"):
         assert user.api("GET", f"/gpu-session/{what}/testuser2").status_code in (403, 404)
-        stranger = httpx.get(f"{portal.api_url}/hub/api/gpu-session/{what}/testuser1")
+        stranger = portal.hub("GET", f"/api/gpu-session/{what}/testuser1")
         assert stranger.status_code == 403
 
 

@@ -18,8 +18,7 @@ SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"
 def report(portal: Instance, body: object, token: str | None) -> httpx.Response:
     headers = {} if token is None else {"Authorization": f"token {token}"}
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    url = f"{portal.api_url}/hub/api/gpu-session/port"
-    return httpx.post(url, content=content, headers=headers)
+    return portal.hub("POST", "/api/gpu-session/port", content=content, headers=headers)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,7 @@ def test_it_takes_the_port_once(portal: Instance, waiting: tuple[Visitor, str]) 
 
 
 def test_no_other_callback_is_among_the_routes(portal: Instance) -> None:
-    answer = httpx.post(f"{portal.api_url}/hub/api/batchspawner", json={"port": 40000})
+    answer = portal.hub("POST", "/api/batchspawner", json={"port": 40000})
     assert answer.status_code == 404
 
 

@@ -13,6 +13,7 @@ from tornado.web import Application, RequestHandler
 
 from portal.culler.__main__ import configuration
 from portal.culler.arbiter import Arbiter, is_marked, path_of
+from portal.settings.hub import Hub as HubTable
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 
@@ -89,7 +90,7 @@ def test_the_culler_ends_what_the_hub_lets_it_end() -> None:
         sockets = bind_sockets(0, "127.0.0.1")
         listening.add_sockets(sockets)
         url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/hub/api"
-        arbiter = Arbiter(url, "secret")
+        arbiter = Arbiter(url, "secret", HubTable())
         log = logging.getLogger("culler")
         log.disabled = True
         await cull_idle(url, "secret", 600, log, cull_arbiter=arbiter.decide)
@@ -102,6 +103,8 @@ def test_the_culler_ends_what_the_hub_lets_it_end() -> None:
 
 
 def test_the_culler_reads_no_file_of_the_folder_that_it_runs_in() -> None:
-    config = configuration(30, Arbiter("http://127.0.0.1:1/hub/api", "secret"))
+    config = configuration(
+        30, Arbiter("http://127.0.0.1:1/hub/api", "secret", HubTable()), HubTable()
+    )
     assert config.IdleCuller.config_file == ""
     assert config.IdleCuller.cull_every == 30

@@ -36,6 +36,49 @@ def test_the_hub_listens_where_the_settings_say(c: Any, settings: Settings) -> N
     assert c.JupyterHub.hub_connect_url == "http://127.0.0.1:18081"
 
 
+HTTPS = """\
+public_url = "https://0.0.0.0:18000"
+certificate_file = "/etc/portal/portal.crt"
+certificate_key_file = "/etc/portal/portal.key"
+"""
+
+
+@pytest.mark.parametrize(
+    ("hub_table", "is_said"),
+    [
+        ('public_url = "http://0.0.0.0:18000"\n', True),
+        ('public_url = "http://0.0.0.0:18000"\ntls_elsewhere = true\n', False),
+        (HTTPS, False),
+    ],
+)
+def test_passwords_in_the_clear_are_warned_of(
+    c: Any, file: Path, caplog: pytest.LogCaptureFixture, hub_table: str, is_said: bool
+) -> None:
+    file.write_text(FILE.replace('public_url = "http://0.0.0.0:18000"\n', hub_table))
+    hub.configure_encryption(c, load(file))
+    assert ("Passwords are not encrypted" in caplog.text) is is_said
+
+
+def test_internal_ssl_changes_how_all_parts_are_spoken_to(c: Any, file: Path) -> None:
+    file.write_text(FILE.replace("[authentication]", "internal_ssl = true\n[authentication]", 1))
+    settings = load(file)
+    hub.configure(c, settings, TOKEN)
+    assert c.JupyterHub.internal_ssl is True
+    assert c.JupyterHub.hub_connect_url == "https://127.0.0.1:18081"
+    assert c.ConfigurableHTTPProxy.api_url == "https://127.0.0.1:18001"
+    (page,) = (one for one in c.JupyterHub.services.get_value([]) if one["name"] == "cluster")
+    assert page["url"] == "https://127.0.0.1:8002"
+    assert c.GpuSlurmSpawner.session_input["cluster_url"] == "https://127.0.0.1:8002"
+
+
+def test_users_can_have_host_names_of_their_own(c: Any, file: Path) -> None:
+    more = 'subdomain_host = "https://portal.example.org:8000"\n[authentication]'
+    file.write_text(FILE.replace("[authentication]", more, 1))
+    hub.configure_encryption(c, load(file))
+    assert c.JupyterHub.subdomain_host == "https://portal.example.org:8000"
+    assert c.JupyterHub.cookie_host_prefix_enabled is True
+
+
 def test_sessions_outlive_the_hub_and_a_logout(c: Any, settings: Settings) -> None:
     hub.configure_hub(c, settings)
     assert c.JupyterHub.cleanup_servers is False

@@ -102,6 +102,18 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         ),
         (
             "hub",
+            'public_url = "https://0.0.0.0:8000"',
+            "hub = {...}: a public_url with https:// needs certificate_file and "
+            "certificate_key_file, and one with http:// has neither",
+        ),
+        (
+            "hub",
+            'subdomain_host = "https://10.0.0.1:8000"',
+            'hub.subdomain_host = "https://10.0.0.1:8000": '
+            "must be https://HOST[:PORT] with a name, not an IP address, or be empty",
+        ),
+        (
+            "hub",
             'api_url = "http://0.0.0.0:8081"',
             'hub.api_url = "http://0.0.0.0:8081": '
             "must name an address that others can reach, not a wildcard",

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from portal.session.orders import KernelOrder, OrdersError, ToolOrder, parse_orders
+from portal.session.orders import Certificate, KernelOrder, OrdersError, ToolOrder, parse_orders
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",
@@ -39,6 +39,7 @@ def test_all_keys_are_read() -> None:
         json.dumps(
             {
                 "environment": ENVIRONMENT,
+                "certificate": {"key": "K", "certificate": "C", "authorities": "A"},
                 "folders": {"isilon": "/mnt/isilon"},
                 "folder_notes": {"isilon": "The NAS."},
                 "look": {"title": "Portal", "accent": "#3556c4"},
@@ -58,6 +59,8 @@ def test_all_keys_are_read() -> None:
         )
     )
     assert orders.environment["JUPYTERHUB_USER"] == "user1"
+    assert orders.certificate == Certificate("K", "C", "A")
+    assert "K" not in repr(orders.certificate)
     assert orders.cluster_url == "http://hub:8002"
     assert orders.slurm_bin_dir == "/opt/slurm/bin"
     assert orders.folders == {"isilon": "/mnt/isilon"}
