@@ -27,6 +27,7 @@ from tests.machines import Machine
 
 SLIRP_NAMESERVER = "10.0.2.3"
 UNITS = "portal-*"
+SEALED = ("proxy", "munged", "slapd", "nslcd", "slurmctld")
 
 VISIT = """
 import json, sys, tomllib
@@ -78,6 +79,15 @@ def changed(printed: str) -> int:
     return int(match.group(1))
 
 
+def exposure(machine: Machine, service: str) -> float:
+    """Return what systemd thinks of a unit: 0 is sealed off, 10 is wide open."""
+    unit = f"portal-{service}.service"
+    told = machine.run("/usr/bin/systemd-analyze", "security", "--no-pager", unit)
+    match = re.search(r"exposure level for \S+ ([\d.]+)", told)
+    assert match, told
+    return float(match[1])
+
+
 def wheel_folders() -> list[Path]:
     """Return where this machine's pip finds wheels besides its index."""
     return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]
@@ -127,6 +137,11 @@ def test_two_commands_on_a_fresh_machine(machine: Machine) -> None:
     assert visit(machine) == {"ready": True, "said": "42\n"}
     jobs = machine.run("/usr/bin/squeue", "--noheader", "-o", "%j %u %b")
     assert jobs.split() == ["portal-user1", "user1", "gres:gpu:2"]
+
+    # Sealed off, as far as what each does allows; what starts sessions needs sudo.
+    exposed = {service: exposure(machine, service) for service in (*SEALED, "hub")}
+    assert {service: exposed[service] for service in SEALED if exposed[service] > 2.0} == {}
+    assert exposed["hub"] < 7.0
 
     # Once more: nothing changes, and the session goes on.
     job_id = machine.run("/usr/bin/squeue", "--noheader", "-o", "%i")
