@@ -253,6 +253,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "tools": {name: tool_order(tool) for name, tool in settings.tools.items()},
         "cluster_url": settings.hub.internal(settings.cluster.url),
         "slurm_bin_dir": settings.slurm.bin_dir,
+        "is_encrypted": settings.hub.is_encrypted,
     }
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.

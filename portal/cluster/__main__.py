@@ -58,7 +58,7 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     )
 
 
-def application(shared: Room, prefix: str) -> Application:
+def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application:
     """Put the handlers below the service's address."""
     given = {"room": shared}
     routes: list[Any] = [
@@ -77,7 +77,12 @@ def application(shared: Room, prefix: str) -> Application:
     ]
     routes += [(f"{prefix}{name}", FileHandler, {"file": file}) for name, file in FILES.items()]
     # A secret of this process: a restart only means another redirect through the hub.
-    return Application(routes, cookie_secret=os.urandom(32), log_function=_log_request)
+    return Application(
+        routes,
+        cookie_secret=os.urandom(32),
+        log_function=_log_request,
+        xsrf_cookie_kwargs={"secure": is_encrypted, "samesite": "Lax"},
+    )
 
 
 def _log_request(handler: RequestHandler) -> None:
@@ -93,7 +98,7 @@ async def serve(settings: Settings) -> None:
         cache_max_age=int(settings.cluster.login_seconds), **login_files(settings.hub)
     )
     server = HTTPServer(
-        application(room(settings, os.environ), prefix),
+        application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted),
         ssl_options=internal_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
     )
     url = urlsplit(settings.cluster.url)

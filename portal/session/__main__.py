@@ -102,6 +102,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         mounts=orders.mounts,
         cluster_url=orders.cluster_url,
         slurm_bin_dir=orders.slurm_bin_dir,
+        is_encrypted=orders.is_encrypted,
     )
     return server.serve(place, listener)
 

@@ -65,6 +65,8 @@ class Place:
     cluster_url: str | None = None
     """Where the service of the cluster's view listens."""
     slurm_bin_dir: str | None = None
+    is_encrypted: bool = False
+    """Whether browsers come over HTTPS."""
 
 
 class Equipment:

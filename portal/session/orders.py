@@ -16,6 +16,7 @@ _KEYS = {
     "environment",
     "folder_notes",
     "folders",
+    "is_encrypted",
     "jupyter_path",
     "kernels",
     "look",
@@ -134,6 +135,8 @@ class Orders:
     """Where the service of the cluster's view listens; ``None`` where there is none."""
     slurm_bin_dir: str | None = None
     """Where Slurm's programs are."""
+    is_encrypted: bool = False
+    """Whether browsers come over HTTPS: cookies are not for anything else then."""
 
 
 def parse_orders(text: str) -> Orders:
@@ -184,6 +187,7 @@ def parse_orders(text: str) -> Orders:
         look=_texts_by_name("look", given.get("look", {})),
         cluster_url=_text_or_none("cluster_url", given.get("cluster_url")),
         slurm_bin_dir=_text_or_none("slurm_bin_dir", given.get("slurm_bin_dir")),
+        is_encrypted=_true_or_false("is_encrypted", given.get("is_encrypted", False)),
     )
 
 
@@ -218,8 +222,7 @@ def _tool(key: str, value: Any) -> ToolOrder:
     if not isinstance(value, dict) or set(value) != _TOOL_KEYS:
         raise OrdersError(f"{key}: not an object with {', '.join(sorted(_TOOL_KEYS))}")
     for name in ("own_network", "absolute_url"):
-        if not isinstance(value[name], bool):
-            raise OrdersError(f"{key}.{name}: not true or false")
+        _true_or_false(f"{key}.{name}", value[name])
     texts = _texts_by_name(key, {name: value[name] for name in ("title", "listens")})
     port = value["port"]
     return ToolOrder(
@@ -259,6 +262,12 @@ def _numbers(key: str, value: Any) -> tuple[int, ...]:
 def _number(key: str, value: Any) -> int:
     if type(value) is not int:
         raise OrdersError(f"{key}: not a whole number")
+    return value
+
+
+def _true_or_false(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise OrdersError(f"{key}: not true or false")
     return value
 
 

@@ -87,6 +87,7 @@ def settings(place: Place) -> Config:
                     "headers": {"Server": "portal", "Referrer-Policy": "same-origin"},
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
                     "page_config_data": dict(place.page),
+                    "xsrf_cookie_kwargs": {"secure": place.is_encrypted, "samesite": "Lax"},
                 },
             },
             "SessionKernels": {

@@ -1,18 +1,24 @@
 """A real Chromium, headless, driven by Playwright."""
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.instance import ROOT
+from tests.instance import ROOT, SETTINGS
 
 # What the form shows of the cluster is refreshed every ten seconds.
 expect.set_options(timeout=30_000)
 
+# What the portal's certificate names besides the address, for tests of host names.
+NAMES = ["--host-resolver-rules=MAP *.portal.test 127.0.0.1, MAP portal.test 127.0.0.1"]
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
     "--no-sandbox",  # the tests run as root
@@ -25,11 +31,24 @@ ARGUMENTS = [
 ]
 
 
+def trust() -> list[str]:
+    """Let Chromium, which has a store of its own, take the certificate of the test instance."""
+    certificate = SETTINGS.parent / "tls" / "portal.crt"
+    if not certificate.exists():
+        return []
+    key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
+    known = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    digest = base64.b64encode(hashlib.sha256(known).digest()).decode()
+    return [f"--ignore-certificate-errors-spki-list={digest}"]
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """One browser for a module: while it is open, its event loop is that of this thread."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*ARGUMENTS, *trust(), *NAMES]
+        )
         yield browser
         browser.close()
 

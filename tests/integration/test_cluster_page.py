@@ -152,11 +152,17 @@ def test_a_session_sees_its_own_and_an_admin_stops_it_by_their_own_right(
         assert name in [line[0] for line in lines]
 
     # From inside, with what the session was given.
+    address = portal.settings["cluster"]["url"].replace("http:", "https:")
     inside = (
-        "import json, os, urllib.request as u\n"
-        f"r = u.Request({portal.settings['cluster']['url']!r} + '{ROOT}/api/v1/jobs', "
+        "import json, os, ssl, urllib.request as u\n"
+        "key, own, hub = (os.environ['JUPYTERHUB_SSL_' + name] "
+        "for name in ('KEYFILE', 'CERTFILE', 'CLIENT_CA'))\n"
+        "tls = ssl.create_default_context(cafile=hub)\n"
+        "tls.load_cert_chain(own, key)\n"
+        f"r = u.Request({address!r} + '{ROOT}/api/v1/jobs', "
         "headers={'Authorization': 'token ' + os.environ['JUPYTERHUB_API_TOKEN']})\n"
-        "print([(j['id'], j['is_mine'], j['is_session']) for j in json.load(u.urlopen(r))['jobs']])"
+        "jobs = json.load(u.urlopen(r, context=tls))['jobs']\n"
+        "print([(j['id'], j['is_mine'], j['is_session']) for j in jobs])"
     )
     until(
         lambda: f"('{job_id}', True, True)" in user.run(inside),

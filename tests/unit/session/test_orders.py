@@ -124,6 +124,11 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
         ({"environment": ENVIRONMENT, "templates": 1}, "templates: not a text"),
         ({"environment": ENVIRONMENT, "cluster_url": 1}, "cluster_url: not a text"),
+        ({"environment": ENVIRONMENT, "is_encrypted": "no"}, "is_encrypted: not true or false"),
+        (
+            {"environment": ENVIRONMENT, "certificate": {"key": "K"}},
+            "certificate: not an object with key, certificate, authorities",
+        ),
         ({"environment": ENVIRONMENT, "kernels": []}, "kernels: not an object"),
         (
             {"environment": ENVIRONMENT, "kernels": {"a": {}}},
