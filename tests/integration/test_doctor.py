@@ -189,7 +189,7 @@ def test_a_directory_that_is_stopped_or_silent_or_something_else_is_told(
     assert "Connection refused" in gone.found
     with people.silent():
         assert in_time(partial(directory.server, people.url, reader(people))).found.startswith("no")
-    hub = portal.api_url.replace("http", "ldap")
+    hub = portal.settings["hub"]["api_url"].replace("http", "ldap")
     assert directory.server(hub, reader(people)).state is State.FAILED
 
 
@@ -348,7 +348,7 @@ def test_a_host_is_found_by_its_name_and_back() -> None:
 
 
 def test_the_clock_is_compared_with_the_hubs(portal: Instance) -> None:
-    assert machine.clock_beside_hub(portal.api_url).found == "agrees with the hub's"
+    assert machine.clock_beside_hub(portal.url).found == "agrees with the hub's"
     assert machine.kernel_clock().state in {State.OK, State.WARNING}
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
