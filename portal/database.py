@@ -37,12 +37,17 @@ def sqlite_options() -> dict[str, Any]:
 
 def postgresql_url(url: str, password_file: str) -> str:
     """Return a site's address as SQLAlchemy takes it, with the driver and the passwords' file."""
-    address = url.replace("postgresql:", "postgresql+psycopg:", 1)
+    if password_file:
+        _check_password_file(Path(password_file))
+    return libpq_url(url, password_file).replace("postgresql:", "postgresql+psycopg:", 1)
+
+
+def libpq_url(url: str, password_file: str) -> str:
+    """Return a site's address as PostgreSQL's own programs take it."""
     if not password_file:
-        return address
-    _check_password_file(Path(password_file))
-    separator = "&" if "?" in address else "?"
-    return f"{address}{separator}passfile={quote(password_file)}"
+        return url
+    separator = "&" if "?" in url else "?"
+    return f"{url}{separator}passfile={quote(password_file)}"
 
 
 def _check_password_file(file: Path) -> None:

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from portal.settings.access import Access
 from portal.settings.authentication import Authentication
+from portal.settings.backup import Backup
 from portal.settings.cluster import Cluster
 from portal.settings.hub import Hub
 from portal.settings.idle import Idle
@@ -46,6 +47,7 @@ class Settings(Table):
     monitoring: Monitoring = Monitoring()
     cluster: Cluster = Cluster()
     look: Look = Look()
+    backup: Backup = Backup()
 
     @model_validator(mode="after")
     def _modules_can_be_loaded(self) -> Self:

@@ -1,0 +1,1 @@
+"""A backup of the hub's and of Slurm's state as one file, and the way back."""

@@ -1,0 +1,103 @@
+"""A backup of the running portal, put back onto a machine that has lost everything."""
+
+import shutil
+import tarfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from portal.usage.record import Record
+from tests import faults
+from tests.administrator import portal as command
+from tests.instance import SETTINGS, USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+
+@pytest.fixture(scope="module")
+def file(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup that was made while the portal ran."""
+    file = tmp_path_factory.mktemp("backup") / "portal.tar.gz"
+    done = command(portal, "backup", str(file))
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def test_only_root_can_read_a_backup_and_it_holds_all_parts(file: Path) -> None:
+    assert file.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(file) as archive:
+        kinds = [name.partition(".")[2] for name in archive.getnames()]
+    assert sorted(kinds) == ["files", "files", "files", "json", "sqlite", "sqlite"]
+
+
+def test_a_backup_is_not_overwritten(portal: Instance, file: Path) -> None:
+    done = command(portal, "backup", str(file))
+    assert (done.returncode, done.stderr.count("is there already")) == (1, 1)
+
+
+def test_nothing_is_put_back_while_the_services_run(portal: Instance, file: Path) -> None:
+    done = command(portal, "restore", str(file), "--replace")
+    assert done.returncode == 1
+    assert "the hub and slurmctld must not run meanwhile" in done.stderr
+
+
+def test_an_empty_machine_gets_everything_back(
+    portal: Instance, visit: Callable[[str], Visitor], tmp_path: Path
+) -> None:
+    user = visit(USERS[2])
+    job_id = user.start_and_wait(gpus=1)
+    kernel_id = user.open_kernel()
+    user.run_in(kernel_id, "kept = 42")
+    token = {"Authorization": f"token {user.token()}"}
+    record = Record.of_hub(portal.settings["hub"]["state_dir"])
+    until(lambda: job_id in job_ids(record), seconds=30, what="the session is in the record")
+    rights = SETTINGS.with_name("proxy.env").read_text()
+
+    file = tmp_path / "portal.tar.gz"
+    assert command(portal, "backup", str(file)).returncode == 0
+    for service in ("hub", "slurmctld"):
+        faults.service("stop", service)
+    states = (portal.settings["hub"]["state_dir"], portal.settings["backup"]["slurm_state_dir"])
+    slurm_conf = Path(portal.settings["slurm"]["config_file"])
+    places = [SETTINGS.parent, slurm_conf.parent, *map(Path, states)]
+    for place in places:
+        shutil.rmtree(place)
+
+    done = command(portal, "restore", str(file))
+    assert done.returncode == 0, done.stderr
+    assert all(place.is_dir() for place in places)
+    for service in ("slurmctld", "hub"):
+        faults.service("start", service)
+    faults.wait_for_nodes(portal)
+    faults.wait_for_hub(portal)
+
+    assert SETTINGS.with_name("proxy.env").read_text() == rights
+    assert portal.jobs(user=user.name) == [job_id]
+    assert user.http.get("/hub/home").url.path == "/hub/home", "the browser is still logged in"
+    assert user.http.get("/hub/api/user", headers=token).json()["name"] == user.name
+    assert user.run_in(kernel_id, "print(kept)").strip() == "42"
+    assert job_id in job_ids(record)
+    asks = ["sbatch", "--parsable", "--wrap=true", "--output=/dev/null"]
+    assert int(portal.slurm(*asks, user=user.name)) > int(job_id), "numbers of jobs go on"
+
+
+def job_ids(record: Record) -> set[str]:
+    """Return the jobs of the record of sessions."""
+    now = datetime.now(UTC)
+    return {str(use.job_id) for use in record.uses(now - timedelta(days=1), now)}
+
+
+def test_what_is_there_is_kept_aside_only_when_told(portal: Instance, file: Path) -> None:
+    for service in ("hub", "slurmctld"):
+        faults.service("stop", service)
+    try:
+        done = command(portal, "restore", str(file))
+    finally:
+        for service in ("slurmctld", "hub"):
+            faults.service("start", service)
+        faults.wait_for_nodes(portal)
+        faults.wait_for_hub(portal)
+    assert done.returncode == 1
+    assert "is there already. --replace puts what is there aside" in done.stderr
