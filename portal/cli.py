@@ -1,4 +1,4 @@
-"""Commands for the admin: ``python -m portal.cli settings check|reference FILE``, ``doctor``."""
+"""Commands for the admin: ``python -m portal.cli doctor|backup|restore|settings``."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from portal import reference
+from portal.backup import command as backup
 from portal.doctor import command as doctor
 from portal.settings_file import SettingsError, load
 
@@ -15,6 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "doctor":
         return doctor.run(options)
+    if options.command in ("backup", "restore"):
+        return backup.run(options)
     if options.action == "reference":
         return _print_reference(options.file)
     return _check(options.file)
@@ -24,6 +27,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="portal", description="The portal's own commands.")
     commands = parser.add_subparsers(dest="command", required=True)
     doctor.add_options(commands.add_parser("doctor", help="say how this host is, and what to do"))
+    backup.add_options(
+        commands.add_parser("backup", help="write the hub's and Slurm's state into one file"),
+        commands.add_parser("restore", help="put back what a backup holds"),
+    )
     settings = commands.add_parser("settings", help="the settings file portal.toml")
     actions = settings.add_subparsers(dest="action", required=True)
     check = actions.add_parser("check", help="say all that is wrong with a file")

@@ -80,6 +80,11 @@ class AccountedCluster:
             raise RuntimeError(f"{argv} ended with {done.returncode}: {done.stderr}")
         return done.stdout
 
+    @property
+    def database_socket(self) -> Path:
+        """Where MariaDB listens."""
+        return _socket(self.conf.parent)
+
     def register(self, **wanted: object) -> str:
         """Register what the role does, in its way; return what it changed."""
         script = ROOT / "deploy/ansible/roles/slurm_accounting/files/register.py"

@@ -12,13 +12,14 @@ from pathlib import Path
 from portal.backup import archive, databases, manifest, plan, services, trees
 from portal.backup.manifest import BackupError, Kind, Manifest, Part
 from portal.database import libpq_url
+from portal.services import DEFAULT_FILE, SETTINGS_VARIABLE
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
 
 _NIGHTLY = "portal-{}.tar.gz"
 
 
-def add_options(backup: ArgumentParser, restore: ArgumentParser, default: str) -> None:
+def add_options(backup: ArgumentParser, restore: ArgumentParser) -> None:
     """Describe both commands."""
     target = backup.add_mutually_exclusive_group(required=True)
     target.add_argument("file", type=Path, nargs="?", help="the file to make, as /root/x.tar.gz")
@@ -29,8 +30,9 @@ def add_options(backup: ArgumentParser, restore: ArgumentParser, default: str) -
     restore.add_argument(
         "--replace", action="store_true", help="put what is there now aside, and databases away"
     )
+    file = Path(os.environ.get(SETTINGS_VARIABLE) or DEFAULT_FILE)
     for parser in (backup, restore):
-        parser.add_argument("--settings", type=Path, default=Path(default), help="portal.toml")
+        parser.add_argument("--settings", type=Path, default=file, help="default: %(default)s")
 
 
 def run(options: Namespace) -> int:

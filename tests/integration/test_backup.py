@@ -29,7 +29,7 @@ def test_only_root_can_read_a_backup_and_it_holds_all_parts(file: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     with tarfile.open(file) as archive:
         kinds = [name.partition(".")[2] for name in archive.getnames()]
-    assert sorted(kinds) == ["files", "files", "files", "json", "sqlite", "sqlite"]
+    assert set(kinds) == {"files", "json", "sqlite"}
 
 
 def test_a_backup_is_not_overwritten(portal: Instance, file: Path) -> None:
@@ -59,6 +59,10 @@ def test_an_empty_machine_gets_everything_back(
     assert command(portal, "backup", str(file)).returncode == 0
     for service in ("hub", "slurmctld"):
         faults.service("stop", service)
+    done = command(portal, "restore", str(file))
+    assert done.returncode == 1
+    assert "is there already. --replace puts what is there aside" in done.stderr
+
     states = (portal.settings["hub"]["state_dir"], portal.settings["backup"]["slurm_state_dir"])
     slurm_conf = Path(portal.settings["slurm"]["config_file"])
     places = [SETTINGS.parent, slurm_conf.parent, *map(Path, states)]
@@ -87,17 +91,3 @@ def job_ids(record: Record) -> set[str]:
     """Return the jobs of the record of sessions."""
     now = datetime.now(UTC)
     return {str(use.job_id) for use in record.uses(now - timedelta(days=1), now)}
-
-
-def test_what_is_there_is_kept_aside_only_when_told(portal: Instance, file: Path) -> None:
-    for service in ("hub", "slurmctld"):
-        faults.service("stop", service)
-    try:
-        done = command(portal, "restore", str(file))
-    finally:
-        for service in ("slurmctld", "hub"):
-            faults.service("start", service)
-        faults.wait_for_nodes(portal)
-        faults.wait_for_hub(portal)
-    assert done.returncode == 1
-    assert "is there already. --replace puts what is there aside" in done.stderr

@@ -3,15 +3,23 @@
 Sessions, starts and logins outlast a restart of the database and an absence of it.
 """
 
+import shutil
+import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
+from sqlalchemy import create_engine, select
+from sqlalchemy.exc import OperationalError
 
+from portal import database
 from portal.absence import TITLE, WORDS
 from tests import faults
+from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -36,9 +44,7 @@ def hub_on_postgresql(portal: Instance) -> Iterator[Instance]:
     with faults.setting(portal, 'database_url = ""', f'database_url = "{URL}"'):
         until(hub_has_started, seconds=30, what="the hub has started")
         yield portal
-    sql("DROP DATABASE portal WITH (FORCE)", database="postgres")
-    hub_user = Path(portal.settings["hub"]["state_dir"]).owner()
-    sql(f'CREATE DATABASE portal OWNER "{hub_user}"', database="postgres")
+    empty_database(portal)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +56,13 @@ def living(hub_on_postgresql: Instance) -> Iterator[Visitor]:
     yield user
     user.leave()
     user.close()
+
+
+def empty_database(portal: Instance) -> None:
+    """Leave nothing in the hub's database."""
+    sql("DROP DATABASE portal WITH (FORCE)", database="postgres")
+    hub_user = Path(portal.settings["hub"]["state_dir"]).owner()
+    sql(f'CREATE DATABASE portal OWNER "{hub_user}"', database="postgres")
 
 
 def hub_has_started() -> bool:
@@ -161,3 +174,75 @@ def test_a_database_of_an_older_release_is_brought_up_to_date(living: Visitor) -
     faults.wait_for_hub(living.instance)
     assert sql("SELECT version_num FROM alembic_version") == newest
     assert session_of(living) == jobs
+
+
+def test_a_backup_brings_the_database_back(living: Visitor, tmp_path: Path) -> None:
+    jobs = session_of(living)
+    file = str(tmp_path / "portal.tar.gz")
+    taken = command(living.instance, "backup", file)
+    assert taken.returncode == 0, taken.stderr
+    faults.service("stop", "hub")
+    faults.service("stop", "slurmctld")
+    empty_database(living.instance)
+    done = command(living.instance, "restore", file, "--replace")
+    assert done.returncode == 0, done.stderr
+    faults.service("start", "slurmctld")
+    faults.service("start", "hub")
+    faults.wait_for_nodes(living.instance)
+    faults.wait_for_hub(living.instance)
+    assert session_of(living) == jobs
+    aside = list(Path("/etc").glob("*.replaced-*"))
+    assert SETTINGS.parent.name in {folder.name.partition(".")[0] for folder in aside}
+    for folder in aside:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def with_password(tmp_path: Path) -> Iterator[str]:
+    """A server of a site's, which asks for a password; its address."""
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    shutil.chown(folder, "postgres", "postgres")
+    programs = max(Path("/usr/lib/postgresql").iterdir()) / "bin"
+    secret = tmp_path / "password"
+    secret.write_text("se:cret")
+    argv = [f"{programs}/initdb", f"--pgdata={folder}/data", "--auth=scram-sha-256", "--no-sync"]
+    with secret.open() as words:
+        made = as_postgres([*argv, "--pwfile=/dev/stdin"], stdin=words)
+        assert made.wait(60) == 0
+    argv = [f"{programs}/postgres", "-D", f"{folder}/data", "-k", str(folder)]
+    server = as_postgres([*argv, "-c", "listen_addresses="])
+    ready = [f"{programs}/pg_isready", "--quiet", f"--host={folder}"]
+    until(lambda: as_postgres(ready).wait(10) == 0, seconds=30, what="the server answers")
+    yield f"postgresql://postgres@/postgres?host={folder}"
+    server.send_signal(signal.SIGINT)
+    server.wait(30)
+    shutil.rmtree(folder)
+
+
+def as_postgres(argv: list[str], stdin: IO[str] | None = None) -> "subprocess.Popen[bytes]":
+    """Start one of PostgreSQL's programs, which do not run as root."""
+    return subprocess.Popen(
+        argv,
+        stdin=stdin or subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        user="postgres",
+        group="postgres",
+        extra_groups=[],
+    )
+
+
+def test_a_password_comes_from_the_file(with_password: str, tmp_path: Path) -> None:
+    file = tmp_path / "pgpass"
+    file.touch(mode=0o600)
+    engine = create_engine(
+        database.postgresql_url(with_password, str(file)), **database.postgresql_options()
+    )
+    file.write_text("*:*:*:postgres:wrong\n")
+    with pytest.raises(OperationalError, match="password authentication failed"):
+        engine.connect()
+    file.write_text("*:*:*:postgres:se\\:cret\n")
+    with engine.connect() as connection:
+        assert connection.scalar(select(1)) == 1
+    engine.dispose()

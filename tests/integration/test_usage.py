@@ -3,6 +3,7 @@
 import asyncio
 import grp
 import pwd
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from portal.backup import databases
 from portal.usage.record import Record
 from portal.usage.report import Use
 from portal.usage.sources import UsageSource
@@ -171,6 +173,29 @@ def test_registering_twice_changes_nothing_and_a_new_limit_is_set(
     more = {**WANTED, "qos": [{"name": "small", "limits": {"GrpTRES": "gres/gpu=1"}}]}
     changed = accounted.register(**more)
     assert changed.splitlines() == ["sacctmgr modify qos small set GrpTRES=gres/gpu=1"]
+
+
+def test_the_accountings_database_comes_back_from_its_dump(
+    accounted: AccountedCluster, tmp_path: Path
+) -> None:
+    def asked(words: str) -> str:
+        argv = ["/usr/bin/mariadb", "--no-defaults", f"--socket={accounted.database_socket}"]
+        argv += ["--user=root", "--skip-column-names", "-e", words]
+        return subprocess.run(
+            argv, check=True, capture_output=True, text=True, timeout=20
+        ).stdout.strip()
+
+    # Beside slurmdbd's own, which goes on.
+    asked(
+        "CREATE DATABASE beside; CREATE TABLE beside.t (a TEXT); INSERT INTO beside.t VALUES ('x')"
+    )
+    socket = str(accounted.database_socket)
+    databases.dump_mariadb(socket, "beside", tmp_path / "dump")
+    asked("DELETE FROM beside.t; CREATE TABLE beside.later (a TEXT)")
+    databases.put_mariadb(socket, tmp_path / "dump")
+    assert asked("SELECT a FROM beside.t; SHOW TABLES FROM beside").split() == ["x", "t"]
+    databases.dump_mariadb(socket, "slurm_accounting", tmp_path / "all")
+    assert "acct_table" in (tmp_path / "all").read_text(encoding="utf-8")
 
 
 def client_of(cluster: AccountedCluster) -> SlurmClient:
