@@ -108,7 +108,7 @@ def configure_encryption(c: Config, settings: Settings) -> None:
         c.JupyterHub.tornado_settings.update({"xsrf_cookie_kwargs": same})
     c.JupyterHub.internal_ssl = hub.internal_ssl
     if hub.internal_ssl:
-        internal_tls.mend_service_start()
+        internal_tls.mend_services()
     c.JupyterHub.internal_certs_location = hub.certificates_dir
     c.JupyterHub.trusted_alt_names = internal_tls.names(hub)
     if hub.subdomain_host:

@@ -18,6 +18,7 @@ from typing import Any
 from certipy import Certipy
 from cryptography import x509
 from jupyterhub.app import JupyterHub
+from jupyterhub.services.service import _ServiceSpawner
 
 from portal.settings.hub import Hub
 from portal.settings_file import load
@@ -68,17 +69,25 @@ def trusted(folder: Path) -> Path:
     return folder / "hub-ca_trust.crt"
 
 
-def mend_service_start() -> None:
-    """Let the hub look for its services as a client does.
+def mend_services() -> None:
+    """Let the hub look for its services as a client does, and lend them its own certificate.
 
     JupyterHub 6.1.1 hands `start_service` the context that the hub listens with, which cannot
-    connect to anything; without one it makes the right one.
+    connect to anything; without one it makes the right one. And it would make an RSA key for each
+    service at each start, while nothing else runs, and write all of them into one file.
     """
     JupyterHub.start_service = _start_service
+    _ServiceSpawner.create_certs = _lent
 
 
 async def _start_service(self: Any, name: str, service: Any, _context: Any = None) -> Any:
     return await _as_released(self, name, service)
+
+
+async def _lent(self: Any) -> dict[str, str]:
+    folder = Path(self.internal_certs_location)
+    certificate, key = pair(folder)
+    return {"certfile": str(certificate), "keyfile": str(key), "cafile": str(trusted(folder))}
 
 
 _as_released = JupyterHub.start_service

@@ -50,7 +50,8 @@ def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[s
     lent = ["delete:servers"]
     login = {"oauth_no_confirm": True, "oauth_client_allowed_scopes": lent, "display": True}
     scopes = ["list:users", "read:users:groups", "read:servers", "admin:server_state"]
-    page = {"url": settings.hub.internal(settings.cluster.url), **login}
+    # JupyterHub ends when a service does not answer in time, and a busy machine starts it slowly.
+    page = {"url": settings.hub.internal(settings.cluster.url), "timeout": 60, **login}
     add_service(c, CLUSTER, "portal.cluster", scopes, environment, page)
     access = f"access:services!service={CLUSTER}"
     c.JupyterHub.load_roles.extend(

@@ -24,7 +24,6 @@ from portal.cluster.pages import FILES, Pages
 from portal.cluster.sessions import Sessions
 from portal.cluster.watch import Watch
 from portal.look import appearance
-from portal.settings.hub import Hub
 from portal.settings.whole import Settings
 from portal.settings_file import load
 from portal.slurm_client import client_of
@@ -94,9 +93,7 @@ def _log_request(handler: RequestHandler) -> None:
 async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
-    HubOAuth.instance(
-        cache_max_age=int(settings.cluster.login_seconds), **login_files(settings.hub)
-    )
+    HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
     server = HTTPServer(
         application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted),
         ssl_options=internal_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
@@ -113,16 +110,6 @@ async def serve(settings: Settings) -> None:
                 await ended.wait()
         except TimeoutError:
             continue
-
-
-def login_files(hub: Hub) -> dict[str, str]:
-    """Return what JupyterHub's login shows to the hub; nothing without TLS."""
-    if not hub.internal_ssl:
-        return {}
-    folder = Path(hub.certificates_dir)
-    certificate, key = internal_tls.pair(folder)
-    trusted = internal_tls.trusted(folder)
-    return {"certfile": str(certificate), "keyfile": str(key), "client_ca": str(trusted)}
 
 
 async def _listen(server: HTTPServer, port: int, address: str) -> None:

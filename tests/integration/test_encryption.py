@@ -113,10 +113,10 @@ def test_old_versions_of_tls_are_not_spoken(
 
 
 def test_all_cookies_are_for_https_only(portal: Instance, user: Visitor) -> None:
-    user.http.get(f"/user/{user.name}/api/status")
-    user.http.get("/services/cluster/")
+    user.http.get(f"/user/{user.name}/lab")
+    user.http.get("/services/cluster/").raise_for_status()
     jar = list(user.http.cookies.jar)
-    assert len({cookie.name for cookie in jar}) >= 4
+    assert {cookie.path for cookie in jar} >= {"/hub/", "/services/cluster/", f"/user/{user.name}/"}
     assert [cookie.name for cookie in jar if not cookie.secure] == []
 
 
