@@ -10,6 +10,7 @@ from traitlets import Float, Set, Unicode, default
 
 from portal.authentication.door import Door
 from portal.authentication.groups import standing
+from portal.authentication.names import unix_name, without_realm
 
 NO_ANSWER = 503
 
@@ -44,7 +45,12 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         JupyterHub asks to leave this method alone; it is the one place that every login passes,
         with whatever authenticator.
         """
-        knock = self._door.knock(handler, data.get("username", ""))
+        if handler is None:  # a program's question, with no browser behind it
+            found: dict[str, Any] | None = await super().get_authenticated_user(handler, data)
+            return found
+        typed = data.get("username", "")
+        name = unix_name(without_realm(typed, getattr(self, "realm", "")))
+        knock = self._door.knock(handler, typed, name or "")
         return await knock.answer(super().get_authenticated_user(handler, data))
 
     @cached_property

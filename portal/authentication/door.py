@@ -10,7 +10,7 @@ from typing import Any
 from tornado import web
 
 from portal.authentication.attempts import Attempts
-from portal.authentication.names import shown, unix_name
+from portal.authentication.names import shown
 from portal.authentication.origin import household, origin
 
 TOO_MANY = 429
@@ -25,6 +25,8 @@ class Knock:
 
     door: "Door"
     typed: str
+    name: str
+    """The one Unix name that was meant; empty where it is none."""
     address: str
 
     async def answer(self, login: Awaitable[AuthModel]) -> AuthModel:
@@ -46,7 +48,7 @@ class Knock:
         return found
 
     def _tell(self, method: Callable[[str, str, float], None]) -> None:
-        method(unix_name(self.typed) or "", household(self.address), self.door.now())
+        method(self.name, household(self.address), self.door.now())
 
 
 class Door:
@@ -59,10 +61,10 @@ class Door:
         self.attempts = Attempts()
         self._proxies = proxies
 
-    def knock(self, handler: Any, typed: str) -> Knock:
+    def knock(self, handler: Any, typed: str, name: str) -> Knock:
         """Let somebody try; raises an HTTP error that says how long to wait."""
         address = self._address(handler.request)
-        wait = self.attempts.begin(unix_name(typed) or "", household(address), self.now())
+        wait = self.attempts.begin(name, household(address), self.now())
         if wait > 0:
             self.log.warning(
                 "Login of %s from %s held up for %d s: too many failures",
@@ -71,7 +73,7 @@ class Door:
                 math.ceil(wait),
             )
             raise too_many(math.ceil(wait))
-        return Knock(self, typed, address)
+        return Knock(self, typed, name, address)
 
     def _address(self, request: Any) -> str:
         socket = request.connection.stream.socket

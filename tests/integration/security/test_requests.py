@@ -134,7 +134,7 @@ def test_a_malformed_address_is_the_senders_fault(
 
 def test_what_is_too_large_is_refused_before_it_is_read(portal: Instance, wire: Wire) -> None:
     head = "POST /hub/login HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n"
-    wire.send(head.format(LARGEST_BODY + 1).encode())
+    wire.send(head.format(LARGEST_BODY + 1).encode() + b"a" * 1000)
     assert wire.first_status() == 400
     assert hub_is_well(portal)
 
