@@ -1,0 +1,43 @@
+"""What a user sees of a NAS that does not answer."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_journey import log_in
+from tests.hanging import Server, served
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[1]
+
+
+@pytest.fixture
+def nas(portal: Instance, tmp_path: Path) -> Iterator[Server]:
+    """The test instance's NAS, silent from the beginning."""
+    tmp_path.chmod(0o755)
+    with served(tmp_path, Path(portal.settings["session"]["folders"]["isilon"])) as server:
+        server.freeze()
+        yield server
+
+
+def test_the_landing_screen_names_the_mount_and_stays_usable(
+    portal: Instance, nas: Server, visit: Callable[[str], Visitor], page: Page
+) -> None:
+    visit(USER).start_and_wait(gpus=0)
+    log_in(page, portal, USER)
+    page.goto(f"{portal.url}/user/{USER}/lab")
+    folder = portal.settings["session"]["folders"]["isilon"]
+    notice = page.get_by_role("alert").filter(has_text=f"isilon ({folder}) does not answer since")
+    expect(notice).to_be_visible()
+    listing = page.locator(".jp-DirListing-content")
+    expect(listing.get_by_text("isilon")).to_be_visible()
+    listing.get_by_text("isilon").dblclick()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"{folder} does not answer since")
+    dialog.get_by_role("button").last.click()
+    expect(listing.get_by_text("templates")).to_be_visible()
