@@ -237,8 +237,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         for url in self.servers:
             if url.startswith("ldap://") and not _is_loopback(urlsplit(url).hostname or ""):
                 self.log.warning(
-                    "PASSWORDS GO UNENCRYPTED to %s: everybody on the way can read them. Set "
-                    "start_tls = true or use ldaps:// in [authentication.ldap]",
+                    "PASSWORDS GO UNENCRYPTED to %s: set start_tls or use ldaps://",
                     url,
                 )
 
