@@ -54,12 +54,16 @@ def nested(directory: Slapd) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("with_reader", [False, True])
-def test_groups_of_groups_count(authenticator: MakeAuthenticator, with_reader: bool) -> None:
+def test_groups_of_groups_count(
+    authenticator: MakeAuthenticator, with_reader: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     user = log_in(authenticator(**reader(with_reader)), "user3")
     assert user is not None
     assert user["groups"] == [
         *("circle-a", "circle-b", "department", "gamma", "institute", "team", "unix-primary")
     ]
+    # A circle is not climbed again and again.
+    assert "are not followed" not in caplog.text
 
 
 def test_groups_of_groups_do_not_count_where_the_site_says_so(
