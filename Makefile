@@ -12,5 +12,6 @@ bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load optio
 docs: /usr/bin/python3
 	$(DEV)/python -m portal.cli settings reference docs/reference/settings.md
 	$(DEV)/python -m portal.metrics_reference docs/reference/metrics.md
+	$(DEV)/python deploy/roles_reference.py docs/reference/roles.md
 locks: /usr/bin/python3 ; deploy/lock
 /usr/bin/python3: ; apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends python3
