@@ -37,6 +37,22 @@ def test_a_backup_is_not_overwritten(portal: Instance, file: Path) -> None:
     assert (done.returncode, done.stderr.count("is there already")) == (1, 1)
 
 
+def test_of_the_nightly_backups_the_newest_are_kept(portal: Instance, tmp_path: Path) -> None:
+    given = portal.settings["backup"]["folder"]
+    text = SETTINGS.read_text().replace(f'"{given}"', f'"{tmp_path}/nightly"\nkeep = 1', 1)
+    settings = tmp_path / "portal.toml"
+    settings.write_text(text)
+    for old in ("2020-01-01", "2020-01-02"):
+        (tmp_path / "nightly").mkdir(exist_ok=True)
+        (tmp_path / f"nightly/portal-{old}T023000Z.tar.gz").touch()
+    (tmp_path / "nightly/somebodys.tar.gz").touch()
+    done = command(portal, "backup", "--nightly", "--settings", str(settings))
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name for path in (tmp_path / "nightly").iterdir())
+    assert [name[:10] for name in names] == ["portal-202", "somebodys."]
+    assert not names[0].startswith("portal-2020")
+
+
 def test_nothing_is_put_back_while_the_services_run(portal: Instance, file: Path) -> None:
     done = command(portal, "restore", str(file), "--replace")
     assert done.returncode == 1
