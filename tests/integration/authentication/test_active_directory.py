@@ -232,7 +232,7 @@ used = DirectoryAuthenticator(
     user_search_base=sys.argv[4], group_search_base=sys.argv[4], allowed_groups={"Domain Users"},
 )
 data = {"username": sys.argv[5], "password": sys.argv[6]}
-user = asyncio.run(used.get_authenticated_user(None, data))
+user = asyncio.run(used.authenticate(None, data))
 print(user and user["name"])
 """
 

@@ -17,6 +17,7 @@ import pytest
 from tornado import web
 
 from portal.authentication.pam import PamAuthenticator
+from tests.integration.authentication.logins import browser
 
 PASSWORD = "a password of its own"
 
@@ -84,7 +85,7 @@ def _as_nobody(
     authenticator = PamAuthenticator(**traits)
     data = {"username": name, "password": password}
     try:
-        answer.send(asyncio.run(authenticator.get_authenticated_user(None, data)))
+        answer.send(asyncio.run(authenticator.get_authenticated_user(browser(), data)))
     except web.HTTPError as error:
         answer.send(error.log_message)
 
