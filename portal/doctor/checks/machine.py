@@ -11,6 +11,7 @@ from portal.doctor.checks.web import NO_ANSWER, asked
 from portal.doctor.expected import Mount, Services
 from portal.doctor.finding import Finding, failed, ok, worst
 from portal.doctor.judgement import clock, disks, mounts
+from portal.doctor.judgement import services as judged
 from portal.doctor.programs import ask
 
 
@@ -92,18 +93,12 @@ def services(expected: Services) -> Finding:
     """Ask what starts services here which of the portal's do not run."""
     if expected.supervisorctl:
         answer = ask(*expected.supervisorctl, "status")
-        states = [line.split()[:2] for line in answer.said.splitlines() if line.strip()]
-        down = [words[0] for words in states if words[1:] != ["RUNNING"]]
-        how = "supervisorctl start NAME, and read its log"
-    else:
-        listing = ["list-units", "--all", "--plain", "--no-legend", expected.systemd_units]
-        answer = ask("systemctl", *listing)
-        states = [line.split() for line in answer.said.splitlines() if line.strip()]
-        # One that loads rules and ends is active, though it does not run.
-        down = [words[0] for words in states if words[2:3] != ["active"]]
-        how = "systemctl start NAME, and read `journalctl -u NAME`"
-    if not states or (answer.status is None):
-        return failed(f"not known: {answer.last_words}", "deploy this host again")
-    if down:
-        return failed(f"{', '.join(down)} of {len(states)} do not run", how)
-    return ok(f"all {len(states)} run")
+        if answer.status is None:
+            return failed(answer.last_words, "deploy this host again")
+        return judged.judge_supervisor(answer.said)
+    asked = ("--all", "--plain", "--no-legend", expected.systemd_units)
+    units = ask("systemctl", "list-units", *asked)
+    unit_files = ask("systemctl", "list-unit-files", *asked)
+    if units.status is None or unit_files.status is None:
+        return failed(units.last_words, "look whether systemd answers: systemctl status")
+    return judged.judge_systemd(units.said, unit_files.said)

@@ -7,7 +7,7 @@ import pytest
 from portal.doctor import finding
 from portal.doctor.expected import Mount
 from portal.doctor.finding import Finding, Line, State
-from portal.doctor.judgement import clock, days, disks, ldap, modes, mounts, slurm
+from portal.doctor.judgement import clock, days, disks, ldap, modes, mounts, services, slurm
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PAPERS = "rsize=524288,wsize=524288,nolock,soft,timeo=50,retrans=1,proto=tcp"
@@ -210,3 +210,45 @@ def test_findings_are_joined_to_the_worst() -> None:
 def test_a_line_stays_one_line() -> None:
     line = Line("disk /a\nb", finding.failed("x\x1b[31m", "do\ty"))
     assert finding.text([line]) == "failed    disk /a b: x [31m -> do y\n"
+
+
+UNIT_FILES = """\
+portal-hub.service enabled enabled
+portal-firewall.service enabled enabled
+portal-backup.service static -
+"""
+
+
+@pytest.mark.parametrize(
+    ("hub", "firewall", "backup", "words"),
+    [
+        ("active running", "active exited", "inactive dead", "all 3 run"),
+        ("active running", "active exited", "active running", "all 3 run"),
+        ("inactive dead", "active exited", "inactive dead", "portal-hub.service of 3"),
+        ("activating auto-restart", "active exited", "inactive dead", "portal-hub.service of 3"),
+        ("active running", "inactive dead", "inactive dead", "portal-firewall.service of 3"),
+        ("active running", "active exited", "failed failed", "portal-backup.service of 3"),
+    ],
+)
+def test_services_of_systemd_run_or_wait_for_their_time(
+    hub: str, firewall: str, backup: str, words: str
+) -> None:
+    units = "\n".join(
+        f"portal-{name}.service loaded {state} Words about it"
+        for name, state in (("hub", hub), ("firewall", firewall), ("backup", backup))
+    )
+    judged = services.judge_systemd(units, UNIT_FILES)
+    assert words in judged.found
+    assert judged.state is (State.OK if words == "all 3 run" else State.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("hub    RUNNING   pid 1, uptime 0:00:09\nproxy  RUNNING   pid 2\n", "all 2 run"),
+        ("hub    FATAL     Exited too quickly\nproxy  RUNNING   pid 2\n", "hub of 2 do not run"),
+        ("", "there are none"),
+    ],
+)
+def test_services_of_supervisor_run(status: str, words: str) -> None:
+    assert words in services.judge_supervisor(status).found
