@@ -41,6 +41,7 @@ _SET = {
     "directory1.example.org": DIRECTORIES[0],
     "directory2.example.org": DIRECTORIES[1],
     "dc=example,dc=org": directories.BASE,
+    "nas.example.org": "10.77.0.30",
 }
 
 _SITE = Path("/srv")
@@ -48,6 +49,8 @@ _SITE = Path("/srv")
 # Named after the clone: deployments of one inventory wait for each other, by its path.
 INVENTORY = _SITE / f"inventory-of-{ROOT.name}"
 _KEY = _SITE / "key"
+AUTHORITY = _SITE / "directory/ca.pem"
+"""Who has signed the certificates of the directories and of the portal."""
 NAS = _SITE / "nas"
 EXPORT = "/ifs/data/datascience"
 """Where a host finds what the NAS would export."""
@@ -133,6 +136,7 @@ def boot(enclosure: Enclosure) -> Hosts:
     _furnish(enclosure)
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
+    _make_certificate(enclosure)
     head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
     hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
     for machine in hosts.all():
@@ -172,6 +176,13 @@ def _serve_nas(enclosure: Enclosure) -> subprocess.Popen[bytes]:
     return server
 
 
+def _make_certificate(enclosure: Enclosure) -> None:
+    """Make the portal's, signed by the site's authority."""
+    signer = ("-CA", str(AUTHORITY), "-CAkey", str(AUTHORITY.with_suffix(".key")))
+    name = f"subjectAltName=IP:{ADDRESSES['head']}"
+    directories.make_certificate(enclosure, _SITE / "portal-tls", "/CN=head", name, *signer)
+
+
 def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
     """Let a folder be seen elsewhere, where what is written to it stays."""
     upper, work = (_SITE / f"{kind}-{to.name}-{to.parent.name}" for kind in ("upper", "work"))
@@ -195,7 +206,7 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     keys = files / "root/.ssh/authorized_keys"
     keys.parent.mkdir(mode=0o700, exist_ok=True)
     shutil.copyfile(f"{enclosure.path(_KEY)}.pub", keys)
-    shutil.copyfile(enclosure.path(_SITE / "directory/ca.pem"), files / "etc/ssl/site.pem")
+    shutil.copyfile(enclosure.path(AUTHORITY), files / "etc/ssl/site.pem")
     shared = [f"--bind={_SITE}/home:/home", f"--bind={NAS}:{EXPORT}", f"--bind={NAS}:/mnt/isilon"]
     shared.append(f"--bind={_SITE}/portal:/opt/data-scientist-portal")
     if name == "head":

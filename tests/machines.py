@@ -105,8 +105,11 @@ def hold(*, outlives_us: bool) -> Enclosure:
 def end(held: Enclosure) -> None:
     """End an enclosure with all that is in it."""
     os.kill(held.holder, signal.SIGKILL)
+    # nsenter stops with a program that was stopped, and then would not see it end.
+    for process in held.processes:
+        process.send_signal(signal.SIGCONT)
     gone = Path(f"/proc/{held.holder}")
-    until(lambda: not gone.exists(), seconds=30, what="the enclosure has ended")
+    until(lambda: not gone.exists(), seconds=60, what="the enclosure has ended")
     for process in held.processes:
         process.wait(30)
     _sweep()
@@ -229,5 +232,5 @@ def _output(argv: list[str], seconds: float, environment: dict[str, str], stdin:
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"{argv}: {done.returncode}\n{done.stdout[-4000:]}{done.stderr}")
+        raise RuntimeError(f"{argv}: {done.returncode}\n{done.stdout[-20000:]}{done.stderr}")
     return done.stdout

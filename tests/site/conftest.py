@@ -1,0 +1,93 @@
+"""Three hosts with the example's portal on them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests import hosts as three
+from tests.hosts import Hosts
+from tests.instance import Instance
+from tests.visitor import Visitor, session_of
+
+READ_SETTINGS = (
+    "import json, tomllib; "
+    "print(json.dumps(tomllib.load(open('/etc/data-scientist-portal/portal.toml', 'rb'))))"
+)
+
+
+@dataclass(frozen=True)
+class Site(Instance):
+    """The portal of the three hosts."""
+
+    hosts: Hosts
+
+    @property
+    def url(self) -> str:
+        parts = urlsplit(self.settings["hub"]["public_url"])
+        return f"{parts.scheme}://{three.ADDRESSES['head']}:{parts.port}"
+
+    def slurm(self, *argv: str, user: str | None = None, stdin: str = "", home: str = "/") -> str:
+        """Run one of Slurm's programs on the head, as root or as a user."""
+        prefix = [] if user is None else ["/usr/sbin/runuser", "-u", user, "--"]
+        return self.hosts.head.run(*prefix, "/usr/bin/env", f"--chdir={home}", *argv, stdin=stdin)
+
+    def states(self) -> dict[str, str]:
+        """Return what Slurm thinks of each node."""
+        lines = self.slurm("sinfo", "--noheader", "--Node", "-o", "%N %T").splitlines()
+        return dict(line.split() for line in lines)
+
+    def node_of(self, visitor: Visitor) -> str:
+        """Return where somebody's only session runs."""
+        return self.slurm("squeue", "--noheader", "-o", "%N", f"--user={visitor.name}").strip()
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Iterator[Hosts]:
+    """Three hosts on which nothing was deployed, and we in their network."""
+    with (
+        three.booted() as booted,
+        booted.enclosure.network(),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("SSL_CERT_FILE", str(booted.enclosure.path(three.AUTHORITY)))
+        yield booted
+
+
+@pytest.fixture(scope="session")
+def half_way(hosts: Hosts) -> str:
+    """What a first deployment said that failed on one host."""
+    daemon = hosts.compute2.files / "usr/sbin/slurmd"
+    away = daemon.rename(daemon.with_name("slurmd.away"))
+    with pytest.raises(RuntimeError) as raised:
+        hosts.deploy()
+    away.rename(daemon)
+    return str(raised.value)
+
+
+@pytest.fixture(scope="session")
+def portal(hosts: Hosts, half_way: str) -> Site:
+    """The portal, after the deployment was repeated."""
+    hosts.deploy()
+    settings = json.loads(hosts.head.run("/usr/bin/python3", "-c", READ_SETTINGS))
+    return Site(settings, hosts)
+
+
+@pytest.fixture(scope="session")
+def user(portal: Site) -> Iterator[Visitor]:
+    """Somebody with a session on the first node, until the end."""
+    portal.slurm("scontrol", "update", "NodeName=compute2", "State=DRAIN", "Reason=test")
+    with session_of(portal, "user1") as visitor:
+        portal.slurm("scontrol", "update", "NodeName=compute2", "State=RESUME")
+        yield visitor
+
+
+@pytest.fixture(scope="session")
+def neighbour(portal: Site, user: Visitor) -> Iterator[Visitor]:
+    """Somebody else with a session on the second node."""
+    portal.slurm("scontrol", "update", "NodeName=compute1", "State=DRAIN", "Reason=test")
+    with session_of(portal, "user2") as visitor:
+        portal.slurm("scontrol", "update", "NodeName=compute1", "State=RESUME")
+        yield visitor

@@ -1,0 +1,41 @@
+"""The example's inventory on three hosts: deployed, and used."""
+
+import re
+
+from tests.site.conftest import Site
+from tests.visitor import Visitor
+from tests.waiting import until
+
+
+def outcome(said: str) -> dict[str, dict[str, int]]:
+    """Return the numbers of Ansible's recap for each host."""
+    lines = re.findall(r"^(\w+) +: (ok=.*)$", said, re.MULTILINE)
+    pairs = {host: re.findall(r"(\w+)=(\d+)", counts) for host, counts in lines}
+    return {host: {key: int(number) for key, number in found} for host, found in pairs.items()}
+
+
+def test_a_deployment_that_failed_half_way_can_be_repeated(half_way: str, portal: Site) -> None:
+    assert outcome(half_way)["compute2"]["failed"] == 1, half_way
+    assert outcome(half_way)["compute1"]["failed"] == 0, half_way
+    assert portal.states() == {"compute1": "idle", "compute2": "idle"}
+
+
+def test_a_session_runs_on_a_compute_host(portal: Site, user: Visitor, neighbour: Visitor) -> None:
+    asked = "import socket; print(socket.gethostname())"
+    assert (user.run(asked), neighbour.run(asked)) == ("compute1\n", "compute2\n")
+    assert (portal.node_of(user), portal.node_of(neighbour)) == ("compute1", "compute2")
+
+
+def test_the_sample_job_runs_on_both_hosts(portal: Site, user: Visitor) -> None:
+    screen = user.type_in_terminal("cd; sbatch ~/templates/slurm/sample.job; echo en''d", "end")
+    match = re.search(r"Submitted batch job (\d+)", screen)
+    assert match, screen
+    job = match.group(1)
+    until(lambda: portal.job(job)["JobState"] == "COMPLETED", seconds=90, what="the job has ended")
+    output = user.session("GET", f"/api/contents/slurm-{job}.out").json()["content"]
+    tasks = re.findall(r"^task (\d) on (\S+): (\S+)$", output, re.MULTILINE)
+    assert sorted(number for number, _, _ in tasks) == list("01234567"), output
+    assert {(node, host) for _, node, host in tasks} == {
+        ("compute1", "compute1"),
+        ("compute2", "compute2"),
+    }

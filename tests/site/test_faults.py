@@ -1,0 +1,108 @@
+"""The three hosts when something fails: a directory, a host's network, the NAS, the head."""
+
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from tests.hosts import Hosts
+from tests.site.conftest import Site
+from tests.visitor import Visitor
+from tests.waiting import until
+
+CUT_SECONDS = 120
+SERVER = "import os; print(os.getppid())"
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """A session whose host has lost its network; the tests that follow run meanwhile."""
+
+    since: float
+    kernel: str
+    """One of the session's, that remembers something."""
+
+
+@pytest.fixture(scope="module")
+def cut_off(hosts: Hosts, user: Visitor, neighbour: Visitor) -> Iterator[CutOff]:
+    kernel = neighbour.open_kernel()
+    neighbour.run_in(kernel, "kept = 6 * 7")
+    hosts.plug("compute2", "down")
+    yield CutOff(time.monotonic(), kernel)
+    hosts.plug("compute2", "up")
+
+
+@pytest.fixture
+def newcomer(portal: Site) -> Visitor:
+    """Somebody who has not logged in yet."""
+    return Visitor(portal, "user3")
+
+
+def test_people_log_in_while_the_first_directory_is_down(
+    portal: Site, hosts: Hosts, cut_off: CutOff, newcomer: Visitor
+) -> None:
+    hosts.tell(hosts.directories[0], signal.SIGKILL)
+    answer = newcomer.log_in()
+    assert answer.url.path == "/hub/home", answer.text
+    assert hosts.compute1.run("/usr/bin/id", "-nu", "10003") == "user3\n"
+    newcomer.start_and_wait(gpus=1)
+    assert portal.node_of(newcomer) == "compute1"
+    newcomer.leave()
+    newcomer.close()
+
+
+def test_the_portal_answers_while_the_nas_does_not(
+    hosts: Hosts, user: Visitor, cut_off: CutOff
+) -> None:
+    kernel = user.open_kernel()
+    hosts.tell(hosts.nas, signal.SIGSTOP)
+    try:
+        assert user.run_in(kernel, "print(6 * 7)") == "42\n"
+        assert user.http.get("/hub/home").status_code == 200
+        assert user.session("GET", "/api/contents/work").status_code in (200, 404)
+    finally:
+        hosts.tell(hosts.nas, signal.SIGCONT)
+    back = "import pathlib; print(pathlib.Path('/mnt/isilon/user1/x').write_text('back'))"
+    assert user.run_in(kernel, back) == "4\n"
+
+
+def test_a_host_that_was_cut_off_for_two_minutes_comes_back_with_its_session(
+    portal: Site, hosts: Hosts, neighbour: Visitor, cut_off: CutOff
+) -> None:
+    jobs = portal.jobs(user="user2")
+    until(lambda: "*" in portal.states()["compute2"], seconds=300, what="Slurm misses compute2")
+    seconds = cut_off.since + CUT_SECONDS - time.monotonic()
+    until(lambda: time.monotonic() > cut_off.since + CUT_SECONDS, seconds=seconds + 5, what="")
+    assert neighbour.http.get("/hub/home").status_code == 200
+    server = neighbour.server()
+    assert server, "the session was given up"
+
+    hosts.plug("compute2", "up")
+    until(lambda: portal.states()["compute2"] == "mixed", seconds=120, what="compute2 is back")
+    until(lambda: answers(neighbour), seconds=60, what="the session answers")
+    assert portal.jobs(user="user2") == jobs
+    assert neighbour.run_in(cut_off.kernel, "print(kept)") == "42\n"
+
+
+def test_sessions_go_on_while_the_head_restarts(portal: Site, hosts: Hosts, user: Visitor) -> None:
+    kernel = user.open_kernel()
+    user.run_in(kernel, "kept = 6 * 7")
+    before = user.run(SERVER)
+    jobs = portal.jobs(user="user1")
+    hosts.head.restart()
+    until(lambda: answers(user), seconds=120, what="the portal is back")
+    user.wait_until_ready()
+    assert portal.jobs(user="user1") == jobs
+    assert user.run(SERVER) == before
+    assert user.run_in(kernel, "print(kept)") == "42\n"
+
+
+def answers(visitor: Visitor) -> bool:
+    """Say whether the session is reached through the portal again."""
+    try:
+        return visitor.session("GET", "/api/status").status_code == 200
+    except httpx.HTTPError:
+        return False
