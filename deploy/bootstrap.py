@@ -284,8 +284,11 @@ def build_wheel(folder: Path) -> Path:
     return final / wheel.name
 
 
-def play(playbook: str, given: str, arguments: Sequence[str]) -> int:
-    """Run a playbook against an inventory, by name or path, and return its exit status."""
+def play(playbook: str, given: str, arguments: Sequence[str], **extra: str) -> int:
+    """Run a playbook against an inventory, by name or path, and return its exit status.
+
+    ``extra`` is added to the environment.
+    """
     try:
         folder = inventory.find(given)
         inventory.check(folder)
@@ -299,13 +302,15 @@ def play(playbook: str, given: str, arguments: Sequence[str]) -> int:
     os.umask(0o022)
     tools = deploy_environment()
     with only_one(CACHE / "runs", str(folder).strip("/").replace("/", "-")):
-        status = run_ansible(tools, folder, playbook, arguments)
+        status = run_ansible(tools, folder, playbook, arguments, **extra)
     word = "done" if status == 0 else f"failed (status {status})"
     say(f"{playbook} {given}: {word} in {time.monotonic() - started:.0f} s")
     return status
 
 
-def run_ansible(tools: Path, hosts: Path, playbook: str, arguments: Sequence[str]) -> int:
+def run_ansible(
+    tools: Path, hosts: Path, playbook: str, arguments: Sequence[str], **extra: str
+) -> int:
     """Run ansible-playbook with our settings and nobody else's."""
     folder = DEPLOY / "ansible"
     program = tools / "bin/ansible-playbook"
@@ -318,6 +323,7 @@ def run_ansible(tools: Path, hosts: Path, playbook: str, arguments: Sequence[str
             ANSIBLE_HOME=str(CACHE / "ansible"),
             PYTHONPYCACHEPREFIX=str(CACHE / "bytecode"),
             LC_ALL="C.UTF-8",
+            **extra,
         ),
         check=False,
     )

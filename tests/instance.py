@@ -20,15 +20,21 @@ import httpx
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = Path("/etc/data-scientist-portal-test/portal.toml")
+NUMBER = os.environ.get("PORTAL_TEST_NUMBER", "1")
+"""Of the test instances that may run side by side, which one this is."""
+PREFIX = "test" if NUMBER == "1" else f"test{NUMBER}"
+FOLDER_NAME = f"data-scientist-portal-{PREFIX}"
+SETTINGS = Path("/etc", FOLDER_NAME, "portal.toml")
+LOGS = Path("/var/log", FOLDER_NAME)
 SYSTEM_AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
-USERS = ("testuser1", "testuser2", "testuser3", "testuser4", "testuser5")
-ADMIN = "testadmin"
-LIMITED = "testlimited"
+USERS = tuple(f"{PREFIX}user{number}" for number in range(1, 6))
+NODES = tuple(f"{PREFIX}node00{number}" for number in range(1, 4))
+ADMIN = f"{PREFIX}admin"
+LIMITED = f"{PREFIX}limited"
 """In a group with limits: ``limits.groups`` of the test instance's settings."""
 ENTERER = LIMITED
 """May open the sessions of others: ``access.entering_groups``."""
-IDLER = "testidle"
+IDLER = f"{PREFIX}idle"
 """In a group whose sessions end when they are unused for seconds: ``idle.groups``."""
 FILLER = USERS[4]
 """Whose plain jobs take GPUs away where a test needs a full cluster."""

@@ -33,12 +33,12 @@ import httpx
 
 from benchmarks.commit import commit
 from tests import instance
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
-USER = "testuser1"
-UPSTREAM_USER = "testuser2"
+USER = USERS[0]
+UPSTREAM_USER = USERS[1]
 TOKEN = "0" * 32
 
 UPSTREAM_CONFIG = """

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.instance import PASSWORD, Instance
+from tests.instance import PASSWORD, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
-USER = "testuser2"
+USER = USERS[1]
 
 
 @pytest.fixture(autouse=True)

@@ -10,13 +10,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import faults
-from tests.instance import ADMIN, PASSWORD, Instance
+from tests.instance import ADMIN, PASSWORD, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
-USER = "testuser1"
+USER = USERS[0]
 ACCURACY = re.compile(
     r"epoch +(\d+).*?step +([\d,]+).*?training accuracy +([\d.]+).*?test accuracy +([\d.]+)"
 )

@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_journey import log_in, open_folder_or_file
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.browser
 
-USER = "testuser3"
+USER = USERS[2]
 
 
 @pytest.fixture

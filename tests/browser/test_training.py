@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.instance import PASSWORD, ROOT, Instance
+from tests.instance import PASSWORD, ROOT, USERS, Instance
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.browser
 
-USER = "testuser2"
+USER = USERS[1]
 TEMPLATE = ROOT / "notebook_templates" / "distributed" / "resnet.ipynb"
 # What somebody would change to try it out: seconds instead of hours.
 CHANGED = """

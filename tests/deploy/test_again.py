@@ -4,14 +4,14 @@ import re
 import subprocess
 from collections.abc import Callable
 
-from tests.instance import ROOT, Instance
+from tests.instance import ROOT, USERS, Instance
 from tests.visitor import Visitor
 
 
 def test_a_second_run_changes_nothing_and_keeps_a_session_alive(
     portal: Instance, visit: Callable[[str], Visitor]
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=1)
     server = user.run("import os; print(os.getppid())").strip()
     done = subprocess.run(
@@ -24,7 +24,7 @@ def test_a_second_run_changes_nothing_and_keeps_a_session_alive(
     recap = re.search(r"changed=(\d+)\s+unreachable=0\s+failed=0", done.stdout)
     assert recap, done.stdout[-2000:]
     assert recap.group(1) == "0", changed_tasks(done.stdout)
-    assert portal.jobs(user="testuser1") == [job_id]
+    assert portal.jobs(user=USERS[0]) == [job_id]
     assert user.run("import os; print(os.getppid())").strip() == server
 
 

@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from tests import faults
-from tests.instance import ADMIN, Instance
+from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
-USER = "testuser1"
+USER = USERS[0]
 MARKED_SESSION = "0123456789abcdef" * 2
 
 
@@ -298,9 +298,9 @@ def test_a_job_with_this_hubs_mark_and_no_server_is_cancelled_and_no_other_is(
         submit(USER, f"{mark}-{USER}", ""),
         submit(USER, f"{mark}-{USER}", f"another-{mark}:{MARKED_SESSION}"),
         submit(USER, f"{mark}-{USER}", f"{mark}:not a session"),
-        submit("testuser2", "train", f"{mark}:{MARKED_SESSION}"),
+        submit(USERS[1], "train", f"{mark}:{MARKED_SESSION}"),
         # A line in somebody else's name.
-        submit("testuser2", f"x\n{orphan}|testuser3|{mark}-testuser3", ""),
+        submit(USERS[1], f"x\n{orphan}|{USERS[2]}|{mark}-{USERS[2]}", ""),
     ]
     try:
         faults.restart_hub(portal)

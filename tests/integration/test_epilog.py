@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import USERS, Instance
+from tests.instance import LOGS, NODES, USERS, Instance
 from tests.waiting import until
 
 USER = USERS[3]
@@ -27,7 +27,7 @@ def job(portal: Instance, tmp_path: Path) -> Iterator[Callable[[], tuple[str, di
     def start() -> tuple[str, dict[str, str]]:
         argv = ["sbatch", "--parsable", "--gres=gpu:1", "--mem=100M", "--output=/dev/null"]
         # One node for all of them.
-        argv += ["--nodelist=testnode001", "--wrap=exec sleep 987"]
+        argv += [f"--nodelist={NODES[0]}", "--wrap=exec sleep 987"]
         job_id = portal.slurm(*argv, user=USER).strip()
         started.append(job_id)
         return job_id, until(lambda: environment_of(job_id), seconds=30, what="the job runs")
@@ -94,11 +94,11 @@ def test_a_stray_process_ends_with_its_job(
     stray = outside(environment)
     end(portal, job_id)
     assert not is_there(stray)
-    log = Path("/var/log/data-scientist-portal-test/epilog.log").read_text()
+    log = (LOGS / "epilog.log").read_text()
     assert f"job {job_id} of user" in log
     assert f"{stray} (sleep)" in log
     # The node takes new jobs.
-    assert portal.slurm("sinfo", "-h", "-n", "testnode001", "-o", "%T").split()[0] != "drained"
+    assert portal.slurm("sinfo", "-h", "-n", NODES[0], "-o", "%T").split()[0] != "drained"
 
 
 def test_other_processes_of_the_user_stay(
@@ -107,7 +107,7 @@ def test_other_processes_of_the_user_stay(
     job_id, environment = job()
     other_id, other_environment = job()
     of_the_other_job = outside(other_environment)
-    elsewhere = outside({**environment, "SLURMD_NODENAME": "testnode002"})
+    elsewhere = outside({**environment, "SLURMD_NODENAME": NODES[1]})
     other_cluster = outside({**environment, "SLURM_CLUSTER_NAME": "portal"})
     # As in the shell that salloc opens on a login node.
     shell = outside({key: environment[key] for key in ("PATH", "SLURM_JOB_ID")})
@@ -124,7 +124,7 @@ def test_what_a_job_says_in_its_variables_does_not_make_it_another_job(
     portal: Instance, job: Callable[[], tuple[str, dict[str, str]]]
 ) -> None:
     job_id, _ = job()
-    argv = ["sbatch", "--parsable", "--mem=100M", "--output=/dev/null", "--nodelist=testnode001"]
+    argv = ["sbatch", "--parsable", "--mem=100M", "--output=/dev/null", f"--nodelist={NODES[0]}"]
     argv += [f"--wrap=export SLURM_JOB_ID={job_id}; exec sleep 987"]
     liar = portal.slurm(*argv, user=USER).strip()
     try:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.faults import restart_hub
-from tests.instance import FILLER, Instance
+from tests.instance import FILLER, USERS, Instance
 from tests.integration.test_privileges import as_the_hub
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -24,7 +24,7 @@ def extend(user: Visitor, minutes: object) -> httpx.Response:
 
 
 def test_a_session_is_extended_and_its_clock_shows_it(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=1, hours=0.5)
     before = user.session("GET", "/portal/clock").json()
     job = portal.job(job_id)
@@ -46,7 +46,7 @@ def test_a_session_is_extended_and_its_clock_shows_it(portal: Instance, visit: V
 def test_a_session_is_not_extended_past_the_partitions_limit(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser2")
+    user = visit(USERS[1])
     job_id = user.start_and_wait(gpus=0, hours=11.5)
     assert user.session("GET", "/portal/clock").json()["longest_minutes"] == 30
     refusal = extend(user, 31)
@@ -60,7 +60,7 @@ def test_a_session_is_not_extended_past_the_partitions_limit(
 
 
 def test_a_session_is_extended_so_often_and_no_more(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser3")
+    user = visit(USERS[2])
     job_id = user.start_and_wait(gpus=0, hours=0.5)
     assert [extend(user, 1).status_code for _ in range(2)] == [200, 200]
     # What was counted is not forgotten.
@@ -71,7 +71,7 @@ def test_a_session_is_extended_so_often_and_no_more(portal: Instance, visit: Vis
 
 
 def test_a_session_extends_itself_and_nobody_elses(portal: Instance, visit: Visit) -> None:
-    mine, other = visit("testuser1"), visit("testuser2")
+    mine, other = visit(USERS[0]), visit(USERS[1])
     my_job, other_job = (user.start_and_wait(gpus=0, hours=0.5) for user in (mine, other))
     path = "/api/gpu-session/extend"
 
@@ -88,12 +88,12 @@ def test_a_session_extends_itself_and_nobody_elses(portal: Instance, visit: Visi
     # A session's token names its session; the body names nothing else.
     token = mine.run(TOKEN).strip()
     assert ask(token, job_id=other_job) == 400
-    assert ask(token, user="testuser2") == 400
+    assert ask(token, user=USERS[1]) == 400
     assert ask(token) == 200
     assert portal.job(my_job)["TimeLimit"] == "01:00:00"
     assert portal.job(other_job)["TimeLimit"] == "00:30:00"
     # And the other user does not get in at this user's server.
-    theirs = f"{portal.url}/user/testuser1/portal/clock"
+    theirs = f"{portal.url}/user/{USERS[0]}/portal/clock"
     headers = {"Authorization": f"token {other.token()}"}
     assert httpx.get(theirs, headers=headers).status_code in (302, 403)
     assert httpx.get(theirs).status_code in (302, 403)
@@ -130,7 +130,7 @@ def test_the_operator_only_extends(portal: Instance, request_: object) -> None:
         ("other:SESSION", SESSION, FILLER, "is not this session's"),
         ("x\nMARK:SESSION", SESSION, FILLER, "is not this session's"),
         ("MARK:SESSION\nx", SESSION, FILLER, "is not this session's"),
-        ("MARK:SESSION", SESSION, "testuser1", "is no running job of this user"),
+        ("MARK:SESSION", SESSION, USERS[0], "is no running job of this user"),
         ("MARK:SESSION", SESSION, "root", "is no running job of this user"),
     ],
 )
@@ -158,18 +158,18 @@ def test_the_operator_extends_no_other_job(
 
 
 def test_the_operator_keeps_to_the_partitions_limit(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser4")
+    user = visit(USERS[3])
     job_id = user.start_and_wait(gpus=0, hours=0.5)
     comment = portal.slurm("squeue", "--noheader", f"--jobs={job_id}", "-o", "%k").strip()
     order = {"verb": "extend", "session": comment.partition(":")[2], "job_id": int(job_id)}
-    answer = as_the_operator(portal, {**order, "user": "testuser4", "minutes": 12 * 60 + 1})
+    answer = as_the_operator(portal, {**order, "user": USERS[3], "minutes": 12 * 60 + 1})
     assert answer["error"] == "partition sxm2 allows 720 minutes"
     assert portal.job(job_id)["TimeLimit"] == "00:30:00"
 
 
 def test_slurm_itself_gives_a_user_no_more_time(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser4")
+    user = visit(USERS[3])
     job_id = user.start_and_wait(gpus=0, hours=0.5)
     argv = ["scontrol", "update", f"JobId={job_id}", "TimeLimit=60"]
     with pytest.raises(RuntimeError, match=r"permission|denied"):
-        portal.slurm(*argv, user="testuser4")
+        portal.slurm(*argv, user=USERS[3])

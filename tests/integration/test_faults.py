@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import ROOT, SETTINGS, Instance
+from tests.instance import ROOT, SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -33,7 +33,7 @@ def freeze_slurmctld(portal: Instance) -> Iterator[Callable[[bool], None]]:
 def test_a_frozen_slurmctld_costs_no_session(
     visit: Visit, freeze_slurmctld: Callable[[bool], None]
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     user.start_and_wait(gpus=0)
     freeze_slurmctld(True)
     # Longer than the hub's polls (10 s) and than its patience with squeue take together.
@@ -49,19 +49,19 @@ def test_a_frozen_slurmctld_costs_no_session(
 def test_a_stop_while_slurmctld_is_frozen_is_carried_out_later(
     portal: Instance, visit: Visit, freeze_slurmctld: Callable[[bool], None]
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     user.start_and_wait(gpus=1)
     freeze_slurmctld(True)
-    user.api("DELETE", "/users/testuser1/server")
+    user.api("DELETE", f"/users/{USERS[0]}/server")
     freeze_slurmctld(False)
-    until(lambda: not portal.jobs(user="testuser1"), seconds=60, what="the job is cancelled")
+    until(lambda: not portal.jobs(user=USERS[0]), seconds=60, what="the job is cancelled")
     until(lambda: user.server() is None, seconds=30, what="the hub has seen it")
 
 
 def test_a_start_while_slurmctld_is_frozen_leaves_no_job(
     portal: Instance, visit: Visit, freeze_slurmctld: Callable[[bool], None]
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     user.http.get("/hub/spawn")
     freeze_slurmctld(True)
     assert user.start(gpus=1).status_code == 202
@@ -69,24 +69,24 @@ def test_a_start_while_slurmctld_is_frozen_leaves_no_job(
     time.sleep(32)
     freeze_slurmctld(False)
     until(lambda: user.server() is None, seconds=60, what="the failed start is over")
-    page = user.http.get("/hub/spawn-pending/testuser1").text
+    page = user.http.get(f"/hub/spawn-pending/{USERS[0]}").text
     assert "scheduler" in page
     assert "Traceback" not in page
-    assert portal.jobs(user="testuser1") == []
+    until(lambda: not portal.jobs(user=USERS[0]), seconds=60, what="the late job is cancelled")
 
 
 def test_a_restart_of_the_hub_keeps_a_session_and_its_kernel(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=1)
     pid = user.run("import os; print(os.getppid())").strip()
     restart_hub()
     until(lambda: user.http.get("/hub/api/").status_code == 200, seconds=30, what="the hub is back")
-    assert portal.jobs(user="testuser1") == [job_id]
+    assert portal.jobs(user=USERS[0]) == [job_id]
     assert user.run("import os; print(os.getppid())").strip() == pid
     user.stop()
-    assert portal.jobs(user="testuser1") == []
+    assert portal.jobs(user=USERS[0]) == []
 
 
 def restart_hub() -> None:

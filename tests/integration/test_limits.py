@@ -7,12 +7,12 @@ import httpx
 import pytest
 
 from tests import faults
-from tests.instance import LIMITED, Instance
+from tests.instance import LIMITED, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
-FREE_USER = "testuser2"
+FREE_USER = USERS[1]
 
 
 def next_job_id(portal: Instance) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.instance import ADMIN, Instance
+from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 
 Visit = Callable[[str], Visitor]
@@ -20,11 +20,11 @@ def test_the_login_page_is_on_the_public_port(portal: Instance) -> None:
 @pytest.mark.parametrize(
     ("name", "password"),
     [
-        ("testuser1", "wrong"),
-        ("testuser1", ""),
+        (USERS[0], "wrong"),
+        (USERS[0], ""),
         ("nobody-here", "portal"),
         ("*", "portal"),
-        ("testuser1)(uid=*", "portal"),
+        (f"{USERS[0]})(uid=*", "portal"),
         ("root", ""),
         ("", ""),
     ],
@@ -38,31 +38,31 @@ def test_wrong_credentials_are_refused(portal: Instance, name: str, password: st
 
 
 def test_an_admin_starts_and_stops_a_users_server(portal: Instance, visit: Visit) -> None:
-    admin, user = visit(ADMIN), visit("testuser1")
+    admin, user = visit(ADMIN), visit(USERS[0])
     listed = admin.api("GET", "/users")
-    assert {"testuser1", ADMIN} <= {entry["name"] for entry in listed.json()}
+    assert {USERS[0], ADMIN} <= {entry["name"] for entry in listed.json()}
     assert "admin" in admin.http.get("/hub/admin").text
-    started = admin.api("POST", "/users/testuser1/server", json={"gpus": 1})
+    started = admin.api("POST", f"/users/{USERS[0]}/server", json={"gpus": 1})
     assert started.status_code in (201, 202)
     user.wait_until_ready()
-    (job_id,) = portal.jobs(user="testuser1")
-    assert portal.job(job_id)["UserId"].startswith("testuser1(")
-    assert admin.api("DELETE", "/users/testuser1/server").status_code in (202, 204)
+    (job_id,) = portal.jobs(user=USERS[0])
+    assert portal.job(job_id)["UserId"].startswith(f"{USERS[0]}(")
+    assert admin.api("DELETE", f"/users/{USERS[0]}/server").status_code in (202, 204)
 
 
 def test_a_user_is_no_admin(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     assert user.api("GET", "/users").status_code == 403
     assert user.http.get("/hub/admin").status_code == 403
-    assert user.api("POST", "/users/testuser2/server", json={"gpus": 1}).status_code in (403, 404)
-    assert portal.jobs(user="testuser2") == []
+    assert user.api("POST", f"/users/{USERS[1]}/server", json={"gpus": 1}).status_code in (403, 404)
+    assert portal.jobs(user=USERS[1]) == []
 
 
 def test_a_user_cannot_open_another_users_session(visit: Visit) -> None:
-    owner, other = visit("testuser1"), visit("testuser2")
+    owner, other = visit(USERS[0]), visit(USERS[1])
     owner.start_and_wait(gpus=0)
     token = other.token()
-    url = f"{owner.instance.url}/user/testuser1/api/contents"
+    url = f"{owner.instance.url}/user/{USERS[0]}/api/contents"
     answer = httpx.get(url, headers={"Authorization": f"token {token}"})
     assert answer.status_code in (403, 404)
     assert httpx.get(url).status_code in (302, 403)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import python2
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
 FRAMEWORKS = {
@@ -18,7 +18,7 @@ FRAMEWORKS = {
     "jax": ("import jax; print('version', jax.__version__)", "0.10."),
     "ir": ('cat("version", R.version$major)', "4"),
 }
-USER = "testuser4"
+USER = USERS[3]
 SPOILED = {
     ".bashrc": "module() { echo hijacked; }\nexport MODULEPATH=/nowhere PATH=/nowhere\nexit 7\n",
 }

@@ -23,7 +23,7 @@ from tests.waiting import until
 FOLDER = SETTINGS.parent.with_name(f"{SETTINGS.parent.name}-watch") / "monitoring"
 HOSTS_TEST = Path(__file__).parents[1] / "monitoring" / "hosts_test.yml"
 AT_ONCE = HOSTS_TEST.with_name("at_once.yml")
-PROMETHEUS, ALERTMANAGER, NODE, SLURM = 3, 4, 5, 6
+PROMETHEUS, ALERTMANAGER, NODE, SLURM = 13, 14, 15, 16
 
 
 def port_of(portal: Instance, more: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -24,12 +24,12 @@ def report(portal: Instance, body: object, token: str | None) -> httpx.Response:
 @pytest.fixture(scope="module")
 def waiting(portal: Instance) -> Iterator[tuple[Visitor, str]]:
     """A user whose session waits in the queue, and that session's token, from its own script."""
-    user = Visitor(portal, "testuser4")
+    user = Visitor(portal, USERS[3])
     user.log_in()
     with portal.gpus_taken():
         user.start(gpus=4)
         (job_id,) = until(
-            lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
+            lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue"
         )
         script = portal.slurm("scontrol", "write", "batch_script", job_id, "-")
         line = next(line for line in script.splitlines() if line.startswith("{"))
@@ -70,7 +70,7 @@ def test_it_takes_nobody_elses_token(portal: Instance, waiting: tuple[Visitor, s
 
 
 def test_another_sessions_token_reports_nothing(portal: Instance, visit: Visit) -> None:
-    other = visit("testuser1")
+    other = visit(USERS[0])
     other.start_and_wait(gpus=0)
     token = other.run(SESSION_TOKEN).strip()
     assert report(portal, {"port": 40000}, token).status_code == 409
@@ -90,7 +90,7 @@ def test_no_other_callback_is_among_the_routes(portal: Instance) -> None:
 def test_the_token_is_in_no_job_record_and_on_no_command_line(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=0)
     token = user.run(SESSION_TOKEN).strip()
     assert len(token) >= 32

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import ADMIN, Instance
+from tests.instance import ADMIN, PREFIX, USERS, Instance
 
-HUB_USER = "jupyterhub-test"
+HUB_USER = f"jupyterhub-{PREFIX}"
 
 
 def as_the_hub(*argv: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
@@ -34,7 +34,7 @@ def test_hub_and_proxy_do_not_run_as_root() -> None:
 def test_the_launcher_answers_for_a_user_of_the_portal(portal: Instance) -> None:
     launcher = portal.settings["slurm"]["launcher"]
     order = json.dumps({"verb": "cancel", "session": "0" * 32})
-    done = as_the_hub("/usr/bin/sudo", "-n", "-u", "testuser1", "--", launcher, stdin=order)
+    done = as_the_hub("/usr/bin/sudo", "-n", "-u", USERS[0], "--", launcher, stdin=order)
     assert json.loads(done.stdout) == {"job_ids": []}, done.stderr
 
 
@@ -51,9 +51,9 @@ def test_sudos_own_list_is_this_one_rule(portal: Instance) -> None:
 @pytest.mark.parametrize(
     ("user", "command"),
     [
-        ("testuser1", ["/usr/bin/id"]),
-        ("testuser1", ["/bin/sh", "-c", "id"]),
-        ("testuser1", ["LAUNCHER", "an-argument"]),
+        (USERS[0], ["/usr/bin/id"]),
+        (USERS[0], ["/bin/sh", "-c", "id"]),
+        (USERS[0], ["LAUNCHER", "an-argument"]),
         ("root", ["LAUNCHER"]),
         ("slurm", ["LAUNCHER", "an-argument"]),
         ("slurm", ["/usr/bin/id"]),
@@ -70,7 +70,7 @@ def test_sudo_allows_the_hub_nothing_else(portal: Instance, user: str, command: 
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("user", ["testuser1", HUB_USER])
+@pytest.mark.parametrize("user", [USERS[0], HUB_USER])
 def test_nobody_but_root_can_change_what_sudo_allows(portal: Instance, user: str) -> None:
     launcher = Path(portal.settings["slurm"]["launcher"])
     for path in (launcher, launcher.with_suffix(".json"), launcher.parent):
@@ -87,4 +87,4 @@ def test_users_cannot_read_the_hubs_secrets(portal: Instance) -> None:
     for path in (state / "jupyterhub_cookie_secret", state / "jupyterhub.sqlite"):
         assert path.exists()
         with pytest.raises(RuntimeError, match="Permission denied"):
-            portal.slurm("/bin/cat", str(path), user="testuser1")
+            portal.slurm("/bin/cat", str(path), user=USERS[0])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
 Visit = Callable[[str], Visitor]
@@ -14,7 +14,7 @@ Visit = Callable[[str], Visitor]
 @pytest.fixture
 def user(visit: Visit) -> Visitor:
     """A user with a session."""
-    user = visit("testuser1")
+    user = visit(USERS[0])
     user.start_and_wait(gpus=0)
     return user
 
@@ -48,6 +48,6 @@ def test_another_unix_user_cannot_read_the_home_or_the_token(
     home = user.run("import os; print(os.getcwd(), os.getppid())").split()
     listing = ["/bin/ls", home[0]]
     with pytest.raises(RuntimeError, match="Permission denied"):
-        portal.slurm(*listing, user="testuser2")
+        portal.slurm(*listing, user=USERS[1])
     with pytest.raises(RuntimeError, match="Permission denied"):
-        portal.slurm("/bin/cat", f"/proc/{home[1]}/environ", user="testuser2")
+        portal.slurm("/bin/cat", f"/proc/{home[1]}/environ", user=USERS[1])

@@ -1,5 +1,6 @@
 """Sessions as Slurm jobs: what users get, and what stands between them."""
 
+import pwd
 import re
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -36,10 +37,10 @@ print("opened", len(opened), "of", len(paths), opened)
 def test_a_session_has_the_gpus_cores_memory_and_time_asked_for(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     job = portal.job(user.start_and_wait(gpus=2, hours=1.5, partition="shareq"))
-    assert job["UserId"].startswith("testuser1(")
-    assert job["JobName"] == f"{portal.mark}-testuser1"
+    assert job["UserId"].startswith(f"{USERS[0]}(")
+    assert job["JobName"] == f"{portal.mark}-{USERS[0]}"
     assert job["Partition"] == "shareq"
     assert job["NumNodes"] == "1"
     assert job["TimeLimit"] == "01:30:00"
@@ -50,7 +51,7 @@ def test_a_session_has_the_gpus_cores_memory_and_time_asked_for(
 
 
 def test_two_users_share_a_node_and_get_different_gpus(portal: Instance, visit: Visit) -> None:
-    first, second = visit("testuser1"), visit("testuser2")
+    first, second = visit(USERS[0]), visit(USERS[1])
     first_job = portal.job(first.start_and_wait(gpus=1))
     second_job = portal.job(second.start_and_wait(gpus=1))
     assert first_job["NodeList"] == second_job["NodeList"]
@@ -70,13 +71,13 @@ def gpu_index(job: dict[str, str]) -> str:
 def test_neither_can_open_the_others_gpu_device(portal: Instance, visit: Visit) -> None:
     devices = gpu_devices(portal)
     opened = {}
-    for name in ("testuser1", "testuser2"):
+    for name in (USERS[0], USERS[1]):
         user = visit(name)
         node = portal.job(user.start_and_wait(gpus=1))["NodeList"]
         printed = user.run(open_every_gpu(node, devices)).strip()
         assert printed.startswith("opened 1 of 4"), printed
         opened[name] = printed
-    assert opened["testuser1"] != opened["testuser2"]
+    assert opened[USERS[0]] != opened[USERS[1]]
 
 
 def gpu_devices(portal: Instance) -> str:
@@ -90,7 +91,7 @@ def gpu_devices(portal: Instance) -> str:
 def test_a_session_over_its_memory_is_told_why_and_harms_nobody(
     portal: Instance, visit: Visit
 ) -> None:
-    greedy, other = visit("testuser1"), visit("testuser2")
+    greedy, other = visit(USERS[0]), visit(USERS[1])
     greedy.start_and_wait(gpus=0)
     other_job = other.start_and_wait(gpus=0)
     printed = greedy.run(
@@ -108,13 +109,13 @@ def test_a_session_over_its_memory_is_told_why_and_harms_nobody(
 def test_who_asks_for_more_than_is_free_waits_and_starts_when_one_stops(
     portal: Instance, visit: Visit
 ) -> None:
-    first, second, third = visit("testuser1"), visit("testuser2"), visit("testuser3")
+    first, second, third = visit(USERS[0]), visit(USERS[1]), visit(USERS[2])
     with portal.gpus_taken(nodes=2):
         first.start_and_wait(gpus=2)
         second.start_and_wait(gpus=1)
         assert third.start(gpus=2).status_code == 202
         (job_id,) = until(
-            lambda: portal.jobs(user="testuser3"), seconds=10, what="the third job is in the queue"
+            lambda: portal.jobs(user=USERS[2]), seconds=10, what="the third job is in the queue"
         )
         until(
             lambda: portal.job(job_id)["Reason"] == "Resources",
@@ -137,17 +138,17 @@ def progress(user: Visitor) -> Generator[str, None, None]:
 
 
 def test_stop_frees_the_gpus(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=4)
     user.stop()
     assert portal.job(job_id)["JobState"] in ("CANCELLED", "COMPLETED")
-    assert portal.jobs(user="testuser1") == []
+    assert portal.jobs(user=USERS[0]) == []
 
 
 def test_a_job_that_ends_by_itself_is_shown_as_stopped_within_30_s(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     portal.slurm("scancel", user.start_and_wait(gpus=1))
     until(lambda: user.server() is None, seconds=30, what="the hub shows the server as stopped")
     form = user.http.get("/hub/spawn").text
@@ -158,30 +159,30 @@ def test_a_job_that_ends_by_itself_is_shown_as_stopped_within_30_s(
 def test_a_job_that_is_cancelled_while_it_waits_is_told_at_once(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser4")
+    user = visit(USERS[3])
     with portal.gpus_taken():
         user.start(gpus=4)
         (job_id,) = until(
-            lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue"
+            lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue"
         )
         portal.slurm("scancel", job_id)
         until(lambda: user.server() is None, seconds=10, what="the start has failed")
-        assert "it was cancelled" in user.http.get("/hub/spawn-pending/testuser4").text
+        assert "it was cancelled" in user.http.get(f"/hub/spawn-pending/{USERS[3]}").text
 
 
 def test_stop_on_the_pending_page_takes_the_job_out_of_the_queue(
     portal: Instance, visit: Visit
 ) -> None:
-    user = visit("testuser4")
+    user = visit(USERS[3])
     with portal.gpus_taken():
         user.start(gpus=4)
-        until(lambda: portal.jobs(user="testuser4"), seconds=10, what="the job is in the queue")
+        until(lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue")
         user.stop()
-        assert portal.jobs(user="testuser4") == []
+        assert portal.jobs(user=USERS[3]) == []
 
 
 def test_the_landing_folder_has_templates_and_the_nas(visit: Visit) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     user.start_and_wait(gpus=0)
     listing = user.session("GET", "/api/contents/").json()
     names = {entry["name"] for entry in listing["content"]}
@@ -193,13 +194,13 @@ def test_the_landing_folder_has_templates_and_the_nas(visit: Visit) -> None:
 
 
 def test_slurm_works_in_the_terminal_as_the_user(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser1")
+    user = visit(USERS[0])
     user.start_and_wait(gpus=0)
     screen = user.type_in_terminal(
         "cd; sinfo -h -o '%R:%D'; id -un; sbatch ~/templates/slurm/sample.job; echo en''d", "end"
     )
     assert "sxm2:3" in screen
-    assert "testuser1" in screen
+    assert USERS[0] in screen
     match = re.search(r"Submitted batch job (\d+)", screen)
     assert match, screen
     until(
@@ -219,7 +220,7 @@ def test_slurm_works_in_the_terminal_as_the_user(portal: Instance, visit: Visit)
 
 
 def test_what_a_user_keeps_at_home_changes_nothing(portal: Instance, visit: Visit) -> None:
-    home = Path("/var/lib/data-scientist-portal-test/home/testuser5")
+    home = Path(pwd.getpwnam(USERS[4]).pw_dir)
     broken = {
         "portal/__init__.py": "raise SystemExit('the wrong portal')\n",
         "spawner/__init__.py": "raise SystemExit('the wrong spawner')\n",
@@ -234,9 +235,9 @@ def test_what_a_user_keeps_at_home_changes_nothing(portal: Instance, visit: Visi
     }
     for name, text in broken.items():
         path = home / name
-        portal.slurm("/usr/bin/install", "-d", str(path.parent), user="testuser5")
-        portal.slurm("/usr/bin/tee", str(path), user="testuser5", stdin=text)
-    user = visit("testuser5")
+        portal.slurm("/usr/bin/install", "-d", str(path.parent), user=USERS[4])
+        portal.slurm("/usr/bin/tee", str(path), user=USERS[4], stdin=text)
+    user = visit(USERS[4])
     user.start_and_wait(gpus=0)
     printed = user.run("import os; print(os.environ.get('PYTHONPATH'), os.getcwd())")
     assert printed.strip() == f"None {home}"
@@ -262,13 +263,13 @@ def test_what_a_user_keeps_at_home_changes_nothing(portal: Instance, visit: Visi
 def test_bad_options_through_the_rest_api_submit_nothing(
     portal: Instance, visit: Visit, options: dict[str, object], words: str
 ) -> None:
-    user = visit("testuser3")
+    user = visit(USERS[2])
     before = portal.slurm("scontrol", "show", "config")
     answer = user.start(**options)
     assert answer.status_code == 400
     assert words in answer.json()["message"]
     assert "Traceback" not in answer.text
-    assert portal.jobs(user="testuser3") == []
+    assert portal.jobs(user=USERS[2]) == []
     assert user.server() is None
     assert next_job_id(before) == next_job_id(portal.slurm("scontrol", "show", "config"))
 
@@ -281,14 +282,14 @@ def next_job_id(config: str) -> str:
 
 
 def test_a_bad_form_is_shown_again_with_the_reason(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser3")
+    user = visit(USERS[2])
     user.http.get("/hub/spawn")
     answer = user.http.post(
         "/hub/spawn", data={"gpus": "9", "hours": "8", "partition": "sxm2", "_xsrf": user.xsrf()}
     )
     assert "at most 4" in answer.text
     assert "Traceback" not in answer.text
-    assert portal.jobs(user="testuser3") == []
+    assert portal.jobs(user=USERS[2]) == []
 
 
 @pytest.mark.parametrize(
@@ -298,18 +299,18 @@ def test_a_bad_form_is_shown_again_with_the_reason(portal: Instance, visit: Visi
 def test_a_link_fills_in_the_form_and_starts_nothing(
     portal: Instance, visit: Visit, query: str
 ) -> None:
-    user = visit("testuser3")
+    user = visit(USERS[2])
     page = user.http.get(f"/hub/spawn?{query}")
     assert 'name="gpus" value="2" checked' in page.text
     assert 'name="hours" value="3"' in page.text
     assert "Nothing has been started" in page.text
-    assert portal.jobs(user="testuser3") == []
+    assert portal.jobs(user=USERS[2]) == []
     assert user.server() is None
 
 
 def test_a_link_with_bad_options_starts_nothing(portal: Instance, visit: Visit) -> None:
-    user = visit("testuser3")
+    user = visit(USERS[2])
     page = user.http.get("/hub/spawn?opt-gpus=two&opt-cmd=id")
     assert "Unknown option" in page.text
     assert "Traceback" not in page.text
-    assert portal.jobs(user="testuser3") == []
+    assert portal.jobs(user=USERS[2]) == []

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
 Visit = Callable[[str], Visitor]
-USER = "testuser1"
+USER = USERS[0]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import bootstrap
 import pytest
 
 from tests.horovod import VERSION, build, modulefile
-from tests.instance import ROOT, Instance
+from tests.instance import NODES, ROOT, USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -65,7 +65,7 @@ def losses(file: Path) -> dict[int, float]:
 
 @pytest.fixture(scope="module")
 def desk(portal: Instance) -> Iterator[Desk]:
-    with session_of(portal, "testuser3") as visitor:
+    with session_of(portal, USERS[2]) as visitor:
         home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
         visitor.run("import shutil; shutil.rmtree('logs/runs', ignore_errors=True)")
         yield Desk(visitor, home)
@@ -150,7 +150,7 @@ def test_a_job_is_submitted_from_a_notebook_in_any_kernel(
     printed = desk.run_all(kernel("python3"), "../slurm/submit.ipynb")
     assert re.search(r"The job (waits|runs on)", printed), printed
     assert printed.count("The job completed") == 1
-    assert len(re.findall(r"^task \d on testnode\d+", printed, re.MULTILINE)) == 8
+    assert len(re.findall(rf"^task \d on (?:{'|'.join(NODES)})\b", printed, re.MULTILINE)) == 8
 
 
 def test_a_process_that_dies_is_told_first(desk: Desk, kernel: Callable[..., str]) -> None:
