@@ -53,7 +53,9 @@ class PlacedTerminals(TerminalRootHandler):
             contents: Any = self.contents_manager
             home = self.settings["server_root_dir"]
             await contents.look_at(str(PurePosixPath(home, folder)))
-        super().post()
+        # What asks for the user's leave around it makes it a coroutine.
+        answered: Any = super().post()
+        await answered
 
 
 def routes(base_url: str) -> list[tuple[str, type[TerminalRootHandler], dict[str, str]]]:

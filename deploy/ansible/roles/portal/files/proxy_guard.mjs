@@ -7,6 +7,7 @@
 import { Server as PlainServer } from "node:http";
 import { Server as TlsServer } from "node:https";
 
+const hsts = process.env.PORTAL_HSTS_SECONDS;
 const NOT_FROM_OUTSIDE = ["x-real-ip", "x-scheme"];
 
 function isReadable(address) {
@@ -20,6 +21,9 @@ function isReadable(address) {
 function refuse(answer) {
   // A connection that was to become a websocket has no answer yet.
   if (typeof answer.writeHead === "function") {
+    // As each other answer (proxy_front.mjs), which this one does not come to.
+    if (answer.socket?.encrypted && hsts && hsts !== "0")
+      answer.setHeader("Strict-Transport-Security", `max-age=${hsts}`);
     answer.writeHead(400, { "Content-Type": "text/plain" });
     answer.end("The address cannot be read.\n");
   } else {
