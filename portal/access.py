@@ -1,7 +1,7 @@
 """Who may do what at the hub, and for how long a login counts: settings in, configuration out.
 
 JupyterHub's role ``admin`` may do everything: read all notebooks, make tokens for others, rename a
-user and so become one. Here an admin sees and stops sessions. To open another user's session is a
+user and so become one. Here an admin sees, starts and stops sessions, and adds users. To open another user's session is a
 right of its own, for the members of ``access.entering_groups``.
 """
 
@@ -20,9 +20,7 @@ ENTERING = "entering"
 
 ADMIN_SCOPES = (
     "admin-ui",
-    "list:users",
-    "read:users",
-    "delete:users",
+    "admin:users",
     "servers",
     "list:groups",
     "read:groups",
@@ -35,8 +33,8 @@ ADMIN_SCOPES = (
     "shutdown",
 )
 """None of these leads into a session. Those that do, one way or the other: ``access:servers``,
-``shares`` and ``tokens`` at once, ``admin:users`` by renaming, ``admin:groups`` by joining,
-``admin:services`` and ``proxy`` by a service or a route of one's own."""
+``shares`` and ``tokens`` at once, ``admin:groups`` by joining, ``admin:services`` and ``proxy`` by
+a service or a route of one's own. ``admin:users`` would by renaming, which ``strict`` closes."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -85,6 +83,6 @@ class _NarrowedRoles:
     def __call__(self) -> list[dict[str, Any]]:
         narrowed = [dict(role) for role in self._original()]
         (admin,) = (role for role in narrowed if role["name"] == "admin")
-        admin["description"] = "Sees and stops sessions"
+        admin["description"] = "Sees, starts and stops sessions, and adds users"
         admin["scopes"] = list(ADMIN_SCOPES)
         return narrowed

@@ -9,7 +9,7 @@ from typing import Any
 
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
-from jupyterhub.apihandlers.users import UserServerAPIHandler
+from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
 from tornado import web
 
 LARGEST_BODY = 2**20
@@ -40,9 +40,21 @@ class StrictServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupyte
     patch = web.RequestHandler.patch
 
 
+class StrictUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Adds and deletes users. What they are called, and who is an admin, the directory says."""
+
+    def patch(self, user_name: str) -> None:
+        """Refuse it: whoever renames a user takes over what is that name's."""
+        raise web.HTTPError(403, "Names, and who is an admin, come from the directory.")
+
+
 def install() -> None:
     """Put all this in the place of JupyterHub's own."""
-    stricter = {OAuthTokenHandler: StrictTokenHandler, UserServerAPIHandler: StrictServerHandler}
+    stricter = {
+        OAuthTokenHandler: StrictTokenHandler,
+        UserAPIHandler: StrictUserHandler,
+        UserServerAPIHandler: StrictServerHandler,
+    }
     default_handlers[:] = [
         (one[0], stricter.get(one[1], one[1]), *one[2:])
         for one in default_handlers
