@@ -1,8 +1,8 @@
 """Who may do what at the hub, and for how long a login counts: settings in, configuration out.
 
 JupyterHub's role ``admin`` may do everything: read all notebooks, make tokens for others, rename a
-user and so become one. Here an admin sees, starts and stops sessions, and adds users. To open another user's session is a
-right of its own, for the members of ``access.entering_groups``.
+user and so become one. Here an admin sees, starts and stops sessions, and adds users. To open
+another user's session is a right of its own, for the members of ``access.entering_groups``.
 """
 
 from collections.abc import Callable
