@@ -6,6 +6,7 @@ again where one would soon end or the hub has got another address. The hub's ser
 hub's user, and show the hub's own certificate.
 """
 
+import argparse
 import asyncio
 import ipaddress
 import os
@@ -141,9 +142,12 @@ def _is_fit(found: x509.Certificate, wanted: list[str], now: datetime) -> bool:
 
 def main() -> int:
     """Prepare what the settings file asks for; print the serial numbers, then what was made."""
+    parser = argparse.ArgumentParser(prog="portal.internal_tls", description=main.__doc__)
+    parser.add_argument("--show", action="store_true", help="make nothing")
+    is_shown = parser.parse_args().show
     os.umask(0o077)
     hub = load(Path(os.environ["PORTAL_SETTINGS"])).hub
-    made = prepare(hub, datetime.now(UTC)) if hub.internal_ssl else []
+    made = prepare(hub, datetime.now(UTC)) if hub.internal_ssl and not is_shown else []
     folder = Path(hub.certificates_dir)
     serials = " ".join(digest(folder, name) for name in PARTS) if hub.internal_ssl else "off"
     sys.stdout.writelines(f"{line}\n" for line in (serials, *(f"made {name}" for name in made)))

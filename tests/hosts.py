@@ -61,7 +61,7 @@ _PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 _OTHERS = ("test_tools", "directory")
 _LENT = {"npm"}
 
-_NO_SOURCES = shutil.ignore_patterns(".*", "__pycache__", "node_modules")
+_NO_SOURCES = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "node_modules")
 _LINK = "[Match]\nName=host0\n[Network]\nAddress={address}/24\nLinkLocalAddressing=no\n"
 
 

@@ -142,7 +142,12 @@ class Visitor:
     def socket(self, path: str) -> Connection:
         """Open a websocket to the session."""
         url = f"{self.instance.url}{self._session_path}{path}".replace("http", "ws", 1)
-        return connect(url, additional_headers={"Authorization": f"token {self.token()}"})
+        return connect(
+            url,
+            additional_headers={"Authorization": f"token {self.token()}"},
+            # A kernel that has just been begun answers when it is up.
+            open_timeout=60,
+        )
 
     def open_kernel(self, *, kernel: str = "python3") -> str:
         """Start a kernel that stays; return its name in the session."""

@@ -37,7 +37,7 @@ def test_a_session_reads_and_writes_the_nas(
     hosts: Hosts, user: Visitor, neighbour: Visitor
 ) -> None:
     written = "import pathlib; p = pathlib.Path('~/isilon/user1/x').expanduser()\n"
-    assert user.run(f"{written}print(p.write_text('from compute1'))") == "13\n"
+    assert user.run(f"{written}print(p.write_text('from compute1'), p.chmod(0o644))") == "13 None\n"
     assert neighbour.run("print(open('/mnt/isilon/user1/x').read())") == "from compute1\n"
     assert hosts.head.run("/usr/bin/stat", "-c", "%U", "/mnt/isilon/user1/x") == "user1\n"
     assert "Permission denied" in neighbour.run("open('/mnt/isilon/user1/y', 'w')")
