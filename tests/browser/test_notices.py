@@ -30,7 +30,7 @@ def test_the_landing_screen_names_the_mount_and_stays_usable(
 ) -> None:
     visit(USER).start_and_wait(gpus=0)
     log_in(page, portal, USER)
-    page.goto(f"{portal.url}/user/{USER}/lab")
+    page.goto(f"{portal.url}/user/{USER}/lab?reset")
     folder = portal.settings["session"]["folders"]["isilon"]
     notice = page.get_by_role("alert").filter(has_text=f"isilon ({folder}) does not answer since")
     expect(notice).to_be_visible()
