@@ -113,7 +113,7 @@ def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
     expect(running).to_have_count(1)
     assert first.is_closed()
     assert [board["folder"] for board in boards(session)] == [f"{FOLDER}/second"]
-    assert second.request.get(second.url).ok
+    assert second.evaluate("() => fetch(location.href).then(answer => answer.ok)")
 
 
 def test_an_empty_folder_shows_its_curves_as_soon_as_there_are(
