@@ -60,6 +60,7 @@ def settings(portal: Instance) -> dict[str, Any]:
         "monitoring_portal_hosts": ["watch"],
         "monitoring_portal_token_file": hub["metrics_token_file"],
         "monitoring_portal_url": portal.url,
+        "monitoring_portal_ca_file": str(SETTINGS.parent / "test-tls" / "authority.crt"),
         "monitoring_slurm_hosts": ["watch"],
         "monitoring_hub_python": hub["python"],
         "monitoring_slurm_seconds": 1,
