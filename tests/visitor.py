@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from websockets.sync.client import connect
-from websockets.sync.connection import Connection
 
 from tests.instance import PASSWORD, Instance
 from tests.waiting import until
+from tests.websocket import Websocket
 
 
 @dataclass
@@ -139,15 +138,10 @@ class Visitor:
             **request,
         )
 
-    def socket(self, path: str) -> Connection:
+    def socket(self, path: str) -> Websocket:
         """Open a websocket to the session."""
         url = f"{self.instance.url}{self._session_path}{path}".replace("http", "ws", 1)
-        return connect(
-            url,
-            additional_headers={"Authorization": f"token {self.token()}"},
-            # A kernel that has just been begun answers when it is up.
-            open_timeout=60,
-        )
+        return Websocket(url, {"Authorization": f"token {self.token()}"})
 
     def open_kernel(self, *, kernel: str = "python3") -> str:
         """Start a kernel that stays; return its name in the session."""
@@ -182,7 +176,7 @@ class Visitor:
         return screen
 
 
-def execute(socket: Connection, code: str, seconds: float) -> str:
+def execute(socket: Websocket, code: str, seconds: float) -> str:
     """Send code over a kernel's websocket; return its output when the kernel is idle again."""
     message_id = uuid.uuid4().hex
     header = {
