@@ -38,9 +38,9 @@ class Websocket:
         message: str | bytes = self._done(asyncio.wait_for(self._connection.recv(), timeout))
         return message
 
-    def ping(self, timeout: float) -> None:
+    def ping(self, seconds: float) -> None:
         """Wait for the answer to a ping; raises TimeoutError after so many seconds."""
-        self._done(_answered(self._connection, timeout))
+        self._done(_answered(self._connection, seconds))
 
     def close(self) -> None:
         """Say goodbye."""
@@ -73,6 +73,6 @@ async def _opened(url: str, headers: dict[str, str]) -> Any:
     return await connect(url, additional_headers=headers, open_timeout=_OPEN_SECONDS)
 
 
-async def _answered(connection: Any, timeout: float) -> None:
-    async with asyncio.timeout(timeout):
+async def _answered(connection: Any, seconds: float) -> None:
+    async with asyncio.timeout(seconds):
         await (await connection.ping())
