@@ -155,6 +155,8 @@ def accounted(portal: Instance) -> Iterator[AccountedCluster]:
 def test_a_limit_of_the_accounting_is_why_a_job_waits(accounted: AccountedCluster) -> None:
     asks = ["sbatch", "--parsable", "--qos=small", "--output=/dev/null", "--wrap=exec sleep 600"]
     job_id = accounted.slurm(*asks, "--gres=gpu:3", user=NAME).strip()
+    # Behind others that wait, the reason would be those.
+    accounted.slurm("scontrol", "update", f"JobId={job_id}", "Nice=-1000")
 
     def reason() -> str:
         word = accounted.slurm("squeue", "--noheader", "--format=%r", f"--jobs={job_id}").strip()
