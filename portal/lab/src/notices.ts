@@ -2,6 +2,8 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
@@ -12,14 +14,17 @@ import { fullWords, troubleWords, type INotices } from './trouble';
 const READ_MILLISECONDS = 60_000;
 /** The session's first round of questions takes a moment. */
 const FIRST_MILLISECONDS = 5_000;
+const REFUSED_MILLISECONDS = 8_000;
+/** The server's word for files on a mount that does not answer: portal/session/contents.py. */
+const NO_ANSWER = 504;
 
 /** Notices of the storage. */
 export const notices: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:notices',
   description: 'Says which storage does not answer or is nearly full.',
   autoStart: true,
-  requires: [ITranslator],
-  activate: (app: JupyterFrontEnd, translator: ITranslator): void => {
+  requires: [IDefaultFileBrowser, ITranslator],
+  activate: (app: JupyterFrontEnd, browser: IDefaultFileBrowser, translator: ITranslator): void => {
     const board = new Board(readLook().support ?? '', translator.load('data_scientist_portal'));
     const poll = new Poll({
       name: 'data-scientist-portal:notices',
@@ -28,6 +33,7 @@ export const notices: JupyterFrontEndPlugin<void> = {
       standby: 'when-hidden',
       factory: async () => board.show(await readNotices(app.serviceManager.serverSettings))
     });
+    browser.model.connectionFailure.connect((_, error) => board.refuse(error));
     void app.restored.then(async () => {
       await poll.start();
       setTimeout(() => void poll.refresh(), FIRST_MILLISECONDS);
@@ -64,5 +70,16 @@ class Board {
     }
   }
 
+  /** The file browser itself says nothing when a folder cannot be opened for this reason. */
+  refuse(error: Error): void {
+    if (error instanceof ServerConnection.ResponseError && error.response.status === NO_ANSWER) {
+      const message = error.message;
+      if (!Notification.update({ id: this._refused, message })) {
+        this._refused = Notification.error(message, { autoClose: REFUSED_MILLISECONDS });
+      }
+    }
+  }
+
+  private _refused = '';
   private _shown = new Map<string, string>();
 }
