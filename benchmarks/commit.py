@@ -1,6 +1,9 @@
-"""Which commit a benchmark measures."""
+"""Which commit a benchmark measures, and on what."""
 
+import os
+import platform
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,3 +19,13 @@ def commit() -> str:
         timeout=30,
     )
     return done.stdout.strip() or "unknown"
+
+
+def circumstances(measured: str) -> dict[str, str]:
+    """Say on what, of which commit and when a figure was measured."""
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "commit": measured,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }

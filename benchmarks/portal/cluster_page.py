@@ -19,17 +19,15 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import re
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import cycle
 from pathlib import Path
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import figures
 from benchmarks.portal.hubs import TOKEN, Hub
@@ -197,10 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 **result,
                 "cluster": f"{given.nodes} real slurmds, 4 GPUs each, 2 partitions",
                 "slurm": cluster.version,
-                "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-                "python": platform.python_version(),
-                "commit": measured,
-                "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+                **circumstances(measured),
             }
         )
     )

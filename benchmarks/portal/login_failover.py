@@ -15,21 +15,18 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
-import platform
 import statistics
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from portal.authentication.ldap import DirectoryAuthenticator
 
 # isort: split
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from tests.integration.authentication import slapd
 from tests.integration.authentication.slapd import PASSWORD, Slapd
 
@@ -102,10 +99,7 @@ def main() -> None:
         "benchmark": "login_failover",
         "seconds": found,
         "logins": logins,
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "commit": commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **circumstances(commit()),
     }
     print(json.dumps(result))
 

@@ -21,15 +21,12 @@ The last line is one JSON object; times are milliseconds.
 import argparse
 import asyncio
 import json
-import os
-import platform
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import figures, log_in
 from benchmarks.portal.hubs import Hub
@@ -149,10 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "jobs": states,
                 "cluster": f"{given.nodes} real slurmds, 4 GPUs each, 2 partitions",
                 "slurm": cluster.version,
-                "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-                "python": platform.python_version(),
-                "commit": measured,
-                "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+                **circumstances(measured),
             }
         )
     )

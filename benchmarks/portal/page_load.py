@@ -17,16 +17,13 @@ The last line is one JSON object; times are milliseconds.
 
 import argparse
 import json
-import os
-import platform
 import statistics
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from benchmarks.portal.answer_times import figures
 from tests import instance
 from tests.instance import PASSWORD, USERS, Instance
@@ -116,10 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "rounds": given.rounds,
                 "goal": "p95 of ready under 1000 ms",
                 "browser": f"Chromium {version}, headless, empty cache",
-                "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-                "python": platform.python_version(),
-                "commit": measured,
-                "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+                **circumstances(measured),
             }
         )
     )

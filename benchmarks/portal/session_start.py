@@ -15,7 +15,6 @@ The last line is one JSON object: seconds (medians, minima, maxima) and ratios.
 import argparse
 import json
 import os
-import platform
 import signal
 import socket
 import statistics
@@ -26,12 +25,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from tests import instance
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -225,10 +223,7 @@ def main() -> None:
         "seconds": {what: summary(values) for what, values in series.items()},
         "ours_over_floor": ratio(series["ours"], series["floor"]),
         "ours_over_upstream": ratio(series["ours"], series["upstream"]),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "commit": commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **circumstances(commit()),
     }
     for what in ("ours", "upstream", "floor"):
         print(f"{what:9} median {statistics.median(series[what]):.2f} s")

@@ -17,15 +17,12 @@ The last line is one JSON object.
 import argparse
 import asyncio
 import json
-import os
-import platform
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import Any
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import log_in
 from benchmarks.portal.hubs import TOKEN, Hub
@@ -152,10 +149,7 @@ def main() -> None:
                 "minutes_counted": given.minutes,
                 "cluster": f"{given.nodes} real slurmds, 4 GPUs each",
                 "slurm": cluster.version,
-                "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-                "python": platform.python_version(),
-                "commit": measured,
-                "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+                **circumstances(measured),
             }
         )
     )

@@ -20,17 +20,14 @@ The last line is one JSON object.
 import argparse
 import asyncio
 import json
-import os
-import platform
 import re
 import statistics
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from benchmarks.portal import http, hubs, people, virtual_cluster
 from benchmarks.portal.answer_times import figures, measured
 from benchmarks.portal.hubs import TOKEN, Hub
@@ -234,10 +231,7 @@ def main() -> None:
         "rounds": given.rounds,
         "median": {kind: _medians(of) for kind, of in storms.items()},
         "storms": {kind: [each.as_json() for each in of] for kind, of in storms.items()},
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "commit": measured,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **circumstances(measured),
     }
     if "ours" in storms:
         result["times_faster_than"] = {

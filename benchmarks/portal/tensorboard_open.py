@@ -14,8 +14,6 @@ The last line is one JSON object: seconds (medians, minima, maxima) and their ra
 import argparse
 import base64
 import json
-import os
-import platform
 import pwd
 import statistics
 import subprocess
@@ -23,12 +21,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from benchmarks.portal.session_start import answers, free_port, ratio, summary
 from tests import curves, instance
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
@@ -161,10 +158,7 @@ def main() -> None:
         "runs": runs,
         "seconds": {what: summary(values) for what, values in series.items()},
         "ours_over_shell": ratio(series["ours"], series["shell"]),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "commit": commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **circumstances(commit()),
     }
     print(f"ours median {statistics.median(series['ours']):.2f} s, to reach 2")
     print(json.dumps(result))

@@ -14,15 +14,13 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.commit import commit
+from benchmarks.commit import circumstances, commit
 from portal.session.meter import Meter
 from portal.session.use_history import EVERY_SECONDS, History
 
@@ -77,10 +75,7 @@ def main() -> None:
         "processes": given.processes,
         "processes_of_the_machine": of_machine,
         **found,
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "commit": commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **circumstances(commit()),
     }
     print(json.dumps(result))
 
