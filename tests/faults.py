@@ -38,12 +38,14 @@ def kill(name: str) -> None:
 
 
 def wait_for_hub(portal: Instance) -> None:
-    """Wait until the hub answers, through the proxy too."""
+    """Wait until the hub answers, through the proxy too, and the proxy has its routes."""
 
     def answers() -> bool:
         try:
             answers = [portal.hub("GET", "/api/", timeout=5)]
-            answers.append(httpx.get(f"{portal.url}/hub/api/", timeout=5))
+            # A proxy that was started anew leads all to the hub, which does not know this page.
+            for path in ("/hub/api/", "/services/cluster/"):
+                answers.append(httpx.get(f"{portal.url}{path}", timeout=5, follow_redirects=True))
             return all(answer.status_code == 200 for answer in answers)
         except httpx.HTTPError:
             return False
@@ -75,11 +77,22 @@ def wait_for_nodes(portal: Instance) -> None:
 def frozen(portal: Instance, name: str) -> Iterator[None]:
     """Let a service stop answering (SIGSTOP), and go on."""
     pid = int(service("pid", name))
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def stop(pid: int) -> None:
+    """Send SIGSTOP and wait until all threads of a process have stopped."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def has_stopped() -> bool:
+        stats = (file.read_text() for file in Path("/proc", str(pid), "task").glob("*/stat"))
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+    until(has_stopped, seconds=10, what=f"{pid} has stopped", every=0.005)
 
 
 @contextmanager

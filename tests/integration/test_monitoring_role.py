@@ -64,6 +64,8 @@ def settings(portal: Instance) -> dict[str, Any]:
         "monitoring_slurm_hosts": ["watch"],
         "monitoring_hub_python": hub["python"],
         "monitoring_slurm_seconds": 1,
+        # Its first look may come before all that it looks at has started.
+        "monitoring_doctor_seconds": 5,
         "monitoring_prometheus_port": port_of(portal, PROMETHEUS),
         "monitoring_alertmanager_port": port_of(portal, ALERTMANAGER),
         "monitoring_node_port": port_of(portal, NODE),

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 from zlib import crc32
 
+from tests import faults
 from tests.integration.authentication.certificates import make_certificates
 from tests.waiting import until
 
@@ -123,7 +124,7 @@ class Slapd:
     @contextlib.contextmanager
     def silent(self) -> Iterator[None]:
         """Let it accept connections and answer nothing."""
-        self.process.send_signal(signal.SIGSTOP)
+        faults.stop(self.process.pid)
         try:
             yield
         finally:
