@@ -6,7 +6,9 @@ from a copy of ``inventories/example``. What is *not* as on a site, and why:
 - The hosts have no way to the internet, so packages are in their roots before the deployment, and
   switched off; this machine's environments are lent to the head, which finds them by their hash.
 - This machine's kernel has no NFS. In its place the compute hosts get bind mounts of the head's
-  homes and applications, and all three get a FUSE mount as the NAS.
+  homes and applications. The NAS is three mounts of the layout that role nas_mounts makes
+  (``isilon``, ``isilon1``, ``isilon2``), each of which a FUSE program of its own answers for; the
+  role's own mounts are proved in ``tests/deploy/test_nfs.py``.
 - GPUs are character devices of the kernel's unused text consoles.
 
 By hand: ``python -m tests.hosts up | down | deploy [ARGUMENT...] | run HOST COMMAND...``.
@@ -51,9 +53,8 @@ INVENTORY = _SITE / f"inventory-of-{ROOT.name}"
 _KEY = _SITE / "key"
 AUTHORITY = _SITE / "directory/ca.pem"
 """Who has signed the certificates of the directories and of the portal."""
-NAS = _SITE / "nas"
-EXPORT = "/ifs/data/datascience"
-"""Where a host finds what the NAS would export."""
+NAS = ("isilon", "isilon1", "isilon2")
+"""The NAS's mounts, below /mnt."""
 _ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 _PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 
@@ -75,8 +76,10 @@ class Hosts:
     compute2: Machine
     directories: tuple[subprocess.Popen[bytes], ...]
     """The servers that know the people, in the order in which they are asked."""
-    nas: subprocess.Popen[bytes]
-    """What answers for the NAS."""
+    nas: dict[str, subprocess.Popen[bytes]]
+    """What answers for each mount of the NAS."""
+    base: Path
+    """The root file system of a host that was just installed."""
 
     def all(self) -> tuple[Machine, ...]:
         return (self.head, self.compute1, self.compute2)
@@ -94,6 +97,16 @@ class Hosts:
         make = (sources / "deploy/venv", "--root", _SITE / "portal/environments", "hub", "session")
         self.enclosure.run(*make, seconds=600, UV_OFFLINE="1")
         return sources
+
+    def replace_head(self) -> None:
+        """Put a machine in the head's place that was just installed."""
+        self.head.power_off()
+        self.enclosure.run("/bin/umount", self.head.root)
+        for folder in _written(self.head.root):
+            shutil.rmtree(self.enclosure.path(folder))
+        _furnish_root(self.enclosure, self.head.root, self.base)
+        self.head.boot()
+        _know_hosts(self.enclosure)
 
     def tell(self, server: subprocess.Popen[bytes], number: signal.Signals) -> None:
         """Send a signal to one of the servers beside the hosts."""
@@ -138,7 +151,7 @@ def boot(enclosure: Enclosure) -> Hosts:
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
     head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
-    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
+    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, base)
     for machine in hosts.all():
         machine.power_on()
     for machine in hosts.all():
@@ -146,6 +159,7 @@ def boot(enclosure: Enclosure) -> Hosts:
     for number, machine in enumerate((hosts.compute1, hosts.compute2)):
         _add_gpus(machine, first_minor=20 + 4 * number)
     _write_inventory(enclosure)
+    _know_hosts(enclosure)
     return hosts
 
 
@@ -157,23 +171,25 @@ def _furnish(enclosure: Enclosure) -> None:
     enclosure.run(*ip, "add", "br0", "type", "bridge")
     enclosure.run("/sbin/ip", "address", "add", f"{OURS}/24", "dev", "br0")
     enclosure.run(*ip, "set", "br0", "up")
-    for folder in ("home", "portal", "nas"):
+    for folder in ("home", "portal", *NAS):
         enclosure.path(_SITE / folder).mkdir()
     enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     _lend(enclosure, _ENVIRONMENTS, _SITE / "portal/environments")
 
 
-def _serve_nas(enclosure: Enclosure) -> subprocess.Popen[bytes]:
-    """Serve a folder by a program of its own: when that is stopped, who asks must wait."""
+def _serve_nas(enclosure: Enclosure) -> dict[str, subprocess.Popen[bytes]]:
+    """Serve one folder by a program for each mount: when that is stopped, who asks must wait."""
     behind = _SITE / "nas-disk"
     enclosure.path(behind).mkdir()
     for name in directories.PEOPLE:
         own = enclosure.path(behind / name)
         own.mkdir()
         os.chown(own, *directories.numbers(name))
-    server = enclosure.start("/usr/bin/bindfs", "-f", "-o", "allow_other", behind, NAS)
-    until(lambda: enclosure.path(NAS / "user1").exists(), seconds=10, what="the NAS answers")
-    return server
+    bind = ("/usr/bin/bindfs", "-f", "-o", "allow_other", behind)
+    servers = {name: enclosure.start(*bind, _SITE / name) for name in NAS}
+    answering = [enclosure.path(_SITE / name / "user1") for name in NAS]
+    until(lambda: all(map(Path.exists, answering)), seconds=10, what="the NAS answers")
+    return servers
 
 
 def _make_certificate(enclosure: Enclosure) -> None:
@@ -183,9 +199,14 @@ def _make_certificate(enclosure: Enclosure) -> None:
     directories.make_certificate(enclosure, _SITE / "portal-tls", "/CN=head", name, *signer)
 
 
+def _written(to: Path) -> tuple[Path, Path]:
+    """Say where what is written to a lent folder is."""
+    return _SITE / f"upper-{to.name}-{to.parent.name}", _SITE / f"work-{to.name}-{to.parent.name}"
+
+
 def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
     """Let a folder be seen elsewhere, where what is written to it stays."""
-    upper, work = (_SITE / f"{kind}-{to.name}-{to.parent.name}" for kind in ("upper", "work"))
+    upper, work = _written(to)
     for each in (upper, work, to):
         enclosure.path(each).mkdir(parents=True, exist_ok=True)
     options = f"lowerdir={folder},upperdir={upper},workdir={work}"
@@ -194,8 +215,19 @@ def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
 
 def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     root = _SITE / name
+    _furnish_root(enclosure, root, base)
+    shared = [f"--bind={_SITE}/home:/home", f"--bind={_SITE}/portal:/opt/data-scientist-portal"]
+    shared += [f"--bind={_SITE}/{mount}:/mnt/{mount}" for mount in NAS]
+    if name == "head":
+        _lend(enclosure, bootstrap.CACHE / "environments", _SITE / "cache")
+        shared.append(f"--bind={_SITE}/cache:{bootstrap.CACHE}/environments")
+    return Machine(enclosure, name, root, ("--network-bridge=br0", *shared))
+
+
+def _furnish_root(enclosure: Enclosure, root: Path, base: Path) -> None:
+    """Make what an administrator has installed before Ansible comes."""
     _lend(enclosure, base, root)
-    files = enclosure.path(root)
+    name, files = root.name, enclosure.path(root)
     (files / "etc/hostname").write_text(f"{name}\n")
     (files / "etc/machine-id").unlink(missing_ok=True)
     (files / "etc/machine-id").write_text(f"{NAMES.index(name):032x}"[:31] + "a\n")
@@ -207,12 +239,6 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     keys.parent.mkdir(mode=0o700, exist_ok=True)
     shutil.copyfile(f"{enclosure.path(_KEY)}.pub", keys)
     shutil.copyfile(enclosure.path(AUTHORITY), files / "etc/ssl/site.pem")
-    shared = [f"--bind={_SITE}/home:/home", f"--bind={NAS}:{EXPORT}", f"--bind={NAS}:/mnt/isilon"]
-    shared.append(f"--bind={_SITE}/portal:/opt/data-scientist-portal")
-    if name == "head":
-        _lend(enclosure, bootstrap.CACHE / "environments", _SITE / "cache")
-        shared.append(f"--bind={_SITE}/cache:{bootstrap.CACHE}/environments")
-    return Machine(enclosure, name, root, ("--network-bridge=br0", *shared))
 
 
 def _add_gpus(machine: Machine, first_minor: int) -> None:
@@ -230,9 +256,13 @@ def _write_inventory(enclosure: Enclosure) -> None:
         for placeholder, value in _SET.items():
             text = text.replace(placeholder, value)
         file.write_text(text)
+    shutil.copytree(ROOT / "tests/site/inventory", folder / "group_vars/all", dirs_exist_ok=True)
+
+
+def _know_hosts(enclosure: Enclosure) -> None:
+    """Take down the hosts' own keys, as an administrator does who has installed them."""
     known = enclosure.run("/usr/bin/ssh-keyscan", "-t", "ed25519", *ADDRESSES.values())
     enclosure.path(_SITE / "known_hosts").write_text(known)
-    shutil.copytree(ROOT / "tests/site/inventory", folder / "group_vars/all", dirs_exist_ok=True)
 
 
 def ssh(*argv: str) -> list[str]:

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,19 +53,23 @@ class Enclosure:
         self.processes.append(process)
         return process
 
-    @contextmanager
-    def network(self) -> Iterator[None]:
+    def network(self) -> AbstractContextManager[None]:
         """Be in its network, with the thread that asks and what that starts."""
-        with open("/proc/thread-self/ns/net") as ours, open(f"/proc/{self.holder}/ns/net") as its:
-            _join_network(its.fileno())
-            try:
-                yield
-            finally:
-                _join_network(ours.fileno())
+        return _network_of(self.holder)
 
     def path(self, inside: str | Path) -> Path:
         """Return where a file of the enclosure's mounts is for us."""
         return Path(f"/proc/{self.holder}/root") / str(inside).lstrip("/")
+
+
+@contextmanager
+def _network_of(pid: int) -> Iterator[None]:
+    with open("/proc/thread-self/ns/net") as ours, open(f"/proc/{pid}/ns/net") as its:
+        _join_network(its.fileno())
+        try:
+            yield
+        finally:
+            _join_network(ours.fileno())
 
 
 def _join_network(namespace: int) -> None:
@@ -144,6 +148,10 @@ class Machine:
         inside = ["/usr/bin/nsenter", f"--target={self.leader}", "--all", "--", *argv]
         return _output(inside, seconds, _PATH | variables, stdin)
 
+    def network(self) -> AbstractContextManager[None]:
+        """Be in its network, with the thread that asks and what that starts."""
+        return _network_of(self.leader)
+
     def power_on(self) -> None:
         """Begin to boot; `wait_until_up` waits for the end of that."""
         cgroups = [str(folder) for folder in _own_cgroups(f"{self.enclosure.holder}-{self.name}")]
@@ -179,10 +187,14 @@ class Machine:
 
     def restart(self) -> None:
         """Shut it down as an administrator would, and boot it again."""
+        self.power_off()
+        self.boot()
+
+    def power_off(self) -> None:
+        """Shut it down as an administrator would."""
         assert self._nspawn is not None
         self.run("/bin/systemctl", "--no-block", "poweroff")
         self._nspawn.wait(120)
-        self.boot()
 
     def _is_up(self) -> bool:
         try:

@@ -9,12 +9,15 @@ from portal.settings.whole import Settings
 
 
 def running(settings: Settings) -> list[str]:
-    """Name those that answer on their ports."""
+    """Name those that answer on their ports.
+
+    Without slurm.conf no Slurm of this portal runs: on the usual ports would be somebody else's.
+    """
     hub = urlsplit(settings.hub.api_url)
     found = {"the hub": (hub.hostname or "", hub.port or 80)}
-    if settings.backup.slurm_state_dir:
-        conf = Path(settings.slurm.config_file)
-        ports = slurm_ports(conf.read_text(encoding="utf-8") if conf.exists() else "")
+    conf = Path(settings.slurm.config_file)
+    if settings.backup.slurm_state_dir and conf.exists():
+        ports = slurm_ports(conf.read_text(encoding="utf-8"))
         found["slurmctld"] = ("127.0.0.1", ports["SlurmctldPort"])
         if settings.backup.accounting_socket:
             found["slurmdbd"] = ("127.0.0.1", ports["AccountingStoragePort"])

@@ -34,6 +34,7 @@ def configuration(interval_seconds: int, arbiter: Arbiter, hub: Hub) -> Config:
 
 def main() -> int:
     """Read the settings, and look after the servers, as long as the hub is there."""
+    hub_process.end_when_told()
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
     arbiter = Arbiter(
         os.environ["JUPYTERHUB_API_URL"],

@@ -44,6 +44,7 @@ async def keep(keeper: Keeper, interval: float) -> int:
 
 def main() -> int:
     """Read the settings, and keep."""
+    hub_process.end_when_told()
     logging.basicConfig(
         level=logging.INFO, format="[%(levelname).1s %(asctime)s keeper] %(message)s"
     )

@@ -298,6 +298,10 @@ def test_certificates_are_read_from_their_files(tmp_path: Path) -> None:
 
 def test_a_backup_that_is_missing_or_old_is_told(tmp_path: Path) -> None:
     daily = Backup("of the hub", str(tmp_path / "*.tar"), 26)
+    assert files.backup(daily).state is State.WARNING, "the folder is new"
+    two_days_ago = datetime.now(UTC).timestamp() - 48 * 3600
+    os.utime(tmp_path, (two_days_ago, two_days_ago))
+    assert files.backup(daily).state is State.FAILED
     assert "there is no" in files.backup(daily).found
     for name, hours in (("a.tar", 30), ("b.tar", 50)):
         (tmp_path / name).touch()

@@ -13,6 +13,7 @@ import pytest
 
 from tests import faults
 from tests.instance import SETTINGS, USERS, Instance
+from tests.tls import answer, unchecking
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -39,25 +40,6 @@ def files_of(user: Visitor) -> list[Path]:
 def port_of(user: Visitor) -> int:
     code = "import os; print(os.environ['JUPYTERHUB_SERVICE_URL'].split(':')[2].split('/')[0])"
     return int(user.run(code))
-
-
-def answer(port: int, context: ssl.SSLContext, path: str) -> bytes:
-    """Return what a session says to somebody on its node; empty where it says nothing."""
-    try:
-        with (
-            socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
-            context.wrap_socket(plain) as encrypted,
-        ):
-            encrypted.sendall(f"GET {path} HTTP/1.0\r\nHost: here\r\n\r\n".encode())
-            return encrypted.recv(100)
-    except (ssl.SSLError, ConnectionError):
-        return b""
-
-
-def unchecking() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
 
 
 # --- between browsers and the proxy ---

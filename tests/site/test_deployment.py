@@ -1,11 +1,29 @@
 """The example's inventory on three hosts: deployed, deployed again, upgraded, and used."""
 
+import json
 import re
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
 
-from tests.hosts import Hosts
+import pytest
+
+from tests.hosts import ADDRESSES, NAS, Hosts
+from tests.machines import Machine
 from tests.site.conftest import Site
+from tests.tls import answer, unchecking
 from tests.visitor import Visitor
 from tests.waiting import until
+
+# Of linux/if_ether.h and asm-generic/socket.h; Python has no names for them.
+EVERYTHING, RECEIVE_BUFFER = 3, 33
+# It ends with 1 where something has failed.
+DOCTOR = (
+    "import subprocess; argv = ['/usr/local/sbin/portal', 'doctor', '--json']; "
+    "print(subprocess.run(argv, check=False, capture_output=True, text=True).stdout)"
+)
 
 
 def outcome(said: str) -> dict[str, dict[str, int]]:
@@ -19,6 +37,30 @@ def changed_tasks(said: str) -> list[str]:
     """Return the names of the tasks that changed something."""
     tasks = said.split("\nTASK ")[1:]
     return [task.partition("]")[0] for task in tasks if re.search("^changed:", task, re.MULTILINE)]
+
+
+@contextmanager
+def wire(interface: str) -> Iterator[Callable[[], Iterator[bytes]]]:
+    """Listen at a cable of the hosts' network; give what has come through it since."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERYTHING)) as tap:
+        tap.bind((interface, 0))
+        tap.setsockopt(socket.SOL_SOCKET, RECEIVE_BUFFER, 64 << 20)
+        tap.setblocking(False)
+
+        def packets() -> Iterator[bytes]:
+            with suppress(BlockingIOError):
+                while True:
+                    yield tap.recv(1 << 16)
+
+        yield packets
+
+
+def findings(host: Machine) -> dict[str, list[str]]:
+    """Return what the doctor says of a host, by state."""
+    found = defaultdict(list)
+    for line in json.loads(host.run("/usr/bin/python3", "-c", DOCTOR)):
+        found[line["state"]].append(f"{line['check']}: {line['found']}")
+    return found
 
 
 def test_a_deployment_that_failed_half_way_can_be_repeated(half_way: str, portal: Site) -> None:
@@ -38,7 +80,9 @@ def test_a_session_reads_and_writes_the_nas(
 ) -> None:
     written = "import pathlib; p = pathlib.Path('~/isilon/user1/x').expanduser()\n"
     assert user.run(f"{written}print(p.write_text('from compute1'), p.chmod(0o644))") == "13 None\n"
-    assert neighbour.run("print(open('/mnt/isilon/user1/x').read())") == "from compute1\n"
+    for mount in NAS:
+        read = f"print(open('/mnt/{mount}/user1/x').read())"
+        assert neighbour.run(read) == "from compute1\n", mount
     assert hosts.head.run("/usr/bin/stat", "-c", "%U", "/mnt/isilon/user1/x") == "user1\n"
     assert "Permission denied" in neighbour.run("open('/mnt/isilon/user1/y', 'w')")
 
@@ -56,6 +100,55 @@ def test_the_sample_job_runs_on_both_hosts(portal: Site, user: Visitor) -> None:
         ("compute1", "compute1"),
         ("compute2", "compute2"),
     }
+
+
+def test_what_hosts_say_to_each_other_cannot_be_read(
+    portal: Site, hosts: Hosts, user: Visitor
+) -> None:
+    asked = "/api/contents/a-name-that-nothing-else-has"
+    with wire("vb-compute1") as packets:
+        assert user.session("GET", asked).status_code == 404
+        until(lambda: user.http.get("/hub/api/").is_success, seconds=10, what="the hub answers")
+        hosts.compute1.run("/usr/bin/id", "user3")
+        said = b"".join(packets())
+    # What is not encrypted would be seen: munge's and Slurm's words are signed only.
+    assert len(said) > 1000
+    assert asked.encode() not in said
+    assert b"HTTP/1.1" not in said
+
+
+@pytest.mark.parametrize("host", ["compute1", "head"])
+def test_who_has_no_certificate_is_not_heard(
+    portal: Site, hosts: Hosts, user: Visitor, host: str
+) -> None:
+    session = urlsplit(user.run("import os; print(os.environ['JUPYTERHUB_SERVICE_URL'])").strip())
+    place = session if host == "compute1" else urlsplit(portal.settings["hub"]["api_url"])
+    path = f"{session.path}api" if host == "compute1" else "/hub/api/"
+    assert place.port
+    # From the head, which the firewall of the nodes lets in; and as a session's own neighbour.
+    with (hosts.head if host == "compute1" else hosts.compute1).network():
+        address = ADDRESSES[host]
+        socket.create_connection((address, place.port), timeout=10).close()
+        assert answer(place.port, unchecking(), path, address) == b""
+
+
+def test_a_backup_is_made_every_night(hosts: Hosts) -> None:
+    timer = ("/bin/systemctl", "is-active", "portal-backup.timer")
+    assert hosts.head.run(*timer) == "active\n"
+    before = [line for line in findings(hosts.head)["warning"] if "backup" in line]
+    assert [line.partition("/")[0] for line in before] == ["backup of hub and Slurm: there is no "]
+    hosts.head.run("/bin/systemctl", "start", "portal-backup.service", seconds=120)
+    made = hosts.head.files / "var/backups/data-scientist-portal"
+    assert [file.stat().st_mode & 0o777 for file in made.iterdir()] == [0o600]
+    assert any(line.startswith("backup of hub") for line in findings(hosts.head)["ok"])
+
+
+def test_the_doctor_finds_every_host_well(hosts: Hosts) -> None:
+    for host in hosts.all():
+        found = findings(host)
+        # Nothing here keeps the time of containers right.
+        assert [line for line in found["failed"] if not line.startswith("clock:")] == []
+        assert len(found["ok"]) > 10
 
 
 def test_an_upgrade_keeps_sessions_and_a_second_run_changes_nothing(

@@ -14,6 +14,7 @@ from tests.visitor import Visitor
 from tests.waiting import until
 
 CUT_SECONDS = 120
+RULES = ("/usr/sbin/nft", "--stateless", "list", "ruleset")
 SERVER = "import os; print(os.getppid())"
 
 
@@ -54,17 +55,36 @@ def test_people_log_in_while_the_first_directory_is_down(
     newcomer.close()
 
 
+def test_a_session_starts_beside_a_mount_that_does_not_answer_and_names_it(
+    hosts: Hosts, cut_off: CutOff, newcomer: Visitor
+) -> None:
+    hosts.tell(hosts.nas["isilon1"], signal.SIGSTOP)
+    try:
+        newcomer.log_in()
+        newcomer.start_and_wait(gpus=1)
+        silent = [("/mnt/isilon1", "hangs")]
+        until(lambda: troubles(newcomer) == silent, seconds=60, what="the session names the mount")
+        assert newcomer.run("import os; print('user1' in os.listdir('/mnt/isilon2'))") == "True\n"
+    finally:
+        hosts.tell(hosts.nas["isilon1"], signal.SIGCONT)
+    until(lambda: not troubles(newcomer), seconds=60, what="the mount is back by itself")
+    newcomer.leave()
+    newcomer.close()
+
+
 def test_the_portal_answers_while_the_nas_does_not(
     hosts: Hosts, user: Visitor, cut_off: CutOff
 ) -> None:
     kernel = user.open_kernel()
-    hosts.tell(hosts.nas, signal.SIGSTOP)
+    for mount in hosts.nas.values():
+        hosts.tell(mount, signal.SIGSTOP)
     try:
         assert user.run_in(kernel, "print(6 * 7)") == "42\n"
         assert user.http.get("/hub/home").status_code == 200
         assert user.session("GET", "/api/contents/work").status_code in (200, 404)
     finally:
-        hosts.tell(hosts.nas, signal.SIGCONT)
+        for mount in hosts.nas.values():
+            hosts.tell(mount, signal.SIGCONT)
     back = "import pathlib; print(pathlib.Path('/mnt/isilon/user1/x').write_text('back'))"
     assert user.run_in(kernel, back) == "4\n"
 
@@ -92,12 +112,21 @@ def test_sessions_go_on_while_the_head_restarts(portal: Site, hosts: Hosts, user
     user.run_in(kernel, "kept = 6 * 7")
     before = user.run(SERVER)
     jobs = portal.jobs(user="user1")
+    rules = hosts.head.run(*RULES)
     hosts.head.restart()
     until(lambda: answers(user), seconds=120, what="the portal is back")
     user.wait_until_ready()
     assert portal.jobs(user="user1") == jobs
     assert user.run(SERVER) == before
     assert user.run_in(kernel, "print(kept)") == "42\n"
+    assert "policy drop" in rules
+    assert hosts.head.run(*RULES) == rules
+
+
+def troubles(visitor: Visitor) -> list[tuple[str, str]]:
+    """Return the mounts that a session has trouble with, and which."""
+    told = visitor.session("GET", "/portal/notices").json()["mounts"]
+    return [(trouble["point"], trouble["state"]) for trouble in told]
 
 
 def answers(visitor: Visitor) -> bool:

@@ -1,5 +1,6 @@
 """Files: secrets, certificates, the rule for sudo, the hub's settings."""
 
+import contextlib
 import glob
 import os
 import pwd
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from portal.doctor.expected import Backup, Certificate, Hub, PrivateFile, Sudo
-from portal.doctor.finding import Finding, failed, ok, worst
+from portal.doctor.finding import Finding, failed, ok, warning, worst
 from portal.doctor.judgement import days, modes
 from portal.doctor.programs import ask
 
@@ -48,12 +49,22 @@ def backup(expected: Backup) -> Finding:
     """Look how old the newest of some files is."""
     made = [Path(file).stat().st_mtime for file in glob.glob(expected.file)]
     if not made:
-        return failed(f"there is no {expected.file}", "make a backup, and see what should make it")
+        return _no_backup(expected)
     hours = (datetime.now(UTC).timestamp() - max(made)) / 3600
     words = f"the newest of {len(made)} is {hours:.0f} hours old"
     if hours > expected.hours:
         return failed(words, f"see why none is made every {expected.hours:g} hours")
     return ok(words)
+
+
+def _no_backup(expected: Backup) -> Finding:
+    """Be patient with a folder that was made a while ago."""
+    found, step = f"there is no {expected.file}", "make a backup, and see what should make it"
+    with contextlib.suppress(OSError):
+        age = datetime.now(UTC).timestamp() - Path(expected.file).parent.stat().st_mtime
+        if age < expected.hours * 3600:
+            return warning(f"{found} yet", f"one is made within {expected.hours:g} hours")
+    return failed(found, step)
 
 
 def sudo(expected: Sudo) -> Finding:

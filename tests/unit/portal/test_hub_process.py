@@ -1,6 +1,7 @@
 """The hub's services end with the hub, whenever it was killed."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,28 +19,60 @@ def test_who_started_a_service_is_there_until_another_has_adopted_it() -> None:
     assert not hub_process.is_there(hub_process.named())
 
 
-@pytest.mark.parametrize("service", ["cluster", "culler", "keeper"])
-def test_a_service_whose_hub_was_killed_before_it_looked_ends(service: str, tmp_path: Path) -> None:
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """What a hub gives to its services; it does not answer."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     file = tmp_path / "portal.toml"
     file.write_text(f'{FILE}[cluster]\nurl = "http://127.0.0.1:{port}"\n')
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    environment = {
+    return {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": str(ROOT),
         "PORTAL_SETTINGS": str(file),
-        hub_process.VARIABLE: str(dead.pid),
         "JUPYTERHUB_API_TOKEN": "secret",
         "JUPYTERHUB_API_URL": "http://127.0.0.1:1/hub/api",
         "JUPYTERHUB_BASE_URL": "/",
         "JUPYTERHUB_CLIENT_ID": "service-cluster",
         "JUPYTERHUB_SERVICE_PREFIX": "/services/cluster/",
     }
+
+
+@pytest.mark.parametrize("service", ["cluster", "culler", "keeper"])
+def test_a_service_whose_hub_was_killed_before_it_looked_ends(
+    service: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
     argv = [sys.executable, "-m", f"portal.{service}"]
     done = subprocess.run(
-        argv, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        argv,
+        env=environment | {hub_process.VARIABLE: str(dead.pid)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("service", ["culler", "keeper"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_service_that_is_told_to_end_says_nothing_of_it(
+    service: str, number: signal.Signals, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", f"portal.{service}"],
+        env=environment | hub_process.named(),
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr
+        process.stderr.readline()
+        process.send_signal(number)
+        words = process.stderr.read()
+    assert process.returncode == 0
+    assert "Traceback" not in words
