@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from portal.backup import archive, databases, manifest, plan, services, trees
+from portal.backup import archive, databases, manifest, plan, saving, services, trees
 from portal.backup.manifest import BackupError, Kind, Manifest, Part
 from portal.database import libpq_url
 from portal.services import DEFAULT_FILE, SETTINGS_VARIABLE
@@ -57,6 +57,8 @@ def make(file: Path, settings_file: Path) -> None:
     settings = load(settings_file)
     if file.exists():
         raise BackupError(f"{file} is there already: name another file")
+    if services.SLURMCTLD in services.running(settings):
+        saving.wait(Path(settings.backup.slurm_state_dir))
     with archive.staging(file.parent) as folder:
         found = enumerate(plan.sources(settings, settings_file))
         parts = tuple(_take(source, number, folder, settings) for number, source in found)

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from portal.settings.whole import Settings
 
+SLURMCTLD = "slurmctld"
+
 
 def running(settings: Settings) -> list[str]:
     """Name those that answer on their ports.
@@ -18,7 +20,7 @@ def running(settings: Settings) -> list[str]:
     conf = Path(settings.slurm.config_file)
     if settings.backup.slurm_state_dir and conf.exists():
         ports = slurm_ports(conf.read_text(encoding="utf-8"))
-        found["slurmctld"] = ("127.0.0.1", ports["SlurmctldPort"])
+        found[SLURMCTLD] = ("127.0.0.1", ports["SlurmctldPort"])
         if settings.backup.accounting_socket:
             found["slurmdbd"] = ("127.0.0.1", ports["AccountingStoragePort"])
     return [name for name, address in found.items() if _answers(address)]
