@@ -239,5 +239,5 @@ Tables = Annotated[Mapping[Name, Model], AfterValidator(MappingProxyType)]
 """Tables of one kind, by names that the site chooses; their order is the file's."""
 KernelTables = Annotated[Mapping[KernelName, Model], AfterValidator(MappingProxyType)]
 """The same, for kernels: Jupyter has rules for their names."""
-ToolTables = Annotated[Mapping[Mark, Model], AfterValidator(MappingProxyType)]
-"""The same, for tools: their names are part of addresses and of files' names."""
+MarkTables = Annotated[Mapping[Mark, Model], AfterValidator(MappingProxyType)]
+"""The same, for tools and images: their names are part of addresses and of files' names."""

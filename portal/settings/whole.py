@@ -10,6 +10,7 @@ from portal.settings.access import Access
 from portal.settings.authentication import Authentication
 from portal.settings.backup import Backup
 from portal.settings.cluster import Cluster
+from portal.settings.containers import Containers
 from portal.settings.hub import Hub
 from portal.settings.idle import Idle
 from portal.settings.limits import Limits
@@ -20,7 +21,7 @@ from portal.settings.slurm import Slurm
 from portal.settings.table import Table, named_tables, one_table, setting
 from portal.settings.tools import Tool
 from portal.settings.usage import Usage
-from portal.values import KernelTables, ToolTables
+from portal.values import KernelTables, MarkTables
 
 
 class Settings(Table):
@@ -35,11 +36,12 @@ class Settings(Table):
         {},
         "The kernel NAME, besides Python 3. Notebooks remember this name.",
     )
-    tools: ToolTables[Tool] = setting(
+    tools: MarkTables[Tool] = setting(
         {},
         "The web tool NAME: a card in the launcher, and a web page of the session behind the "
         "user's own login, at `tools/NAME/`. NAME is 1 to 32 small letters, digits and hyphens.",
     )
+    containers: Containers = Field(default_factory=Containers)
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
     limits: Limits = Field(default_factory=Limits)
     idle: Idle = Field(default_factory=Idle)
