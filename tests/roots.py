@@ -35,7 +35,7 @@ def install_tools(*names: str) -> None:
 
 def minimal() -> Path:
     """Return the root that debootstrap makes."""
-    return _cached(SUITE, INCLUDED, _debootstrap)
+    return cached(SUITE, INCLUDED, _debootstrap)
 
 
 def equipped(packages: Sequence[str]) -> Path:
@@ -44,9 +44,10 @@ def equipped(packages: Sequence[str]) -> Path:
 
     def make(folder: Path) -> None:
         copy(minimal(), folder / "root")
-        _install(folder / "root", wanted)
+        install(folder / "root", wanted)
+        switch_off(folder / "root")
 
-    return _cached(f"{SUITE}-with", [*INCLUDED, *wanted], make)
+    return cached(f"{SUITE}-with", [*INCLUDED, *wanted], make)
 
 
 def copy(root: Path, to: Path) -> None:
@@ -54,7 +55,8 @@ def copy(root: Path, to: Path) -> None:
     subprocess.run(["/bin/cp", "-a", "--reflink=auto", str(root), str(to)], check=True, timeout=300)
 
 
-def _cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> Path:
+def cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> Path:
+    """Return the root of that content, which ``make`` leaves in ``root`` of a folder it is given."""
     made_of = " ".join(content).encode()
     root = bootstrap.CACHE / f"{name}-{hashlib.sha256(made_of).hexdigest()[:12]}"
     with bootstrap.only_one(bootstrap.CACHE, name):
@@ -77,7 +79,7 @@ def _debootstrap(folder: Path) -> None:
     )
 
 
-def _install(root: Path, packages: Sequence[str]) -> None:
+def install(root: Path, packages: Sequence[str]) -> None:
     """Install packages with this machine's way to Debian's archive."""
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text(_START_NOTHING)
@@ -93,7 +95,6 @@ def _install(root: Path, packages: Sequence[str]) -> None:
     building.call([*apt, "clean"], seconds=60)
     for file in (policy, *(root / one.relative_to("/") for one in lent)):
         file.unlink()
-    switch_off(root)
 
 
 def switch_off(root: Path) -> None:

@@ -1,0 +1,91 @@
+"""Images that Apptainer runs, each a root file system of Debian 12 with one thing more.
+
+Made once, by root, and kept: a folder of the cache, or one SIF file beside it.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import bootstrap
+
+from tests import building, roots
+
+PREFIX = Path("/opt/data-scientist-portal/apptainer")
+PROGRAM = PREFIX / "usr/bin/apptainer"
+"""Apptainer, as role apptainer installs it on a Debian 12."""
+_PACK = bootstrap.DEPLOY / "ansible/roles/apptainer/files/pack.py"
+_KERNEL = ("python3-ipykernel",)
+# Where the second image has Jupyter's server, in the versions of the portal's own sessions.
+_SERVER = "opt/server"
+
+
+def apptainer() -> Path:
+    """Return the program; install it as the role does, where no portal has done so."""
+    with bootstrap.only_one(bootstrap.CACHE, "apptainer"):
+        roots.install_tools("squashfs-tools", "squashfuse", "fuse-overlayfs", "uidmap")
+        if not PROGRAM.exists():
+            argv = ["/usr/bin/python3", str(_PACK), str(PREFIX)]
+            packed = subprocess.run(
+                argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600
+            )
+            half = PREFIX.with_name(".apptainer.building")
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir(parents=True)
+            shutil.unpack_archive(packed.stdout.strip(), half, filter="tar")
+            half.rename(PREFIX)
+    return PROGRAM
+
+
+def kernel_folder() -> Path:
+    """Return a folder image with Debian's Python and ipykernel."""
+
+    def make(folder: Path) -> None:
+        # What boots a machine does no harm in an image.
+        roots.copy(roots.minimal(), folder / "root")
+        roots.install(folder / "root", _KERNEL)
+
+    return roots.cached("image-kernel", [*roots.INCLUDED, *_KERNEL], make)
+
+
+def kernel_image() -> Path:
+    """Return the same as a SIF."""
+    return _sif(kernel_folder())
+
+
+def session_folder() -> Path:
+    """Return a folder image with what a whole session needs: jupyterhub-singleuser."""
+    lock = bootstrap.lock_file("session")
+
+    def make(folder: Path) -> None:
+        root = folder / "root"
+        roots.copy(kernel_folder(), root)
+        bootstrap.install_with_uv([lock], root / _SERVER)
+        for name in ("jupyterhub-singleuser", "jupyter"):
+            (root / "usr/local/bin" / name).symlink_to(Path("/", _SERVER, "bin", name))
+
+    made_of = [str(kernel_folder()), bootstrap.content_hash([lock])]
+    return roots.cached("image-session", made_of, make)
+
+
+def session_image() -> Path:
+    """Return the same as a SIF."""
+    return _sif(session_folder())
+
+
+def _sif(folder: Path) -> Path:
+    """Return a SIF of a folder image, which everybody may read."""
+    final = folder.with_suffix(".sif")
+    with bootstrap.only_one(bootstrap.CACHE, final.name):
+        if not final.exists():
+            half = folder.with_name(f".{final.name}.building")
+            half.unlink(missing_ok=True)
+            building.call(
+                [str(apptainer()), "-q", "build", str(half), str(folder)],
+                seconds=600,
+                PATH=os.defpath + ":/usr/sbin:/sbin",
+            )
+            half.chmod(0o644)
+            half.rename(final)
+    return final
