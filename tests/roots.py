@@ -56,7 +56,7 @@ def copy(root: Path, to: Path) -> None:
 
 
 def cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> Path:
-    """Return the root of that content, which ``make`` leaves in ``root`` of a folder it is given."""
+    """Return the root of that content; ``make`` leaves it in ``root`` of the folder it is given."""
     made_of = " ".join(content).encode()
     root = bootstrap.CACHE / f"{name}-{hashlib.sha256(made_of).hexdigest()[:12]}"
     with bootstrap.only_one(bootstrap.CACHE, name):
