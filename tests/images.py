@@ -16,6 +16,10 @@ PREFIX = Path("/opt/data-scientist-portal/apptainer")
 PROGRAM = PREFIX / "usr/bin/apptainer"
 """Apptainer, as role apptainer installs it on a Debian 12."""
 _PACK = bootstrap.DEPLOY / "ansible/roles/apptainer/files/pack.py"
+_SMALL = "busybox-static"
+# What Apptainer mounts something upon, or adds the user to.
+_MOUNTED = ("bin", "dev", "etc", "home", "proc", "sys", "tmp", "usr", "var/tmp")
+_WRITTEN = ("etc/passwd", "etc/group", "etc/hosts", "etc/localtime", "etc/resolv.conf")
 _KERNEL = ("python3-ipykernel",)
 # Where the second image has Jupyter's server, in the versions of the portal's own sessions.
 _SERVER = "opt/server"
@@ -36,6 +40,30 @@ def apptainer() -> Path:
             shutil.unpack_archive(packed.stdout.strip(), half, filter="tar")
             half.rename(PREFIX)
     return PROGRAM
+
+
+def small_folder() -> Path:
+    """Return a folder image of a few programs only, which is quickly built upon."""
+
+    def make(folder: Path) -> None:
+        root = folder / "root"
+        for name in _MOUNTED:
+            (root / name).mkdir(parents=True)
+        for name in _WRITTEN:
+            (root / name).touch()
+        apt = ["/usr/bin/apt-get", "-q", "-oAPT::Sandbox::User=root", "download", _SMALL]
+        building.call(apt, seconds=120, folder=folder)
+        (package,) = folder.glob("*.deb")
+        building.call(["/usr/bin/dpkg", "-x", str(package), str(root)], seconds=30)
+        install = ["/usr/sbin/chroot", str(root), "/bin/busybox", "--install", "-s", "/bin"]
+        building.call(install, seconds=30)
+
+    return roots.cached("image-small", [_SMALL, *_MOUNTED, *_WRITTEN], make)
+
+
+def small_image() -> Path:
+    """Return the same as a SIF."""
+    return _sif(small_folder())
 
 
 def kernel_folder() -> Path:
