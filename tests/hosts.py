@@ -27,7 +27,7 @@ from pathlib import Path
 import bootstrap
 import yaml
 
-from tests import building, directories, machines, roots
+from tests import building, directories, images, machines, roots
 from tests.instance import ROOT
 from tests.machines import Enclosure, Machine
 from tests.waiting import until
@@ -146,6 +146,8 @@ def boot(enclosure: Enclosure) -> Hosts:
     base = roots.equipped(packages())
     roots.install_tools(*roots.TOOLS, "bindfs", "slapd", "ldap-utils")
     _make_environments()
+    # The hosts' deployment cannot fetch it.
+    images.pack()
     _furnish(enclosure)
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
@@ -233,6 +235,8 @@ def _furnish_root(enclosure: Enclosure, root: Path, base: Path) -> None:
     (files / "etc/machine-id").write_text(f"{NAMES.index(name):032x}"[:31] + "a\n")
     hosts = "".join(f"{address} {host}\n" for host, address in ADDRESSES.items())
     (files / "etc/hosts").write_text(f"127.0.0.1 localhost\n{hosts}")
+    # Nothing to ask, but Apptainer wants it to be there.
+    (files / "etc/resolv.conf").touch()
     link = files / "etc/systemd/network/10-host0.network"
     link.write_text(_LINK.format(address=ADDRESSES[name]))
     keys = files / "root/.ssh/authorized_keys"

@@ -25,19 +25,23 @@ _KERNEL = ("python3-ipykernel",)
 _SERVER = "opt/server"
 
 
+def pack() -> str:
+    """Have what role apptainer unpacks in the cache, and return its file."""
+    argv = ["/usr/bin/python3", str(_PACK), str(PREFIX)]
+    done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600)
+    return done.stdout.strip()
+
+
 def apptainer() -> Path:
     """Return the program; install it as the role does, where no portal has done so."""
     with bootstrap.only_one(bootstrap.CACHE, "apptainer"):
         roots.install_tools("squashfs-tools", "squashfuse", "fuse-overlayfs", "uidmap")
         if not PROGRAM.exists():
-            argv = ["/usr/bin/python3", str(_PACK), str(PREFIX)]
-            packed = subprocess.run(
-                argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600
-            )
+            packed = pack()
             half = PREFIX.with_name(".apptainer.building")
             shutil.rmtree(half, ignore_errors=True)
             half.mkdir(parents=True)
-            shutil.unpack_archive(packed.stdout.strip(), half, filter="tar")
+            shutil.unpack_archive(packed, half, filter="tar")
             half.rename(PREFIX)
     return PROGRAM
 

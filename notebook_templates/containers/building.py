@@ -9,6 +9,7 @@ Needs nothing but Python and the module `apptainer`.
 """
 
 import os
+import pwd
 import subprocess
 import tempfile
 from pathlib import Path
@@ -17,6 +18,9 @@ from pathlib import Path
 _WITH_APPTAINER = 'module load apptainer && exec apptainer "$@"'
 # Without this the packing of an image takes a quarter of the node's memory, not of the job's.
 PACKING_MEMORY_MB = 256
+
+
+SUBUID = Path("/etc/subuid")
 
 
 class BuildError(Exception):
@@ -45,12 +49,20 @@ def apptainer(*arguments: str, **environment: str) -> None:
         raise BuildError(f"apptainer {arguments[0]} ended with {process.returncode}")
 
 
+def has_numbers(text: str, user: pwd.struct_passwd) -> bool:
+    """Say whether subuid(5) gives a user numbers for the users inside images."""
+    owners = {line.partition(":")[0].strip() for line in text.splitlines()}
+    return not owners.isdisjoint({user.pw_name, str(user.pw_uid)})
+
+
 def build(definition: str, image: str, *, base: str, replace: bool = False) -> Path:
     """Build the image, and return its file; half an image is never seen there."""
     source, final, first = (Path(path).expanduser() for path in (definition, image, base))
     for needed in (source, first):
         if not needed.exists():
             raise BuildError(f"{needed} is not there")
+    if not has_numbers(SUBUID.read_text(), pwd.getpwuid(os.getuid())):
+        raise BuildError(f"{SUBUID} of this node has no numbers for you; ask the administrators")
     if final.exists() and not replace:
         raise BuildError(f"{final} is there already; say replace = True, or another name")
     final.parent.mkdir(parents=True, exist_ok=True)
