@@ -3,7 +3,7 @@
 import copy
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,8 +162,19 @@ class Visitor:
         finally:
             self.session("DELETE", f"/api/kernels/{kernel_id}")
 
-    def type_in_terminal(self, line: str, awaited: str, *, seconds: float = 30) -> str:
-        """Type a line into a new terminal; return the screen once ``awaited`` is on it."""
+    def type_in_terminal(
+        self,
+        line: str,
+        awaited: str,
+        *,
+        answers: Mapping[str, str] | None = None,
+        seconds: float = 30,
+    ) -> str:
+        """Type a line into a new terminal; return the screen once ``awaited`` is on it.
+
+        ``answers``: what is typed once certain words are on the screen.
+        """
+        waiting = dict(answers or {})
         name = self.session("POST", "/api/terminals").json()["name"]
         screen = ""
         with self.socket(f"/terminals/websocket/{name}") as socket:
@@ -172,6 +183,8 @@ class Visitor:
                 kind, *rest = json.loads(socket.recv(timeout=seconds))
                 if kind == "stdout":
                     screen += rest[0]
+                for words in [words for words in waiting if words in screen]:
+                    socket.send(json.dumps(["stdin", waiting.pop(words)]))
         self.session("DELETE", f"/api/terminals/{name}")
         return screen
 

@@ -1,0 +1,353 @@
+"""Images from a registry: pulled by users, into their own folder and into everybody's cache."""
+
+import json
+import os
+import pwd
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import registry as registries
+from tests.instance import FOLDER_NAME, PREFIX, SETTINGS, USERS, Instance
+from tests.registry import KEY, Registry
+from tests.visitor import session_of
+from tests.waiting import until
+
+COMMAND = f"/usr/local/bin/portal-{PREFIX}"
+CACHE_PROGRAM = f"/usr/local/libexec/{FOLDER_NAME}/image-cache"
+ACCOUNT = f"portal-{PREFIX}-images"
+SMALL, LARGE = 200_000, 3_000_000
+FEW = 60_000
+"""Bytes of each answer that come through a half closed gate: all but layers."""
+
+
+@pytest.fixture(scope="module")
+def site(portal: Instance) -> dict[str, str]:
+    """What the deployment has decided."""
+    decided = json.loads((SETTINGS.parent / "images.json").read_text())
+    return {**decided, "shared": decided["shared"][0]}
+
+
+@pytest.fixture(scope="module")
+def registry(site: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """A registry where the site expects one, with an image for everybody and one that is not."""
+    port = int(site["shared"].partition("/")[0].rpartition(":")[2])
+    with registries.running(tmp_path_factory.mktemp("registry"), port) as running:
+        running.push("private/shell:1.0", registries.shell())
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_pulled(site: dict[str, str]) -> Iterator[None]:
+    """No image is left where tests put some."""
+    yield
+    folders = [Path(site["cache"]), *(home(user) / "images" for user in USERS[:2])]
+    for folder in folders:
+        subprocess.run(
+            ["/bin/rm", "-rf", *map(str, folder.glob("*")), *map(str, folder.glob(".[!.]*"))],
+            check=True,
+        )
+
+
+def home(user: str) -> Path:
+    return Path(pwd.getpwnam(user).pw_dir)
+
+
+def as_user(user: str, *argv: str) -> list[str]:
+    clean = ["/usr/bin/env", "-i", f"HOME={home(user)}", "PATH=/usr/bin:/bin"]
+    return ["/usr/sbin/runuser", "-u", user, "--", *clean, *argv]
+
+
+def pull(user: str, *arguments: str, key: str | None = KEY) -> tuple[int, str, str]:
+    """Run the command; return status, what it printed and what it complained of."""
+    argv = as_user(user, COMMAND, "image", "pull", *([] if key is None else ["--key-stdin"]))
+    done = subprocess.run(
+        [*argv, *arguments],
+        input=key or "",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@contextmanager
+def pulling(user: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Have the command run."""
+    argv = as_user(user, COMMAND, "image", "pull", "--key-stdin", *arguments)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
+        assert child.stdin
+        child.stdin.write(KEY)
+        child.stdin.close()
+        child.stdin = None
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def heard(child: subprocess.Popen[str], words: str) -> str:
+    """Return what a command says up to the line with these words."""
+    assert child.stderr
+    said = ""
+    for line in child.stderr:
+        said += line
+        if words in line:
+            return said
+    raise AssertionError(f"{words!r} was not said, but: {said}")
+
+
+def run_in(site: dict[str, str], user: str, image: str, *command: str) -> str:
+    argv = as_user(user, site["apptainer"], "exec", image, *command)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def until_a_layer_arrives(folder: Path) -> None:
+    until(
+        lambda: list(folder.glob(".partial/*/layout/oci-put-blob*")),
+        seconds=30,
+        what="a layer arrives",
+    )
+
+
+def layers_in(folder: Path) -> set[str]:
+    return {f"sha256:{blob.name}" for blob in folder.glob(".partial/*/layout/blobs/sha256/*")}
+
+
+def test_an_image_runs_and_its_digest_is_shown_and_kept(
+    site: dict[str, str], registry: Registry
+) -> None:
+    name = f"{registry.host}/private/shell:1.0"
+    status, said, progress = pull(USERS[0], name)
+    assert status == 0, progress
+    path, digest = said.split()
+    assert Path(path).parent == home(USERS[0]) / "images"
+    assert Path(path).owner() == USERS[0]
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", digest)
+    assert f"{name} is {digest}" in progress
+    assert run_in(site, USERS[0], path, "echo", "hello").strip() == "hello"
+    argv = as_user(USERS[0], COMMAND, "image", "list")
+    listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert path in listed
+    assert digest in listed
+    assert not layers_in(Path(path).parent)
+
+
+def test_an_interrupted_pull_goes_on_where_it_was(registry: Registry) -> None:
+    small, large = registry.push(
+        "private/layers:1", registries.noise(SMALL), registries.noise(LARGE)
+    )
+    name, folder = f"{registry.host}/private/layers:1", home(USERS[0]) / "images"
+    with registry.gate.half_closed(SMALL + FEW):
+        for how in (signal.SIGINT, signal.SIGKILL):
+            with pulling(USERS[0], name) as child:
+                until(lambda: small in layers_in(folder), seconds=30, what="a layer is there")
+                _signal_command(child.pid, how)
+                child.communicate(timeout=30)
+            assert not list(folder.glob("*.sif"))
+    assert large not in layers_in(folder)
+    status, _, complaint = pull(USERS[0], name)
+    assert status == 0, complaint
+    assert registry.times_asked_for(small) == 1
+    assert registry.times_asked_for(large) == 3
+
+
+def _signal_command(runuser: int, number: int) -> None:
+    """Send a signal to the command that runuser has started."""
+    children = Path(f"/proc/{runuser}/task/{runuser}/children").read_text().split()
+    os.kill(int(children[0]), number)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "words"),
+    [
+        ("private/shell:1.0", None, "to nobody without a key"),
+        ("private/shell:1.0", "nvapi-wrong", "refuses the key of $oauthtoken"),
+        ("private/shell:9", KEY, "has no image"),
+        ("private/nothing:1", KEY, "has no image"),
+        ("shared/nothing:1", KEY, "has no image"),
+        ("shared/nothing:1", "nvapi-wrong", "refuses the key of $oauthtoken"),
+    ],
+)
+def test_what_cannot_be_pulled_is_said_in_words(
+    registry: Registry, name: str, key: str | None, words: str
+) -> None:
+    status, said, complaint = pull(USERS[0], f"{registry.host}/{name}", key=key)
+    assert (status, said) == (1, "")
+    assert words in complaint
+    assert "Traceback" not in complaint
+    assert len(complaint.splitlines()) == 1
+
+
+def test_the_key_is_in_no_command_variable_or_file(
+    site: dict[str, str], registry: Registry
+) -> None:
+    registry.push("shared/large:1", registries.noise(LARGE))
+    registry.push("private/large:1", registries.noise(LARGE))
+    folders = {"private": home(USERS[0]) / "images", "shared": Path(site["cache"])}
+    for kind, folder in folders.items():
+        with registry.gate.half_closed(FEW), pulling(USERS[0], f"{registry.host}/{kind}/large:1"):
+            until_a_layer_arrives(folder)
+            told = [path.read_bytes() for path in _of_processes("cmdline", "environ")]
+            assert any(b"skopeo" in text for text in told)
+            assert not any(KEY.encode() in text for text in told)
+            kept = ["/bin/grep", "-rlsE", "nvapi-right|JG9hdXRodG9rZW4", str(folder), "/tmp/."]  # noqa: S108
+            kept += [f"--exclude-dir={registry.folder.parent.name}"]
+            found = subprocess.run(kept, capture_output=True, text=True, check=False).stdout.split()
+            assert [file for file in found if str(folder) in file] == []
+
+
+def _of_processes(*names: str) -> list[Path]:
+    return [
+        process / name
+        for process in Path("/proc").glob("[0-9]*")
+        for name in names
+        if _is_readable(process / name)
+    ]
+
+
+def _is_readable(file: Path) -> bool:
+    try:
+        file.read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+def test_two_users_at_once_pull_an_image_once(site: dict[str, str], registry: Registry) -> None:
+    (layer, shell) = registry.push("shared/both:1", registries.noise(LARGE), registries.shell())
+    name = f"{registry.host}/shared/both:1"
+    with registry.gate.half_closed(FEW), pulling(USERS[0], name) as first:
+        heard(first, "is sha256:")
+        until(lambda: list(Path(site["cache"]).glob(".partial/*")), seconds=30, what="it begins")
+        with pulling(USERS[1], name) as second:
+            heard(second, "Somebody else is pulling")
+            registry.gate.open()
+            paths = [child.communicate(timeout=60)[0].split()[0] for child in (first, second)]
+    assert paths[0] == paths[1]
+    assert registry.times_asked_for(layer) == 1
+    assert registry.times_asked_for(shell) == 1
+    assert Path(paths[0]).owner() == ACCOUNT
+    assert run_in(site, USERS[1], paths[0], "id", "-u").strip() == str(
+        pwd.getpwnam(USERS[1]).pw_uid
+    )
+
+
+def test_no_user_can_change_the_cache_but_by_its_program(
+    site: dict[str, str], registry: Registry
+) -> None:
+    registry.push("shared/shell:1.0", registries.shell())
+    status, said, complaint = pull(USERS[0], f"{registry.host}/shared/shell:1.0")
+    assert status == 0, complaint
+    image = said.split()[0]
+    for argv in (
+        ["/bin/touch", f"{site['cache']}/mine.sif"],
+        ["/bin/mv", image, f"{image}.old"],
+        ["/bin/sh", "-c", f"echo poison >> {image}"],
+        ["/bin/ls", f"{site['cache']}/.partial"],
+        ["/usr/bin/sudo", "-n", "-u", ACCOUNT, "/bin/sh", "-c", "id"],
+        ["/usr/bin/sudo", "-n", "-u", ACCOUNT, CACHE_PROGRAM, "--site=/tmp/mine"],
+        ["/usr/bin/sudo", "-n", "-u", ACCOUNT, "PYTHONPATH=/tmp", CACHE_PROGRAM],
+        ["/usr/bin/sudo", "-n", CACHE_PROGRAM],
+    ):
+        done = subprocess.run(
+            as_user(USERS[0], *argv), capture_output=True, timeout=30, check=False
+        )
+        assert done.returncode != 0, argv
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ({"reference": "{host}/private/shell:1.0", "key": None}, "does not share"),
+        ({"reference": "{host}/sharedx/shell:1.0", "key": None}, "does not share"),
+        ({"reference": "{host}/shared/../private/shell:1.0", "key": None}, "is no image's name"),
+        ({"reference": "-v/shared/shell:1", "key": None}, "is no image's name"),
+        ({"reference": "{host}/shared/none:1", "key": ["a\nb", "c\x1b[2J"]}, "refuses the key"),
+        ({"reference": "{host}/shared/none:1", "key": 7}, "not one that this program knows"),
+        ({"reference": ["{host}/shared/none:1"], "key": None}, "not one that this program knows"),
+        (7, "not one that this program knows"),
+    ],
+)
+def test_the_caches_program_takes_orders_as_if_from_an_enemy(
+    site: dict[str, str], registry: Registry, order: object, words: str
+) -> None:
+    text = json.dumps(order).replace("{host}", registry.host)
+    answer = ask_cache(["/usr/bin/sudo", "-n", "-u", ACCOUNT, CACHE_PROGRAM], text)
+    assert answer.returncode != 0
+    assert words in answer.stdout
+    assert "Traceback" not in answer.stderr
+    assert not list(Path(site["cache"]).glob("*.sif"))
+
+
+def ask_cache(argv: Sequence[str], order: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        as_user(USERS[0], *argv),
+        input=order,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_limits_that_a_user_sets_leave_no_half_image_for_others(
+    site: dict[str, str], registry: Registry
+) -> None:
+    registry.push("shared/limited:1", registries.noise(LARGE))
+    name = f"{registry.host}/shared/limited:1"
+    order = json.dumps({"reference": name, "key": ["$oauthtoken", KEY]})
+    sudo = ["/usr/bin/sudo", "-n", "-u", ACCOUNT, CACHE_PROGRAM]
+    assert ask_cache(["/usr/bin/prlimit", "--fsize=1000000", *sudo], order).returncode != 0
+    assert not list(Path(site["cache"]).glob("*.sif"))
+    status, said, complaint = pull(USERS[1], name)
+    assert status == 0, complaint
+    assert Path(said.split()[0]).stat().st_size > LARGE
+
+
+def test_a_full_disk_is_said_and_what_has_arrived_is_kept(registry: Registry) -> None:
+    folder = home(USERS[0]) / "images"
+    layer, zeros = registry.push(
+        "private/wide:1", registries.shell(), {"data/zeros": bytes(30_000_000)}
+    )
+    subprocess.run(as_user(USERS[0], "/bin/mkdir", "-p", str(folder)), check=True)
+    owner = pwd.getpwnam(USERS[0]).pw_uid
+    mount = [
+        "/bin/mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        f"size=10m,mode=755,uid={owner}",
+        "tmpfs",
+        str(folder),
+    ]
+    subprocess.run(mount, check=True, timeout=10)
+    try:
+        status, _, complaint = pull(USERS[0], f"{registry.host}/private/wide:1")
+        assert status == 1
+        assert "is full: no room" in complaint
+        assert {layer, zeros} <= layers_in(folder)
+        registry.push("private/long:1", registries.noise(8_000_000))
+        status, _, complaint = pull(USERS[0], f"{registry.host}/private/long:1")
+        assert status == 1
+        assert "GB free, and this image needs" in complaint
+    finally:
+        subprocess.run(["/bin/umount", str(folder)], check=True, timeout=10)
+
+
+def test_a_session_has_the_command(portal: Instance, registry: Registry) -> None:
+    name = f"{registry.host}/private/shell:1.0"
+    with session_of(portal, USERS[0]) as user:
+        line = f"portal-{PREFIX} image pull {name} && echo do''ne || echo fai''led"
+        # Asked for its key as at any terminal.
+        user_key = f"{KEY}\r"
+        screen = user.type_in_terminal(line, "done", answers={"(not shown)": user_key}, seconds=60)
+    assert KEY not in screen
+    assert list((home(USERS[0]) / "images").glob("shell-1.0-*.sif"))
