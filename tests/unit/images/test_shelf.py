@@ -1,0 +1,51 @@
+"""A folder of images with their records."""
+
+from pathlib import Path
+
+import pytest
+
+from portal.images.errors import ImageError
+from portal.images.shelf import Record, Shelf
+
+DIGEST = f"sha256:{'ab' * 32}"
+RECORD = Record("x-1-abababababab.sif", "r.example/x:1", DIGEST, 5, "2026-11-21T00:00:00+00:00")
+
+
+def put(shelf: Shelf, record: Record = RECORD) -> None:
+    made = shelf.workplace(record.digest) / "image.sif"
+    made.write_bytes(b"image")
+    shelf.put(made, record)
+
+
+def test_what_was_put_is_found_and_its_parts_are_gone(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    assert shelf.find(DIGEST, RECORD.file) is None
+    put(shelf)
+    assert shelf.records() == [RECORD]
+    assert shelf.find(DIGEST, RECORD.file) == RECORD
+    assert list((tmp_path / ".partial").iterdir()) == []
+    assert (tmp_path / RECORD.file).read_bytes() == b"image"
+
+
+def test_a_record_without_its_image_counts_for_nothing(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    put(shelf)
+    (tmp_path / "y.sif.json").write_text((tmp_path / f"{RECORD.file}.json").read_text())
+    (tmp_path / "z.sif.json").write_text("{")
+    (tmp_path / "a.sif.json").write_text('{"file": 1}')
+    (tmp_path / "a.sif").write_text("")
+    assert shelf.records() == [RECORD]
+    (tmp_path / RECORD.file).unlink()
+    assert shelf.records() == []
+
+
+def test_an_images_lock_is_held_by_one_and_waited_for(tmp_path: Path) -> None:
+    shelf, waited = Shelf(tmp_path), []
+    with shelf.only_one(DIGEST, minutes=1, wait=lambda: waited.append("first")):
+        assert waited == []
+        with pytest.raises(ImageError, match="Somebody else"):  # noqa: SIM117
+            with shelf.only_one(DIGEST, minutes=0, wait=lambda: waited.append("second")):
+                pass
+    assert waited == ["second"]
+    with shelf.only_one(DIGEST, minutes=0, wait=lambda: waited.append("third")):
+        assert waited == ["second"]
