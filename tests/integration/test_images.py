@@ -8,19 +8,21 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests import registry as registries
-from tests.instance import FOLDER_NAME, PREFIX, SETTINGS, USERS, Instance
+from tests.instance import FOLDER_NAME, PREFIX, ROOT, SETTINGS, USERS, Instance
 from tests.registry import KEY, Registry
-from tests.visitor import session_of
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 COMMAND = f"/usr/local/bin/portal-{PREFIX}"
 CACHE_PROGRAM = f"/usr/local/libexec/{FOLDER_NAME}/image-cache"
 ACCOUNT = f"portal-{PREFIX}-images"
+NOTEBOOK = ROOT / "notebook_templates/containers/registry.ipynb"
 SMALL, LARGE = 200_000, 3_000_000
 FEW = 60_000
 """Bytes of each answer that come through a half closed gate: all but layers."""
@@ -109,12 +111,8 @@ def run_in(site: dict[str, str], user: str, image: str, *command: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def until_a_layer_arrives(folder: Path) -> None:
-    until(
-        lambda: list(folder.glob(".partial/*/layout/oci-put-blob*")),
-        seconds=30,
-        what="a layer arrives",
-    )
+def halves_in(folder: Path) -> set[Path]:
+    return set(folder.glob(".partial/*/layout/oci-put-blob*"))
 
 
 def layers_in(folder: Path) -> set[str]:
@@ -147,8 +145,9 @@ def test_an_interrupted_pull_goes_on_where_it_was(registry: Registry) -> None:
     name, folder = f"{registry.host}/private/layers:1", home(USERS[0]) / "images"
     with registry.gate.half_closed(SMALL + FEW):
         for how in (signal.SIGINT, signal.SIGKILL):
+            before = halves_in(folder)
             with pulling(USERS[0], name) as child:
-                until(lambda: small in layers_in(folder), seconds=30, what="a layer is there")
+                until(partial(_one_is_there, folder, small, before), seconds=30, what="layers come")
                 _signal_command(child.pid, how)
                 child.communicate(timeout=30)
             assert not list(folder.glob("*.sif"))
@@ -157,6 +156,11 @@ def test_an_interrupted_pull_goes_on_where_it_was(registry: Registry) -> None:
     assert status == 0, complaint
     assert registry.times_asked_for(small) == 1
     assert registry.times_asked_for(large) == 3
+
+
+def _one_is_there(folder: Path, layer: str, before: set[Path]) -> bool:
+    """Tell whether a layer is there, and another one arrives that did not before."""
+    return layer in layers_in(folder) and bool(halves_in(folder) - before)
 
 
 def _signal_command(runuser: int, number: int) -> None:
@@ -194,7 +198,7 @@ def test_the_key_is_in_no_command_variable_or_file(
     folders = {"private": home(USERS[0]) / "images", "shared": Path(site["cache"])}
     for kind, folder in folders.items():
         with registry.gate.half_closed(FEW), pulling(USERS[0], f"{registry.host}/{kind}/large:1"):
-            until_a_layer_arrives(folder)
+            until(partial(halves_in, folder), seconds=30, what="a layer arrives")
             told = [path.read_bytes() for path in _of_processes("cmdline", "environ")]
             assert any(b"skopeo" in text for text in told)
             assert not any(KEY.encode() in text for text in told)
@@ -222,7 +226,8 @@ def _is_readable(file: Path) -> bool:
 
 
 def test_two_users_at_once_pull_an_image_once(site: dict[str, str], registry: Registry) -> None:
-    (layer, shell) = registry.push("shared/both:1", registries.noise(LARGE), registries.shell())
+    shell = registries.shell() | registries.noise(SMALL)
+    layers = registry.push("shared/both:1", registries.noise(LARGE), shell)
     name = f"{registry.host}/shared/both:1"
     with registry.gate.half_closed(FEW), pulling(USERS[0], name) as first:
         heard(first, "is sha256:")
@@ -232,8 +237,7 @@ def test_two_users_at_once_pull_an_image_once(site: dict[str, str], registry: Re
             registry.gate.open()
             paths = [child.communicate(timeout=60)[0].split()[0] for child in (first, second)]
     assert paths[0] == paths[1]
-    assert registry.times_asked_for(layer) == 1
-    assert registry.times_asked_for(shell) == 1
+    assert [registry.times_asked_for(layer) for layer in layers] == [1, 1]
     assert Path(paths[0]).owner() == ACCOUNT
     assert run_in(site, USERS[1], paths[0], "id", "-u").strip() == str(
         pwd.getpwnam(USERS[1]).pw_uid
@@ -342,12 +346,40 @@ def test_a_full_disk_is_said_and_what_has_arrived_is_kept(registry: Registry) ->
         subprocess.run(["/bin/umount", str(folder)], check=True, timeout=10)
 
 
-def test_a_session_has_the_command(portal: Instance, registry: Registry) -> None:
-    name = f"{registry.host}/private/shell:1.0"
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a session."""
     with session_of(portal, USERS[0]) as user:
-        line = f"portal-{PREFIX} image pull {name} && echo do''ne || echo fai''led"
-        # Asked for its key as at any terminal.
-        user_key = f"{KEY}\r"
-        screen = user.type_in_terminal(line, "done", answers={"(not shown)": user_key}, seconds=60)
+        yield user
+
+
+def test_a_terminal_asks_for_the_key_and_does_not_show_it(
+    user: Visitor, registry: Registry
+) -> None:
+    line = f"portal-{PREFIX} image pull {registry.host}/private/shell:1.0 && echo do''ne"
+    answers = {"(not shown)": f"{KEY}\r"}
+    screen = user.type_in_terminal(line, "done", answers=answers, seconds=60)
     assert KEY not in screen
     assert list((home(USERS[0]) / "images").glob("shell-1.0-*.sif"))
+
+
+def test_the_notebook_pulls_with_a_key_from_a_file(
+    site: dict[str, str], user: Visitor, registry: Registry
+) -> None:
+    registry.push("shared/notebook:1", registries.shell())
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    parameters, *rest = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    chosen = {
+        "image": f"{registry.host}/shared/notebook:1",
+        "key_file": "~/registry.key",
+        "command": f"portal-{PREFIX}",
+    }
+    key = home(USERS[0]) / "registry.key"
+    make = f"umask 077; echo {KEY} > {key}"
+    subprocess.run(as_user(USERS[0], "/bin/sh", "-c", make), check=True, timeout=10)
+    values = "".join(f"{name} = {value!r}\n" for name, value in chosen.items())
+    printed = user.run("\n".join([parameters, values, *rest]), seconds=120)
+    key.unlink()
+    assert f"image  {site['cache']}/notebook-1-" in printed
+    assert "digest sha256:" in printed
+    assert KEY not in printed
