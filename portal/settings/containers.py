@@ -40,11 +40,6 @@ class Containers(Table):
         "The folder of a user's home whose images become kernels of that user's sessions; empty "
         "where the site allows no images of users' own.",
     )
-    cache: OptionalPath = setting(
-        "",
-        "The folder on the compute nodes in which `portal image pull` puts images for everybody; "
-        "empty where each user pulls into the own folder.",
-    )
     binds: Paths = setting(
         (),
         "What images see of the compute nodes, besides the home, `/tmp` and what "
