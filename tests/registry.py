@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import ssl
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from tests.gate import Gate, opened
 from tests.instance import SETTINGS
@@ -26,6 +29,7 @@ USER, KEY = "$oauthtoken", "nvapi-right-key"
 _BUSYBOX = Path("/bin/busybox")
 _PROGRAMS = ("sh", "cat", "echo", "id")
 _LISTENS = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
+_AUTHORITY = str(SETTINGS.parent / "test-tls/authority.crt")
 _OCI = "application/vnd.oci.image"
 _CONFIG = """\
 version: 0.1
@@ -54,8 +58,35 @@ class Registry:
         layout = self.folder / "image"
         digests = _make(layout, layers)
         argv = ["skopeo", "copy", "--quiet", f"--dest-creds={USER}:{KEY}"]
-        _call(*argv, f"oci:{layout}:image", f"docker://{self.host}/{name}", **_trust())
+        _call(
+            *argv, f"oci:{layout}:image", f"docker://{self.host}/{name}", SSL_CERT_FILE=_AUTHORITY
+        )
         return digests
+
+    def push_list(self, name: str, of: Mapping[str, str]) -> str:
+        """Make a list of images that are there, one for each architecture; return its digest."""
+        repository, tag = name.split(":")
+        manifests = [self._listed(repository, one, machine) for machine, one in of.items()]
+        kind = f"{_OCI}.index.v1+json"
+        content = json.dumps({"schemaVersion": 2, "mediaType": kind, "manifests": manifests})
+        answer = self._ask("PUT", repository, tag, content=content, headers={"Content-Type": kind})
+        return answer.headers["docker-content-digest"]
+
+    def _listed(self, repository: str, tag: str, architecture: str) -> dict[str, Any]:
+        kind = f"{_OCI}.manifest.v1+json"
+        found = self._ask("GET", repository, tag, headers={"Accept": kind})
+        about = {"digest": found.headers["docker-content-digest"], "size": len(found.content)}
+        return {
+            "mediaType": kind,
+            "platform": {"os": "linux", "architecture": architecture},
+            **about,
+        }
+
+    def _ask(self, method: str, repository: str, tag: str, **request: Any) -> httpx.Response:
+        url = f"https://{self.host}/v2/{repository}/manifests/{tag}"
+        authority = ssl.create_default_context(cafile=_AUTHORITY)
+        answer = httpx.request(method, url, auth=(USER, KEY), verify=authority, **request)
+        return answer.raise_for_status()
 
     def times_asked_for(self, digest: str) -> int:
         """Return how often a blob was sent, whole or in part."""
@@ -92,12 +123,11 @@ def running(folder: Path, port: int) -> Iterator[Registry]:
 
 def _certify(folder: Path) -> None:
     """Let the tests' authority certify the registry."""
-    authority = SETTINGS.parent / "test-tls/authority"
     _call(
         *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
         *("-nodes", "-days", "10", "-subj", "/CN=Test registry"),
         *("-addext", "subjectAltName=DNS:localhost"),
-        *("-CA", f"{authority}.crt", "-CAkey", f"{authority}.key"),
+        *("-CA", _AUTHORITY, "-CAkey", _AUTHORITY.replace(".crt", ".key")),
         *("-keyout", str(folder / "registry.key"), "-out", str(folder / "registry.crt")),
     )
 
@@ -149,10 +179,6 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
                 entry.type, entry.linkname = tarfile.SYMTYPE, "busybox"
                 archive.addfile(entry)
     return content.getvalue()
-
-
-def _trust() -> dict[str, str]:
-    return {"SSL_CERT_FILE": str(SETTINGS.parent / "test-tls/authority.crt")}
 
 
 def _call(*argv: str, **variables: str) -> str:

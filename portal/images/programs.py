@@ -41,7 +41,7 @@ def run(
                 stdout=said,
                 stderr=complained,
                 env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"} | dict(environment),
-                cwd=folder,
+                cwd=folder or "/",
                 pass_fds=pass_fds,
                 # With what it starts itself, to be ended as one.
                 start_new_session=True,

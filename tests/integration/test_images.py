@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import platform
 import pwd
 import re
 import signal
@@ -25,6 +26,7 @@ COMMAND = f"/usr/local/bin/portal-{PREFIX}"
 CACHE_PROGRAM = f"/usr/local/libexec/{FOLDER_NAME}/image-cache"
 ACCOUNT = f"portal-{PREFIX}-images"
 NOTEBOOK = ROOT / "notebook_templates/containers/registry.ipynb"
+HERE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 SMALL, LARGE = 200_000, 3_000_000
 FEW = 60_000
 """Bytes of each answer that come through a half closed gate: all but layers."""
@@ -156,6 +158,19 @@ def test_an_image_runs_and_its_digest_is_shown_and_kept(
     assert path in listed
     assert digest in listed
     assert not layers_in(Path(path).parent)
+
+
+def test_of_an_image_for_several_kinds_of_machines_this_ones_is_pulled(
+    site: dict[str, str], registry: Registry
+) -> None:
+    registry.push("private/several:here", registries.shell())
+    registry.push("private/several:elsewhere", registries.noise(SMALL))
+    of = {"s390x": "elsewhere", HERE: "here"}
+    digest = registry.push_list("private/several:1", of)
+    status, said, complaint = pull(USERS[0], f"{registry.host}/private/several:1")
+    assert status == 0, complaint
+    assert said.split()[1] == digest
+    assert run_in(site, USERS[0], said.split()[0], "echo", "here").strip() == "here"
 
 
 def test_an_interrupted_pull_goes_on_where_it_was(registry: Registry) -> None:
