@@ -18,6 +18,7 @@ from portal import absence, database, internal_tls, stylesheet
 from portal.access import configure_access
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
+from portal.orders import containers_order, kernel_order, tool_order
 from portal.services import (
     DEFAULT_FILE,
     SETTINGS_VARIABLE,
@@ -27,8 +28,6 @@ from portal.services import (
     configure_monitoring,
 )
 from portal.settings.limits import UserLimits
-from portal.settings.session import Kernel
-from portal.settings.tools import Tool
 from portal.settings.whole import Settings
 from portal.settings_file import SettingsError, load
 from portal.slurm_client import launcher_cmd
@@ -251,6 +250,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "module_paths": list(session.module_paths),
         "kernels": {name: kernel_order(kernel) for name, kernel in settings.kernels.items()},
         "tools": {name: tool_order(tool) for name, tool in settings.tools.items()},
+        "containers": containers_order(settings.containers),
         "cluster_url": settings.hub.internal(settings.cluster.url),
         "slurm_bin_dir": settings.slurm.bin_dir,
         "is_encrypted": settings.hub.is_encrypted,
@@ -264,33 +264,6 @@ def configure_session(c: Config, settings: Settings) -> None:
     # The spawner's own limits come first, and say which of them it was.
     spawner.start_timeout = waiting + session.start_timeout_seconds + 300
     spawner.http_timeout = 60
-
-
-def kernel_order(kernel: Kernel) -> dict[str, object]:
-    """Give a kernel as a session takes it."""
-    return {
-        "display_name": kernel.display_name,
-        "modules": list(kernel.modules),
-        "interpreter": kernel.interpreter,
-        "language": kernel.language,
-        "environment": dict(kernel.environment),
-    }
-
-
-def tool_order(tool: Tool) -> dict[str, object]:
-    """Give a web tool as a session takes it."""
-    return {
-        "title": tool.title,
-        "icon": tool.icon,
-        "command": list(tool.command),
-        "modules": list(tool.modules),
-        "environment": dict(tool.environment),
-        "listens": tool.listens,
-        "port": tool.port,
-        "own_network": tool.has_own_network,
-        "absolute_url": tool.absolute_url,
-        "start_timeout_seconds": tool.start_timeout_seconds,
-    }
 
 
 def configure_extensions(c: Config, settings: Settings) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from portal.session import internal_tls
 from portal.session.environment import Account, ModulesEntry, session_environment, with_port
 from portal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
-from portal.session.orders import Orders, OrdersError, parse_orders
+from portal.session.order_values import OrdersError
+from portal.session.orders import Orders, parse_orders
 
 log = logging.getLogger("portal.session")
 
@@ -100,6 +101,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         page=page_config(orders.look, orders.folders, orders.folder_notes, orders.templates),
         folders=orders.folders,
         mounts=orders.mounts,
+        containers=orders.containers,
         cluster_url=orders.cluster_url,
         slurm_bin_dir=orders.slurm_bin_dir,
         is_encrypted=orders.is_encrypted,

@@ -25,8 +25,10 @@ from portal.session import (
     use_watch,
     visits,
 )
+from portal.session.container_orders import ContainerOrders
 from portal.session.deferred import DeferredRoutes
 from portal.session.farewell import Farewell
+from portal.session.image_shelf import Shelf
 from portal.session.jobs_service import ClusterService
 from portal.session.jobs_slurm import SlurmPrograms
 from portal.session.meter import Meter
@@ -62,6 +64,7 @@ class Place:
     """Links in the home, and where they lead."""
     mounts: tuple[str, ...] = ()
     """What a node has mounted from file servers."""
+    containers: ContainerOrders = field(default_factory=ContainerOrders)
     cluster_url: str | None = None
     """Where the service of the cluster's view listens."""
     slurm_bin_dir: str | None = None
@@ -78,6 +81,9 @@ class Equipment:
         self.clock = clock.Clock(warning_minutes=place.warning_minutes)
         self.farewell = Farewell(server.event_logger)
         self.mounts = Mounts(place.mounts)
+        self.images = Shelf(
+            place.containers, place.home, self.mounts, folders=self._shown_in_images()
+        )
         self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
         self._visits.watch(server.identity_provider)
         meter = Meter()
@@ -105,6 +111,7 @@ class Equipment:
             asyncio.create_task(self.use_watch.run()),
             asyncio.create_task(self.idle_watch.run()),
             asyncio.create_task(self.mounts.watch()),
+            asyncio.create_task(self.images.look()),
         )
         await self._deferred.load()
 
@@ -138,6 +145,12 @@ class Equipment:
         tool_pages.add_routes(self._web_app, self._toolbox, self.idle_watch.keep)
         if self._shelf is not None:
             importlib.import_module(_BOARD_PROXY).add_routes(self._web_app, self._shelf)
+
+    def _shown_in_images(self) -> tuple[str, ...]:
+        place = self._place
+        # Kernels' sockets are below the second.
+        own = (os.environ.get("TMPDIR", "/tmp"), str(place.runtime_folder))  # noqa: S108
+        return (*own, *place.mounts, *place.folders.values())
 
     def _tool_place(self) -> ToolPlace:
         return ToolPlace(

@@ -11,6 +11,8 @@ from jupyter_core.paths import jupyter_data_dir, jupyter_path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import Dict, Unicode, default
 
+from portal.session.image_offer import SEPARATOR
+from portal.session.image_shelf import Shelf
 from portal.session.kernel_pictures import folder_with_tile
 from portal.session.memory import JobMemory
 
@@ -30,7 +32,7 @@ _SAME_EVENT_SECONDS = 5.0
 
 
 class SessionKernels(KernelSpecManager):
-    """The settings' kernels, the user's own, and Python 3 with this very interpreter."""
+    """The settings' kernels, the images', the user's own, and Python 3 with this interpreter."""
 
     # The native kernel's spec comes with its package; to look for it another way would
     # import IPython into the server, 200 ms at the first page.
@@ -39,6 +41,9 @@ class SessionKernels(KernelSpecManager):
     offered = Dict(help="The settings' kernels: name -> what its kernel.json would say.").tag(
         config=True
     )
+
+    shelf: Shelf | None = None
+    """The images, once the server knows of them."""
 
     pictures = Unicode(help="A folder for the pictures of the settings' kernels.").tag(config=True)
 
@@ -53,18 +58,24 @@ class SessionKernels(KernelSpecManager):
         machine's.
         """
         found = super().find_kernel_specs()
-        offered = {name: self._pictures_of(name) for name in self.offered}
+        offered = {name: self._pictures_of(name) for name in self._offered}
         return found | offered | self._users_own(found)
+
+    @property
+    def _offered(self) -> dict[str, Any]:
+        return self.offered | (self.shelf.specs() if self.shelf is not None else {})
 
     def _users_own(self, found: dict[str, str]) -> dict[str, str]:
         home = jupyter_data_dir()
         return {name: path for name, path in found.items() if Path(path).is_relative_to(home)}
 
     def _pictures_of(self, name: str) -> str:
-        spec, place = self.offered[name], list(self.offered).index(name)
+        offered = self._offered
+        spec, place = offered[name], list(offered).index(name)
+        title = spec["display_name"].rpartition(SEPARATOR)[2]
         if spec["language"] == "python" and self.pictures:
             try:
-                return folder_with_tile(Path(self.pictures, name), spec["display_name"], place)
+                return folder_with_tile(Path(self.pictures, name), title, place)
             except OSError as error:
                 log.warning("No picture for the kernel %s: %s", name, error)
         return _PICTURES[spec["language"]]
@@ -80,8 +91,9 @@ class SessionKernels(KernelSpecManager):
         session's PATH, and is named after its package.
         """
         found = super().find_kernel_specs()
-        if kernel_name in self.offered and kernel_name not in self._users_own(found):
-            spec = self.offered[kernel_name]
+        offered = self._offered
+        if kernel_name in offered and kernel_name not in self._users_own(found):
+            spec = offered[kernel_name]
             return self.kernel_spec_class(resource_dir=self._pictures_of(kernel_name), **spec)
         folder = self._own_folder
         if kernel_name != _PYTHON3 or found.get(_PYTHON3) != str(folder):

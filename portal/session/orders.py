@@ -5,14 +5,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-
-class OrdersError(ValueError):
-    """The input is not what a session understands; the message names the key."""
-
+from portal.session.container_orders import ContainerOrders, container_orders
+from portal.session.order_values import (
+    OrdersError,
+    number,
+    numbers,
+    objects,
+    text_or_none,
+    texts,
+    texts_by_name,
+    true_or_false,
+)
 
 _KEYS = {
     "certificate",
     "cluster_url",
+    "containers",
     "environment",
     "folder_notes",
     "folders",
@@ -129,6 +137,8 @@ class Orders:
     """Kernels by their names, besides Python 3."""
     tools: Mapping[str, ToolOrder] = field(default_factory=dict)
     """Web tools by their names."""
+    containers: ContainerOrders = field(default_factory=ContainerOrders)
+    """What runs in images."""
     look: Mapping[str, str] = field(default_factory=dict)
     """The portal's title, logo and colours, for the page."""
     cluster_url: str | None = None
@@ -156,7 +166,7 @@ def parse_orders(text: str) -> Orders:
         raise OrdersError(f"unknown key: {', '.join(unknown)}")
     if "environment" not in given:
         raise OrdersError("missing key: environment")
-    environment = _texts_by_name("environment", given["environment"])
+    environment = texts_by_name("environment", given["environment"])
     missing = [name for name in _REQUIRED if not environment.get(name)]
     if missing:
         raise OrdersError(f"missing in environment: {', '.join(missing)}")
@@ -164,57 +174,51 @@ def parse_orders(text: str) -> Orders:
         environment={name: text for name, text in environment.items() if name != _CALLBACK},
         callback_url=environment[_CALLBACK],
         certificate=_certificate(given.get("certificate")),
-        folders=_texts_by_name("folders", given.get("folders", {})),
-        folder_notes=_texts_by_name("folder_notes", given.get("folder_notes", {})),
-        mounts=_texts("mounts", given.get("mounts", [])),
-        templates=_text_or_none("templates", given.get("templates")) or "",
-        jupyter_path=_texts("jupyter_path", given.get("jupyter_path", [])),
-        tensorboard_python=_text_or_none("tensorboard_python", given.get("tensorboard_python")),
-        tensorboards=_number("tensorboards", given.get("tensorboards", 4)),
-        tensorboard_idle_minutes=_number(
+        folders=texts_by_name("folders", given.get("folders", {})),
+        folder_notes=texts_by_name("folder_notes", given.get("folder_notes", {})),
+        mounts=texts("mounts", given.get("mounts", [])),
+        templates=text_or_none("templates", given.get("templates")) or "",
+        jupyter_path=texts("jupyter_path", given.get("jupyter_path", [])),
+        tensorboard_python=text_or_none("tensorboard_python", given.get("tensorboard_python")),
+        tensorboards=number("tensorboards", given.get("tensorboards", 4)),
+        tensorboard_idle_minutes=number(
             "tensorboard_idle_minutes", given.get("tensorboard_idle_minutes", 60)
         ),
-        warning_minutes=_numbers("warning_minutes", given.get("warning_minutes", [])),
-        modules_init=_text_or_none("modules_init", given.get("modules_init")),
-        module_paths=_texts("module_paths", given.get("module_paths", [])),
+        warning_minutes=numbers("warning_minutes", given.get("warning_minutes", [])),
+        modules_init=text_or_none("modules_init", given.get("modules_init")),
+        module_paths=texts("module_paths", given.get("module_paths", [])),
         kernels={
             name: _kernel(f"kernels.{name}", kernel)
-            for name, kernel in _objects("kernels", given).items()
+            for name, kernel in objects("kernels", given).items()
         },
         tools={
-            name: _tool(f"tools.{name}", tool) for name, tool in _objects("tools", given).items()
+            name: _tool(f"tools.{name}", tool) for name, tool in objects("tools", given).items()
         },
-        look=_texts_by_name("look", given.get("look", {})),
-        cluster_url=_text_or_none("cluster_url", given.get("cluster_url")),
-        slurm_bin_dir=_text_or_none("slurm_bin_dir", given.get("slurm_bin_dir")),
-        is_encrypted=_true_or_false("is_encrypted", given.get("is_encrypted", False)),
+        containers=container_orders("containers", given.get("containers", {})),
+        look=texts_by_name("look", given.get("look", {})),
+        cluster_url=text_or_none("cluster_url", given.get("cluster_url")),
+        slurm_bin_dir=text_or_none("slurm_bin_dir", given.get("slurm_bin_dir")),
+        is_encrypted=true_or_false("is_encrypted", given.get("is_encrypted", False)),
     )
-
-
-def _objects(key: str, given: dict[str, Any]) -> dict[str, Any]:
-    value = given.get(key, {})
-    if not isinstance(value, dict):
-        raise OrdersError(f"{key}: not an object")
-    return value
 
 
 def _certificate(value: Any) -> Certificate | None:
     if value is None:
         return None
-    texts = _texts_by_name("certificate", value)
-    if set(texts) != {"key", "certificate", "authorities"}:
+    pem = texts_by_name("certificate", value)
+    if set(pem) != {"key", "certificate", "authorities"}:
         raise OrdersError("certificate: not an object with key, certificate, authorities")
-    return Certificate(**texts)
+    return Certificate(**pem)
 
 
 def _kernel(key: str, value: Any) -> KernelOrder:
     if not isinstance(value, dict) or set(value) != _KERNEL_KEYS:
         raise OrdersError(f"{key}: not an object with {', '.join(sorted(_KERNEL_KEYS))}")
-    texts = {name: value[name] for name in ("display_name", "interpreter", "language")}
+    words = {name: value[name] for name in ("display_name", "interpreter", "language")}
     return KernelOrder(
-        **_texts_by_name(key, texts),
-        modules=_texts(f"{key}.modules", value["modules"]),
-        environment=_texts_by_name(f"{key}.environment", value["environment"]),
+        **texts_by_name(key, words),
+        modules=texts(f"{key}.modules", value["modules"]),
+        environment=texts_by_name(f"{key}.environment", value["environment"]),
     )
 
 
@@ -222,56 +226,20 @@ def _tool(key: str, value: Any) -> ToolOrder:
     if not isinstance(value, dict) or set(value) != _TOOL_KEYS:
         raise OrdersError(f"{key}: not an object with {', '.join(sorted(_TOOL_KEYS))}")
     for name in ("own_network", "absolute_url"):
-        _true_or_false(f"{key}.{name}", value[name])
-    texts = _texts_by_name(key, {name: value[name] for name in ("title", "listens")})
+        true_or_false(f"{key}.{name}", value[name])
+    words = texts_by_name(key, {name: value[name] for name in ("title", "listens")})
     port = value["port"]
     return ToolOrder(
-        title=texts["title"],
-        command=_texts(f"{key}.command", value["command"]),
-        icon=_text_or_none(f"{key}.icon", value["icon"]),
-        modules=_texts(f"{key}.modules", value["modules"]),
-        environment=_texts_by_name(f"{key}.environment", value["environment"]),
-        listens=texts["listens"],
-        port=None if port is None else _number(f"{key}.port", port),
+        title=words["title"],
+        command=texts(f"{key}.command", value["command"]),
+        icon=text_or_none(f"{key}.icon", value["icon"]),
+        modules=texts(f"{key}.modules", value["modules"]),
+        environment=texts_by_name(f"{key}.environment", value["environment"]),
+        listens=words["listens"],
+        port=None if port is None else number(f"{key}.port", port),
         own_network=value["own_network"],
         absolute_url=value["absolute_url"],
-        start_timeout_seconds=_number(
+        start_timeout_seconds=number(
             f"{key}.start_timeout_seconds", value["start_timeout_seconds"]
         ),
     )
-
-
-def _texts_by_name(key: str, value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise OrdersError(f"{key}: not an object of texts")
-    return value
-
-
-def _texts(key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise OrdersError(f"{key}: not a list of texts")
-    return tuple(value)
-
-
-def _numbers(key: str, value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(number) is int for number in value):
-        raise OrdersError(f"{key}: not a list of whole numbers")
-    return tuple(value)
-
-
-def _number(key: str, value: Any) -> int:
-    if type(value) is not int:
-        raise OrdersError(f"{key}: not a whole number")
-    return value
-
-
-def _true_or_false(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise OrdersError(f"{key}: not true or false")
-    return value
-
-
-def _text_or_none(key: str, value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise OrdersError(f"{key}: not a text")
-    return value or None

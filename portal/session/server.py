@@ -24,7 +24,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import internal_tls, module_kernels, places
+from portal.session import image_kernels, internal_tls, module_kernels, places
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.contents import SessionContents
 from portal.session.equipment import Equipment, Place
@@ -140,7 +140,8 @@ class SessionServer(ServerApp):
     def init_webapp(self) -> None:
         """Set the application up; what takes the place of an extension's routes is before them."""
         super().init_webapp()
-        self.web_app.add_handlers(".*", places.routes(self.base_url))  # type: ignore[no-untyped-call]
+        for routes in places.routes(self.base_url), image_kernels.routes(self.base_url):
+            self.web_app.add_handlers(".*", routes)  # type: ignore[no-untyped-call]
 
     def init_httpserver(self) -> None:
         """Serve on the socket that we have, and tell the hub once we do."""
@@ -155,6 +156,8 @@ class SessionServer(ServerApp):
         self._equipment = Equipment(self.place, self)
         contents: Any = self.contents_manager
         contents.mounts, contents.loop = self._equipment.mounts, self.io_loop
+        kernels: Any = self.kernel_spec_manager
+        kernels.shelf = self._equipment.images
         self._watch_requests(self._equipment.idle_watch.note_request)
         self._equipment.add_routes()
         self.io_loop.add_callback(self._open, self._equipment)

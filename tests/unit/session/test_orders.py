@@ -3,7 +3,9 @@ from typing import Any
 
 import pytest
 
-from portal.session.orders import Certificate, KernelOrder, OrdersError, ToolOrder, parse_orders
+from portal.session.container_orders import ContainerOrders, ImageOrder
+from portal.session.order_values import OrdersError
+from portal.session.orders import Certificate, KernelOrder, ToolOrder, parse_orders
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",
@@ -33,6 +35,13 @@ TOOL = {
     "start_timeout_seconds": 60,
 }
 
+CONTAINERS = {
+    "apptainer": "/usr/bin/apptainer",
+    "images": {"tools": {"title": "Tools", "path": "/images/tools.sif"}},
+    "own_images": "",
+    "binds": ["/scratch"],
+}
+
 
 def test_all_keys_are_read() -> None:
     orders = parse_orders(
@@ -53,6 +62,7 @@ def test_all_keys_are_read() -> None:
                 "module_paths": ["/opt/modules"],
                 "kernels": {"pytorch": KERNEL},
                 "tools": {"digits": TOOL},
+                "containers": CONTAINERS,
                 "cluster_url": "http://hub:8002",
                 "slurm_bin_dir": "/opt/slurm/bin",
             }
@@ -94,6 +104,12 @@ def test_all_keys_are_read() -> None:
             absolute_url=True,
         )
     }
+    assert orders.containers == ContainerOrders(
+        apptainer="/usr/bin/apptainer",
+        images={"tools": ImageOrder("Tools", "/images/tools.sif")},
+        own_images=None,
+        binds=("/scratch",),
+    )
 
 
 def test_the_environment_alone_will_do() -> None:
@@ -121,6 +137,14 @@ def test_the_callback_address_is_not_for_kernels() -> None:
         ({"environment": ENVIRONMENT, "command": "x"}, "unknown key: command"),
         ({"environment": {}}, "missing in environment: JUPYTERHUB_API_TOKEN"),
         ({"environment": ENVIRONMENT | {"A": 1}}, "environment: not an object of texts"),
+        (
+            {"environment": ENVIRONMENT, "containers": {"argv": []}},
+            "containers: not an object with apptainer, binds, images, own_images",
+        ),
+        (
+            {"environment": ENVIRONMENT, "containers": {"images": {"a": {"path": "/a.sif"}}}},
+            "containers.images.a: not an object with path, title",
+        ),
         ({"environment": ENVIRONMENT, "folders": []}, "folders: not an object of texts"),
         ({"environment": ENVIRONMENT, "templates": 1}, "templates: not a text"),
         ({"environment": ENVIRONMENT, "cluster_url": 1}, "cluster_url: not a text"),

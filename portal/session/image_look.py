@@ -1,0 +1,123 @@
+"""What is in an image, asked of the image itself where it can see and reach nothing of the user's.
+
+A SIF is asked once: its answer is kept in the home until the file changes.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from portal.containers import contents, run
+from portal.containers.images import Image, ImageError
+
+_SECONDS = 60.0
+# Where it finds the user's settings of it, and may unpack.
+_OWN = ("HOME", "TMPDIR")
+_ANSWERS = Path(".cache/data-scientist-portal/images.json")
+_QUESTION = hashlib.sha256(" ".join(contents.COMMAND).encode()).hexdigest()[:12]
+# Apptainer's words may be red and begin with their level.
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_LEVEL = re.compile(r"^[A-Z]+: +")
+
+
+async def ask(image: Image, apptainer: str, environment: Mapping[str, str]) -> str:
+    """Ask an image what is in it; `portal.containers.contents.parsed` reads the answer.
+
+    Raises `ImageError` where it does not say.
+    """
+    apptainers_own = {name: environment[name] for name in _OWN if name in environment}
+    process = await asyncio.create_subprocess_exec(
+        *run.probe_argv(apptainer, str(image.path), contents.COMMAND),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=run.exec_environment(apptainers_own),
+        cwd="/",
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer, said = await asyncio.gather(_first(process.stdout), _first(process.stderr))
+            await process.wait()
+    except TimeoutError as error:
+        raise ImageError(
+            f"{image.path} did not say within {_SECONDS:g} seconds what is in it."
+        ) from error
+    finally:
+        await _end(process)
+    if contents.parsed(answer) is None:
+        raise ImageError(f"{image.path} cannot be used. Apptainer says: {last_words(said)}")
+    return answer
+
+
+async def _first(stream: asyncio.StreamReader | None) -> str:
+    # An image may write without an end: until its time is over, nobody keeps that.
+    read = b""
+    while stream is not None and (part := await stream.read(contents.MOST_BYTES)):
+        read += part[: contents.MOST_BYTES - len(read)]
+    return read.decode(errors="replace")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    # The group, since Apptainer's own helpers are in it.
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def last_words(said: str) -> str:
+    """Return the last of what Apptainer said, which is its reason."""
+    lines = [line for line in _COLOURS.sub("", said).splitlines() if line.strip()]
+    if not lines:
+        return "nothing"
+    reason = _LEVEL.sub("", lines[-1])
+    return "".join(sign for sign in reason if sign.isprintable())[:300]
+
+
+class Answers:
+    """The answers of images, by their stamps, kept in the home."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / _ANSWERS
+        self._known: dict[str, str] | None = None
+
+    def of(self, image: Image) -> str | None:
+        """Return an answer that is known."""
+        if self._known is None:
+            self._known = self._read()
+        return self._known.get(image.stamp) if image.stamp is not None else None
+
+    def keep(self, image: Image, answer: str) -> None:
+        """Keep an answer, for the next sessions too where the home takes it."""
+        if image.stamp is None:
+            return
+        others = f"{image.path}:"
+        known = {
+            stamp: kept for stamp, kept in self._read().items() if not stamp.startswith(others)
+        }
+        self._known = known | {image.stamp: answer}
+        fresh = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(json.dumps({_QUESTION: self._known}), encoding="utf-8")
+            fresh.replace(self._file)
+        except OSError:  # a full home: the next session asks again
+            with suppress(OSError):
+                fresh.unlink()
+
+    def _read(self) -> dict[str, str]:
+        try:
+            read = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        # A release that asks something else wants other answers.
+        answers = read.get(_QUESTION) if isinstance(read, dict) else None
+        if not isinstance(answers, dict):
+            return {}
+        return {str(stamp): str(answer) for stamp, answer in answers.items()}
