@@ -1,5 +1,9 @@
 """Kernels in images: how one is started, and that a page hears of all of them."""
 
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -31,6 +35,37 @@ class ImageProvisioner(LocalProvisioner):
         prepared["cmd"] = await shelf.argv(self.image, command)
         prepared["env"] = exec_environment(prepared["env"])
         return dict(prepared)
+
+    async def send_signal(self, signum: int) -> None:
+        """Send a signal to the kernel and its programs, not to the Apptainer that waits for them.
+
+        That one would hand an interrupt on, so that the kernel had two; killed, it would leave
+        behind what shows the image (``squashfuse_ll``), which it ends once the kernel has ended.
+        """
+        inside = await asyncio.to_thread(members, self.pid) if self.pid else []
+        for pid in inside:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signum)
+        if not inside:
+            await super().send_signal(signum)
+
+
+def members(group: int) -> list[int]:
+    """Return the processes of a group besides its first one."""
+    return [
+        int(folder.name)
+        for folder in Path("/proc").iterdir()
+        if folder.name.isdigit() and int(folder.name) != group and _group(folder) == group
+    ]
+
+
+def _group(folder: Path) -> int | None:
+    try:
+        text = (folder / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name, in brackets, may hold anything: proc(5).
+    return int(text[text.rindex(")") + 2 :].split()[2])
 
 
 class ImageSpecsHandler(MainKernelSpecHandler):

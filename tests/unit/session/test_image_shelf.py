@@ -2,6 +2,8 @@ import asyncio
 import importlib
 import json
 import os
+import signal
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from portal.containers.images import Image, ImageError
 from portal.session.container_orders import ContainerOrders, ImageOrder
-from portal.session.image_kernels import ImageProvisioner
+from portal.session.image_kernels import ImageProvisioner, members
 from portal.session.image_look import Answers, last_words
 from portal.session.image_offer import PROVISIONER, Offer
 from portal.session.image_shelf import Shelf
@@ -62,6 +64,19 @@ def test_jupyter_finds_what_starts_it_by_its_name() -> None:
     named = project["entry-points"]["jupyter_client.kernel_provisioners"]
     module, _, name = named[PROVISIONER].partition(":")
     assert getattr(importlib.import_module(module), name) is ImageProvisioner
+
+
+def test_a_signal_is_for_the_programs_of_a_group_not_for_its_first() -> None:
+    shell = ["/bin/sh", "-c", "sleep 60 & echo $!; wait"]
+    with subprocess.Popen(
+        shell, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as first:
+        assert first.stdout is not None
+        sleep = int(first.stdout.readline())
+        try:
+            assert members(first.pid) == [sleep]
+        finally:
+            os.killpg(first.pid, signal.SIGKILL)
 
 
 def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
