@@ -1,0 +1,232 @@
+"""Kernels in images: what they see, what they are not told, and images that are none."""
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import images
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+USER, ANOTHER = USERS[0], USERS[1]
+SITES, OWN = "image-tools-python", "own-mine.sif-python"
+HOSTILE = "own-hostile-python"
+LOOK = """\
+import json, os, sys
+print(json.dumps({
+    "answer": 6 * 7, "uid": os.getuid(), "cwd": os.getcwd(), "home": os.path.expanduser("~"),
+    "python": sys.version_info[:2], "packages": [path for path in sys.path if ".local" in path],
+    "has_apt": os.path.exists("/usr/share/doc/python3-ipykernel"), "env": dict(os.environ),
+    "nas": sorted(os.listdir("isilon")), "devices": os.path.exists("/dev/nvidiactl"),
+}))
+"""
+# What a hostile image does wherever its environment is read.
+EVIL = """\
+export PATH=/evil:$PATH PYTHONPATH=/evil LD_PRELOAD_OF_IMAGE=/evil.so
+echo "portal-image kernel /bin/evil 9.9"
+echo "portal-image kernel R 9.9"
+/usr/bin/touch "$HOME/evil-home" "/tmp/evil-tmp-$(/usr/bin/id -u)" 2>/dev/null
+"""
+
+
+@pytest.fixture(scope="module")
+def listed(portal: Instance) -> Iterator[dict[str, Path]]:
+    """The images of the settings: one that works, one that is only root's, one that is missing."""
+    listed = {
+        name: Path(image["path"]) for name, image in portal.settings["containers"]["images"].items()
+    }
+    folder = listed["tools"].parent
+    folder.mkdir(exist_ok=True)
+    listed["tools"].symlink_to(images.kernel_image())
+    listed["closed"].write_bytes(b"")
+    listed["closed"].chmod(0o600)
+    yield listed
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def home(portal: Instance, listed: dict[str, Path]) -> Iterator[Path]:
+    """A home with images of the user's own, good and bad."""
+    account = pwd.getpwnam(USER)
+    folder = Path(account.pw_dir, "images")
+    folder.mkdir()
+    shutil.copy(images.kernel_image(), folder / "mine.sif")
+    with images.kernel_image().open("rb") as image:
+        (folder / "short.sif").write_bytes(image.read(2**20))
+    broken = bytearray((folder / "short.sif").read_bytes())
+    (folder / "broken.sif").write_bytes(broken)
+    os.truncate(folder / "broken.sif", images.kernel_image().stat().st_size)
+    (folder / "text.sif").write_text("From: debian\n")
+    (folder / "link.sif").symlink_to(Path(pwd.getpwnam(ANOTHER).pw_dir, "secret.sif"))
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+    _hostile(folder / "hostile")
+    yield folder.parent
+    shutil.rmtree(folder)
+    shutil.rmtree(folder.parent / ".cache/data-scientist-portal")
+
+
+def _hostile(image: Path) -> None:
+    shutil.copytree(images.kernel_folder(), image, symlinks=True, copy_function=_linked)
+    variables = image / ".singularity.d/env"
+    variables.mkdir(parents=True)
+    for name in ("10-docker2singularity.sh", "90-environment.sh", "99-evil.sh"):
+        (variables / name).write_text(EVIL)
+    (image / ".singularity.d/runscript").write_text(f"#!/bin/sh\n{EVIL}")
+
+
+def _linked(source: str, target: str) -> None:
+    os.link(source, target, follow_symlinks=False)
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance, home: Path) -> Iterator[Visitor]:
+    """The user of that home, with a session that has a GPU."""
+    visitor = Visitor(portal, USER)
+    visitor.log_in().raise_for_status()
+    try:
+        visitor.leave()
+        visitor.start_and_wait(gpus=1)
+        until(lambda: HOSTILE in specs(visitor), seconds=120, what="the images are looked at")
+        yield visitor
+    finally:
+        visitor.leave()
+        visitor.close()
+
+
+def specs(user: Visitor) -> dict[str, Any]:
+    answer = user.session("GET", "/api/kernelspecs")
+    answer.raise_for_status()
+    return dict(answer.json()["kernelspecs"])
+
+
+def refusal(user: Visitor, kernel: str) -> str:
+    notebook = {"name": "a", "path": "a.ipynb", "type": "notebook", "kernel": {"name": kernel}}
+    answer = user.session("POST", "/api/sessions", json=notebook)
+    assert answer.status_code == 500
+    assert "Traceback" not in answer.text
+    return str(answer.json()["message"])
+
+
+def seen(user: Visitor, kernel: str) -> dict[str, Any]:
+    return dict(json.loads(user.run(LOOK, kernel=kernel)))
+
+
+@pytest.mark.parametrize("kernel", [SITES, OWN])
+def test_a_kernel_in_an_image_is_the_users_and_the_jobs(
+    portal: Instance, user: Visitor, home: Path, kernel: str
+) -> None:
+    nas = Path(portal.settings["session"]["folders"]["isilon"])
+    outside = seen(user, "python3")
+    inside = seen(user, kernel)
+    account = pwd.getpwnam(USER)
+    assert (inside["answer"], inside["uid"], inside["home"]) == (42, account.pw_uid, str(home))
+    assert inside["cwd"] == str(home)
+    assert inside["has_apt"]
+    assert inside["nas"] == sorted(path.name for path in nas.iterdir())
+    for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
+        assert inside["env"][name] == outside["env"][name]
+
+
+def test_a_kernel_in_an_image_is_told_nothing_of_the_session(user: Visitor) -> None:
+    outside, inside = seen(user, "python3")["env"], seen(user, SITES)["env"]
+    assert {"JUPYTERHUB_API_TOKEN", "BASH_ENV", "MODULEPATH"} <= set(outside)
+    leaked = [name for name in inside if name.startswith(("JUPYTERHUB", "MODULE", "PYTHONPATH"))]
+    assert (leaked, inside.get("BASH_ENV")) == ([], None)
+    assert outside["JUPYTERHUB_API_TOKEN"] not in inside.values()
+    assert inside["PATH"] == "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    assert inside.get("LD_LIBRARY_PATH", "/.singularity.d/libs") == "/.singularity.d/libs"
+
+
+def test_kernels_in_images_are_named_after_them(user: Visitor) -> None:
+    titles = {name: spec["spec"]["display_name"] for name, spec in specs(user).items()}
+    assert titles[SITES] == "Python 3.11 · Tools"
+    assert titles[OWN] == "Python 3.11 · mine"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        ("image-gone", "There is no image"),
+        ("image-closed", "You may not read the image"),
+        ("own-text.sif", "is no image: not a file that Apptainer has built"),
+        ("own-short.sif", "is cut short: 1048576 of"),
+        ("own-broken.sif", "cannot be used. Apptainer says:"),
+        ("own-link.sif", "is a link. Put the image itself there"),
+    ],
+)
+def test_an_image_that_cannot_be_used_says_why(user: Visitor, kernel: str, words: str) -> None:
+    assert specs(user)[kernel]["spec"]["display_name"].startswith("Cannot be used · ")
+    said = refusal(user, kernel)
+    assert words in said
+    assert said.endswith("Tell the administrators.") == kernel.startswith("image-")
+
+
+def traces(home: Path) -> list[Path]:
+    """Return what the hostile image leaves where it can."""
+    uid = pwd.getpwnam(USER).pw_uid
+    return [home / "evil-home", Path(tempfile.gettempdir(), f"evil-tmp-{uid}")]
+
+
+def test_a_hostile_image_changes_nothing_when_it_is_looked_at(user: Visitor, home: Path) -> None:
+    assert [trace for trace in traces(home) if trace.exists()] == []
+    assert [name for name in specs(user) if name.startswith("own-hostile")] == [HOSTILE]
+    assert specs(user)[HOSTILE]["spec"]["argv"][:2] == ["python3", "-m"]
+
+
+def test_a_hostile_image_changes_its_own_kernel_alone(user: Visitor, home: Path) -> None:
+    before = seen(user, "python3")["env"], seen(user, SITES)["env"]
+    try:
+        assert seen(user, HOSTILE)["env"]["PATH"].startswith("/evil:")
+        assert (seen(user, "python3")["env"], seen(user, SITES)["env"]) == before
+    finally:
+        for trace in traces(home):
+            trace.unlink()
+
+
+def of_images(user: str) -> list[str]:
+    """Return the user's processes that show an image or wait for what runs in one."""
+    uid = pwd.getpwnam(user).pw_uid
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.stat().st_uid == uid:
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in found if "squashfuse" in line or line.startswith("Apptainer")]
+
+
+def test_a_kernel_in_an_image_is_interrupted_once(user: Visitor) -> None:
+    kernel_id = user.open_kernel(kernel=SITES)
+    user.run_in(
+        kernel_id,
+        "import signal\ninterrupts = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: interrupts.append(1))",
+    )
+    user.session("POST", f"/api/kernels/{kernel_id}/interrupt").raise_for_status()
+    wait = "import time\nwhile not interrupts: time.sleep(0.05)\ntime.sleep(0.5)\nprint(interrupts)"
+    assert user.run_in(kernel_id, wait) == "[1]\n"
+    user.session("DELETE", f"/api/kernels/{kernel_id}")
+
+
+def test_a_kernel_in_an_image_is_restarted_and_leaves_nothing(user: Visitor) -> None:
+    until(lambda: of_images(USER) == [], seconds=20, what="earlier kernels are gone")
+    kernel_id = user.open_kernel(kernel=SITES)
+    user.run_in(kernel_id, "mine = 1")
+    user.session("POST", f"/api/kernels/{kernel_id}/restart").raise_for_status()
+    assert "NameError" in user.run_in(kernel_id, "mine")
+    assert len(of_images(USER)) == 2
+    # One that does not listen when it is told to end, and so is killed.
+    os.kill(int(user.run_in(kernel_id, "import os; print(os.getpid())")), signal.SIGSTOP)
+    user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()
+    until(lambda: of_images(USER) == [], seconds=20, what="the kernel's image is gone")
