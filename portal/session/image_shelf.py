@@ -42,6 +42,8 @@ class Shelf:
 
     def __post_init__(self) -> None:
         self._answers = Answers(self.home)
+        # Stamps of images that did not answer, with the reason: not asked again by this session.
+        self._silent: dict[str | None, ImageError] = {}
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """Return the specs of all kernels in images."""
@@ -112,11 +114,22 @@ class Shelf:
             image = await self._examined(offer)
             answer = await self._in_time(partial(self._answers.of, image), self.home)
             if answer is None:
-                answer = await ask(image, apptainer, os.environ)
-                await self._in_time(partial(self._answers.keep, image, answer), self.home)
+                answer = await self._asked(image, apptainer)
         except ImageError as error:
             return offer.with_trouble(str(error))
         return offer.having(answer)
+
+    async def _asked(self, image: Image, apptainer: str) -> str:
+        if image.stamp in self._silent:
+            raise self._silent[image.stamp]
+        try:
+            answer = await ask(image, apptainer, os.environ)
+        except ImageError as error:
+            if image.stamp is not None:
+                self._silent[image.stamp] = error
+            raise
+        await self._in_time(partial(self._answers.keep, image, answer), self.home)
+        return answer
 
     async def _examined(self, offer: Offer) -> Image:
         look = (
