@@ -31,16 +31,10 @@ async def ask(image: Image, apptainer: str, environment: Mapping[str, str]) -> s
 
     Raises `ImageError` where it does not say.
     """
-    apptainers_own = {name: environment[name] for name in _OWN if name in environment}
-    process = await asyncio.create_subprocess_exec(
-        *run.probe_argv(apptainer, str(image.path), contents.COMMAND),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=run.exec_environment(apptainers_own),
-        cwd="/",
-        start_new_session=True,
-    )
+    try:
+        process = await _begun(image, apptainer, environment)
+    except OSError as error:
+        raise ImageError(f"No image can be run here: {apptainer}: {error.strerror}.") from error
     try:
         async with asyncio.timeout(_SECONDS):
             answer, said = await asyncio.gather(_first(process.stdout), _first(process.stderr))
@@ -54,6 +48,21 @@ async def ask(image: Image, apptainer: str, environment: Mapping[str, str]) -> s
     if contents.parsed(answer) is None:
         raise ImageError(f"{image.path} cannot be used. Apptainer says: {last_words(said)}")
     return answer
+
+
+async def _begun(
+    image: Image, apptainer: str, environment: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    apptainers_own = {name: environment[name] for name in _OWN if name in environment}
+    return await asyncio.create_subprocess_exec(
+        *run.probe_argv(apptainer, str(image.path), contents.COMMAND),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=run.exec_environment(apptainers_own),
+        cwd="/",
+        start_new_session=True,
+    )
 
 
 async def _first(stream: asyncio.StreamReader | None) -> str:

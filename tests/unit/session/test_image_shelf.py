@@ -97,6 +97,18 @@ def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
     assert set(found.specs()) == {"image-gone"}
 
 
+def test_a_node_without_apptainer_says_so(tmp_path: Path, system: Path) -> None:
+    found = Shelf(ContainerOrders("/no/apptainer", own_images="images"), tmp_path, Mounts())
+    asyncio.run(found.look())
+    assert found.offers["own-system"].trouble.endswith("/no/apptainer: No such file or directory.")
+
+
+def test_an_image_that_does_not_answer_is_told(tmp_path: Path, system: Path) -> None:
+    found = shelf(tmp_path, own_images="images")
+    asyncio.run(found.look())
+    assert found.offers["own-system"].trouble == f"{system} cannot be used. Apptainer says: nothing"
+
+
 def test_a_site_without_containers_looks_at_nothing(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images/mine.sif").touch()
