@@ -239,20 +239,30 @@ print(interrupts)
 """
 
 
-def test_a_kernel_in_an_image_is_interrupted_once(user: Visitor, home: Path) -> None:
+@pytest.fixture
+def kernel_id(user: Visitor, home: Path) -> Iterator[str]:
+    """A kernel in an image, when no other one is left."""
+    (home / "counts").unlink(missing_ok=True)
+    until(lambda: of_images(USER) == [], seconds=20, what="earlier kernels are gone")
     kernel_id = user.open_kernel(kernel=SITES)
+    yield kernel_id
+    user.session("DELETE", f"/api/kernels/{kernel_id}")
+    (home / "counts").unlink(missing_ok=True)
+
+
+def test_a_kernel_in_an_image_is_interrupted_once(
+    user: Visitor, home: Path, kernel_id: str
+) -> None:
     with ThreadPoolExecutor() as beside:
         written = beside.submit(user.run_in, kernel_id, COUNT)
         until(lambda: (home / "counts").exists(), seconds=60, what="the cell runs")
         user.session("POST", f"/api/kernels/{kernel_id}/interrupt").raise_for_status()
         assert written.result() == "[1]\n"
-    user.session("DELETE", f"/api/kernels/{kernel_id}")
-    (home / "counts").unlink()
 
 
-def test_a_kernel_in_an_image_is_restarted_and_leaves_nothing(user: Visitor) -> None:
-    until(lambda: of_images(USER) == [], seconds=20, what="earlier kernels are gone")
-    kernel_id = user.open_kernel(kernel=SITES)
+def test_a_kernel_in_an_image_is_restarted_and_leaves_nothing(
+    user: Visitor, kernel_id: str
+) -> None:
     user.run_in(kernel_id, "mine = 1")
     user.session("POST", f"/api/kernels/{kernel_id}/restart").raise_for_status()
     assert "NameError" in user.run_in(kernel_id, "mine")
