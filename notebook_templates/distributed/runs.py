@@ -52,6 +52,8 @@ class Plan:
     cores_per_process: int = 8
     memory_mb_per_process: int = 49152
     modules: tuple[str, ...] = ("pytorch",)
+    image: str = ""
+    """A container image in which each process runs, in the place of modules."""
     name: str = "resnet"
     program: Path = field(default=PROGRAM)
     """What each process runs: any with the options and files of train_resnet.py."""
@@ -91,12 +93,12 @@ def script(plan: Plan, folder: Path) -> str:
         "--signal=USR1@120",
         "--requeue",
     ]
-    modules = [_word("modules", module) for module in plan.modules]
     options = [f"--{name.replace('_', '-')}" for name in plan.settings]
     command = ["python", str(plan.program), "--results", str(folder)]
     for option, value in zip(options, plan.settings.values(), strict=True):
         command += [_word("settings", option), str(value)]
     quoted = " ".join(_quoted(word) for word in command)
+    around = _in_image(plan, folder) if plan.image else ""
     files = ("error.txt", "processes.log", "launcher.log")
     error, log, launcher = (_quoted(str(folder / name)) for name in files)
     lines = [
@@ -105,9 +107,9 @@ def script(plan: Plan, folder: Path) -> str:
         *(f"#SBATCH {directive}" for directive in directives),
         "",
         f"rm -f {error}",
-        *([f"module load {' '.join(modules)} || exit"] if modules else []),
+        *(_IMAGE_LINES if plan.image else _module_lines(plan)),
         f"export OMP_NUM_THREADS={plan.cores_per_process}",
-        f"srun --kill-on-bad-exit=1 --output={log} {quoted} 2> {launcher}",
+        f"srun --kill-on-bad-exit=1 --output={log} {around}{quoted} 2> {launcher}",
         "status=$?",
         "# The error of the process that failed first, before what the others say of it.",
         f"[ $status -eq 0 ] || cat {error} 2>/dev/null",
@@ -116,6 +118,41 @@ def script(plan: Plan, folder: Path) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+# What the notebook's own kernel has loaded is not the image's.
+_IMAGE_LINES = (
+    "module load apptainer || exit",
+    "unset PYTHONPATH PYTHONHOME PYTHONSTARTUP LD_PRELOAD VIRTUAL_ENV CONDA_PREFIX",
+    "# Nor are packages in the home, which the image sees.",
+    "export PYTHONNOUSERSITE=1",
+    "nv=()",
+    "[ -e /dev/nvidiactl ] && nv=(--nv)",
+)
+
+
+def _module_lines(plan: Plan) -> list[str]:
+    modules = [_word("modules", module) for module in plan.modules]
+    return [f"module load {' '.join(modules)} || exit"] if modules else []
+
+
+def _in_image(plan: Plan, folder: Path) -> str:
+    """Say how a process comes into the image: Slurm starts it on each node, as it does without.
+
+    What it reads and writes is where it is outside. The home is there, by Apptainer's own rule.
+    """
+    image = Path(plan.image).expanduser()
+    if not image.exists():
+        raise PlanError(f"image is {plan.image!r}; there is no such file or folder")
+    seen = [plan.program.resolve().parents[1], plan.program.parent, folder]
+    if str(plan.settings.get("data", "synthetic")) != "synthetic":
+        seen.append(Path(plan.settings["data"]))
+    seen += [Path(mount) for mount in str(plan.settings.get("mounts", "")).split(",") if mount]
+    places = sorted({str(each.expanduser().resolve()) for each in seen})
+    if wrong := [place for place in places if set(place) & set(",:")]:
+        raise PlanError(f"{wrong[0]} cannot be shown to an image: it has a comma or a colon")
+    binds = " ".join(f"--bind {_quoted(place)}" for place in places)
+    return f'apptainer exec "${{nv[@]}}" {binds} {_quoted(str(image.resolve()))} '
 
 
 def _whole(name: str, value: object, least: int) -> None:

@@ -100,6 +100,54 @@ def test_no_value_puts_a_line_or_a_command_into_the_script(value: str) -> None:
     assert len(words) == len(command(usual))
 
 
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "my image.sif"
+    path.touch()
+    return path
+
+
+def test_in_an_image_slurm_still_starts_each_process(image: Path) -> None:
+    program = Path("/opt/templates/distributed/train.py")
+    settings = {"data": "/nas/my images", "mounts": "/mnt/a,/mnt/b"}
+    plan = Plan(**{**PLAN, "settings": settings}, program=program, image=str(image))
+    text = script(plan, FOLDER)
+    words = command(text)
+    at = words.index("apptainer")
+    assert words[0] == "srun"
+    assert words[at : at + 2] == ["apptainer", "exec"]
+    seen = {words[place + 1] for place, word in enumerate(words) if word == "--bind"}
+    assert seen == {
+        str(FOLDER),
+        "/mnt/a",
+        "/mnt/b",
+        "/nas/my images",
+        "/opt/templates",
+        "/opt/templates/distributed",
+    }
+    assert words[words.index(str(image)) + 1 :][:2] == ["python", str(program)]
+    assert "module load apptainer || exit" in text.splitlines()
+    assert "module load pytorch || exit" not in text.splitlines()
+    subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+def test_nvidias_libraries_come_in_where_its_devices_are(image: Path) -> None:
+    text = script(Plan(**PLAN, image=str(image)), FOLDER)
+    lines = text.splitlines()
+    asks = lines.index("[ -e /dev/nvidiactl ] && nv=(--nv)")
+    assert 'apptainer exec "${nv[@]}"' in lines[asks + 2]
+
+
+def test_an_image_that_is_not_there_is_said_before_anything_is_submitted(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="no such file"):
+        script(Plan(**PLAN, image=str(tmp_path / "gone.sif")), FOLDER)
+
+
+def test_a_place_that_an_image_would_take_for_two_is_refused(image: Path) -> None:
+    with pytest.raises(PlanError, match="comma or a colon"):
+        script(Plan(**PLAN, image=str(image)), Path("/home/you/a:b"))
+
+
 def test_bash_reads_the_script() -> None:
     text = script(Plan(**PLAN), FOLDER)
     subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
