@@ -255,6 +255,9 @@ def configure_session(c: Config, settings: Settings) -> None:
         "slurm_bin_dir": settings.slurm.bin_dir,
         "is_encrypted": settings.hub.is_encrypted,
     }
+    spawner.session_images = {
+        name: image.title for name, image in settings.containers.images.items() if image.session
+    }
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.
     spawner.env_keep = []

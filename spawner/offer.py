@@ -1,11 +1,14 @@
 """What the cluster offers a user: from its partitions and the user's groups to limits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from spawner.allowance import NO_LIMITS, Allowance
 from spawner.availability import Availability, Count
 from spawner.policy import Limits, PartitionLimit
 from spawner.slurm.records import Cluster, Partition
+
+NO_IMAGES: Mapping[str, str] = MappingProxyType({})
 
 
 def limits_for(
@@ -14,10 +17,11 @@ def limits_for(
     count: Count,
     preferred_partition: str | None = None,
     allowance: Allowance = NO_LIMITS,
+    images: Mapping[str, str] = NO_IMAGES,
 ) -> Limits:
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
-    Slurm's own limits of its partitions know Unix groups only.
+    Slurm's own limits of its partitions know Unix groups only. ``images``: name -> title.
     """
     mine = frozenset(groups)
     counted = count.of(cluster)
@@ -33,6 +37,7 @@ def limits_for(
     return Limits(
         tuple(_limit(partition, counted[partition.name]) for partition in is_open),
         allowance,
+        images,
     )
 
 

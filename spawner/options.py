@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from spawner.errors import BadOption
 
-KEYS = ("gpus", "gpu_type", "hours", "partition")
+KEYS = ("gpus", "gpu_type", "hours", "partition", "image")
 
 # Far above any cluster; a bound so that no absurd number travels on.
 _MOST_GPUS = 1024
@@ -22,6 +22,7 @@ _MOST_HOURS = 24 * 366
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
 _GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
+_IMAGE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 _PARTITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -34,6 +35,8 @@ class SessionRequest:
     partition: str | None = None
     gpu_type: str | None = None
     """Slurm's word for a model of GPU; ``None``: any."""
+    image: str | None = None
+    """The site's name of the image in which the session runs; ``None``: in none."""
 
     def as_json(self) -> dict[str, int | float | str]:
         """Return the request as JupyterHub stores it; :func:`parse` reads it back."""
@@ -46,6 +49,8 @@ class SessionRequest:
             stored["partition"] = self.partition
         if self.gpu_type is not None:
             stored["gpu_type"] = self.gpu_type
+        if self.image is not None:
+            stored["image"] = self.image
         return stored
 
 
@@ -63,11 +68,13 @@ def parse(options: object) -> SessionRequest:
     hours = options.get("hours")
     partition = options.get("partition")
     gpu_type = options.get("gpu_type")
+    image = options.get("image")
     return SessionRequest(
         gpus=None if gpus is None else _gpus(gpus),
         time=None if hours is None else _time(hours),
         partition=None if partition is None or partition == "" else _partition(partition),
         gpu_type=None if gpu_type is None or gpu_type == "" else _gpu_type(gpu_type),
+        image=None if image is None or image == "" else _image(image),
     )
 
 
@@ -117,6 +124,12 @@ def _partition(value: object) -> str:
 def _gpu_type(value: object) -> str:
     if not isinstance(value, str) or not _GPU_TYPE.fullmatch(value):
         raise BadOption(f"{_shown(value)} is not the name of a type of GPU.")
+    return value
+
+
+def _image(value: object) -> str:
+    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
+        raise BadOption(f"{_shown(value)} is not the name of an image.")
     return value
 
 

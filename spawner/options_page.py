@@ -137,6 +137,7 @@ class OptionsPage(Reservation):
             self._slurm.free,
             self.default_partition or None,
             self._allowance(self._known_groups),
+            self.session_images,
         )
 
     async def _groups(self) -> set[str]:

@@ -5,7 +5,8 @@ to fit on one node of a partition that is open to the user. What the user's othe
 counts from their start's acceptance to the end of their jobs, so those in the queue count too.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from spawner.allowance import NO_LIMITS, Allowance
@@ -32,6 +33,8 @@ class Limits:
     partitions: tuple[PartitionLimit, ...]
     allowance: Allowance = NO_LIMITS
     """What the site grants the user, whatever a partition would give."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """The images in which a session may run: name -> title."""
 
     @property
     def max_gpus(self) -> int:
@@ -72,6 +75,8 @@ class AcceptedRequest:
     """``None`` for both: Slurm's own choice."""
     gpu_type: str | None = None
     """``None``: any type."""
+    image: str | None = None
+    """``None``: in none."""
 
 
 def accept(
@@ -100,6 +105,7 @@ def accept(
         allowance.account,
         allowance.qos,
         _gpu_type(request.gpu_type, gpus, limit),
+        _image(request.image, limits.images),
     )
 
 
@@ -181,6 +187,13 @@ def _gpu_type(asked: str | None, gpus: int, limit: PartitionLimit) -> str | None
             f"of type {asked}."
         )
     return asked
+
+
+def _image(asked: str | None, offered: Mapping[str, str]) -> str | None:
+    if asked is None or asked in offered:
+        return asked
+    names = ", ".join(offered) or "none"
+    raise OverLimit(f"Image {asked} is not offered for sessions. There are: {names}.")
 
 
 def _time(

@@ -167,6 +167,13 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     session_input = Dict(
         help="What ``portal.session`` is told besides its environment: folders, kernels, tools."
     ).tag(config=True)
+    session_images = Dict(
+        value_trait=Unicode(),
+        help="""
+        The images that the form offers for whole sessions: name -> title. What runs in the job
+        gets the name as ``session_image``.
+        """,
+    ).tag(config=True)
 
     @default("start_timeout")
     def _default_start_timeout(self) -> int:

@@ -77,6 +77,15 @@ class GpuType:
     is_chosen: bool
 
 
+@dataclass(frozen=True)
+class Image:
+    """One image in which the session can run."""
+
+    name: str
+    title: str
+    is_chosen: bool
+
+
 NOT_LIVE = Live()
 
 
@@ -105,6 +114,9 @@ def render(
         hours=_hours(chosen.get("hours", ""), defaults, limits, partition),
         rows=rows,
         types=_types(limits, gpu_type),
+        images=[
+            Image(name, title, name == chosen.get("image")) for name, title in limits.images.items()
+        ],
         live=live,
         data={
             "partitions": [

@@ -157,6 +157,13 @@ def test_a_type_can_be_chosen_where_there_are_two() -> None:
     assert '<option value="v100">V100 (sxm2, mixed)</option>' in html
 
 
+def test_an_image_can_be_chosen_where_the_site_has_some() -> None:
+    assert 'name="image"' not in form({"image": "ngc"})
+    limits = replace(LIMITS, images={"ngc": "PyTorch <of> NVIDIA", "r": "R"})
+    assert '<option value="ngc">PyTorch &lt;of&gt; NVIDIA</option>' in form(limits=limits)
+    assert '<option value="r" selected>R</option>' in form({"image": "r"}, limits=limits)
+
+
 def test_the_end_of_a_log_is_no_markup() -> None:
     html = render_failure("It <failed>.", ["<script>alert(1)</script>", "{{ 7 * 7 }}"])
     assert "<script>" not in html

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -137,6 +138,15 @@ def test_a_partition_without_a_limit_takes_any_time() -> None:
 def test_more_than_a_partition_gives_is_refused(request_: SessionRequest, words: str) -> None:
     with pytest.raises(OverLimit, match=words):
         accept(request_, LIMITS, SHAPE, Defaults())
+
+
+def test_a_session_runs_in_an_image_that_the_site_offers() -> None:
+    limits = replace(LIMITS, images={"ngc": "PyTorch of NVIDIA"})
+    assert accept(SessionRequest(), limits, SHAPE, Defaults()).image is None
+    assert accept(SessionRequest(image="ngc"), limits, SHAPE, Defaults()).image == "ngc"
+    for offered in (limits, LIMITS):
+        with pytest.raises(OverLimit, match="Image other is not offered"):
+            accept(SessionRequest(image="other"), offered, SHAPE, Defaults())
 
 
 def test_without_any_partition_nothing_is_accepted() -> None:
