@@ -18,7 +18,7 @@ from portal import absence, database, internal_tls, stylesheet
 from portal.access import configure_access
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
-from portal.orders import containers_order, kernel_order, tool_order
+from portal.orders import containers_order, image_order, kernel_order, tool_order
 from portal.services import (
     DEFAULT_FILE,
     SETTINGS_VARIABLE,
@@ -256,7 +256,9 @@ def configure_session(c: Config, settings: Settings) -> None:
         "is_encrypted": settings.hub.is_encrypted,
     }
     spawner.session_images = {
-        name: image.title for name, image in settings.containers.images.items() if image.session
+        name: image_order(settings.containers, image)
+        for name, image in settings.containers.images.items()
+        if image.session
     }
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.

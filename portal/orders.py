@@ -1,6 +1,6 @@
 """Settings as what the hub says to each session: `portal.session.orders` reads it."""
 
-from portal.settings.containers import Containers
+from portal.settings.containers import Containers, Image
 from portal.settings.session import Kernel
 from portal.settings.tools import Tool
 
@@ -42,5 +42,15 @@ def containers_order(containers: Containers) -> dict[str, object]:
             if image.kernels
         },
         "own_images": containers.own_images,
+        "binds": list(containers.binds),
+    }
+
+
+def image_order(containers: Containers, image: Image) -> dict[str, object]:
+    """Give an image as a session takes it that runs in it."""
+    return {
+        "title": image.title,
+        "path": image.path,
+        "apptainer": containers.apptainer,
         "binds": list(containers.binds),
     }

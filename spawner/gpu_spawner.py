@@ -79,7 +79,7 @@ class GpuSlurmSpawner(Observed):
         environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + callback.PATH
         orders = {**self.session_input, "environment": environment}
         if request.image is not None:
-            orders["session_image"] = request.image
+            orders["image"] = self.session_images[request.image]
         program = SessionProgram(
             self.session_python, {**orders, **await self._certificate(request)}
         )

@@ -137,7 +137,7 @@ class OptionsPage(Reservation):
             self._slurm.free,
             self.default_partition or None,
             self._allowance(self._known_groups),
-            self.session_images,
+            {name: image["title"] for name, image in self.session_images.items()},
         )
 
     async def _groups(self) -> set[str]:

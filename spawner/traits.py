@@ -168,10 +168,9 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         help="What ``portal.session`` is told besides its environment: folders, kernels, tools."
     ).tag(config=True)
     session_images = Dict(
-        value_trait=Unicode(),
         help="""
-        The images that the form offers for whole sessions: name -> title. What runs in the job
-        gets the name as ``session_image``.
+        The images that the form offers for whole sessions: name -> what ``portal.session`` gets as
+        ``image``, with its ``title``.
         """,
     ).tag(config=True)
 

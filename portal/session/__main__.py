@@ -39,6 +39,13 @@ def main() -> int:
     try:
         if orders.certificate is not None:
             os.environ.update(internal_tls.install(orders.certificate, runtime_folder))
+        if orders.image is not None:
+            from portal.session import in_image
+
+            seen = [*orders.folders.values(), *orders.mounts, *orders.image.binds]
+            return in_image.serve(
+                orders.image, home, [*seen, str(runtime_folder)], orders.callback_url
+            )
         return _serve(orders, home, runtime_folder)
     finally:
         remove_runtime_folder(runtime_folder)

@@ -24,6 +24,7 @@ _KEYS = {
     "environment",
     "folder_notes",
     "folders",
+    "image",
     "is_encrypted",
     "jupyter_path",
     "kernels",
@@ -52,6 +53,7 @@ _TOOL_KEYS = {
     "start_timeout_seconds",
     "title",
 }
+_IMAGE_KEYS = {"apptainer", "binds", "path", "title"}
 _CALLBACK = "PORTAL_PORT_CALLBACK_URL"
 _REQUIRED = ("JUPYTERHUB_API_TOKEN", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTERHUB_USER", _CALLBACK)
 
@@ -93,6 +95,18 @@ class ToolOrder:
 
 
 @dataclass(frozen=True)
+class ImageOrder:
+    """The image in which the session is to run."""
+
+    title: str
+    path: str
+    apptainer: str
+    """The program."""
+    binds: tuple[str, ...] = ()
+    """What it sees besides ``folders`` and ``mounts``."""
+
+
+@dataclass(frozen=True)
 class Certificate:
     """How the session shows who it is, and who may connect to it; each as PEM."""
 
@@ -111,6 +125,8 @@ class Orders:
     """Where the hub wants to hear of the port; comes as a variable of ``environment``."""
     certificate: Certificate | None = None
     """``None``: session, hub and proxy speak without TLS."""
+    image: ImageOrder | None = None
+    """``None``: the session is ours."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Name of a link in the home -> the folder that it shows."""
     folder_notes: Mapping[str, str] = field(default_factory=dict)
@@ -174,6 +190,7 @@ def parse_orders(text: str) -> Orders:
         environment={name: text for name, text in environment.items() if name != _CALLBACK},
         callback_url=environment[_CALLBACK],
         certificate=_certificate(given.get("certificate")),
+        image=_image(given.get("image")),
         folders=texts_by_name("folders", given.get("folders", {})),
         folder_notes=texts_by_name("folder_notes", given.get("folder_notes", {})),
         mounts=texts("mounts", given.get("mounts", [])),
@@ -209,6 +226,16 @@ def _certificate(value: Any) -> Certificate | None:
     if set(pem) != {"key", "certificate", "authorities"}:
         raise OrdersError("certificate: not an object with key, certificate, authorities")
     return Certificate(**pem)
+
+
+def _image(value: Any) -> ImageOrder | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or set(value) != _IMAGE_KEYS:
+        raise OrdersError(f"image: not an object with {', '.join(sorted(_IMAGE_KEYS))}")
+    words = {name: value[name] for name in ("title", "path", "apptainer")}
+    binds = texts("image.binds", value["binds"])
+    return ImageOrder(**texts_by_name("image", words), binds=binds)
 
 
 def _kernel(key: str, value: Any) -> KernelOrder:
