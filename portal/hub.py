@@ -16,6 +16,7 @@ from traitlets.config import Config
 
 from portal import absence, database, internal_tls, stylesheet
 from portal.access import configure_access
+from portal.containers.server import holds_server
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
 from portal.orders import containers_order, image_order, kernel_order, tool_order
@@ -260,6 +261,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         for name, image in settings.containers.images.items()
         if image.session
     }
+    spawner.image_check = holds_server
     spawner.default_url = "/lab"
     # Nothing of the hub's own environment reaches a session.
     spawner.env_keep = []

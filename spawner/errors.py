@@ -3,7 +3,8 @@
 SpawnerError
 ├── Refusal              the user asked for something that is not to be had; nothing was submitted
 │   ├── BadOption        an option is unknown, malformed or out of its range
-│   └── OverLimit        a well-formed request is more than a node, a partition or the site gives
+│   ├── OverLimit        a well-formed request is more than a node, a partition or the site gives
+│   └── UnfitImage       the image does not hold what a session needs
 ├── SlurmError           the scheduler, or the way to it, did not do what it should
 │   ├── CommandFailed    a Slurm program ended with an error
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
@@ -46,6 +47,12 @@ class OverLimit(Refusal):
     """A well-formed request is more than a node, a partition or the site gives."""
 
     reason = "over_limit"
+
+
+class UnfitImage(Refusal):
+    """The image does not hold what a session needs."""
+
+    reason = "unfit_image"
 
 
 class SlurmError(SpawnerError):

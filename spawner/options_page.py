@@ -10,7 +10,14 @@ from traitlets import default
 
 from spawner import form_api, options, script
 from spawner.availability import Availability
-from spawner.errors import OverLimit, Refusal, SessionEnded, SlurmError, SpawnerError
+from spawner.errors import (
+    OverLimit,
+    Refusal,
+    SessionEnded,
+    SlurmError,
+    SpawnerError,
+    UnfitImage,
+)
 from spawner.forecast import Forecast
 from spawner.form import render as form
 from spawner.form.render import Live
@@ -18,6 +25,8 @@ from spawner.offer import limits_for
 from spawner.policy import AcceptedRequest, Limits, accept, holding_in_words, left
 from spawner.reservation import Reservation
 from spawner.unix_groups import groups_of
+
+_IMAGE_SECONDS = 15.0
 
 
 class OptionsPage(Reservation):
@@ -159,6 +168,7 @@ class OptionsPage(Reservation):
         """
         request = options.parse(self.user_options)
         limits = await self._limits()
+        await self._check_image(request.image)
         interrupted = await self._interrupted()
         # No await from the count to the reservation: of two starts at once, the second one must
         # find what the first one took.
@@ -167,6 +177,22 @@ class OptionsPage(Reservation):
         self.held_gpus = accepted.resources.gpus
         self.session_groups = sorted(self._known_groups)
         return accepted
+
+    async def _check_image(self, name: str | None) -> None:
+        """Look into an image, as far as the hub can, before a job is submitted for nothing."""
+        image = self.session_images.get(name or "")
+        if image is None or self.image_check is None:
+            return
+        looking = asyncio.to_thread(self.image_check, image["path"])
+        try:
+            holds_server = await asyncio.wait_for(looking, _IMAGE_SECONDS)
+        except TimeoutError:
+            return
+        if holds_server is False:
+            raise UnfitImage(
+                f"No session can run in {image['title']}: jupyterhub-singleuser is not in the "
+                "image. Choose another one, and tell the administrators."
+            )
 
     def _last_options(self) -> Mapping[str, str]:
         stored = self.orm_spawner.user_options or {}

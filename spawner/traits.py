@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from batchspawner import BatchSpawnerBase
-from traitlets import Dict, Float, Integer, List, TraitError, Unicode, default, validate
+from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode, default, validate
 
 from spawner import allowance
 from spawner.allowance import Allowance
@@ -171,6 +171,14 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         help="""
         The images that the form offers for whole sessions: name -> what ``portal.session`` gets as
         ``image``, with its ``title``.
+        """,
+    ).tag(config=True)
+    image_check = Callable(
+        None,
+        allow_none=True,
+        help="""
+        Called in a thread with an image's path before a session in it is submitted; says whether
+        jupyterhub-singleuser is in it, or ``None`` where that cannot be told.
         """,
     ).tag(config=True)
 

@@ -241,13 +241,13 @@ def execute(socket: Websocket, code: str, seconds: float) -> str:
 
 
 @contextmanager
-def session_of(portal: Instance, name: str) -> Iterator[Visitor]:
-    """Give a user with a session without GPUs, whatever was left; it is stopped at the end."""
+def session_of(portal: Instance, name: str, **options: object) -> Iterator[Visitor]:
+    """Give a user with a session, without GPUs unless asked; it is stopped at the end."""
     visitor = Visitor(portal, name)
     visitor.log_in().raise_for_status()
     try:
         visitor.leave()
-        visitor.start_and_wait(gpus=0)
+        visitor.start_and_wait(**{"gpus": 0, **options})
         yield visitor
     finally:
         visitor.leave()

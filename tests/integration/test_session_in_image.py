@@ -1,0 +1,118 @@
+"""Whole sessions in container images: real images, made of Debian's packages."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import faults, images
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor, session_of
+from tests.waiting import until
+
+LOOK = """
+import json, os, sys
+keys = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "PYTHONPATH", "LD_PRELOAD", "HOME")
+print(json.dumps({
+    "prefix": sys.base_prefix, "release": open("/etc/os-release").read(), "uid": os.getuid(),
+    "nas": os.listdir(os.path.expanduser("~/isilon")), "has_python_of_the_host": os.path.exists(%r),
+    **{key: os.environ.get(key) for key in keys},
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def portal(portal: Instance) -> Iterator[Instance]:
+    """The test instance, with two images in its form."""
+    apptainer = str(images.apptainer())
+    found = {
+        "whole": images.session_image(),
+        "bare": images.kernel_image(),
+        "gone": Path("/var/no/such.sif"),
+    }
+    orders = {
+        name: {"title": f"The {name} one", "path": str(path), "apptainer": apptainer, "binds": []}
+        for name, path in found.items()
+    }
+    with faults.site_file(portal, f"c.GpuSlurmSpawner.session_images = {orders!r}"):
+        yield portal
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    with session_of(portal, USERS[0], gpus=1, image="whole") as visitor:
+        yield visitor
+
+
+def test_the_form_offers_the_images(portal: Instance, visit: Callable[[str], Visitor]) -> None:
+    assert '<option value="whole">The whole one</option>' in visit(USERS[1]).note()
+
+
+def test_the_session_is_what_is_in_the_image(portal: Instance, user: Visitor) -> None:
+    session_python = portal.settings["session"]["python"]
+    seen = json.loads(user.run(LOOK % session_python))
+    entry_home = str(Path(portal.settings["hub"]["state_dir"]).parent / "home" / user.name)
+    assert seen["uid"] == int(portal.slurm("/usr/bin/id", "-u", user.name))
+    assert not seen["has_python_of_the_host"]
+    assert seen["HOME"] == entry_home
+    assert "datasets" in seen["nas"]
+    assert (seen["CUDA_VISIBLE_DEVICES"], seen["SLURM_JOB_ID"]) == (
+        "0",
+        portal.jobs(user=user.name)[0],
+    )
+    assert (seen["PYTHONPATH"], seen["LD_PRELOAD"]) == (None, None)
+
+
+def test_its_pages_and_terminals_work_through_the_portal(user: Visitor) -> None:
+    assert user.http.get(f"/user/{user.name}/lab").status_code == 200
+    assert "42" in user.type_in_terminal("echo $((6 * 7))", "42")
+
+
+def test_it_ends_with_its_job(portal: Instance, visit: Callable[[str], Visitor]) -> None:
+    visitor = visit(USERS[1])
+    visitor.start_and_wait(gpus=0, image="whole")
+    visitor.stop()
+    uid = portal.slurm("/usr/bin/id", "-u", visitor.name).strip()
+    until(lambda: not processes_of(uid), seconds=30, what="all its processes have ended")
+
+
+def test_an_image_without_a_server_is_refused_before_anything_is_submitted(
+    portal: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    visitor = visit(USERS[1])
+    answer = visitor.start(gpus=0, image="bare")
+    assert answer.status_code == 400
+    assert "jupyterhub-singleuser is not in the image" in answer.text
+    assert portal.jobs(user=visitor.name) == []
+
+
+def test_an_image_that_the_hub_cannot_see_says_what_it_lacks_when_it_starts(
+    portal: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    visitor = visit(USERS[1])
+    visitor.start(gpus=0, image="gone")
+    until(lambda: visitor.server() is None, seconds=60, what="the start has failed")
+    assert "The image The gone one ended before its server answered" in visitor.note()
+
+
+def test_an_image_that_is_not_offered_starts_nothing(
+    portal: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    visitor = visit(USERS[1])
+    answer = visitor.start(gpus=0, image="other")
+    assert answer.status_code == 400
+    assert "Image other is not offered for sessions. There are: whole, bare, gone." in answer.text
+    assert portal.jobs(user=visitor.name) == []
+
+
+def processes_of(uid: str) -> list[str]:
+    """Return the programs of a user that run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"\nUid:\t{uid}\t" in (folder / "status").read_text():
+                found.append((folder / "comm").read_text().strip())
+        except OSError:
+            continue
+    return found
