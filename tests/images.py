@@ -23,6 +23,7 @@ _WRITTEN = ("etc/passwd", "etc/group", "etc/hosts", "etc/localtime", "etc/resolv
 _KERNEL = ("python3-ipykernel",)
 # Where the second image has Jupyter's server, in the versions of the portal's own sessions.
 _SERVER = "opt/server"
+_TRAINING = "opt/training"
 
 
 def pack() -> str:
@@ -104,6 +105,23 @@ def session_folder() -> Path:
 def session_image() -> Path:
     """Return the same as a SIF."""
     return _sif(session_folder())
+
+
+def training_folder() -> Path:
+    """Return a folder image with PyTorch, as the portal's own module has it."""
+    lock = bootstrap.lock_file("kernel-pytorch")
+
+    def make(folder: Path) -> None:
+        root = folder / "root"
+        roots.copy(kernel_folder(), root)
+        bootstrap.install_with_uv([lock], root / _TRAINING, bootstrap.sources_of(lock.stem))
+        # An environment knows itself by the folder that its Python is called from.
+        python = root / "usr/local/bin/python"
+        python.write_text(f'#!/bin/sh\nexec /{_TRAINING}/bin/python "$@"\n')
+        python.chmod(0o755)
+
+    made_of = [str(kernel_folder()), bootstrap.content_hash([lock])]
+    return roots.cached("image-training", made_of, make)
 
 
 def _sif(folder: Path) -> Path:

@@ -93,7 +93,8 @@ def test_an_image_that_the_hub_cannot_see_says_what_it_lacks_when_it_starts(
     visitor = visit(USERS[1])
     visitor.start(gpus=0, image="gone")
     until(lambda: visitor.server() is None, seconds=60, what="the start has failed")
-    assert "The image The gone one ended before its server answered" in visitor.note()
+    page = visitor.http.get(f"/hub/spawn-pending/{visitor.name}").text
+    assert "The image The gone one ended before its server answered" in page
 
 
 def test_an_image_that_is_not_offered_starts_nothing(

@@ -13,6 +13,7 @@ from typing import Any
 import bootstrap
 import pytest
 
+from tests import images
 from tests.horovod import VERSION, build, modulefile
 from tests.instance import NODES, ROOT, USERS, Instance
 from tests.visitor import Visitor, session_of
@@ -142,6 +143,25 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     shown = desk.user.run_in(second, "print(runs.markdown(runs.table(base)))")
     assert f"| {name} | 2 | CPU |" in shown
     assert "| papers: PyTorch, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 |" in shown
+
+
+def test_a_training_in_an_image_runs_on_both_nodes_and_is_the_same(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    image = images.training_folder()
+    base = {"runs_dir": "~/logs/runs/image", **SMALL, "wait": True}
+    bare = desk.run_all(kernel("pytorch"), **base)
+    inside = desk.run_all(kernel("pytorch"), **base, image=str(image))
+    assert "The job completed" in bare
+    assert "The job completed" in inside
+    assert "apptainer exec" in inside
+    name = "resnettiny-2x1cpu-fp32"
+    outside, within = desk.losses(f"image/{name}"), desk.losses(f"image/{name}-in-{image.name}")
+    assert sorted(within) == list(range(1, STEPS + 1))
+    assert max(abs(within[step] - outside[step]) for step in outside) <= 1e-6
+    # Nothing but the image has PyTorch there: no module of it is loaded.
+    script = (desk.home / "logs/runs/image" / f"{name}-in-{image.name}" / "job.sh").read_text()
+    assert "module load pytorch" not in script
 
 
 def test_a_job_is_submitted_from_a_notebook_in_any_kernel(
