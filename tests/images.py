@@ -124,6 +124,11 @@ def training_folder() -> Path:
     return roots.cached("image-training", made_of, make)
 
 
+def training_image() -> Path:
+    """Return the same as a SIF."""
+    return _sif(training_folder())
+
+
 def _sif(folder: Path) -> Path:
     """Return a SIF of a folder image, which everybody may read."""
     final = folder.with_suffix(".sif")
