@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.directories import PEOPLE
 from tests.hosts import ADDRESSES, NAS, Hosts
 from tests.machines import Machine
 from tests.site.conftest import Site
@@ -141,6 +142,14 @@ def test_a_backup_is_made_every_night(hosts: Hosts) -> None:
     made = hosts.head.files / "var/backups/data-scientist-portal"
     assert [file.stat().st_mode & 0o777 for file in made.iterdir()] == [0o600]
     assert any(line.startswith("backup of hub") for line in findings(hosts.head)["ok"])
+
+
+def test_who_builds_images_has_the_same_numbers_on_every_host(hosts: Hosts, portal: Site) -> None:
+    said = {host.run("/bin/cat", "/etc/subuid", "/etc/subgid") for host in hosts.all()}
+    assert len(said) == 1
+    lines = said.pop().splitlines()
+    assert sorted(line.split(":")[0] for line in lines) == sorted([*PEOPLE, *PEOPLE])
+    assert len(set(lines)) == len(PEOPLE)
 
 
 def test_the_doctor_finds_every_host_well(hosts: Hosts) -> None:

@@ -74,6 +74,12 @@ def test_the_second_file_gets_what_it_lacks(script: dict[str, Any]) -> None:
     assert len(lines["subgid"]) == 1
 
 
+def test_a_line_that_was_lost_comes_again(script: dict[str, Any]) -> None:
+    (line,) = added(script, [user("a", 5001)])
+    texts = {"subuid": "", "subgid": f"{line}\n"}
+    assert script["additions"]([user("a", 5001)], texts, []) == {"subuid": [line], "subgid": []}
+
+
 def test_a_system_user_gets_none(script: dict[str, Any]) -> None:
     assert added(script, [user("daemon", 1)]) == []
 

@@ -80,7 +80,8 @@ def additions(
         lacking = [name for name in texts if not known & {line.owner for line in given[name]}]
         if user.pw_uid < FIRST_UID or not lacking:
             continue
-        start = free_start(user.pw_uid, [line for name in texts for line in given[name]], real)
+        others = [line for name in texts for line in given[name] if line.owner not in known]
+        start = free_start(user.pw_uid, others, real)
         for name in lacking:
             given[name].append(Given(user.pw_name, start, SIZE))
             lines[name].append(f"{user.pw_name}:{start}:{SIZE}")
