@@ -117,15 +117,18 @@ def pulling(user: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-def heard(child: subprocess.Popen[str], words: str) -> str:
-    """Return what a command says up to the line with these words."""
+def wait_for_words(child: subprocess.Popen[str], words: str) -> None:
+    """Wait until a command has said this on its standard error."""
     assert child.stderr
-    said = ""
-    for line in child.stderr:
-        said += line
-        if words in line:
-            return said
-    raise AssertionError(f"{words!r} was not said, but: {said}")
+    descriptor, said = child.stderr.fileno(), bytearray()
+    os.set_blocking(descriptor, False)
+
+    def has_said() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            said.extend(os.read(descriptor, 4096))
+        return words.encode() in said
+
+    until(has_said, seconds=30, what=f"it says {words!r}")
 
 
 def run_in(site: dict[str, str], user: str, image: str, *command: str) -> str:
@@ -259,10 +262,10 @@ def test_two_users_at_once_pull_an_image_once(site: dict[str, str], registry: Re
     layers = registry.push("shared/both:1", registries.noise(LARGE), shell)
     name = f"{registry.host}/shared/both:1"
     with registry.gate.half_closed(FEW), pulling(USERS[0], name) as first:
-        heard(first, "is sha256:")
+        wait_for_words(first, "is sha256:")
         until(lambda: list(Path(site["cache"]).glob(".partial/*")), seconds=30, what="it begins")
         with pulling(USERS[1], name) as second:
-            heard(second, "Somebody else is pulling")
+            wait_for_words(second, "Somebody else is pulling")
             registry.gate.open()
             paths = [child.communicate(timeout=60)[0].split()[0] for child in (first, second)]
     assert paths[0] == paths[1]
