@@ -22,8 +22,10 @@ class Image:
     """An image that was looked at."""
 
     path: Path
-    stamp: str | None
-    """Changes when the image does; ``None`` for a folder, whose own times tell nothing."""
+    stamp: str
+    """Changes when the image does."""
+    is_folder: bool = False
+    """What is changed deep in a folder does not change its stamp."""
 
 
 def site_image(path: Path) -> Image:
@@ -85,17 +87,18 @@ def _looked_at(path: Path) -> Image:
 
 def _read(path: Path, file: int) -> Image:
     status = os.fstat(file)
+    times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+    stamp = f"{path}:{status.st_ino}:{status.st_size}:{times}"
     if stat.S_ISDIR(status.st_mode):
         if not os.path.lexists(path / "bin/sh"):
             raise ImageError(
                 f"{path} is no image: a folder that is one holds a whole system, with /bin/sh."
             )
-        return Image(path, stamp=None)
+        return Image(path, stamp, is_folder=True)
     if not stat.S_ISREG(status.st_mode):
         raise ImageError(f"{path} is no image: neither a file nor a folder.")
     _refuse_incomplete(path, os.read(file, _HEADER.size), status.st_size)
-    times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
-    return Image(path, stamp=f"{path}:{status.st_ino}:{status.st_size}:{times}")
+    return Image(path, stamp)
 
 
 def _refuse_incomplete(path: Path, header: bytes, size: int) -> None:

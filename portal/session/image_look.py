@@ -1,6 +1,7 @@
 """What is in an image, asked of the image itself where it can see and reach nothing of the user's.
 
-A SIF is asked once: its answer is kept in the home until the file changes.
+An image is asked once in a session, since pages look for kernels again and again. The answer of a
+SIF is kept in the home until the file changes.
 """
 
 import asyncio
@@ -90,21 +91,23 @@ def last_words(said: str) -> str:
 
 
 class Answers:
-    """The answers of images, by their stamps, kept in the home."""
+    """The answers of images, by their stamps; those of files are kept in the home."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / _ANSWERS
         self._known: dict[str, str] | None = None
+        self._of_folders: dict[str, str] = {}
 
     def of(self, image: Image) -> str | None:
         """Return an answer that is known."""
         if self._known is None:
             self._known = self._read()
-        return self._known.get(image.stamp) if image.stamp is not None else None
+        return (self._of_folders if image.is_folder else self._known).get(image.stamp)
 
     def keep(self, image: Image, answer: str) -> None:
         """Keep an answer, for the next sessions too where the home takes it."""
-        if image.stamp is None:
+        if image.is_folder:
+            self._of_folders[image.stamp] = answer
             return
         others = f"{image.path}:"
         known = {

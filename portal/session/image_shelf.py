@@ -43,7 +43,7 @@ class Shelf:
     def __post_init__(self) -> None:
         self._answers = Answers(self.home)
         # Stamps of images that did not answer, with the reason: not asked again by this session.
-        self._silent: dict[str | None, ImageError] = {}
+        self._silent: dict[str, ImageError] = {}
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """Return the specs of all kernels in images."""
@@ -125,8 +125,7 @@ class Shelf:
         try:
             answer = await ask(image, apptainer, os.environ)
         except ImageError as error:
-            if image.stamp is not None:
-                self._silent[image.stamp] = error
+            self._silent[image.stamp] = error
             raise
         await self._in_time(partial(self._answers.keep, image, answer), self.home)
         return answer

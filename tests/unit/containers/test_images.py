@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.containers.images import Image, ImageError, own_image, own_images, site_image
+from portal.containers.images import ImageError, own_image, own_images, site_image
 
 ROOT = 0
 SOMEBODY = 12345
@@ -52,7 +52,7 @@ def test_a_folder_with_a_system_is_an_image(folder: Path) -> None:
     shell = folder / "system/bin/sh"
     shell.parent.mkdir(parents=True)
     shell.symlink_to("/no/such/dash")
-    assert own_image(folder / "system", ROOT) == Image(folder / "system", stamp=None)
+    assert own_image(folder / "system", ROOT).is_folder
 
 
 def test_any_other_folder_is_none(folder: Path) -> None:

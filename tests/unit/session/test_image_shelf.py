@@ -152,7 +152,15 @@ def test_an_answer_is_kept_until_the_image_changes(tmp_path: Path) -> None:
     kept = Answers(tmp_path)
     assert kept.of(Image(Path("/a.sif"), "/a.sif:2")) == "new"
     assert kept.of(Image(Path("/a.sif"), "/a.sif:1")) is None
-    assert kept.of(Image(Path("/a"), None)) is None
+
+
+def test_an_answer_of_a_folder_is_kept_for_the_session_alone(tmp_path: Path) -> None:
+    folder = Image(Path("/a"), "/a:1", is_folder=True)
+    answers = Answers(tmp_path)
+    assert answers.of(folder) is None
+    answers.keep(folder, "known")
+    assert answers.of(folder) == "known"
+    assert Answers(tmp_path).of(folder) is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"other question": {"/a.sif:1": "x"}}', "\0"])
