@@ -94,9 +94,12 @@ def script(plan: Plan, folder: Path) -> str:
         "--requeue",
     ]
     options = [f"--{name.replace('_', '-')}" for name in plan.settings]
-    command = ["python", str(plan.program), "--results", str(folder)]
-    for option, value in zip(options, plan.settings.values(), strict=True):
-        command += [_word("settings", option), str(value)]
+    # In an image a link may lead through a place that is not there.
+    place = _resolved if plan.image else str
+    command = ["python", place(plan.program), "--results", place(folder)]
+    for name, option, value in zip(plan.settings, options, plan.settings.values(), strict=True):
+        text = place(value) if name == "data" and value != "synthetic" else str(value)
+        command += [_word("settings", option), text]
     quoted = " ".join(_quoted(word) for word in command)
     around = _in_image(plan, folder) if plan.image else ""
     files = ("error.txt", "processes.log", "launcher.log")
@@ -136,6 +139,10 @@ def _module_lines(plan: Plan) -> list[str]:
     return [f"module load {' '.join(modules)} || exit"] if modules else []
 
 
+def _resolved(path: str | Path) -> str:
+    return str(Path(path).expanduser().resolve())
+
+
 def _in_image(plan: Plan, folder: Path) -> str:
     """Say how a process comes into the image: Slurm starts it on each node, as it does without.
 
@@ -148,7 +155,7 @@ def _in_image(plan: Plan, folder: Path) -> str:
     if str(plan.settings.get("data", "synthetic")) != "synthetic":
         seen.append(Path(plan.settings["data"]))
     seen += [Path(mount) for mount in str(plan.settings.get("mounts", "")).split(",") if mount]
-    places = sorted({str(each.expanduser().resolve()) for each in seen})
+    places = sorted({_resolved(each) for each in seen})
     if wrong := [place for place in places if set(place) & set(",:")]:
         raise PlanError(f"{wrong[0]} cannot be shown to an image: it has a comma or a colon")
     binds = " ".join(f"--bind {_quoted(place)}" for place in places)

@@ -131,6 +131,19 @@ def test_in_an_image_slurm_still_starts_each_process(image: Path) -> None:
     subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
 
 
+def test_in_an_image_no_link_has_to_be_followed(image: Path, tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    (tmp_path / "newest").symlink_to(tmp_path / "release")
+    (tmp_path / "templates").symlink_to(tmp_path / "newest")
+    settings = {"data": str(tmp_path / "templates/data"), "model": "50"}
+    program = tmp_path / "templates/distributed/train.py"
+    plan = Plan(**{**PLAN, "settings": settings}, program=program, image=str(image))
+    words = command(script(plan, tmp_path / "newest/run"))
+    assert words[words.index("--data") + 1] == str(tmp_path / "release/data")
+    assert words[words.index("--results") + 1] == str(tmp_path / "release/run")
+    assert str(tmp_path / "release/distributed/train.py") in words
+
+
 def test_nvidias_libraries_come_in_where_its_devices_are(image: Path) -> None:
     text = script(Plan(**PLAN, image=str(image)), FOLDER)
     lines = text.splitlines()
