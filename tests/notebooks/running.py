@@ -35,7 +35,7 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
         check=True,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=900,
         env={
             "HOME": str(home),
             "PATH": "/usr/bin:/bin",
