@@ -77,13 +77,20 @@ def test_it_ends_with_its_job(portal: Instance, visit: Callable[[str], Visitor])
     until(lambda: not processes_of(uid), seconds=30, what="all its processes have ended")
 
 
-def test_an_image_without_a_server_is_refused_before_anything_is_submitted(
-    portal: Instance, visit: Callable[[str], Visitor]
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ("bare", "jupyterhub-singleuser is not in the image"),
+        ("other", "Image other is not offered for sessions. There are: whole, bare, gone."),
+    ],
+)
+def test_an_image_that_will_not_do_is_refused_before_anything_is_submitted(
+    portal: Instance, visit: Callable[[str], Visitor], image: str, words: str
 ) -> None:
     visitor = visit(USERS[1])
-    answer = visitor.start(gpus=0, image="bare")
+    answer = visitor.start(gpus=0, image=image)
     assert answer.status_code == 400
-    assert "jupyterhub-singleuser is not in the image" in answer.text
+    assert words in answer.text
     assert portal.jobs(user=visitor.name) == []
 
 
@@ -95,16 +102,6 @@ def test_an_image_that_the_hub_cannot_see_says_what_it_lacks_when_it_starts(
     until(lambda: visitor.server() is None, seconds=60, what="the start has failed")
     page = visitor.http.get(f"/hub/spawn-pending/{visitor.name}").text
     assert "The image The gone one ended before its server answered" in page
-
-
-def test_an_image_that_is_not_offered_starts_nothing(
-    portal: Instance, visit: Callable[[str], Visitor]
-) -> None:
-    visitor = visit(USERS[1])
-    answer = visitor.start(gpus=0, image="other")
-    assert answer.status_code == 400
-    assert "Image other is not offered for sessions. There are: whole, bare, gone." in answer.text
-    assert portal.jobs(user=visitor.name) == []
 
 
 def processes_of(uid: str) -> list[str]:
