@@ -78,8 +78,6 @@ class Hosts:
     """The servers that know the people, in the order in which they are asked."""
     nas: dict[str, subprocess.Popen[bytes]]
     """What answers for each mount of the NAS."""
-    base: Path
-    """The root file system of a host that was just installed."""
 
     def all(self) -> tuple[Machine, ...]:
         return (self.head, self.compute1, self.compute2)
@@ -97,16 +95,6 @@ class Hosts:
         make = (sources / "deploy/venv", "--root", _SITE / "portal/environments", "hub", "session")
         self.enclosure.run(*make, seconds=600, UV_OFFLINE="1")
         return sources
-
-    def replace_head(self) -> None:
-        """Put a machine in the head's place that was just installed."""
-        self.head.power_off()
-        self.enclosure.run("/bin/umount", self.head.root)
-        for folder in _written(self.head.root):
-            shutil.rmtree(self.enclosure.path(folder))
-        _furnish_root(self.enclosure, self.head.root, self.base)
-        self.head.boot()
-        _know_hosts(self.enclosure)
 
     def tell(self, server: subprocess.Popen[bytes], number: signal.Signals) -> None:
         """Send a signal to one of the servers beside the hosts."""
@@ -153,7 +141,7 @@ def boot(enclosure: Enclosure) -> Hosts:
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
     head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
-    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, base)
+    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
     for machine in hosts.all():
         machine.power_on()
     for machine in hosts.all():

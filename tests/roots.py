@@ -14,6 +14,8 @@ SUITE = "bookworm"
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
 TOOLS = ("debootstrap", "systemd-container")
+APT_SETTINGS = tuple(Path("/etc/apt/apt.conf.d").glob("99*"))
+"""What this machine's administrator has told apt."""
 # Packages start nothing while they are installed (Debian policy, 9.3.3.1).
 _START_NOTHING = "#!/bin/sh\nexit 101\n"
 # What a machine's administrator has switched off, for Ansible to switch on what it needs.
@@ -84,7 +86,7 @@ def install(root: Path, packages: Sequence[str]) -> None:
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text(_START_NOTHING)
     policy.chmod(0o755)
-    lent = [Path("/etc/resolv.conf"), *Path("/etc/apt/apt.conf.d").glob("99*")]
+    lent = [Path("/etc/resolv.conf"), *APT_SETTINGS]
     for file in lent:
         (root / file.relative_to("/")).unlink(missing_ok=True)
         shutil.copy(file, root / file.relative_to("/"))

@@ -3,7 +3,8 @@
 The machine is real but for its kernel (`tests.machines`): systemd boots from a root that
 debootstrap has made, with its own network (slirp4netns), so that it takes no port of this machine.
 It installs all that the portal needs by itself; what is lent to it are the authorities that this
-machine trusts, and the folders of wheels that this machine's pip knows.
+machine trusts, the folders of wheels that this machine's pip knows, and what this machine's apt was
+told of its archive (a mirror may be older than its lists of packages are good for).
 
 Not part of ``make test``, for its time. ``make test-fresh`` runs it.
 """
@@ -100,6 +101,8 @@ def fresh_root(folder: Path) -> Path:
     (root / "etc" / "hostname").write_text("fresh\n")
     (root / "etc" / "resolv.conf").unlink(missing_ok=True)
     (root / "etc" / "resolv.conf").write_text(f"nameserver {SLIRP_NAMESERVER}\n")
+    for told in roots.APT_SETTINGS:
+        shutil.copy(told, root / told.relative_to("/"))
     for wheels in wheel_folders():
         shutil.copytree(wheels, root / wheels.relative_to("/"), dirs_exist_ok=True)
     clone = root / "root" / "portal"
