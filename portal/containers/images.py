@@ -2,14 +2,11 @@
 
 import os
 import stat
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-# A SIF's header: a script to start it, its mark, version, architecture and number, then eight
-# whole numbers, of which the last two say where its data begins and how long it is (SIF 1.0).
-_HEADER = struct.Struct("<32s10s3s3s16s8q")
-_MARK = b"SIF_MAGIC\0"
+from portal.containers.sif import HEADER, MARK
+
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -97,14 +94,14 @@ def _read(path: Path, file: int) -> Image:
         return Image(path, stamp, is_folder=True)
     if not stat.S_ISREG(status.st_mode):
         raise ImageError(f"{path} is no image: neither a file nor a folder.")
-    _refuse_incomplete(path, os.read(file, _HEADER.size), status.st_size)
+    _refuse_incomplete(path, os.read(file, HEADER.size), status.st_size)
     return Image(path, stamp)
 
 
 def _refuse_incomplete(path: Path, header: bytes, size: int) -> None:
-    if len(header) < _HEADER.size or header[32:42] != _MARK:
+    if len(header) < HEADER.size or header[32:42] != MARK:
         raise ImageError(f"{path} is no image: not a file that Apptainer has built (SIF).")
-    *_, data_start, data_length = _HEADER.unpack(header)
+    *_, data_start, data_length = HEADER.unpack(header)
     whole = data_start + data_length
     if size < whole:
         raise ImageError(

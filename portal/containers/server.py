@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from portal.containers.sif import HEADER, MARK
+
 PROGRAM = "jupyterhub-singleuser"
 _UNSQUASHFS = "/usr/bin/unsquashfs"
 _SECONDS = 20.0
-# The file format's own description: sylabs/sif, doc.go. Little-endian, nothing between the fields.
-_HEADER = struct.Struct("<32s10s3s3s16s8q")
-_MARK = b"SIF_MAGIC\0"
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _PARTITION, _SQUASHFS, _SYSTEM = 0x4004, 1, 2
 _MOST_DESCRIPTORS = 1024
@@ -40,8 +39,8 @@ def holds_server(image: str | Path, seconds: float = _SECONDS) -> bool | None:
 
 def system_offset(file: BinaryIO) -> int | None:
     """Return where in a SIF the squashfs of its system begins; ``None`` where there is none."""
-    header = _HEADER.unpack(file.read(_HEADER.size))
-    if header[1] != _MARK:
+    header = HEADER.unpack(file.read(HEADER.size))
+    if header[1] != MARK:
         return None
     *_, total, start, _, _, _ = header
     file.seek(start)
