@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from portal.containers.run import exec_argv, exec_environment, has_nvidia_devices
+from portal.containers.server import PROGRAM
 from portal.session.callback import HubRefusedError, open_socket, report_port
 from portal.session.environment import with_port
 from portal.session.mounts import PATIENCE_SECONDS
@@ -21,7 +22,6 @@ from portal.session.threads import in_thread
 
 log = logging.getLogger(__name__)
 
-PROGRAM = "jupyterhub-singleuser"
 # What the program must be told: by the hub, and where this session's own folder is.
 _TOLD = ("JUPYTERHUB_", "JUPYTER_RUNTIME_DIR")
 _LOOK_SECONDS = 0.2
