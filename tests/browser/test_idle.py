@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.test_journey import log_in
 from tests.instance import IDLER, Instance
@@ -16,6 +16,14 @@ pytestmark = pytest.mark.browser
 
 def warning(page: Page) -> Locator:
     return page.locator(".Toastify__toast", has_text="Nobody has used this session")
+
+
+def hold_post(route: Route, held: list[Route]) -> None:
+    """Keep what a page says to the server; let the rest pass."""
+    if route.request.method == "POST":
+        held.append(route)
+    else:
+        route.continue_()
 
 
 def open_lab(page: Page, portal: Instance, user: Visitor) -> None:
@@ -45,8 +53,16 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     # JupyterLab cuts long words off.
     expect(warning(page)).to_contain_text("A click or a key keeps it.")
     photograph(page, "unused")
+    held: list[Route] = []
+    page.route(re.compile("/portal/idle"), lambda route: hold_post(route, held))
     warning(page).get_by_role("button", name="Keep session").click()
     expect(warning(page)).to_have_count(0)
+    # Until the server's answer comes, the page does not warn again.
+    page.wait_for_timeout(1_500)
+    expect(warning(page)).to_have_count(0)
+    for route in held:
+        route.continue_()
+    page.unroute_all()
     assert portal.jobs(user=IDLER) == [job_id]
 
     # Left alone, it ends: the page is open all the while.

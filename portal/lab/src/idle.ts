@@ -69,11 +69,20 @@ class Use {
     if (this._warning !== null || this._hand.isDue(Date.now() / 1000)) {
       this._hand.done(Date.now() / 1000);
       this._dismiss();
-      // Without an answer the server may not have heard; the next sign tells it again.
-      sayThere(this._settings).then(
-        use => this._take(use),
-        () => this._hand.forget()
-      );
+      void this._sayThere();
+    }
+  }
+
+  private async _sayThere(): Promise<void> {
+    // What is known until the answer would bring the warning back.
+    this._isTelling = true;
+    try {
+      this._take(await sayThere(this._settings));
+    } catch {
+      // The server may not have heard; the next sign tells it again.
+      this._hand.forget();
+    } finally {
+      this._isTelling = false;
     }
   }
 
@@ -87,7 +96,7 @@ class Use {
     const now = Date.now() / 1000 + this._offset;
     if (!this._use || !isWarned(this._use, now)) {
       this._dismiss();
-    } else if (this._warning === null) {
+    } else if (this._warning === null && !this._isTelling) {
       this._warn(this._use);
     }
   }
@@ -120,5 +129,6 @@ class Use {
   private _use: IIdle | null = null;
   private _offset = 0;
   private _hand = new Throttle(HAND_SECONDS);
+  private _isTelling = false;
   private _warning: string | null = null;
 }

@@ -68,10 +68,12 @@ def test_a_folder_that_is_no_mount_is_missing_and_may_be_touched(tmp_path: Path)
     mounts = Mounts([str(tmp_path), str(tmp_path / "none")], now=lambda: 7.0)
     asyncio.run(mounts.look())
     points = [str(tmp_path), str(tmp_path / "none")]
-    assert [(one.point, one.state, one.since) for one in mounts.troubled()] == [
+    # Other tests on this host may have a mount that hangs at this moment.
+    found = [one for one in mounts.troubled() if one.point in points]
+    assert [(one.point, one.state, one.since) for one in found] == [
         (point, "missing", 7.0) for point in points
     ]
-    assert mounts.dead() == frozenset()
+    assert not mounts.dead() & set(points)
     assert mounts.trouble_on(str(tmp_path / "file")) is None
 
 
@@ -80,7 +82,8 @@ def test_since_when_it_is_so_is_kept(tmp_path: Path) -> None:
     mounts = Mounts([str(tmp_path)], now=lambda: next(moments))
     asyncio.run(mounts.look())
     asyncio.run(mounts.look())
-    assert [trouble.since for trouble in mounts.troubled()] == [1.0]
+    found = [one for one in mounts.troubled() if one.point == str(tmp_path)]
+    assert [trouble.since for trouble in found] == [1.0]
 
 
 @pytest.mark.parametrize(
