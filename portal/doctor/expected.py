@@ -78,6 +78,15 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Image:
+    """An image of containers for everybody, as in ``portal.toml``."""
+
+    name: str
+    path: str
+    apptainer: str
+
+
+@dataclass(frozen=True)
 class Certificate:
     """Certificates in files: ``file`` may have ``*`` in it."""
 
@@ -141,6 +150,7 @@ class Expected:
     mounts: tuple[Mount, ...] = ()
     modules: Modules | None = None
     kernels: tuple[Kernel, ...] = ()
+    images: tuple[Image, ...] = ()
     certificates: tuple[Certificate, ...] = ()
     clock: Clock | None = None
     hosts: tuple[str, ...] = ()

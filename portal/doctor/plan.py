@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from portal.doctor.checks import directory, files, kernels, machine, slurm, web
+from portal.doctor.checks import directory, files, images, kernels, machine, slurm, web
 from portal.doctor.expected import Expected
 from portal.doctor.rounds import Check
 
@@ -67,6 +67,8 @@ def _of_sessions(expected: Expected) -> Iterator[Check]:
     for kernel in expected.kernels:
         started = partial(kernels.kernel, kernel, expected.modules)
         yield Check(f"kernel {kernel.name}", started, step, seconds=30)
+    for image in expected.images:
+        yield Check(f"image {image.name}", partial(images.image, image), step, seconds=30)
 
 
 def _of_the_hub(expected: Expected) -> Iterator[Check]:

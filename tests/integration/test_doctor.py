@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -18,13 +19,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from portal.doctor import expected, plan
-from portal.doctor.checks import directory, files, kernels, machine, slurm, web
+from portal.doctor.checks import directory, files, images, kernels, machine, slurm, web
 from portal.doctor.expected import (
     Backup,
     Certificate,
     Directory,
     Expected,
     Hub,
+    Image,
     Kernel,
     Mount,
     PrivateFile,
@@ -33,6 +35,7 @@ from portal.doctor.expected import (
 from portal.doctor.finding import Finding, State
 from portal.doctor.rounds import Check, run
 from tests import faults
+from tests import images as built
 from tests.instance import SETTINGS, USERS, Instance
 from tests.integration.authentication import slapd
 from tests.integration.authentication.certificates import make_certificates
@@ -41,8 +44,8 @@ from tests.integration.authentication.slapd import PASSWORD, READER_DN, Slapd
 FOLDER = SETTINGS.parent / "doctor.d"
 # What the test instance has that cannot work: see its inventory.
 BROKEN = {"kernel broken", "module no-such-tool/1.0"}
-# There after the test of Python 2 only.
-COMES_LATER = "kernel python2"
+# There after the tests of them only.
+COME_LATER = ("kernel python2", "image tools")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +91,8 @@ def test_the_deployed_host_is_as_it_should_be_but_for_what_was_broken_on_purpose
 ) -> None:
     done = doctor(portal, "--json")
     lines = {line.pop("check"): line for line in json.loads(done.stdout)}
-    lines.pop(COMES_LATER)
+    for check in COME_LATER:
+        lines.pop(check)
     assert {check for check, line in lines.items() if line["state"] != "ok"} == BROKEN, lines
     assert done.returncode == 1
     for part in ("hub", "database", "proxy", "sudo", "services", "munge", "slurmctld", "disk /"):
@@ -342,6 +346,32 @@ def test_a_kernel_that_cannot_start_is_told(here: Expected, kernel: Kernel, word
     assert found.state is State.FAILED, found
     assert words in found.found
     assert f"[kernels.{kernel.name}]" in found.next_step
+
+
+@pytest.fixture(scope="module")
+def apptainer() -> str:
+    return str(built.apptainer())
+
+
+def test_an_image_that_everybody_can_run_is_well(apptainer: str) -> None:
+    found = images.image(Image("small", str(built.small_image()), apptainer))
+    assert (found.state, found.found) == (State.OK, "runs"), found
+
+
+def test_an_image_that_users_may_not_read_is_told(tmp_path: Path, apptainer: str) -> None:
+    image = tmp_path / "small.sif"
+    shutil.copy(built.small_image(), image)
+    image.chmod(0o600)
+    found = images.image(Image("small", str(image), apptainer))
+    assert found.state is State.FAILED
+    assert "permission denied" in found.found
+    assert "[containers.images.small]" in found.next_step
+
+
+def test_an_image_that_is_lost_is_told(apptainer: str) -> None:
+    found = images.image(Image("lost", "/no/such.sif", apptainer))
+    assert found.state is State.FAILED
+    assert "no such file" in found.found
 
 
 def test_a_host_is_found_by_its_name_and_back() -> None:
