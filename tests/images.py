@@ -21,9 +21,10 @@ _SMALL = "busybox-static"
 _MOUNTED = ("bin", "dev", "etc", "home", "proc", "sys", "tmp", "usr", "var/tmp")
 _WRITTEN = ("etc/passwd", "etc/group", "etc/hosts", "etc/localtime", "etc/resolv.conf")
 _KERNEL = ("python3-ipykernel",)
+_R = ("r-base-core", "r-cran-irkernel")
 # Where the second image has Jupyter's server, in the versions of the portal's own sessions.
 _SERVER = "opt/server"
-_TRAINING = "opt/training"
+TRAINING = "opt/training"
 
 
 def pack() -> str:
@@ -87,6 +88,16 @@ def kernel_image() -> Path:
     return _sif(kernel_folder())
 
 
+def r_folder() -> Path:
+    """Return a folder image with Debian's R and IRkernel."""
+
+    def make(folder: Path) -> None:
+        roots.copy(roots.minimal(), folder / "root")
+        roots.install(folder / "root", _R)
+
+    return roots.cached("image-r", [*roots.INCLUDED, *_R], make)
+
+
 def session_folder() -> Path:
     """Return a folder image with what a whole session needs: jupyterhub-singleuser."""
     lock = bootstrap.lock_file("session")
@@ -114,10 +125,10 @@ def training_folder() -> Path:
     def make(folder: Path) -> None:
         root = folder / "root"
         roots.copy(kernel_folder(), root)
-        bootstrap.install_with_uv([lock], root / _TRAINING, bootstrap.sources_of(lock.stem))
+        bootstrap.install_with_uv([lock], root / TRAINING, bootstrap.sources_of(lock.stem))
         # An environment knows itself by the folder that its Python is called from.
         python = root / "usr/local/bin/python"
-        python.write_text(f'#!/bin/sh\nexec /{_TRAINING}/bin/python "$@"\n')
+        python.write_text(f'#!/bin/sh\nexec /{TRAINING}/bin/python "$@"\n')
         python.chmod(0o755)
 
     made_of = [str(kernel_folder()), bootstrap.content_hash([lock])]

@@ -1,4 +1,4 @@
-"""What is in an image: the kernels, and whether a whole session could run in it.
+"""Which kernels are in an image.
 
 The image itself is asked, so its answer is anybody's text: only what fits is taken.
 """
@@ -16,9 +16,8 @@ print(platform.python_version())' </dev/null 2>/dev/null) || continue
   echo "{_LINE} kernel $python $version"
   break
 done
-version=$(R --vanilla --no-echo -e 'loadNamespace("IRkernel"); cat(as.character(getRversion()))' \
-  </dev/null 2>/dev/null) && echo "{_LINE} kernel R $version"
-command -v jupyterhub-singleuser >/dev/null && echo "{_LINE} server"
+version=$(R --vanilla --no-echo -e 'invisible(loadNamespace("IRkernel"))' \
+  -e 'cat(as.character(getRversion()))' </dev/null 2>/dev/null) && echo "{_LINE} kernel R $version"
 echo "{_LINE} end"
 """
 COMMAND = ("/bin/sh", "-c", _ASK)
@@ -55,20 +54,11 @@ class ImageKernel:
         return [self.program, *_ARGUMENTS[self.language]]
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What an image holds."""
-
-    kernels: tuple[ImageKernel, ...]
-    has_server: bool
-    """Whether ``jupyterhub-singleuser`` is there."""
-
-
-def parsed(answer: str) -> Contents | None:
+def parsed(answer: str) -> tuple[ImageKernel, ...] | None:
     """Read what an image answered to `COMMAND`; ``None`` where it did not answer to the end."""
     lines = answer.splitlines()
     if f"{_LINE} end" not in lines:
         return None
     found = (_KERNEL.fullmatch(line) for line in lines)
     kernels = {match[1]: ImageKernel(match[1], match[2]) for match in found if match}
-    return Contents(tuple(kernels.values()), has_server=f"{_LINE} server" in lines)
+    return tuple(kernels.values())

@@ -61,7 +61,12 @@ def _served(decided: site.Site) -> Record:
     if not reference.is_below(decided.shared):
         raise ImageError(f"This site does not share images of {reference.name}; use --own")
     shelf = Shelf(Path(decided.cache))
-    return Pull(decided, shelf, _say, decided.cache_gb).image(reference, key)
+    record = Pull(decided, shelf, _say, decided.cache_gb).image(reference, key)
+    try:
+        shelf.lead(reference.link, record)
+    except OSError as error:
+        raise ImageError(f"{shelf.folder}: {error.strerror}") from error
+    return record
 
 
 def _ordered(text: str) -> tuple[Reference, Key | None]:

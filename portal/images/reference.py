@@ -43,6 +43,17 @@ class Reference:
         exact = digest or self.digest
         return f"docker://{self.name}" + (f"@{exact}" if exact else f":{self.tag}")
 
+    @property
+    def link(self) -> str:
+        """Return where, in a cache for everybody, the name leads to its file: a place for each.
+
+        >>> parse("registry.example:5000/a/b:1.0").link
+        'by-name/registry.example@5000/a/b@1.0.sif'
+        """
+        # A colon would end a path where Apptainer reads several.
+        name = f"{self.name}:{self.digest or self.tag}".replace(":", "@")
+        return f"by-name/{name}.sif"
+
     def is_below(self, prefixes: Sequence[str]) -> bool:
         """Tell whether it is of one of these registries, or folders of one."""
         return any(self.name.startswith(f"{prefix.rstrip('/')}/") for prefix in prefixes)

@@ -81,6 +81,15 @@ class Shelf:
         made.replace(self.folder / record.file)
         shutil.rmtree(made.parent, ignore_errors=True)
 
+    def lead(self, link: str, record: Record) -> None:
+        """Let a link of the folder lead to an image; what runs what it led to before goes on."""
+        place = self.folder / link
+        place.parent.mkdir(parents=True, exist_ok=True)
+        fresh = place.with_name(f".{place.name}.{os.getpid()}")
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(os.path.relpath(self.folder / record.file, place.parent))
+        fresh.replace(place)
+
     @contextmanager
     def only_one(self, digest: str, *, minutes: float, wait: Callable[[], None]) -> Iterator[None]:
         """Hold the lock of an image; ``wait`` is called once where somebody else has it."""

@@ -28,10 +28,10 @@ class Offer:
     def having(self, answer: str) -> "Offer":
         """Return it with the kernels that the image has answered to have."""
         found = contents.parsed(answer)
-        if found is None or not found.kernels:
+        if not found:
             words = f"{self.path} has neither ipykernel nor IRkernel: install one in the image."
             return self.with_trouble(words)
-        return replace(self, kernels=found.kernels, trouble="")
+        return replace(self, kernels=found, trouble="")
 
     def with_trouble(self, words: str) -> "Offer":
         """Return it with what is wrong."""

@@ -5,15 +5,22 @@ from typing import Literal, Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
+from portal.images.errors import ImageError
+from portal.images.reference import parse
 from portal.settings.table import Table, setting
-from portal.values import AbsolutePath, FolderName, MarkTables, Name, OptionalPath, Paths, Text
+from portal.values import FolderName, MarkTables, Name, OptionalPath, Paths, Text
 
 
 class Image(Table):
     """An image that the site offers to everybody."""
 
-    path: AbsolutePath = setting(
-        ..., "The image on the compute nodes: a SIF file, or a folder with a root file system."
+    path: OptionalPath = setting(
+        "", "The image on the compute nodes: a SIF file, or a folder with a root file system."
+    )
+    address: Text = setting(
+        "",
+        "In the place of a path: the image's name in a registry, such as "
+        "`nvcr.io/nvidia/pytorch:24.05-py3`. `portal image pull` brings it into the cache.",
     )
     title: Name = setting(..., "What the form calls it, and kernels after their own name.")
     description: Text = setting("", "What it is for, in a sentence.")
@@ -23,6 +30,17 @@ class Image(Table):
         "Whether the form offers it for a whole session, which runs nothing of the portal's own "
         "but what is in the image; jupyterhub-singleuser must be there.",
     )
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if bool(self.path) == bool(self.address):
+            raise PydanticCustomError("rule", "needs either path or address")
+        if self.address:
+            try:
+                parse(self.address)
+            except ImageError as error:
+                raise PydanticCustomError("rule", "{words}", {"words": str(error)}) from error
+        return self
 
 
 class Containers(Table):
@@ -34,6 +52,11 @@ class Containers(Table):
     images: MarkTables[Image] = setting(
         {},
         "The image NAME: 1 to 32 small letters, digits and hyphens.",
+    )
+    cache: OptionalPath = setting(
+        "",
+        "The folder that `portal image pull` fills for everybody, as the compute nodes see it; "
+        "needed for images with an address.",
     )
     own_images: FolderName | Literal[""] = setting(
         "images",
@@ -50,4 +73,10 @@ class Containers(Table):
     def _images_need_the_program(self) -> Self:
         if self.images and not self.apptainer:
             raise PydanticCustomError("rule", "images needs containers.apptainer")
+        if not self.cache and any(image.address for image in self.images.values()):
+            raise PydanticCustomError("rule", "an image with an address needs containers.cache")
         return self
+
+    def file_of(self, image: Image) -> str:
+        """Return where an image is on the compute nodes."""
+        return image.path or f"{self.cache}/{parse(image.address).link}"

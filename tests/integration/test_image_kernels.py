@@ -20,6 +20,7 @@ from tests.waiting import until
 
 USER, ANOTHER = USERS[0], USERS[1]
 SITES, OWN = "image-tools-python", "own-mine.sif-python"
+IN_R = "own-r-r"
 HOSTILE = "own-hostile-python"
 LOOK = """\
 import json, os, sys
@@ -66,6 +67,7 @@ def home(portal: Instance, tools: Path) -> Iterator[Path]:
     for path in (folder, *folder.iterdir()):
         os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
     _hostile(folder / "hostile")
+    shutil.copytree(images.r_folder(), folder / "r", symlinks=True, copy_function=_linked)
     yield folder.parent
     shutil.rmtree(folder)
     shutil.rmtree(folder.parent / ".cache/data-scientist-portal")
@@ -92,7 +94,8 @@ def user(portal: Instance, home: Path) -> Iterator[Visitor]:
     try:
         visitor.leave()
         visitor.start_and_wait(gpus=1)
-        until(lambda: HOSTILE in specs(visitor), seconds=120, what="the images are looked at")
+        wanted = {HOSTILE, IN_R}
+        until(lambda: wanted <= set(specs(visitor)), seconds=120, what="the images are looked at")
         yield visitor
     finally:
         visitor.leave()
@@ -163,6 +166,14 @@ def test_kernels_in_images_are_named_after_them(user: Visitor) -> None:
     titles = {name: spec["spec"]["display_name"] for name, spec in specs(user).items()}
     assert titles[SITES] == "Python 3.11 · Tools"
     assert titles[OWN] == "Python 3.11 · mine"
+    assert titles[IN_R] == "R 4.2 · r"
+
+
+def test_r_in_an_image_is_a_kernel(user: Visitor, home: Path) -> None:
+    look = 'cat(6 * 7, getwd(), file.exists("/usr/share/doc/r-cran-irkernel"), Sys.getenv("PATH"))'
+    answer, folder, has_irkernel, path = user.run(look, kernel=IN_R).split()
+    assert (answer, folder, has_irkernel) == ("42", str(home), "TRUE")
+    assert path.startswith("/usr/local/sbin:")
 
 
 @pytest.mark.parametrize(

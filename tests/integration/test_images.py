@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from portal.settings.containers import Containers, Image
 from tests import registry as registries
 from tests.instance import FOLDER_NAME, PREFIX, ROOT, SETTINGS, USERS, Instance
 from tests.registry import KEY, USER, Registry
@@ -276,6 +277,27 @@ def test_two_users_at_once_pull_an_image_once(site: dict[str, str], registry: Re
     )
 
 
+def test_an_image_in_the_settings_by_its_name_is_the_one_that_was_pulled(
+    site: dict[str, str], registry: Registry
+) -> None:
+    name = f"{registry.host}/shared/named:1.0"
+    settings = Containers(
+        apptainer="/usr/bin/apptainer",
+        cache=site["cache"],
+        images={"named": Image(title="Named", address=name)},
+    )
+    file = Path(settings.file_of(settings.images["named"]))
+    files = []
+    for content in (registries.shell(), registries.noise(SMALL)):
+        registry.push("shared/named:1.0", content)
+        status, said, complaint = pull(USERS[0], name)
+        assert status == 0, complaint
+        files.append(said.split()[0])
+        # The name leads to what it was last pulled as.
+        assert str(file.resolve()) == files[-1]
+    assert files[0] != files[1]
+
+
 def test_no_user_can_change_the_cache_but_by_its_program(
     site: dict[str, str], registry: Registry
 ) -> None:
@@ -285,6 +307,7 @@ def test_no_user_can_change_the_cache_but_by_its_program(
     image = said.split()[0]
     for argv in (
         ["/bin/touch", f"{site['cache']}/mine.sif"],
+        ["/bin/ln", "-sfn", "/etc/passwd", f"{site['cache']}/by-name/mine@1.sif"],
         ["/bin/mv", image, f"{image}.old"],
         ["/bin/sh", "-c", f"echo poison >> {image}"],
         ["/bin/ls", f"{site['cache']}/.partial"],

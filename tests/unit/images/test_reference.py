@@ -85,3 +85,11 @@ def test_another_content_is_another_file() -> None:
     assert reference.file_name(DIGEST) == "pytorch-24.05-py3-0123456789ab.sif"
     assert reference.file_name(f"sha256:{'f' * 64}") == "pytorch-24.05-py3-ffffffffffff.sif"
     assert parse(f"nvcr.io/x@{DIGEST}").file_name(DIGEST) == "x-0123456789ab.sif"
+
+
+def test_each_name_has_a_place_of_its_own_in_a_cache() -> None:
+    names = ["r.example/a/b:1", "r.example/a:b", "r.example:1/a/b", f"r.example/a/b@{DIGEST}"]
+    places = [parse(name).link for name in names]
+    assert len(set(places)) == len(names)
+    assert places[2] == "by-name/r.example@1/a/b@latest.sif"
+    assert not any(":" in place for place in places)

@@ -49,3 +49,15 @@ def test_an_images_lock_is_held_by_one_and_waited_for(tmp_path: Path) -> None:
     assert waited == ["second"]
     with shelf.only_one(DIGEST, minutes=0, wait=lambda: waited.append("third")):
         assert waited == ["second"]
+
+
+def test_a_name_leads_to_what_it_was_last_pulled_as(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    link = "by-name/r.example/x@1.sif"
+    for file in ("x-1-aaaaaaaaaaaa.sif", "x-1-bbbbbbbbbbbb.sif"):
+        record = Record(file, "r.example/x:1", DIGEST, 5, "2026-11-21T00:00:00+00:00")
+        put(shelf, record)
+        shelf.lead(link, record)
+        assert (tmp_path / link).resolve() == tmp_path / file
+    assert not (tmp_path / link).readlink().is_absolute()
+    assert [path.name for path in (tmp_path / link).parent.iterdir()] == ["x@1.sif"]

@@ -560,3 +560,30 @@ def test_a_port_is_in_a_network_of_its_own_unless_it_is_said(
 ) -> None:
     settings = load(written(tmp_path, SMALLEST + TOOL + lines + "\n"))
     assert settings.tools["x"].has_own_network is is_own
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ('title = "A"', "images.a = {...}: needs either path or address"),
+        (
+            'title = "A"\npath = "/a.sif"\naddress = "r.example/a:1"',
+            "images.a = {...}: needs either path or address",
+        ),
+        ('title = "A"\naddress = "pytorch"', "'pytorch' is no image's name"),
+        ('title = "A"\naddress = "r.example/a:1"', "address needs containers.cache"),
+    ],
+)
+def test_an_image_is_at_one_place(tmp_path: Path, table: str, problem: str) -> None:
+    containers = '[containers]\napptainer = "/usr/bin/apptainer"\n'
+    found = problems(tmp_path, f"{SMALLEST}{containers}[containers.images.a]\n{table}\n")
+    assert problem in "|".join(found)
+
+
+def test_an_image_with_an_address_is_in_the_cache(tmp_path: Path) -> None:
+    containers = '[containers]\napptainer = "/usr/bin/apptainer"\ncache = "/nas/images"\n'
+    image = '[containers.images.a]\ntitle = "A"\naddress = "r.example/a:1"\n'
+    file = tmp_path / "portal.toml"
+    file.write_text(f"{SMALLEST}{containers}{image}")
+    settings = load(file).containers
+    assert settings.file_of(settings.images["a"]) == "/nas/images/by-name/r.example/a@1.sif"
