@@ -1,4 +1,4 @@
-"""Commands for the admin: ``python -m portal.cli doctor|backup|restore|settings``."""
+"""Commands for the admin: ``python -m portal.cli doctor|backup|restore|size|settings``."""
 
 import argparse
 import sys
@@ -9,6 +9,7 @@ from portal import reference
 from portal.backup import command as backup
 from portal.doctor import command as doctor
 from portal.settings_file import SettingsError, load
+from portal.sizing import command as sizing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return doctor.run(options)
     if options.command in ("backup", "restore"):
         return backup.run(options)
+    if options.command == "size":
+        return sizing.run(options)
     if options.action == "reference":
         return _print_reference(options.file)
     return _check(options.file)
@@ -31,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser("backup", help="write the hub's and Slurm's state into one file"),
         commands.add_parser("restore", help="put back what a backup holds"),
     )
+    sizing.add_options(commands.add_parser("size", help="say how much storage GPUs need"))
     settings = commands.add_parser("settings", help="the settings file portal.toml")
     actions = settings.add_subparsers(dest="action", required=True)
     check = actions.add_parser("check", help="say all that is wrong with a file")

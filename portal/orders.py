@@ -37,7 +37,7 @@ def containers_order(containers: Containers) -> dict[str, object]:
     return {
         "apptainer": containers.apptainer,
         "images": {
-            name: {"title": image.title, "path": image.path}
+            name: {"title": image.title, "path": containers.file_of(image)}
             for name, image in containers.images.items()
             if image.kernels
         },
@@ -50,7 +50,7 @@ def image_order(containers: Containers, image: Image) -> dict[str, object]:
     """Give an image as a session takes it that runs in it."""
     return {
         "title": image.title,
-        "path": image.path,
+        "path": containers.file_of(image),
         "apptainer": containers.apptainer,
         "binds": list(containers.binds),
     }

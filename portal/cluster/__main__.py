@@ -64,6 +64,7 @@ def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application
         (prefix, page_handlers.PageHandler, given),
         (f"{prefix}events", page_handlers.PageEventsHandler, given),
         (f"{prefix}stop", page_handlers.StopFormHandler, given),
+        (f"{prefix}sizing", page_handlers.SizingHandler, given),
         (f"{prefix}api/v1/cluster", handlers.ClusterHandler, given),
         (f"{prefix}api/v1/jobs", handlers.JobsHandler, given),
         (f"{prefix}api/v1/events", handlers.EventsHandler, given),

@@ -12,6 +12,8 @@ from portal.cluster import guests, usage
 from portal.cluster.admin import stop
 from portal.cluster.edition import Edition
 from portal.cluster.handlers import EventsHandler, Handler, event
+from portal.sizing.answer import answer
+from portal.sizing.question import SizingError, question
 
 
 class PageHandler(Handler):
@@ -81,3 +83,23 @@ class StopFormHandler(PageHandler):
         user, _, server = self.get_body_argument("session").partition("/")
         await stop(self, user, server)
         self.redirect(url_path_join(self.hub_auth.base_url, "#sessions-title"), status=303)
+
+
+class SizingHandler(PageHandler):
+    """Shows how much storage GPUs need; what is asked is in the address."""
+
+    async def get(self) -> None:
+        """Write the form, and the answer or what is wrong; an address without a question has one.
+
+        Nothing is asked of Slurm.
+        """
+        given = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+        faults, sized = {}, None
+        try:
+            asked = question(given)
+            sized = asked, answer(asked)
+        except SizingError as error:
+            faults = error.faults
+            self.set_status(400)
+        about = {"name": str(self.model["name"]), "is_admin": guests.is_admin(self.model)}
+        self.finish(self.room.pages.sizing(given, faults, sized, **about))

@@ -12,6 +12,9 @@ from portal.cluster.sessions import SessionRow
 from portal.cluster.usage import DAYS
 from portal.cluster.view import NodeRow, Viewer
 from portal.look import WEB, Appearance
+from portal.sizing import words
+from portal.sizing.answer import Answer
+from portal.sizing.question import FIELDS, MEASURED, Question
 
 _FOLDER = Path(__file__).parent / "page"
 FILES = {name: _FOLDER / name for name in ("page.css", "page.js")}
@@ -30,10 +33,12 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.globals |= {"hub_url": hub_url, "look": look}
+        environment.globals |= {"hub_url": hub_url, "look": look, "links": self._links}
         environment.filters |= {"moment": _moment, "iso": _iso, "memory": _memory, "span": _span}
         self._page = environment.get_template("page.html.j2")
         self._error = environment.get_template("error.html.j2")
+        self._sizing = environment.get_template("sizing.html.j2")
+        self._hub_url = hub_url
         self._parts: Any = environment.get_template("live.html.j2").module
 
     def page(
@@ -61,6 +66,33 @@ class Pages:
     def error(self, status: int, message: str) -> str:
         """Write a page that says what is wrong."""
         return self._error.render(status=status, message=message)
+
+    def sizing(
+        self,
+        given: Mapping[str, str],
+        faults: Mapping[str, str],
+        sized: tuple[Question, Answer] | None,
+        **about: object,
+    ) -> str:
+        """Write the page on sizing: the form as it was filled in, and the answer or the faults."""
+        return self._sizing.render(
+            fields=FIELDS,
+            measured=MEASURED,
+            given={name: given.get(name, field.default) for name, field in FIELDS.items()},
+            faults=faults,
+            rows=words.rows(*sized) if sized else [],
+            title=words.title(sized[0]) if sized else "",
+            advice=words.ADVICE,
+            left_out=words.LEFT_OUT,
+            **about,
+        )
+
+    def _links(self, is_admin: bool) -> list[tuple[str, str]]:
+        """Return what the bar leads to."""
+        hub = {"home": "Home", "token": "Tokens", "admin": "Admin"}
+        (home, tokens, admin) = [(f"{self._hub_url}{path}", word) for path, word in hub.items()]
+        ours = [("./", "Cluster"), ("sizing", "Sizing")]
+        return [home, *ours, tokens, *([admin] if is_admin else [])]
 
     def parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
         """Write what changes on the page, by the ids of the elements that it is in."""

@@ -131,3 +131,42 @@ def test_the_page_can_be_read_without_its_script_and_outlives_a_restart(
     expect(page.get_by_text("of 12 GPUs free")).to_be_visible()
     expect(squares(page, "free")).to_have_count(12)
     plain.close()
+
+
+def test_anybody_finds_out_how_much_storage_gpus_need_without_a_script(
+    portal: Instance, chromium: Browser, photograph: Callable[[Page, str], None]
+) -> None:
+    with browser_of(chromium, portal, ONE) as one:
+        one.get_by_role("link", name="Sizing").click()
+        expect(one.get_by_role("heading", name="Sizing", exact=True)).to_be_visible()
+        photograph(one, "sizing")
+        cookies = one.context.storage_state()
+    plain = chromium.new_context(java_script_enabled=False, storage_state=cookies)
+    page = plain.new_page()
+    page.goto(f"{portal.url}/services/cluster/sizing")
+    page.get_by_label("GPUs", exact=True).fill("72")
+    page.get_by_label("Model and work").select_option("Inception v4, training")
+    page.get_by_label("Images", exact=True).select_option("large, 1.3 MB each")
+    page.get_by_role("button", name="Work it out").press("Enter")
+    row = page.get_by_role("row", name="The storage must give")
+    expect(row).to_contain_text("21,600 MB/s")
+    expect(page.get_by_role("row", name="Storage nodes")).to_contain_text("8.0: 9 GPUs a node")
+    # The address is the question, for a link in a mail.
+    assert "gpus=72" in page.url
+    page.get_by_label("Card").select_option("another card")
+    page.get_by_role("button", name="Work it out").click()
+    speed = page.get_by_label("Speed of one GPU")
+    expect(speed).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("alert")).to_contain_text("There is no answer yet")
+    speed.fill("2500")
+    page.get_by_role("button", name="Work it out").click()
+    # 2,500 images of 1.3 MB from 72 GPUs.
+    expect(row).to_contain_text("234,000 MB/s")
+    asked = page.url
+    plain.close()
+    # The checker is a foreign script, which the page itself would not run.
+    checked = chromium.new_context(bypass_csp=True, storage_state=cookies).new_page()
+    for address in (asked, f"{portal.url}/services/cluster/sizing?gpus=none"):
+        checked.goto(address)
+        assert_is_fit_to_use(checked, "sizing")
+    checked.context.close()

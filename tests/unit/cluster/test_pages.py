@@ -13,6 +13,8 @@ from portal.cluster.sessions import rows
 from portal.cluster.view import Viewer
 from portal.look import appearance
 from portal.settings.look import Look
+from portal.sizing.answer import answer
+from portal.sizing.question import SizingError, question
 from tests.unit.cluster.pictures import ADAS, BOBS, NODE, picture
 
 ADMIN = Viewer("root", sees_names=True)
@@ -151,3 +153,30 @@ def test_only_the_hubs_own_word_makes_an_admin(
     model: dict[str, object], show: bool, viewer: Viewer
 ) -> None:
     assert viewer_of(model, show) == viewer
+
+
+def sized(**given: str) -> str:
+    asked = question(given)
+    return PAGES.sizing(given, {}, (asked, answer(asked)), name="ada", is_admin=False)
+
+
+def test_the_page_on_sizing_has_the_papers_example_and_keeps_what_was_asked() -> None:
+    text = sized(gpus="72", model="inception4-training", images="large")
+    assert "21,600 MB/s" in text
+    assert "8.0: 9 GPUs a node" in text
+    assert 'name="gpus" value="72"' in text
+    assert '<option value="large" selected>' in text
+    assert 'href="sizing" aria-current="page"' in text
+    assert ">Admin<" not in text
+
+
+def test_what_was_asked_wrongly_is_shown_at_its_field_and_is_no_html() -> None:
+    given = {"gpus": "<b>", "<i>": "1"}
+    with pytest.raises(SizingError) as refused:
+        question(given)
+    text = PAGES.sizing(given, refused.value.faults, None, name="ada", is_admin=True)
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert 'value="&lt;b&gt;"' in text
+    assert 'aria-invalid="true" aria-describedby="gpus-note gpus-fault"' in text
+    assert "There is no answer yet" in text
