@@ -4,9 +4,8 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,15 @@ import bootstrap
 import pytest
 
 from tests import images
+from tests.desk import PATIENCE, Desk
 from tests.horovod import VERSION, build, modulefile
-from tests.instance import NODES, ROOT, USERS, Instance
-from tests.visitor import Visitor, session_of
+from tests.instance import NODES
 from tests.waiting import until
 
-TEMPLATES = ROOT / "notebook_templates" / "distributed"
-NOTEBOOKS = {"pytorch": "resnet.ipynb", "tensorflow": "resnet_tensorflow.ipynb"}
+NOTEBOOKS = {
+    "pytorch": "distributed/resnet.ipynb",
+    "tensorflow": "distributed/resnet_tensorflow.ipynb",
+}
 STEPS = 40
 SMALL: dict[str, Any] = {
     "nodes": 2,
@@ -35,26 +36,11 @@ SMALL: dict[str, Any] = {
     "minutes": 5,
     "more": {"steps": STEPS, "rate": 0.4, "report_every": 1, "checkpoint_every": 10},
 }
-PATIENCE = 120
 
 
-@dataclass
-class Desk:
-    """A user at the notebook."""
-
-    user: Visitor
-    home: Path
-
-    def run_all(self, kernel: str, notebook: str = "resnet.ipynb", **parameters: Any) -> str:
-        """Run a notebook's cells with these parameters; return all that they wrote."""
-        cells = json.loads((TEMPLATES / notebook).read_text())["cells"]
-        codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        codes[0] += "".join(f"\n{name} = {value!r}" for name, value in parameters.items())
-        return "".join(self.user.run_in(kernel, code, seconds=PATIENCE) for code in codes)
-
-    def losses(self, name: str) -> dict[int, float]:
-        """Return a run's losses by step."""
-        return losses(self.home / "logs" / "runs" / name / "progress.jsonl")
+def losses_of(desk: Desk, name: str) -> dict[int, float]:
+    """Return a run's losses by step."""
+    return losses(desk.home / "logs" / "runs" / name / "progress.jsonl")
 
 
 def losses(file: Path) -> dict[int, float]:
@@ -62,28 +48,6 @@ def losses(file: Path) -> dict[int, float]:
         lines = [json.loads(line) for line in file.read_text().splitlines(True) if "\n" in line]
         return {line["step"]: line["loss"] for line in lines if "loss" in line}
     return {}
-
-
-@pytest.fixture(scope="module")
-def desk(portal: Instance) -> Iterator[Desk]:
-    with session_of(portal, USERS[2]) as visitor:
-        home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
-        visitor.run("import shutil; shutil.rmtree('logs/runs', ignore_errors=True)")
-        yield Desk(visitor, home)
-
-
-@pytest.fixture
-def kernel(desk: Desk) -> Iterator[Callable[..., str]]:
-    """Open kernels that end with the test."""
-    opened: list[str] = []
-
-    def open_one(name: str = "pytorch") -> str:
-        opened.append(desk.user.open_kernel(kernel=name))
-        return opened[-1]
-
-    yield open_one
-    for name in opened:
-        desk.user.session("DELETE", f"/api/kernels/{name}")
 
 
 def ranks_of(folder: Path) -> list[int]:
@@ -106,7 +70,7 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     printed = desk.run_all(kernel(framework), **base, wait=True)
     assert "128 images a step = 64 a process x 2 processes" in printed
     assert "The job completed" in printed
-    unbroken = desk.losses(f"{framework}/resnettiny-2x1cpu-fp32")
+    unbroken = losses_of(desk, f"{framework}/resnettiny-2x1cpu-fp32")
     assert sorted(unbroken) == list(range(1, STEPS + 1))
 
     # Another one, killed in the middle, while a second kernel looks at it.
@@ -118,7 +82,7 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     again = desk.run_all(second, **base)
     assert started.partition("Folder ")[2].split()[:3] == again.partition("Folder ")[2].split()[:3]
     until(
-        lambda: len(desk.losses(f"{framework}/{name}")) >= 15,
+        lambda: len(losses_of(desk, f"{framework}/{name}")) >= 15,
         seconds=60,
         every=0.02,
         what="15 steps are done",
@@ -128,14 +92,14 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
             os.kill(rank, signal.SIGKILL)
     over = desk.user.run_in(second, "print('over:', (await watching).word)", seconds=PATIENCE)
     assert "over: FAILED" in over
-    assert len(desk.losses(f"{framework}/{name}")) < STEPS
+    assert len(losses_of(desk, f"{framework}/{name}")) < STEPS
 
     # What the button Resume does.
     resumed = "run.submit(); print('over:', (await run.watch()).word)"
     assert "over: COMPLETED" in desk.user.run_in(second, resumed, seconds=PATIENCE)
     log = (folder / "processes.log").read_text()
     assert "resumed after step 1" in log or "resumed after step 2" in log
-    broken = desk.losses(f"{framework}/{name}")
+    broken = losses_of(desk, f"{framework}/{name}")
     assert sorted(broken) == sorted(unbroken)
     assert max(abs(broken[step] - unbroken[step]) for step in unbroken) <= 1e-6
     assert unbroken[STEPS] < 0.9 * unbroken[1]
@@ -156,7 +120,10 @@ def test_a_training_in_an_image_runs_on_both_nodes_and_is_the_same(
     assert "The job completed" in inside
     assert "apptainer exec" in inside
     name = "resnettiny-2x1cpu-fp32"
-    outside, within = desk.losses(f"image/{name}"), desk.losses(f"image/{name}-in-{image.name}")
+    outside, within = (
+        losses_of(desk, f"image/{name}"),
+        losses_of(desk, f"image/{name}-in-{image.name}"),
+    )
     assert sorted(within) == list(range(1, STEPS + 1))
     assert max(abs(within[step] - outside[step]) for step in outside) <= 1e-6
     # Nothing but the image has PyTorch there: no module of it is loaded.
@@ -167,7 +134,7 @@ def test_a_training_in_an_image_runs_on_both_nodes_and_is_the_same(
 def test_a_job_is_submitted_from_a_notebook_in_any_kernel(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:
-    printed = desk.run_all(kernel("python3"), "../slurm/submit.ipynb")
+    printed = desk.run_all(kernel("python3"), "slurm/submit.ipynb")
     assert re.search(r"The job (waits|runs on)", printed), printed
     assert printed.count("The job completed") == 1
     assert len(re.findall(rf"^task \d on (?:{'|'.join(NODES)})\b", printed, re.MULTILINE)) == 8
@@ -217,7 +184,7 @@ def test_horovod_learns_what_pytorchs_own_engine_learns(
         printed = desk.run_all(name, **parameters, engine=engine, module=module)
         assert "The job completed" in printed
         mark = "" if engine == "ddp" else "-horovod"
-        losses.append(desk.losses(f"engines/resnettiny-2x1cpu-fp32{mark}"))
+        losses.append(losses_of(desk, f"engines/resnettiny-2x1cpu-fp32{mark}"))
     own, others = losses
     assert sorted(own) == sorted(others) == list(range(1, STEPS + 1))
     assert others[STEPS] < 0.9 * others[1]

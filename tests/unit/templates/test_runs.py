@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import Plan, PlanError, figures, markdown, script, table, tensorboard_link
+from plans import Plan, PlanError, script
+from speedups import markdown, table
+from views import Reached, figures, reached, tensorboard_link
 
 FOLDER = Path("/home/you/logs/resnet/it's a run")
 PLAN: dict[str, Any] = {
@@ -56,6 +58,26 @@ def test_another_program_gets_the_same_job() -> None:
     at = words.index(str(program))
     assert usual[at].endswith("/train_resnet.py")
     assert words[:at] + words[at + 1 :] == usual[:at] + usual[at + 1 :]
+
+
+def test_each_process_gets_the_cores_that_were_asked_for() -> None:
+    assert "--cpus-per-task=8" in command(script(Plan(**PLAN), FOLDER))
+
+
+def test_a_program_that_starts_its_own_steps_is_the_batch_script() -> None:
+    program = Path("/opt/templates/benchmarks/training.py")
+    text = script(Plan(**PLAN, program=program, launch="once"), FOLDER)
+    (line,) = [line for line in text.splitlines() if line.startswith("exec ")]
+    assert shlex.split(line)[1:5] == ["python", str(program), "--results", str(FOLDER)]
+    assert "srun" not in text
+    # The signal before the end reaches the program, not its steps alone.
+    assert "#SBATCH --signal=B:USR1@120" in text.splitlines()
+    subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+def test_a_program_that_starts_its_own_steps_stays_outside_an_image(image: Path) -> None:
+    with pytest.raises(PlanError, match="runs outside"):
+        script(Plan(**PLAN, launch="once", image=str(image)), FOLDER)
 
 
 def test_names_with_blanks_and_quotes_stay_whole() -> None:
@@ -203,6 +225,25 @@ def test_a_line_of_progress_is_said_in_words() -> None:
     assert figures(line) == (
         "epoch 2, step 1,500 of 3,000: 12,346 images/s, loss 2.5124, accuracy 0.5000"
     )
+
+
+def test_a_measurement_is_shown_by_its_parts() -> None:
+    begun = {"time": 1.0, "parts": 3, "benchmark": "training", "configuration": {}}
+    part = {"time": 2.0, "parts": 3, "part": "run 1", "values": {"images_per_second": 812.3}}
+    assert reached([]) is None
+    assert reached([begun]) == Reached(0, 3, "parts", ("0 of 3 parts",))
+    words = ("1 of 3 parts", "run 1: images per second 812.3")
+    assert reached([begun, part]) == Reached(1, 3, "parts", words)
+
+
+def test_a_training_is_shown_by_its_last_report() -> None:
+    line = {
+        "epoch": 1, "step": 20, "steps": 40, "loss": 2.5, "accuracy": 0.5,
+        "images_per_second": 12.0,
+    }  # fmt: skip
+    tested = {"epoch": 1, "step": 20, "test_accuracy": 0.1}
+    seen = reached([{**line, "step": 10}, line, tested])
+    assert seen == Reached(20, 40, "steps", (figures(line),))
 
 
 def test_the_link_leads_to_the_sessions_own_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,12 @@
+"""What an option of a measurement may be."""
+
+
+class SettingError(ValueError):
+    """An option cannot be; the message names it, its value and the rule."""
+
+
+def whole(name: str, value: object) -> int:
+    """Read a whole number from 1 on. Raises `SettingError`."""
+    if not str(value).strip().isdecimal() or int(str(value)) < 1:
+        raise SettingError(f"{name} is {value!r}; it must be a whole number from 1 on")
+    return int(str(value))

@@ -1,0 +1,120 @@
+#!/usr/bin/env python
+"""All that was measured of a cluster, on one page: Markdown, and a figure for each benchmark.
+
+    python cluster_report.py --runs ~/logs --into ~/cluster-report
+
+Takes the finished runs below a folder; of a benchmark without any nothing is said.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import inference_report
+import interconnect_report
+import network_report
+import result
+import scaling_report
+import storage_report
+import training_report
+
+Summary = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What a page says of a benchmark's runs."""
+
+    benchmark: str
+    title: str
+    markdown: Callable[[Sequence[Summary]], str]
+    figures: Mapping[str, Callable[[Sequence[Summary]], bytes]]
+
+
+SECTIONS = (
+    Section(
+        "training",
+        "Training",
+        training_report.markdown,
+        {"training": training_report.figure, "training-use": training_report.use},
+    ),
+    Section("scaling", "Scaling", scaling_report.markdown, {"scaling": scaling_report.figure}),
+    Section(
+        "inference", "Inference", inference_report.markdown, {"inference": inference_report.figure}
+    ),
+    Section(
+        "storage",
+        "Storage",
+        lambda found: storage_report.markdown(found[-1]),
+        {"storage": lambda found: storage_report.figure(found[-1])},
+    ),
+    Section(
+        "network",
+        "Network",
+        lambda found: network_report.markdown(found[-1]),
+        {"network": lambda found: network_report.figure(found[-1])},
+    ),
+    Section(
+        "interconnect",
+        "Interconnect",
+        interconnect_report.markdown,
+        {"interconnect": interconnect_report.figure},
+    ),
+)
+
+
+def page(base: Path, into: Path) -> str:
+    """Write the page and its figures into a folder; returns the page.
+
+    Raises `ResultError` where nothing below ``base`` came to its end.
+    """
+    every = [(section, result.summaries(base, section.benchmark)) for section in SECTIONS]
+    found = [(section, runs) for section, runs in every if runs]
+    if not found:
+        raise result.ResultError(f"{base} has no finished measurement: no summary.json below it")
+    into.mkdir(parents=True, exist_ok=True)
+    parts = [_part(section, runs, into) for section, runs in found]
+    newest = max((runs[-1] for _, runs in found), key=lambda run: str(run["date"]))
+    text = "\n".join(["# What was measured of this cluster", "", _machines(newest), *parts])
+    (into / "README.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def _part(section: Section, runs: Sequence[Summary], into: Path) -> str:
+    for name, draw in section.figures.items():
+        (into / f"{name}.png").write_bytes(draw(runs))
+    pictures = [f"![{section.title}]({name}.png)" for name in section.figures]
+    commands = [f"- {run['date']}: `{run['command']}`" for run in runs]
+    lines = [f"## {section.title}", "", *pictures, "", section.markdown(runs), "", "Measured with:"]
+    return "\n".join([*lines, "", *commands, ""])
+
+
+def _machines(summary: Summary) -> str:
+    lines = [f"Nodes of the newest measurement, {summary['date']}:", ""]
+    for host in summary["hosts"]:
+        gpus = ", ".join(gpu["name"] for gpu in host["gpus"]) or "no GPU"
+        memory = host["memory_mb"] / 1024
+        cores = f"{host['cores']} of its processors"
+        lines.append(f"- {host['name']}: {host['processor']}, {cores}, {memory:,.0f} GiB, {gpus}")
+    versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+    return "\n".join([*lines, "", f"Versions: {versions}.", ""])
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=Path, required=True, help="folder with the runs")
+    parser.add_argument("--into", type=Path, required=True, help="folder for the page")
+    given = parser.parse_args()
+    try:
+        page(given.runs.expanduser(), given.into.expanduser())
+    except result.ResultError as error:
+        sys.exit(str(error))
+    print(given.into / "README.md")
+
+
+if __name__ == "__main__":
+    main()

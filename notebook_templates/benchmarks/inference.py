@@ -1,0 +1,158 @@
+#!/usr/bin/env python
+"""Inference: images/s for batch sizes and precisions, and what each precision costs in accuracy.
+
+    python inference.py --results FOLDER [--model 50] [--batches 1,8,64]
+
+On one GPU, or on the cores. Speed is measured on noise, as it does not depend on what a network has
+learned; accuracy with a network that has learned digits. The batch sizes take turns with the
+precisions, so that a busy moment of the machine does not hit one of them alone.
+"""
+
+import argparse
+import os
+import sys
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import machine
+import steps
+import trials
+from result import Result
+from sampling import Sampler
+from use_report import thinned
+
+HERE = Path(__file__).resolve().parent
+sys.path += [str(HERE.parent / name) for name in ("inference", "data", "distributed")]
+
+import digits  # noqa: E402
+import numpy as np  # noqa: E402
+import precisions  # noqa: E402
+import resnet  # noqa: E402
+import torch  # noqa: E402
+from learning import as_batch, learned  # noqa: E402
+
+TRAINING_BATCH, TRAINING_RATE = 100, 3e-3
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").splitlines()[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--results", required=True, help="folder of the run; the same one goes on")
+    add("--model", default="50", help="ResNet whose speed is measured: tiny, 50, 101 or 152")
+    add("--size", type=int, default=224, help="height and width of its images, pixels")
+    add("--batches", default="1,2,4,8,16,32,64,128", help="images in one call, by commas")
+    add("--seconds", type=float, default=2.0, help="for each batch size and precision")
+    add("--data", type=Path, default=Path("~/isilon/datasets/mnist"), help="MNIST's four files")
+    add("--accuracy-model", default="tiny", help="ResNet that learns digits")
+    add("--digits", type=int, default=0, help="take so many of each part; 0: all")
+    add("--epochs", type=int, default=3, help="times that it sees each digit")
+    add("--calibration-batches", type=int, default=50, help="for int8; the papers' number")
+    add("--calibration-batch", type=int, default=25, help="images in each; the papers' number")
+    add("--threads", type=int, default=0, help="cores of one call; 0: those of this process")
+    add("--seed", type=int, default=1, help="same seed, same network")
+    return parser.parse_args()
+
+
+class Speeds:
+    """The network at each precision, built when the first one is measured."""
+
+    def __init__(self, s: argparse.Namespace, batches: list[int]) -> None:
+        self._s, self._most = s, max(*batches, 2)
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """Images of the largest batch."""
+        shape = (self._most, 3, self._s.size, self._s.size)
+        return np.random.default_rng(self._s.seed).random(shape, dtype=np.float32)
+
+    @cached_property
+    def ready(self) -> dict[str, precisions.Precision]:
+        """By their names."""
+        network = resnet.build(self._s.model, classes=1000)
+        few = precisions.Calibration(self.noise[:2], 1, 2)
+        built = precisions.build(network, Path(self._s.results) / "speed", few, self.noise[:2])
+        return {precision.name: precision for precision in built}
+
+    def measure(self, name: str, batch: int) -> dict[str, Any]:
+        """Measure one precision with one batch size."""
+        precision = self.ready[name]
+        found = precisions.speed(precision.run, self.noise[:batch], self._s.seconds)
+        return {
+            "precision": name,
+            "engine": precision.engine,
+            "batch": batch,
+            "images_per_second": round(found.images_per_second, 2),
+            "median_ms": round(found.median_ms, 3),
+            "p95_ms": round(found.p95_ms, 3),
+        }
+
+
+def accuracies(s: argparse.Namespace) -> dict[str, Any]:
+    """Train on digits, and read the test's at each precision: shares of 1, by precision."""
+    train, test = (_first(part, s.digits) for part in digits.load(s.data.expanduser()))
+    images = as_batch(train.images)
+    network = learned(
+        s.accuracy_model,
+        images,
+        train.labels,
+        epochs=s.epochs,
+        batch=TRAINING_BATCH,
+        rate=TRAINING_RATE,
+    )
+    calibration = precisions.Calibration(images, s.calibration_batches, s.calibration_batch)
+    ready = precisions.build(network, Path(s.results) / "trained", calibration, images[:2])
+    tested = as_batch(test.images)
+    top = {one.name: precisions.accuracy(one.run, tested, test.labels, (1, 5)) for one in ready}
+    return {"top1": {k: v[0] for k, v in top.items()}, "top5": {k: v[1] for k, v in top.items()}}
+
+
+def _first(part: digits.Digits, many: int) -> digits.Digits:
+    return digits.Digits(part.images[:many], part.labels[:many]) if many else part
+
+
+def figures(accuracy: dict[str, Any], speeds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Say what follows: the best speed of each precision, times fp32's, and the accuracy lost.
+
+    ``points``: of a hundred, precision less fp32.
+    """
+    names = list(accuracy["top1"])
+    best = {
+        name: max(one["images_per_second"] for one in speeds if one["precision"] == name)
+        for name in names
+    }
+    lost = {name: 100 * (accuracy["top1"][name] - accuracy["top1"]["fp32"]) for name in names}
+    return {
+        "best_images_per_second": best,
+        "times_fp32": {name: round(best[name] / best["fp32"], 3) for name in names},
+        "top1_points": {name: round(points, 3) for name, points in lost.items()},
+    }
+
+
+def main(s: argparse.Namespace) -> None:
+    """Measure."""
+    torch.manual_seed(s.seed)
+    torch.set_num_threads(s.threads or len(os.sched_getaffinity(0)))
+    batches = [int(word) for word in s.batches.split(",")]
+    names = ("fp32", "fp16" if torch.cuda.is_available() else "bf16", "int8")
+    configuration = {k: str(v) for k, v in vars(s).items() if k != "results"}
+    run = Result(Path(s.results), "inference", configuration, 1 + len(names) * len(batches))
+    speeds = Speeds(s, batches)
+    with Sampler(steps.nodes(), run.folder) as sampler:
+        accuracy = run.part("accuracy", lambda: accuracies(s))
+        found = [
+            run.part(f"{name}, batch {batch}", partial(speeds.measure, name, batch))
+            for batch in batches
+            for name in names
+        ]
+    versions = machine.versions("torch", "onnxruntime", "numpy")
+    samples = thinned(sampler.samples())
+    run.finish([machine.host()], versions, figures(accuracy, found), samples)
+
+
+if __name__ == "__main__":
+    trials.begin(main, settings(), digits.DataError)

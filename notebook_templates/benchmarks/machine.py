@@ -1,0 +1,111 @@
+"""What a host is: said with each measurement, so that figures can be compared."""
+
+import csv
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_NVIDIA_SMI = "/usr/bin/nvidia-smi"
+_ASKED = "name,memory.total,driver_version"
+_SECONDS = 30
+
+
+def host() -> dict[str, Any]:
+    """Describe this host: its processor, the cores and memory, and the GPUs seen by this process.
+
+    ``cores`` are those that this process may use; memory is the host's, in MiB.
+    """
+    return {
+        "name": node_name(),
+        "processor": _first_field(Path("/proc/cpuinfo"), "model name"),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20,
+        "system": f"{platform.system()} {platform.release()}",
+        "gpus": gpus(),
+        "link_mb_per_second": link_mb_per_second(),
+    }
+
+
+def node_name() -> str:
+    """Return this host's name, as Slurm calls it in a job."""
+    return os.environ.get("SLURMD_NODENAME", platform.node())
+
+
+def gpus() -> list[dict[str, Any]]:
+    """Describe the NVIDIA GPUs; none where there is no driver."""
+    argv = [_NVIDIA_SMI, f"--query-gpu={_ASKED}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [
+        {"name": name, "memory_mb": int(memory), "driver": driver}
+        for name, memory, driver in csv.reader(done.stdout.splitlines(), skipinitialspace=True)
+    ]
+
+
+def link_mb_per_second(network: Path = Path("/sys/class/net")) -> float | None:
+    """Return what the host's network cards carry one way, all together: a million bytes a second.
+
+    ``None`` where none tells, as virtual ones do not.
+    """
+    megabits = []
+    for file in network.glob("*/speed"):
+        try:
+            megabits.append(int(file.read_text()))
+        except (OSError, ValueError):  # a card without a cable does not let it be read
+            continue
+    known = [speed for speed in megabits if speed > 0]
+    return sum(known) / 8 if known else None
+
+
+def physical_cores(cpuinfo: str, allowed: Iterable[int]) -> int:
+    """Count the cores behind the processors that are ``allowed``: two threads may be one core.
+
+    ``cpuinfo`` is the text of /proc/cpuinfo. Where that does not tell the cores apart, as on Arm,
+    each processor counts.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    for block in cpuinfo.split("\n\n"):
+        fields = dict(_fields(block))
+        if "processor" in fields:
+            number = fields["processor"]
+            core = fields.get("physical id", "0"), fields.get("core id", f"of {number}")
+            found[int(number)] = core
+    return len({found.get(number, ("", str(number))) for number in allowed})
+
+
+def own_cores() -> int:
+    """Count the physical cores that this process may use."""
+    return physical_cores(Path("/proc/cpuinfo").read_text(), os.sched_getaffinity(0))
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Return the versions of Python and of those packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _first_field(file: Path, name: str) -> str:
+    found = [value for field, value in _fields(file.read_text()) if field == name]
+    return found[0] if found else platform.machine()
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        yield name.strip(), value.strip()
+
+
+if __name__ == "__main__":
+    print(json.dumps(host()))

@@ -1,0 +1,130 @@
+"""A measurement and what it was made with: one JSON a run, whose parts are kept as they come.
+
+The folder of a run holds progress.jsonl, a line for each part as it is measured, and at the end
+summary.json, which schema.json describes. A run that was interrupted goes on with the part that is
+missing.
+"""
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+Values = Mapping[str, Any]
+
+
+class ResultError(ValueError):
+    """A folder cannot take this run; the message says why and what to do."""
+
+
+class Result:
+    """A run's folder."""
+
+    def __init__(self, folder: Path, benchmark: str, configuration: Values, parts: int) -> None:
+        """Begin, or go on where a run with the same configuration stopped.
+
+        ``parts``: how many there are to measure, for those who watch.
+        Raises `ResultError` where the folder holds a run with another configuration.
+        """
+        self.folder, self._benchmark, self._parts = folder, benchmark, parts
+        self._configuration = json.loads(json.dumps(configuration))
+        self._progress = folder / "progress.jsonl"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._kept = self._read()
+
+    def part(self, name: str, measure: Callable[[], Values]) -> dict[str, Any]:
+        """Return the values of a part: those kept from before, or measured now and kept."""
+        if name not in self._kept:
+            values = dict(measure())
+            self._kept[name] = values
+            self._add({"part": name, "values": values, "number": len(self._kept)})
+            print(f"{len(self._kept)} of {self._parts}: {name}: {words(values)}", flush=True)
+        return self._kept[name]
+
+    def finish(
+        self,
+        hosts: Sequence[Values],
+        versions: Values,
+        figures: Values,
+        samples: Mapping[str, Sequence[Values]] | None = None,
+    ) -> dict[str, Any]:
+        """Write summary.json, by which others know that the run came to its end.
+
+        ``figures``: what follows from the parts; ``samples``: how busy each node was (`sampling`).
+        """
+        summary = {
+            "schema": SCHEMA_VERSION,
+            "benchmark": self._benchmark,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": shlex.join(sys.argv),
+            "configuration": self._configuration,
+            "hosts": list(hosts),
+            "versions": dict(versions),
+            "parts": [{"name": name, **values} for name, values in self._kept.items()],
+            "figures": dict(figures),
+            "samples": {node: list(lines) for node, lines in (samples or {}).items()},
+        }
+        building = self.folder / f".summary.json.{os.getpid()}"
+        building.write_text(json.dumps(summary, indent=1) + "\n")
+        building.replace(self.folder / "summary.json")
+        return summary
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        lines = read_lines(self._progress)
+        if not lines:
+            self._add({"benchmark": self._benchmark, "configuration": self._configuration})
+            return {}
+        first = lines[0]
+        if first.get("benchmark") != self._benchmark:
+            raise ResultError(f"{self.folder} holds a run of {first.get('benchmark')!r}")
+        before = first["configuration"]
+        for name in sorted({*before, *self._configuration}):
+            was, now = before.get(name), self._configuration.get(name)
+            if was != now:
+                raise ResultError(
+                    f"{self.folder} holds a run with {name} = {was!r}, not {now!r}: "
+                    "take another folder, or the same settings to go on"
+                )
+        # What was being written when the run was ended is measured again.
+        whole = "".join(json.dumps(line) + "\n" for line in lines)
+        self._progress.write_text(whole)
+        return {line["part"]: line["values"] for line in lines if "part" in line}
+
+    def _add(self, line: Values) -> None:
+        with self._progress.open("a") as file:
+            file.write(json.dumps({"time": round(time.time(), 3), "parts": self._parts, **line}))
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """Read the lines that were written to their end."""
+    try:
+        lines = file.read_text().splitlines(keepends=True)
+    except OSError:
+        return []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def summaries(base: Path, benchmark: str) -> list[dict[str, Any]]:
+    """Read the finished runs of a benchmark below a folder, oldest first."""
+    found = [json.loads(path.read_text()) for path in base.glob("**/summary.json")]
+    ours = [one for one in found if one.get("benchmark") == benchmark]
+    return sorted(ours, key=lambda one: str(one["date"]))
+
+
+def words(values: Values) -> str:
+    """Say the figures of a part in one line; what they are of is in its name."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value:,.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values.items()
+        if isinstance(value, int | float)
+    )

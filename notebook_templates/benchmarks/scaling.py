@@ -1,0 +1,82 @@
+#!/usr/bin/env python
+"""Measure what more GPUs, or processes on CPUs, give a training: on a node, and over nodes.
+
+    python scaling.py --results FOLDER --model resnet50 --precision bf16
+
+Each process has the same batch, whatever their number. Run it as the batch script of a Slurm job;
+run it again with the same settings to go on where it was interrupted.
+"""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import machine
+import models
+import steps
+import trials
+from result import Result
+from sampling import Sampler
+from use_report import thinned
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    parser = trials.parser("What do more GPUs give a training?")
+    add = parser.add_argument
+    add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
+    add("--precision", default="bf16", choices=models.PRECISIONS, help="of the products")
+    return parser.parse_args()
+
+
+def doubled(most: int) -> list[int]:
+    """Return 1, 2, 4 and so on, and the most.
+
+    >>> doubled(8), doubled(10)
+    ([1, 2, 4, 8], [1, 2, 4, 8, 10])
+    """
+    powers = [2**n for n in range(most.bit_length())]
+    return sorted({*powers, most})
+
+
+def placements(nodes: int, each: int) -> list[tuple[int, int]]:
+    """Return the numbers of nodes, and of processes on each: first one node is filled.
+
+    >>> placements(nodes=3, each=4)
+    [(1, 1), (1, 2), (1, 4), (2, 4), (3, 4)]
+    """
+    return [(1, n) for n in doubled(each)] + [(n, each) for n in doubled(nodes) if n > 1]
+
+
+def speed_ups(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add to each point its speed-up over the first, of one process, and what that is of ideal."""
+    alone = points[0]["images_per_second"]
+    times = [point["images_per_second"] / alone for point in points]
+    return [
+        {**point, "speed_up": up, "efficiency": up / point["processes"]}
+        for point, up in zip(points, times, strict=True)
+    ]
+
+
+def main(s: argparse.Namespace) -> None:
+    """Measure the same training on ever more processes."""
+    there = steps.nodes()
+    where = placements(there.count, there.tasks)
+    kept = {name: value for name, value in vars(s).items() if name != "results"}
+    kept |= {"nodes": there.count, "processes_per_node": there.tasks}
+    result = Result(Path(s.results), "scaling", kept, len(where) * s.runs)
+    hosts, points = steps.hosts(there), []
+    with Sampler(there, Path(s.results)) as sampler:
+        for on, each in where:
+            measure = partial(trials.measure, s, there, on, each, s.model, s.precision)
+            name, link = f"{on} x {each}", hosts[0]["link_mb_per_second"]
+            points.append(trials.repeated(result, name, measure, s.runs, sampler, link))
+    figures = {"points": speed_ups(points)}
+    versions = machine.versions(*trials.PACKAGES)
+    result.finish(hosts, versions, figures, thinned(sampler.samples()))
+
+
+if __name__ == "__main__":
+    trials.begin(main, settings())

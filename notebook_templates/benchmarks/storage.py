@@ -1,0 +1,242 @@
+#!/usr/bin/env python
+"""Measure storage alone with fio, from one client to all nodes of a job at once.
+
+    python storage.py --results run1 --mounts /mnt/isilon1,/mnt/isilon2       this machine alone
+    sbatch --nodes=4 --wrap 'python3 storage.py --results run1 --mounts ...'  1, 2 and 4 clients
+
+It writes only into a folder of its own below each mount, which it removes at the end, also when it
+is ended before. Each mount is measured alone, and several in turn: a process uses mount number
+modulo mounts. In RESULTS stay summary.json, what fio itself said of each part, and error.txt when
+it failed.
+"""
+
+import argparse
+import hashlib
+import json
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import caches
+import fio
+import steps
+from choices import SettingError, whole
+from interruption import Interrupted, stop_in_order
+from machine import versions
+from own_folder import FolderError
+from result import Result, ResultError
+from sampling import Sampler
+from steps import StepError
+from storage_client import Plan
+from storage_parts import (
+    Part,
+    counts,
+    mounts_of,
+    pace_of,
+    parts,
+    rates_of,
+    seconds_of,
+)
+from use_report import thinned
+
+# record.py, which says why a program ended, is beside this folder.
+sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
+from record import run
+
+CLIENT = Path(__file__).with_name("storage_client.py")
+_SECONDS = 120
+_LAYOUT_SECONDS = 24 * 3600
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n", 1)[0] if __doc__ else "",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--results", required=True, help="folder for what stays; a shared one for several nodes")
+    add("--mounts", required=True, help="folders, by commas: where storage is mounted")
+    add("--loads", default=",".join(fio.LOADS), help="which, by commas")
+    add("--clients", default="", help="how many at once, by commas; empty: 1, 2, 4, ... and all")
+    add("--repeats", type=int, default=3, help="of each part; the papers': 5")
+    add("--processes", type=int, default=4, help="on each client: one for each of its GPUs")
+    add("--files", type=int, default=30, help="of each process")
+    add("--size-mib", type=int, default=64 * 1024, help="of a process's files together")
+    add("--depth", type=int, default=32, help="requests of a process at once")
+    add("--rate-iops", type=int, default=83, help="images' worth of 1 MiB a second, for training")
+    add("--seconds", type=float, default=600, help="that the training-like load is measured")
+    add("--ramp", type=float, default=60, help="seconds before them, which do not count")
+    add("--other-seconds", type=float, default=60, help="that each other load is measured")
+    add("--other-ramp", type=float, default=5, help="seconds before them")
+    add("--most-hits", type=float, default=0.5, help="share of reads that a client's cache may")
+    add("--storage-cache-gb", type=float, default=0, help="of the storage itself; 0: not known")
+    add("--caches-program", default=caches.DROP, help="what drops a host's caches, by sudo")
+    return parser.parse_args()
+
+
+class Clients:
+    """The nodes that apply the load."""
+
+    def __init__(self, plan: Plan, there: steps.Nodes, results: Path) -> None:
+        self.plan, self.there, self._results = plan, there, results
+        self.is_prepared = False
+
+    def all_do(
+        self, work: str, folder: str, on: int, seconds: float, *options: str
+    ) -> list[dict[str, Any]]:
+        """Let some clients work at once; returns their answers, which stay in ``folder``."""
+        into = self._results / "fio" / folder
+        into.mkdir(parents=True, exist_ok=True)
+        for old in into.glob("client-*.json"):
+            old.unlink()
+        command = [sys.executable, str(CLIENT), work, self.plan.text, "--into", str(into), *options]
+        # Slurm would bind a task to one core.
+        bound = ("--cpu-bind=none",)
+        steps.run(steps.argv(self.there, command, on=on, options=bound), seconds)
+        return [json.loads((into / f"client-{one}.json").read_text()) for one in range(on)]
+
+    def measure(self, s: argparse.Namespace, part: Part) -> dict[str, Any]:
+        """Measure a part, after the files are there."""
+        if not self.is_prepared:
+            self.all_do("prepare", "files", self.there.count, _LAYOUT_SECONDS)
+            self.is_prepared = True
+        pace = pace_of(s, part.load)
+        options = {
+            "load": part.load,
+            "on": ",".join(part.mounts),
+            "depth": pace.depth,
+            "rate-iops": pace.rate_iops,
+            "seconds": pace.seconds,
+            "ramp": pace.ramp_seconds,
+        }
+        words = [f"--{name}={value}" for name, value in options.items()]
+        seconds = 15 * _SECONDS + pace.seconds + pace.ramp_seconds
+        began = time.time()
+        found = self.all_do("measure", part.folder, part.clients, seconds, *words)
+        times = [round(began, 3), round(time.time(), 3)]
+        return {**values_of(s, self.plan, part, found), "times": times}
+
+    def remove(self) -> None:
+        """Remove all files: here at once, as a job that is cancelled gets no more steps."""
+        command = [sys.executable, str(CLIENT), "remove", self.plan.text]
+        command += ["--into", str(self._results / "fio")]
+        steps.run(command, _SECONDS)
+        if self.there.in_job:
+            steps.run(steps.argv(self.there, command, on=self.there.count), _SECONDS)
+
+
+def values_of(
+    s: argparse.Namespace, plan: Plan, part: Part, answers: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Put together what the clients of a part reached."""
+    each = [fio.together(answer["processes"]) for answer in answers]
+    how = [plan.how[mount] for mount in part.mounts]
+    is_direct = all(one["direct"] for one in how)
+    dropped = all(answer["caches_dropped"] for answer in answers)
+    mine = plan.processes * plan.bytes
+    asked = None
+    if fio.LOADS[part.load].is_training and s.rate_iops:
+        asked = part.clients * plan.processes * s.rate_iops * fio.MIB / fio.MB
+    storage_cache = s.storage_cache_gb * 1e9
+    return {
+        "load": part.load,
+        "mounts": list(part.mounts),
+        "clients": part.clients,
+        "run": part.run,
+        **fio.together([one for answer in answers for one in answer["processes"]]),
+        "asked_mb_per_second": asked,
+        "by_client_mb_per_second": [one["mb_per_second"] for one in each],
+        "engines": sorted({one["engine"] for one in how}),
+        "direct": is_direct,
+        "caches_dropped": dropped,
+        "expected_hit_rate": 0.0 if is_direct else caches.hit_rate(caches.memory_bytes(), mine),
+        "storage_hit_rate": (
+            caches.hit_rate(storage_cache, part.clients * mine) if storage_cache else None
+        ),
+    }
+
+
+def described(clients: Clients) -> tuple[list[dict[str, Any]], Plan]:
+    """Ask each client what it is; returns that, and the plan with how each mount is read.
+
+    An engine must work on every client.
+    """
+    found = clients.all_do("describe", "clients", clients.there.count, 10 * _SECONDS)
+    how: dict[str, Any] = {}
+    for mount in clients.plan.mounts:
+        ways = [one["how"][mount] for one in found]
+        engine = max((way["engine"] for way in ways), key=fio.ENGINES.index)
+        how[mount] = {"engine": engine, "direct": all(way["direct"] for way in ways)}
+    return found, replace(clients.plan, how=how)
+
+
+def outgrown(plan: Plan, found: Sequence[dict[str, Any]], most_hits: float) -> Plan:
+    """Let the files outgrow the clients' memory where their caches are in the way."""
+    is_direct = all(way["direct"] for way in plan.how.values())
+    if is_direct or not most_hits or all(one["may_drop_caches"] for one in found):
+        return plan
+    memory = max(one["memory_bytes"] for one in found)
+    least = caches.outgrown(memory, most_hits) // plan.processes
+    return replace(plan, bytes=max(plan.bytes, least))
+
+
+def measure(s: argparse.Namespace, result: Result, todo: Sequence[Part], clients: Clients) -> None:
+    """Measure all parts and write what came out."""
+    found, plan = described(clients)
+    clients.plan = plan = outgrown(plan, found, s.most_hits)
+    size = plan.bytes / fio.GIB
+    print(f"{size:,.2f} GiB of files for each of {plan.processes} on a client", flush=True)
+    for mount, how in plan.how.items():
+        past = "past the clients' caches" if how["direct"] else "through the clients' caches"
+        print(f"{mount}: {how['engine']}, {past}", flush=True)
+    with Sampler(clients.there, result.folder) as sampler:
+        rows = [result.part(part.name, partial(clients.measure, s, part)) for part in todo]
+    hosts = [{**one["host"], "may_drop_caches": one["may_drop_caches"]} for one in found]
+    result.finish(
+        hosts,
+        {**versions(), "fio": found[0]["fio"]},
+        {"rates": rates_of(rows)},
+        thinned(sampler.samples()),
+    )
+
+
+def main(s: argparse.Namespace) -> None:
+    """Measure: the story from top to bottom."""
+    results = Path(s.results).expanduser().absolute()
+    there = steps.nodes()
+    mounts = mounts_of(s.mounts)
+    todo = parts(s, mounts, counts(s.clients, there.count))
+    there = replace(there, count=max(part.clients for part in todo))
+    chosen = {name: value for name, value in vars(s).items() if name != "results"}
+    result = Result(results, "storage", {**chosen, "nodes": there.count}, len(todo))
+    (results / "error.txt").unlink(missing_ok=True)
+    minutes = seconds_of(s, todo) / 60
+    print(f"{len(todo)} parts, {minutes:,.1f} min without the writing of the files", flush=True)
+    # The same for a run that goes on: what was left of it is used or removed.
+    mark = hashlib.sha256(str(results).encode()).hexdigest()[:12]
+    size = whole("size_mib", s.size_mib) * fio.MIB
+    processes, files = whole("processes", s.processes), whole("files", s.files)
+    plan = Plan(f"run-{mark}", mounts, processes, files, size, s.caches_program, {})
+    clients = Clients(plan, there, results)
+    stop_in_order()
+    try:
+        measure(s, result, todo, clients)
+    except Exception:
+        try:
+            clients.remove()
+        except StepError as error:
+            # It ended for another reason, which is told.
+            print(f"not all of {plan.run} was removed: {error}", file=sys.stderr, flush=True)
+        raise
+    clients.remove()
+    print(f"summary: {shlex.quote(str(results / 'summary.json'))}")
+
+
+if __name__ == "__main__":
+    run(main, settings(), SettingError, ResultError, StepError, FolderError, Interrupted)

@@ -1,0 +1,53 @@
+#!/usr/bin/env python
+"""Measure how fast networks are trained, by the papers' protocol.
+
+    python training.py --results FOLDER --models resnet50 --precisions fp32,bf16
+
+In the batch script of a Slurm job it measures on all nodes of the job, with as many processes on
+each as the job has tasks there; elsewhere with one process on this machine. Run it again with the
+same settings to go on where it was interrupted.
+"""
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+import machine
+import models
+import steps
+import trials
+from result import Result
+from sampling import Sampler
+from use_report import thinned
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    parser = trials.parser("How fast are networks trained?")
+    add = parser.add_argument
+    add("--models", default="resnet50", help=f"by commas, of {', '.join(models.SIZES)}")
+    add("--precisions", default="fp32,bf16", help=f"by commas, of {', '.join(models.PRECISIONS)}")
+    return parser.parse_args()
+
+
+def main(s: argparse.Namespace) -> None:
+    """Measure each network at each precision, several times."""
+    names = trials.chosen(s.models, tuple(models.SIZES), "models")
+    precisions = trials.chosen(s.precisions, tuple(models.PRECISIONS), "precisions")
+    kinds = [(model, precision) for model in names for precision in precisions]
+    there = steps.nodes()
+    kept = {name: value for name, value in vars(s).items() if name != "results"}
+    kept |= {"nodes": there.count, "processes_per_node": there.tasks}
+    result = Result(Path(s.results), "training", kept, len(kinds) * s.runs)
+    hosts, figures = steps.hosts(there), []
+    with Sampler(there, Path(s.results)) as sampler:
+        for model, precision in kinds:
+            measure = partial(trials.measure, s, there, there.count, there.tasks, model, precision)
+            name, link = f"{model} {precision}", hosts[0]["link_mb_per_second"]
+            figures.append(trials.repeated(result, name, measure, s.runs, sampler, link))
+    versions = machine.versions(*trials.PACKAGES)
+    result.finish(hosts, versions, {"trainings": figures}, thinned(sampler.samples()))
+
+
+if __name__ == "__main__":
+    trials.begin(main, settings())

@@ -1,0 +1,196 @@
+"""What a run asks of Slurm, as a job script: nothing but what was meant reaches it."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+PROGRAM = Path(__file__).with_name("train_resnet.py")
+
+
+class PlanError(ValueError):
+    """A parameter cannot be; the message names it, its value and the rule."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of Slurm, and what runs."""
+
+    nodes: int
+    gpus_per_node: int
+    """0: processes on the CPU, ``processes_per_node`` of them."""
+    settings: Mapping[str, Any]
+    """The program's, without ``results``: name -> value."""
+    partition: str = ""
+    minutes: int = 60
+    processes_per_node: int = 1
+    cores_per_process: int = 8
+    memory_mb_per_process: int = 49152
+    modules: tuple[str, ...] = ("pytorch",)
+    image: str = ""
+    """A container image in which each process runs, in the place of modules."""
+    name: str = "resnet"
+    program: Path = field(default=PROGRAM)
+    """What runs: any that takes ``--results FOLDER`` and leaves the files of train_resnet.py."""
+    launch: Literal["each", "once"] = "each"
+    """``each``: every process is the program. ``once``: the batch script is; it starts its own."""
+
+    @property
+    def tasks_per_node(self) -> int:
+        """A process for each GPU."""
+        return self.gpus_per_node or self.processes_per_node
+
+    @property
+    def processes(self) -> int:
+        """On all nodes together."""
+        return self.nodes * self.tasks_per_node
+
+
+def script(plan: Plan, folder: Path) -> str:
+    """Write the job script.
+
+    Raises `PlanError` for a value that would be more than the one thing that it is meant to be.
+    """
+    lines = [
+        "#!/bin/bash",
+        "# Written by a notebook; submit it again to go on where it stopped.",
+        *(f"#SBATCH {directive}" for directive in _directives(plan)),
+        "",
+        f"rm -f {_quoted(str(folder / 'error.txt'))}",
+        *(_IMAGE_LINES if plan.image else _module_lines(plan)),
+        f"export OMP_NUM_THREADS={plan.cores_per_process}",
+        *(_once(plan, folder) if plan.launch == "once" else _each(plan, folder)),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _directives(plan: Plan) -> list[str]:
+    for name in ("nodes", "minutes", "cores_per_process", "memory_mb_per_process"):
+        _whole(name, getattr(plan, name), 1)
+    _whole("gpus_per_node", plan.gpus_per_node, 0)
+    _whole("processes_per_node", plan.processes_per_node, 1)
+    gpus = [f"--gres=gpu:{plan.gpus_per_node}"] if plan.gpus_per_node else []
+    partition = [f"--partition={_word('partition', plan.partition)}"] if plan.partition else []
+    return [
+        f"--job-name={_word('name', plan.name)}",
+        *partition,
+        f"--nodes={plan.nodes}",
+        f"--ntasks-per-node={plan.tasks_per_node}",
+        f"--cpus-per-task={plan.cores_per_process}",
+        f"--mem={plan.memory_mb_per_process * plan.tasks_per_node}M",
+        *gpus,
+        f"--time={plan.minutes}",
+        # Two minutes before the time is up the program puts away what it has and ends in order.
+        # Slurm tells the steps, unless the batch script itself is asked for ("B:", sbatch(1)).
+        f"--signal={'B:' if plan.launch == 'once' else ''}USR1@120",
+        "--requeue",
+    ]
+
+
+def _command(plan: Plan, folder: Path) -> str:
+    # In an image a link may lead through a place that is not there.
+    place = _resolved if plan.image else str
+    command = ["python", place(plan.program), "--results", place(folder)]
+    for name, value in plan.settings.items():
+        text = place(value) if name == "data" and value != "synthetic" else str(value)
+        command += [_word("settings", f"--{name.replace('_', '-')}"), text]
+    return " ".join(_quoted(word) for word in command)
+
+
+def _each(plan: Plan, folder: Path) -> list[str]:
+    around = _in_image(plan, folder) if plan.image else ""
+    files = ("error.txt", "processes.log", "launcher.log")
+    error, log, launcher = (_quoted(str(folder / name)) for name in files)
+    # What sbatch was told of cores is not what srun takes them from (srun(1), since Slurm 22.05).
+    step = f"srun --kill-on-bad-exit=1 --cpus-per-task={plan.cores_per_process} --output={log}"
+    return [
+        f"{step} {around}{_command(plan, folder)} 2> {launcher}",
+        "status=$?",
+        "# The error of the process that failed first, before what the others say of it.",
+        f"[ $status -eq 0 ] || cat {error} 2>/dev/null",
+        f"cat {log} {launcher}",
+        "exit $status",
+    ]
+
+
+def _once(plan: Plan, folder: Path) -> list[str]:
+    if plan.image:
+        raise PlanError("image is for each process: a program that starts steps runs outside")
+    # In the place of the shell, which would keep Slurm's signals to itself.
+    return [f"exec {_command(plan, folder)}"]
+
+
+# What the notebook's own kernel has loaded is not the image's.
+_IMAGE_LINES = (
+    "module load apptainer || exit",
+    "unset PYTHONPATH PYTHONHOME PYTHONSTARTUP LD_PRELOAD VIRTUAL_ENV CONDA_PREFIX",
+    "# Nor are packages in the home, which the image sees.",
+    "export PYTHONNOUSERSITE=1",
+    "nv=()",
+    "[ -e /dev/nvidiactl ] && nv=(--nv)",
+)
+
+
+def _module_lines(plan: Plan) -> list[str]:
+    modules = [_word("modules", module) for module in plan.modules]
+    return [f"module load {' '.join(modules)} || exit"] if modules else []
+
+
+def _resolved(path: str | Path) -> str:
+    return str(Path(path).expanduser().resolve())
+
+
+def _in_image(plan: Plan, folder: Path) -> str:
+    """Say how a process comes into the image: Slurm starts it on each node, as it does without.
+
+    What it reads and writes is where it is outside. The home is there, by Apptainer's own rule.
+    """
+    image = image_file(plan.image)
+    places = shown_to_image(plan.program, folder, plan.settings)
+    binds = " ".join(f"--bind {_quoted(place)}" for place in places)
+    return f'apptainer exec "${{nv[@]}}" {binds} {_quoted(image)} '
+
+
+def image_file(name: str) -> str:
+    """Return an image's whole path; raises `PlanError` where there is none."""
+    image = Path(name).expanduser()
+    if not image.exists():
+        raise PlanError(f"image is {name!r}; there is no such file or folder")
+    return str(image.resolve())
+
+
+def shown_to_image(program: Path, folder: Path, settings: Mapping[str, Any]) -> list[str]:
+    """Return the places that a process in an image must have under the path that they have outside.
+
+    Raises `PlanError` for one that Apptainer would take for two.
+    """
+    seen = [program.resolve().parents[1], program.parent, folder]
+    if str(settings.get("data", "synthetic")) != "synthetic":
+        seen.append(Path(settings["data"]))
+    seen += [Path(mount) for mount in str(settings.get("mounts", "")).split(",") if mount]
+    places = sorted({_resolved(each) for each in seen})
+    if wrong := [place for place in places if set(place) & set(",:")]:
+        raise PlanError(f"{wrong[0]} cannot be shown to an image: it has a comma or a colon")
+    return places
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if type(value) is not int or value < least:
+        raise PlanError(f"{name} is {value!r}; it must be a whole number from {least} on")
+
+
+def _word(name: str, value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_./,+-]+", value):
+        raise PlanError(
+            f"{name} is {value!r}; it must be one word of letters, digits and _ . / , + -"
+        )
+    return value
+
+
+def _quoted(word: str) -> str:
+    if not word.isprintable():
+        raise PlanError(f"{word!r} has control characters")
+    return shlex.quote(word)

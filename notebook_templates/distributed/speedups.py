@@ -1,0 +1,67 @@
+"""Finished trainings side by side, and the papers' below them."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# papers.py is among the benchmarks.
+sys.path += [str(Path(__file__).resolve().parent.parent / "benchmarks")]
+import papers
+
+
+def table(base: Path) -> list[dict[str, Any]]:
+    """Compare all finished runs below ``base``.
+
+    Speed-up is the throughput over that of one process with the same model, batch and precision;
+    efficiency is the speed-up over the number of processes. ``None`` where there is no such run.
+    """
+    found = [
+        (path.parent.name, json.loads(path.read_text())) for path in base.glob("*/summary.json")
+    ]
+    alone = {_kind(one): one["images_per_second"] for _, one in found if one["processes"] == 1}
+    rows = []
+    for name, one in sorted(found, key=lambda pair: (_kind(pair[1]), pair[1]["processes"])):
+        single = alone.get(_kind(one))
+        speed_up = one["images_per_second"] / single if single else None
+        rows.append(
+            {
+                "run": name,
+                "processes": one["processes"],
+                "device": one["device"],
+                "images_per_second": one["images_per_second"],
+                "speed_up": speed_up,
+                "efficiency": speed_up / one["processes"] if speed_up else None,
+            }
+        )
+    return rows
+
+
+def _kind(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    settings = summary["settings"]
+    return tuple(str(settings[name]) for name in ("model", "batch", "precision", "data", "size"))
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Show the runs as a table, and the papers' below it."""
+    lines = [
+        "| run | processes | on | images/s | speed-up | efficiency |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        speed_up = "" if row["speed_up"] is None else f"{row['speed_up']:.2f}"
+        efficiency = "" if row["efficiency"] is None else f"{row['efficiency']:.0%}"
+        lines.append(
+            f"| {row['run']} | {row['processes']} | {row['device']} | "
+            f"{row['images_per_second']:,.0f} | {speed_up} | {efficiency} |"
+        )
+    for name, speeds in papers.trainings("resnet50").items():
+        for gpus, speed in speeds.items():
+            speed_up = f"{speed / speeds[1]:.2f}" if 1 in speeds else ""
+            efficiency = f"{speed / speeds[1] / gpus:.0%}" if 1 in speeds else ""
+            lines.append(
+                f"| papers: {name} | {gpus} | ResNet-50, mixed precision | {speed:,} | "
+                f"{speed_up} | {efficiency} |"
+            )
+    return "\n".join(lines)

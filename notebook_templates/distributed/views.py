@@ -1,0 +1,144 @@
+"""A run on the screen, while it goes on."""
+
+import asyncio
+import html
+import io
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+# jobs.py is among the templates for Slurm, result.py among the benchmarks.
+sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("slurm", "benchmarks")]
+import jobs
+from plans import PlanError
+from result import words
+from submitted import Submitted
+
+PARTS_SHOWN = 8
+
+
+class View:
+    """A run on the screen: state, progress bar, figures, and the buttons Cancel and Resume."""
+
+    def __init__(self, run: Submitted) -> None:
+        """Show it below the cell."""
+        from IPython.display import display
+        from ipywidgets import HTML, Button, HBox, Image, IntProgress, VBox
+
+        self._run = run
+        self._state, self._figures, self._link = HTML(), HTML(), HTML()
+        self._bar = IntProgress(min=0, max=1)
+        self._curves = Image(format="png", layout={"width": "720px", "display": "none"})
+        self._cancel = Button(description="Cancel", icon="stop")
+        self._resume = Button(description="Resume", icon="play", disabled=True)
+        self._cancel.on_click(lambda _: self._run.job.cancel() if self._run.job else None)
+        self._resume.on_click(lambda _: self._go_on())
+        self._drawn_lines = -1
+        buttons = HBox([self._cancel, self._resume, self._link])
+        display(VBox([self._state, self._bar, self._figures, self._curves, buttons]))
+
+    def watch(self) -> "asyncio.Task[jobs.State]":
+        """Follow the run's job."""
+        job = self._run.job
+        if job is None:
+            raise PlanError(f"{self._run.folder} has no job: start one")
+        return jobs.watch(job, self._show)
+
+    def _go_on(self) -> None:
+        self._run.submit()
+        self.watch()
+
+    def _show(self, state: jobs.State) -> None:
+        job = self._run.job
+        text = f"Job {job.number if job else ''} {state.words()}"
+        is_done = self._run.summary() is not None and state.is_over
+        error = self._run.folder / "error.txt"
+        if state.is_over and not is_done and error.exists():
+            text += f"\n{jobs.tail(error)}"
+        self._state.value = f"<pre><b>{html.escape(text)}</b></pre>"
+        self._cancel.disabled, self._resume.disabled = state.is_over, not state.is_over or is_done
+        lines = self._run.progress()
+        if len(lines) == self._drawn_lines:
+            return
+        self._drawn_lines = len(lines)
+        if seen := reached(lines):
+            self._bar.max, self._bar.value = seen.whole, seen.done
+            self._bar.description = seen.unit
+            self._figures.value = "<br>".join(html.escape(line) for line in seen.lines)
+        if reports := reports_of(lines):
+            self._curves.value = curves(reports)
+            self._curves.layout.display = "block"
+            self._link.value = tensorboard_link(self._run.folder)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a run is."""
+
+    done: int
+    whole: int
+    unit: str
+    lines: tuple[str, ...]
+
+
+def reports_of(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return a training's reports; a measurement has none."""
+    return [line for line in lines if "loss" in line]
+
+
+def reached(lines: Sequence[Mapping[str, Any]]) -> Reached | None:
+    """Say what a training's or a measurement's progress so far comes to; ``None`` before any."""
+    if reports := reports_of(lines):
+        last = reports[-1]
+        return Reached(last["step"], last["steps"], "steps", (figures(last),))
+    if not lines or "parts" not in lines[-1]:
+        return None
+    measured = [line for line in lines if "part" in line]
+    said = [f"{line['part']}: {words(line['values'])}" for line in measured]
+    done, whole = len(measured), max(1, lines[-1]["parts"])
+    return Reached(done, whole, "parts", (f"{done} of {whole} parts", *said[-PARTS_SHOWN:]))
+
+
+def tensorboard_link(folder: Path) -> str:
+    """Return a link, in HTML, to the session's TensorBoard for a folder below the home.
+
+    Empty for a folder elsewhere, and outside a session of the portal.
+    """
+    session = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
+    home = Path.home()
+    if not session or not folder.is_relative_to(home):
+        return ""
+    address = f"{session}tensorboard/?folder={quote(str(folder.relative_to(home)))}"
+    return f'<a href="{html.escape(address)}" target="_blank">TensorBoard</a>'
+
+
+def figures(line: Mapping[str, Any]) -> str:
+    """Say the last line of progress in words."""
+    return (
+        f"epoch {line['epoch']}, step {line['step']:,} of {line['steps']:,}: "
+        f"{line['images_per_second']:,.0f} images/s, loss {line['loss']:.4f}, "
+        f"accuracy {line['accuracy']:.4f}"
+    )
+
+
+def curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
+    """Draw loss, accuracy and speed over the steps; returns a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 2.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    names = {"loss": "loss", "accuracy": "accuracy", "images_per_second": "images/s"}
+    steps = [line["step"] for line in lines]
+    for axis, (name, title) in zip(figure.subplots(1, len(names)), names.items(), strict=True):
+        axis.plot(steps, [line[name] for line in lines])
+        axis.set_title(title)
+        axis.set_xlabel("step")
+        axis.grid(alpha=0.3)
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=80)
+    return picture.getvalue()

@@ -1,0 +1,123 @@
+"""Measurements of trainings from their notebooks, over two nodes: real Slurm, gloo between CPUs."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests import images
+from tests.desk import PATIENCE, Desk
+from tests.instance import ROOT
+from tests.waiting import until
+
+SCHEMA = json.loads((ROOT / "notebook_templates" / "benchmarks" / "schema.json").read_text())
+SMALL: dict[str, Any] = {
+    "nodes": 2,
+    "gpus_per_node": 0,
+    "batch": 16,
+    "steps": 5,
+    "cores_per_process": 1,
+    "memory_mb_per_process": 2500,
+    "minutes": 5,
+    "more": {"warmup": 1},
+}
+
+
+def summary_of(desk: Desk, name: str) -> dict[str, Any]:
+    summary = json.loads((desk.home / "logs" / name / "summary.json").read_text())
+    jsonschema.validate(summary, SCHEMA)
+    return dict(summary)
+
+
+def test_trainings_are_measured_on_both_nodes_at_each_precision(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name, data = kernel(), "~/isilon/datasets/mnist"
+    settings = {**SMALL, "models": "tiny", "precisions": "fp32,bf16", "runs_of_each": 1}
+    printed = desk.run_all(name, "benchmarks/training.ipynb", **settings, data=data, wait=True)
+    assert "The job completed" in printed
+    # Table and figure are drawn as well.
+    assert "Error" not in printed
+
+    summary = summary_of(desk, "training/training-2x1cpu")
+    assert [part["name"] for part in summary["parts"]] == ["tiny fp32 run 1", "tiny bf16 run 1"]
+    # A batch is doubled for numbers of 16 bits.
+    assert [part["batch"] for part in summary["parts"]] == [16, 32]
+    assert {len(part["hosts"]) for part in summary["parts"]} == {2}
+    # At least one process reads for each that trains, however few cores there are.
+    assert {part["workers"] for part in summary["parts"]} == {1}
+    assert summary["parts"][0]["hosts"] == [host["name"] for host in summary["hosts"]]
+    # Each node was looked at meanwhile.
+    assert set(summary["samples"]) == {host["name"] for host in summary["hosts"]}
+    assert all(summary["samples"].values())
+    for figures in summary["figures"]["trainings"]:
+        assert (figures["processes"], figures["nodes"], figures["steps"]) == (2, 2, 5)
+        assert sum(figures["shares"].values()) == pytest.approx(1)
+        # 2 processes with a batch each, in the time of a step.
+        whole = 2 * figures["batch"] / sum(figures["step_seconds"].values())
+        assert figures["images_per_second"] <= whole * (1 + 1e-9)
+    assert "No GPU" in summary["figures"]["trainings"][0]["verdict"]
+    shown = desk.user.run_in(name, "print(report.markdown(found))")
+    assert f"| tiny | bf16 | CPU, {desk.home}/isilon/datasets/mnist | 2 | 32 | " in shown
+    assert "- tiny on 2: bf16 gives " in shown
+
+
+def test_a_training_is_measured_in_an_image(desk: Desk, kernel: Callable[..., str]) -> None:
+    image = images.training_folder()
+    settings = {**SMALL, "models": "tiny", "precisions": "fp32", "runs_of_each": 1}
+    printed = desk.run_all(
+        kernel(), "benchmarks/training.ipynb", **settings, image=str(image), wait=True
+    )
+    assert "The job completed" in printed
+    summary = summary_of(desk, f"training/training-2x1cpu-in-{image.stem}")
+    assert summary["configuration"]["image"] == str(image)
+    assert summary["parts"][0]["python"].startswith(f"/{images.TRAINING}/")
+    assert summary["parts"][0]["processes"] == 2
+
+
+def test_a_measurement_that_is_cancelled_goes_on_with_what_is_missing(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name = kernel()
+    settings = {
+        **SMALL,
+        "model": "tiny",
+        "precision": "fp32",
+        "runs_of_each": 1,
+        "gpus_per_node": 2,
+    }
+    desk.run_all(name, "benchmarks/scaling.ipynb", **settings)
+    folder = desk.home / "logs" / "scaling" / "scaling-tiny-fp32-2x2"
+    progress = folder / "progress.jsonl"
+
+    def parts() -> list[dict[str, Any]]:
+        lines = progress.read_text().splitlines() if progress.exists() else []
+        return [line for line in map(json.loads, lines) if "part" in line]
+
+    until(lambda: len(parts()) >= 1, seconds=60, every=0.05, what="the first part is measured")
+    desk.user.run_in(name, "run.job.cancel()")
+    over = desk.user.run_in(name, "print('over:', (await watching).word)", seconds=PATIENCE)
+    assert "over: CANCELLED" in over
+    before = parts()
+    assert len(before) < 3
+
+    # What the button Resume does.
+    resumed = "run.submit(); print('over:', (await run.watch()).word)"
+    assert "over: COMPLETED" in desk.user.run_in(name, resumed, seconds=PATIENCE)
+    assert parts()[: len(before)] == before
+    summary = summary_of(desk, "scaling/scaling-tiny-fp32-2x2")
+    names = ["1 x 1 run 1", "1 x 2 run 1", "2 x 2 run 1"]
+    assert [part["name"] for part in summary["parts"]] == names
+    # The nodes' GPUs are Slurm's alone: it is CPUs that train.
+    points = summary["figures"]["points"]
+    assert [point["processes"] for point in points] == [1, 2, 4]
+    assert (points[0]["speed_up"], points[0]["shares"]["all_reduce"]) == (1, 0)
+    times = points[2]["images_per_second"] / points[0]["images_per_second"]
+    assert points[2]["speed_up"] == pytest.approx(times)
+    assert points[2]["efficiency"] == pytest.approx(times / 4)
+    again = "found = result.summaries(base, 'scaling'); print(report.markdown(found))"
+    shown = desk.user.run_in(name, again)
+    assert "| papers: the best |  | 32 |  | 29.40 | 91.9 % |" in shown
+    assert desk.user.run_in(name, "print(report.figure(found)[:4])").strip() == r"b'\x89PNG'"

@@ -1,0 +1,64 @@
+"""One page of all that was measured."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cluster_report
+import pytest
+from result import ResultError
+
+HOST = {
+    "name": "node001",
+    "processor": "Xeon",
+    "cores": 8,
+    "memory_mb": 393_216,
+    "gpus": [{"name": "V100", "memory_mb": 32_768, "driver": "550"}],
+}
+RATE = {
+    "from": "node001",
+    "to": "node002",
+    "streams": 4,
+    "gbit_per_second": 38.0,
+    "gbit_per_second_lowest": 37.0,
+    "gbit_per_second_highest": 39.0,
+    "retransmits": 3,
+}
+
+
+def finished(folder: Path, benchmark: str, **more: Any) -> None:
+    summary = {
+        "schema": 1,
+        "benchmark": benchmark,
+        "date": "2026-11-22T02:52:34+00:00",
+        "command": f"{benchmark}.py --results run1",
+        "hosts": [HOST],
+        "versions": {"python": "3.11.2", "iperf3": "iperf 3.12"},
+        **more,
+    }
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+def test_each_benchmark_that_was_run_has_its_part(tmp_path: Path) -> None:
+    finished(tmp_path / "runs/network/a", "network", figures={"rates": [RATE]})
+    finished(tmp_path / "runs/other", "another-programs")
+    text = cluster_report.page(tmp_path / "runs", tmp_path / "page")
+    assert (tmp_path / "page/README.md").read_text() == text
+    assert (tmp_path / "page/network.png").read_bytes().startswith(b"\x89PNG")
+    assert "- node001: Xeon, 8 of its processors, 384 GiB, V100" in text
+    assert "| node001 | node002 | 4 | 38.00 | 37.00 to 39.00 | 4,750 | 3 |" in text
+    assert "- 2026-11-22T02:52:34+00:00: `network.py --results run1`" in text
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Network"]
+
+
+def test_without_a_finished_run_there_is_no_page(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match="no finished measurement"):
+        cluster_report.page(tmp_path, tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+
+
+def test_every_benchmark_with_a_report_is_on_the_page() -> None:
+    programs = Path(cluster_report.__file__).parent.glob("*_report.py")
+    with_report = {path.stem.removesuffix("_report") for path in programs} - {"cluster", "use"}
+    assert {section.benchmark for section in cluster_report.SECTIONS} == with_report
