@@ -21,12 +21,16 @@ def test_who_started_a_service_is_there_until_another_has_adopted_it() -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What a hub gives to its services; it does not answer."""
+    """What a hub gives to its services; neither it nor Slurm answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    # Without this file Slurm's programs would wait a minute for it; as it is, they give up at once.
+    slurm = tmp_path / "slurm.conf"
+    slurm.touch()
     file = tmp_path / "portal.toml"
-    file.write_text(f'{FILE}[cluster]\nurl = "http://127.0.0.1:{port}"\n')
+    text = FILE.replace("/etc/slurm-portal-test/slurm.conf", str(slurm))
+    file.write_text(f'{text}[cluster]\nurl = "http://127.0.0.1:{port}"\n')
     return {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": str(ROOT),
