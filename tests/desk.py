@@ -17,6 +17,8 @@ class Desk:
 
     user: Visitor
     home: Path
+    patience: float = PATIENCE
+    """Seconds that a cell may take."""
 
     def run_all(
         self, kernel: str, notebook: str = "distributed/resnet.ipynb", **parameters: Any
@@ -25,4 +27,4 @@ class Desk:
         cells = json.loads((ROOT / "notebook_templates" / notebook).read_text())["cells"]
         codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         codes[0] += "".join(f"\n{name} = {value!r}" for name, value in parameters.items())
-        return "".join(self.user.run_in(kernel, code, seconds=PATIENCE) for code in codes)
+        return "".join(self.user.run_in(kernel, code, seconds=self.patience) for code in codes)

@@ -131,8 +131,8 @@ def booted() -> Iterator[Hosts]:
 
 def boot(enclosure: Enclosure) -> Hosts:
     """Boot the three in an enclosure that is new."""
-    base = roots.equipped(packages())
     roots.install_tools(*roots.TOOLS, "bindfs", "slapd", "ldap-utils")
+    base = roots.equipped(packages())
     _make_environments()
     # The hosts' deployment cannot fetch it.
     images.pack()

@@ -66,30 +66,69 @@ SECTIONS = (
 )
 
 
-def page(base: Path, into: Path) -> str:
-    """Write the page and its figures into a folder; returns the page.
+@dataclass(frozen=True)
+class Part:
+    """What is said of one benchmark, below its pictures."""
 
+    title: str
+    pictures: Mapping[str, bytes]
+    """PNGs, by the names of their files."""
+    words: str
+
+    @property
+    def markdown(self) -> str:
+        """The part as it stands in a file, beside its pictures."""
+        shown = [f"![{self.title}]({name})" for name in self.pictures]
+        return "\n".join([f"## {self.title}", "", *shown, "", self.words, ""])
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was measured."""
+
+    head: str
+    """The nodes and the versions."""
+    parts: Sequence[Part]
+    missing: Sequence[str]
+    """Benchmarks that have no finished run."""
+    title: str = "What was measured of this cluster"
+
+    def write(self, file: Path) -> None:
+        """Write the page into a file, and the pictures where it looks for them."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for part in self.parts:
+            for name, picture in part.pictures.items():
+                (file.parent / name).write_bytes(picture)
+        parts = [part.markdown for part in self.parts]
+        text = "\n".join([f"# {self.title}", "", self.head, *parts])
+        file.write_text(text, encoding="utf-8")
+
+
+def page(base: Path, before: str = "") -> Page:
+    """Put the finished runs below a folder on one page.
+
+    ``before``: what the names of the pictures' files begin with; it may lead to another folder.
     Raises `ResultError` where nothing below ``base`` came to its end.
     """
     every = [(section, result.summaries(base, section.benchmark)) for section in SECTIONS]
     found = [(section, runs) for section, runs in every if runs]
     if not found:
         raise result.ResultError(f"{base} has no finished measurement: no summary.json below it")
-    into.mkdir(parents=True, exist_ok=True)
-    parts = [_part(section, runs, into) for section, runs in found]
     newest = max((runs[-1] for _, runs in found), key=lambda run: str(run["date"]))
-    text = "\n".join(["# What was measured of this cluster", "", _machines(newest), *parts])
-    (into / "README.md").write_text(text, encoding="utf-8")
-    return text
+    return Page(
+        _machines(newest),
+        [_part(section, runs, before) for section, runs in found],
+        [section.benchmark for section, runs in every if not runs],
+    )
 
 
-def _part(section: Section, runs: Sequence[Summary], into: Path) -> str:
-    for name, draw in section.figures.items():
-        (into / f"{name}.png").write_bytes(draw(runs))
-    pictures = [f"![{section.title}]({name}.png)" for name in section.figures]
+def _part(section: Section, runs: Sequence[Summary], before: str) -> Part:
     commands = [f"- {run['date']}: `{run['command']}`" for run in runs]
-    lines = [f"## {section.title}", "", *pictures, "", section.markdown(runs), "", "Measured with:"]
-    return "\n".join([*lines, "", *commands, ""])
+    return Part(
+        section.title,
+        {f"{before}{name}.png": draw(runs) for name, draw in section.figures.items()},
+        "\n".join([section.markdown(runs), "", "Measured with:", "", *commands]),
+    )
 
 
 def _machines(summary: Summary) -> str:
@@ -109,11 +148,12 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True, help="folder with the runs")
     parser.add_argument("--into", type=Path, required=True, help="folder for the page")
     given = parser.parse_args()
+    file = given.into.expanduser() / "README.md"
     try:
-        page(given.runs.expanduser(), given.into.expanduser())
+        page(given.runs.expanduser()).write(file)
     except result.ResultError as error:
         sys.exit(str(error))
-    print(given.into / "README.md")
+    print(file)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
-"""The notebooks that measure storage and network, and compare, small and to their end."""
+"""The notebooks that measure storage and network, that compare, and that run the others."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+import jsonschema
 import pytest
 
-from tests.instance import PREFIX, ROOT, USERS, Instance
-from tests.visitor import Visitor, session_of
+from tests.desk import PATIENCE, Desk
+from tests.instance import PREFIX, ROOT
 
-BENCHMARKS = ROOT / "notebook_templates" / "benchmarks"
+SCHEMA = json.loads((ROOT / "notebook_templates/benchmarks/schema.json").read_text())
 RUNS = "~/logs/measuring"
 JOB: dict[str, Any] = {"minutes": 5, "cores": 1, "memory_mb": 1000}
 STORAGE = {
@@ -22,71 +21,59 @@ STORAGE = {
     "files_per_gpu": 2,
     "other_seconds": 1,
     "repeats": 2,
-    "wait": True,
     "more": {"other_ramp": 0, "most_hits": 0},
 }
-NETWORK = {**JOB, "seconds": 1, "omit": 0, "repeats": 1, "streams": "1", "wait": True}
-PATIENCE = 120
-
-
-@dataclass
-class Desk:
-    """A user at the notebooks, with a kernel."""
-
-    user: Visitor
-    kernel: str
-
-    def run_all(self, notebook: str, **parameters: object) -> str:
-        """Run a notebook's cells with these parameters; return all that they wrote."""
-        cells = json.loads((BENCHMARKS / notebook).read_text())["cells"]
-        codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        codes[0] += "".join(f"\n{name} = {value!r}" for name, value in parameters.items())
-        return "".join(self.run(code) for code in codes)
-
-    def run(self, code: str) -> str:
-        return self.user.run_in(self.kernel, code, seconds=PATIENCE)
+NETWORK = {**JOB, "seconds": 1, "omit": 0, "repeats": 1, "streams": "1"}
 
 
 @pytest.fixture(scope="module")
-def desk(portal: Instance) -> Iterator[Desk]:
-    with session_of(portal, USERS[3]) as visitor:
-        one = Desk(visitor, visitor.open_kernel(kernel="pytorch"))
-        one.run(f"import shutil; shutil.rmtree({RUNS[2:]!r}, ignore_errors=True)")
-        one.run("from pathlib import Path; Path('measured').mkdir(exist_ok=True)")
-        yield one
+def pytorch(desk: Desk) -> str:
+    """A kernel for all of these tests, with a folder to measure in."""
+    kernel = desk.user.open_kernel(kernel="pytorch")
+    desk.user.run_in(kernel, "from pathlib import Path; Path('measured').mkdir(exist_ok=True)")
+    return kernel
 
 
-def test_storage_is_measured_twice_and_the_runs_are_compared(desk: Desk) -> None:
+def test_storage_is_measured_twice_and_the_runs_are_compared(desk: Desk, pytorch: str) -> None:
+    settings = {**STORAGE, "runs_dir": f"{RUNS}/storage", "wait": True}
     for _ in range(2):
-        printed = desk.run_all("storage.ipynb", **STORAGE, runs_dir=f"{RUNS}/storage")
+        printed = desk.run_all(pytorch, "benchmarks/storage.ipynb", **settings)
         assert "The job completed" in printed, printed
         assert "Error" not in printed
-    shown = desk.run("print(storage_report.markdown(finished[-1]))")
-    assert f"| read | {desk.run('print(Path.home())').strip()}/measured | 2 |" in shown
+    shown = desk.user.run_in(pytorch, "print(storage_report.markdown(finished[-1]))")
+    assert f"| read | {desk.home}/measured | 2 |" in shown
     assert "| read | papers: the NAS | 4 | 18,924 |" in shown
-    assert desk.run("print(list(Path('measured').iterdir()))").strip() == "[]"
+    assert list((desk.home / "measured").iterdir()) == []
     folders = [f"{RUNS}/storage/storage", f"{RUNS}/storage/storage-2"]
-    printed = desk.run_all("compare.ipynb", first=folders[0], others=folders[1:])
-    assert "Error" not in printed
-    shown = desk.run("print(comparison.markdown(unit, compared))")
+    shown = compared(desk, pytorch, *folders)
     assert "| read, 2 clients | storage: " in shown
 
 
-def test_the_network_between_two_nodes_is_measured(desk: Desk) -> None:
-    printed = desk.run_all("network.ipynb", **NETWORK, runs_dir=f"{RUNS}/network")
+def compared(desk: Desk, kernel: str, first: str, other: str) -> str:
+    """Run the notebook that compares; return its table."""
+    settings = {"first": first, "others": [other]}
+    printed = desk.run_all(kernel, "benchmarks/compare.ipynb", **settings)
+    assert "Error" not in printed
+    return desk.user.run_in(kernel, "print(comparison.markdown(unit, compared))")
+
+
+def test_the_network_between_two_nodes_is_measured(desk: Desk, pytorch: str) -> None:
+    settings = {**NETWORK, "runs_dir": f"{RUNS}/network", "wait": True}
+    printed = desk.run_all(pytorch, "benchmarks/network.ipynb", **settings)
     assert "2 links, 2 parts" in printed
     assert "The job completed" in printed, printed
-    shown = desk.run("print(network_report.markdown(finished[-1]))")
+    shown = desk.user.run_in(pytorch, "print(network_report.markdown(finished[-1]))")
     assert f"| {PREFIX}node001 | {PREFIX}node002 | 1 |" in shown
 
 
-def test_files_and_shards_are_read_in_jobs_and_compared(desk: Desk) -> None:
-    printed = desk.run(MAKE)
+def test_files_and_shards_are_read_in_jobs_and_compared(desk: Desk, pytorch: str) -> None:
+    printed = desk.user.run_in(pytorch, MAKE, seconds=PATIENCE)
     assert "Error" not in printed, printed
     names = ("jpeg", "shards")
     small = {"size": 32, "batch": 8, "images": 48, "warmup": 16, "repeats": 2, "minutes": 5}
     printed = desk.run_all(
-        "reading.ipynb",
+        pytorch,
+        "benchmarks/reading.ipynb",
         **small,
         data=[f"~/measured-images/{name}" for name in names],
         cores=2,
@@ -94,9 +81,42 @@ def test_files_and_shards_are_read_in_jobs_and_compared(desk: Desk) -> None:
         runs_dir=f"{RUNS}/reading",
     )
     assert "Error" not in printed, printed
-    shown = desk.run("print(comparison.markdown(unit, compared))")
+    shown = desk.user.run_in(pytorch, "print(comparison.markdown(unit, compared))")
     assert "| read and decode | reading-jpeg | " in shown
     assert "| reading-shards | " in shown
+
+
+def test_one_notebook_runs_the_others_and_makes_a_page(desk: Desk, pytorch: str) -> None:
+    settings = {
+        "only": "network,training,storage",
+        "mounts": "~/measured",
+        "gpus_per_node": 0,
+        "partition": "",
+        "runs_dir": "~/logs/whole",
+        "page_dir": "~/logs/page",
+        "more": {
+            "network": NETWORK,
+            # What cannot be measured is told, and the next begins.
+            "training": {"models": "no-such-network", "minutes": 5, "memory_mb_per_process": 1000},
+            "storage": STORAGE,
+        },
+    }
+    printed = desk.run_all(pytorch, "benchmarks/cluster.ipynb", **settings)
+    assert "To be measured: network, training, storage" in printed
+    assert "training.ipynb: " in printed
+    assert "--models no-such-network is not one of" in printed
+    page = (desk.home / "logs/page/README.md").read_text()
+    parts = [line for line in page.splitlines() if line.startswith("## ")]
+    assert parts == ["## Storage", "## Network"]
+    assert (desk.home / "logs/page/storage.png").exists()
+    for name in ("network", "storage"):
+        (file,) = desk.home.glob(f"logs/whole/{name}/*/summary.json")
+        jsonschema.validate(json.loads(file.read_text()), SCHEMA)
+
+    settings["only"] = "network,storage"
+    printed = desk.run_all(pytorch, "benchmarks/cluster.ipynb", **settings)
+    assert "To be measured: nothing, all of it is finished" in printed
+    assert "Not measured: training, scaling, inference, interconnect" in printed
 
 
 MAKE = """

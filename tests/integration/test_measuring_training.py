@@ -64,17 +64,32 @@ def test_trainings_are_measured_on_both_nodes_at_each_precision(
     assert "- tiny on 2: bf16 gives " in shown
 
 
-def test_a_training_is_measured_in_an_image(desk: Desk, kernel: Callable[..., str]) -> None:
-    image = images.training_folder()
-    settings = {**SMALL, "models": "tiny", "precisions": "fp32", "runs_of_each": 1}
-    printed = desk.run_all(
-        kernel(), "benchmarks/training.ipynb", **settings, image=str(image), wait=True
-    )
-    assert "The job completed" in printed
-    summary = summary_of(desk, f"training/training-2x1cpu-in-{image.stem}")
+def test_a_training_in_an_image_is_compared_with_the_same_without(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    image, name = images.training_folder(), kernel()
+    settings = {**SMALL, "models": "tiny", "precisions": "fp32", "runs_of_each": 2}
+    settings |= {"runs_dir": "~/logs/containers", "wait": True}
+    for where in ({}, {"image": str(image)}):
+        printed = desk.run_all(name, "benchmarks/training.ipynb", **settings, **where)
+        assert "The job completed" in printed
+    bare, contained = "containers/training-2x1cpu", f"containers/training-2x1cpu-in-{image.stem}"
+    summary = summary_of(desk, contained)
     assert summary["configuration"]["image"] == str(image)
     assert summary["parts"][0]["python"].startswith(f"/{images.TRAINING}/")
     assert summary["parts"][0]["processes"] == 2
+
+    runs = {"first": f"~/logs/{bare}", "others": [f"~/logs/{contained}"]}
+    printed = desk.run_all(name, "benchmarks/compare.ipynb", **runs)
+    assert "Error" not in printed
+    show = "((what,),) = compared.values(); print(what.what, what.ratio)"
+    what, ratio = desk.user.run_in(name, show).rsplit(maxsplit=1)
+    speeds = [
+        summary_of(desk, run)["figures"]["trainings"][0]["images_per_second"]
+        for run in (bare, contained)
+    ]
+    assert what.startswith("tiny fp32")
+    assert float(ratio) == pytest.approx(speeds[1] / speeds[0])
 
 
 def test_a_measurement_that_is_cancelled_goes_on_with_what_is_missing(

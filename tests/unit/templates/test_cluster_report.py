@@ -43,19 +43,32 @@ def finished(folder: Path, benchmark: str, **more: Any) -> None:
 def test_each_benchmark_that_was_run_has_its_part(tmp_path: Path) -> None:
     finished(tmp_path / "runs/network/a", "network", figures={"rates": [RATE]})
     finished(tmp_path / "runs/other", "another-programs")
-    text = cluster_report.page(tmp_path / "runs", tmp_path / "page")
-    assert (tmp_path / "page/README.md").read_text() == text
+    page = cluster_report.page(tmp_path / "runs")
+    page.write(tmp_path / "page/README.md")
+    text = (tmp_path / "page/README.md").read_text()
     assert (tmp_path / "page/network.png").read_bytes().startswith(b"\x89PNG")
     assert "- node001: Xeon, 8 of its processors, 384 GiB, V100" in text
     assert "| node001 | node002 | 4 | 38.00 | 37.00 to 39.00 | 4,750 | 3 |" in text
     assert "- 2026-11-22T02:52:34+00:00: `network.py --results run1`" in text
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Network"]
+    assert "![Network](network.png)" in text
+    assert page.missing == ["training", "scaling", "inference", "storage", "interconnect"]
+
+
+def test_pictures_may_lie_in_another_folder(tmp_path: Path) -> None:
+    finished(tmp_path / "runs/network/a", "network", figures={"rates": [RATE]})
+    (tmp_path / "images").mkdir()
+    page = cluster_report.page(tmp_path / "runs", "../images/measured-")
+    page.write(tmp_path / "docs/measured.md")
+    assert (
+        "![Network](../images/measured-network.png)" in (tmp_path / "docs/measured.md").read_text()
+    )
+    assert (tmp_path / "images/measured-network.png").exists()
 
 
 def test_without_a_finished_run_there_is_no_page(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="no finished measurement"):
-        cluster_report.page(tmp_path, tmp_path / "page")
-    assert not (tmp_path / "page").exists()
+        cluster_report.page(tmp_path)
 
 
 def test_every_benchmark_with_a_report_is_on_the_page() -> None:
