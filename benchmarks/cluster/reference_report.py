@@ -6,8 +6,8 @@
 
 A user of the test instance runs ``templates/benchmarks/cluster.ipynb`` in a session, small. The
 page is docs/reference/measured-here.md with its pictures in docs/images; all summaries, without
-the samples, are one file in benchmarks/results. The last line is one JSON object: what each benchmark
-came to.
+the samples, are one file in benchmarks/results. The last line is one JSON object: what each
+benchmark came to.
 """
 
 import json

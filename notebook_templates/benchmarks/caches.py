@@ -2,16 +2,21 @@
 
 What is read from a host's memory says nothing of the storage. Where nobody may drop the page cache,
 the papers let the data outgrow it, and say which share of reads a cache can still answer.
+
+    python caches.py PROGRAM        drops this host's caches, and says whether it did, in JSON
 """
 
+import json
 import math
 import os
 import subprocess
+import sys
 
 DROP = "/usr/local/sbin/portal-drop-caches"
 """The site's program; role `measuring` puts it there where the site allows it."""
 _SUDO = "/usr/bin/sudo"
-_SECONDS = 120
+SECONDS = 120
+"""Dropping takes no longer than that, or is given up."""
 
 
 def hit_rate(cache_bytes: float, data_bytes: float) -> float:
@@ -45,7 +50,11 @@ def drop(program: str) -> bool:
 def _ran(argv: list[str]) -> bool:
     try:
         return (
-            subprocess.run(argv, capture_output=True, timeout=_SECONDS, check=False).returncode == 0
+            subprocess.run(argv, capture_output=True, timeout=SECONDS, check=False).returncode == 0
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
+
+
+if __name__ == "__main__":
+    print(json.dumps({"caches_dropped": drop(sys.argv[1])}))

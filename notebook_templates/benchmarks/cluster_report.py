@@ -20,6 +20,7 @@ import result
 import scaling_report
 import storage_report
 import training_report
+import use_report
 
 Summary = Mapping[str, Any]
 
@@ -29,40 +30,32 @@ class Section:
     """What a page says of a benchmark's runs."""
 
     benchmark: str
-    title: str
     markdown: Callable[[Sequence[Summary]], str]
-    figures: Mapping[str, Callable[[Sequence[Summary]], bytes]]
+    figure: Callable[[Sequence[Summary]], bytes]
+
+    def pictures(self, runs: Sequence[Summary]) -> dict[str, bytes]:
+        """Draw what came out, and how busy the newest run's nodes were."""
+        return {
+            self.benchmark: self.figure(runs),
+            f"{self.benchmark}-use": use_report.picture(runs[-1]),
+        }
 
 
 SECTIONS = (
-    Section(
-        "training",
-        "Training",
-        training_report.markdown,
-        {"training": training_report.figure, "training-use": training_report.use},
-    ),
-    Section("scaling", "Scaling", scaling_report.markdown, {"scaling": scaling_report.figure}),
-    Section(
-        "inference", "Inference", inference_report.markdown, {"inference": inference_report.figure}
-    ),
+    Section("training", training_report.markdown, training_report.figure),
+    Section("scaling", scaling_report.markdown, scaling_report.figure),
+    Section("inference", inference_report.markdown, inference_report.figure),
     Section(
         "storage",
-        "Storage",
         lambda found: storage_report.markdown(found[-1]),
-        {"storage": lambda found: storage_report.figure(found[-1])},
+        lambda found: storage_report.figure(found[-1]),
     ),
     Section(
         "network",
-        "Network",
         lambda found: network_report.markdown(found[-1]),
-        {"network": lambda found: network_report.figure(found[-1])},
+        lambda found: network_report.figure(found[-1]),
     ),
-    Section(
-        "interconnect",
-        "Interconnect",
-        interconnect_report.markdown,
-        {"interconnect": interconnect_report.figure},
-    ),
+    Section("interconnect", interconnect_report.markdown, interconnect_report.figure),
 )
 
 
@@ -125,8 +118,8 @@ def page(base: Path, before: str = "") -> Page:
 def _part(section: Section, runs: Sequence[Summary], before: str) -> Part:
     commands = [f"- {run['date']}: `{run['command']}`" for run in runs]
     return Part(
-        section.title,
-        {f"{before}{name}.png": draw(runs) for name, draw in section.figures.items()},
+        section.benchmark.capitalize(),
+        {f"{before}{name}.png": drawn for name, drawn in section.pictures(runs).items()},
         "\n".join([section.markdown(runs), "", "Measured with:", "", *commands]),
     )
 

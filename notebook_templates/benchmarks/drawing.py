@@ -2,14 +2,17 @@
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OWN = ("#1f5fa8", "#d1702a", "#2e8b57", "#8a4fa3")
 PAPERS = "#666666"
 LARGEST_RATIO = 30
 
 
-def new(width: float, height: float) -> Any:
+def new(width: float, height: float) -> "Figure":
     """Return a figure of so many inches, which no window shows."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -29,7 +32,7 @@ def scale(axis: Any, unit: str, values: Sequence[float]) -> None:
     axis.yaxis.set_major_formatter("{x:,.10g}")
 
 
-def png(figure: Any) -> bytes:
+def png(figure: "Figure") -> bytes:
     """Return the figure as a PNG."""
     picture = io.BytesIO()
     figure.savefig(picture, dpi=100)

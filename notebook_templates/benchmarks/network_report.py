@@ -1,8 +1,9 @@
 """What a measurement of the network says: a table, and a figure of who reached whom how fast."""
 
-import io
 from collections.abc import Mapping
 from typing import Any
+
+import drawing
 
 Summary = Mapping[str, Any]
 
@@ -36,17 +37,13 @@ def most_streams(summary: Summary) -> dict[tuple[str, str], float]:
 
 def figure(summary: Summary) -> bytes:
     """Draw the rates as a matrix, sender by receiver; returns a PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     rates = most_streams(summary)
     names = list(dict.fromkeys(name for pair in rates for name in pair))
     table = [[rates.get((row, column), float("nan")) for column in names] for row in names]
     size = max(3.4, 1.6 + 0.8 * len(names))
-    drawing = Figure(figsize=(size + 2, size), layout="constrained")
-    FigureCanvasAgg(drawing)
-    axis = drawing.subplots()
-    picture = axis.imshow(table, vmin=0, vmax=max(rates.values()), cmap="viridis")
+    picture = drawing.new(size + 2, size)
+    axis = picture.subplots()
+    shown = axis.imshow(table, vmin=0, vmax=max(rates.values()), cmap="viridis")
     axis.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axis.set_yticks(range(len(names)), names)
     axis.set_xlabel("to")
@@ -56,7 +53,5 @@ def figure(summary: Summary) -> bytes:
         at = names.index(receiver), names.index(sender)
         colour = "black" if rate > half else "white"
         axis.text(*at, f"{rate:,.1f}", ha="center", va="center", color=colour)
-    drawing.colorbar(picture, label="Gbit/s")
-    drawn = io.BytesIO()
-    drawing.savefig(drawn, dpi=100)
-    return drawn.getvalue()
+    picture.colorbar(shown, label="Gbit/s")
+    return drawing.png(picture)

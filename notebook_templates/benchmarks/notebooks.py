@@ -1,4 +1,8 @@
-"""Run notebooks from a notebook: their cells one after the other, with other parameters."""
+"""Run notebooks from a notebook: their cells one after the other, with other parameters.
+
+IPython's ``%run`` takes no parameters, and papermill shows nothing before the end; here progress
+and buttons of what runs are seen, and can be used.
+"""
 
 import ast
 import inspect

@@ -12,12 +12,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import caches
+import data_files
 import machine
 import repeats
 from choices import SettingError, whole
@@ -29,8 +29,6 @@ sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import images
 from record import run
 from shares import Share
-
-_SAMPLE = 1000
 
 
 def settings() -> argparse.Namespace:
@@ -92,21 +90,6 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
     }
 
 
-def files_of(train: Any) -> list[Path]:
-    """Return the files that a training reads. Raises `SettingError` where there are none."""
-    if isinstance(train, images.Shards):
-        return [train.folder / name for name in train.files]
-    if isinstance(train, images.Jpegs):
-        return [Path(path) for path, _ in train.files]
-    raise SettingError("data is neither JPEG folders nor shards: nothing is read while one trains")
-
-
-def bytes_of(files: Sequence[Path]) -> float:
-    """Estimate the size of all files from some: asking a NAS for a million takes minutes."""
-    some = files[:: max(1, len(files) // _SAMPLE)]
-    return sum(file.stat().st_size for file in some) / len(some) * len(files)
-
-
 def main(s: argparse.Namespace) -> None:
     """Measure: the story from top to bottom."""
     results, folder = (Path(place).expanduser().absolute() for place in (s.results, s.data))
@@ -117,7 +100,10 @@ def main(s: argparse.Namespace) -> None:
     result = Result(results, "reading", {**chosen, "workers": workers}, s.repeats)
     (results / "error.txt").unlink(missing_ok=True)
     kind = type(data.train).__name__.lower()
-    hits = caches.hit_rate(caches.memory_bytes(), bytes_of(files_of(data.train)))
+    files = data_files.files_of(data.train)
+    if not files:
+        raise SettingError("data is neither JPEG folders nor shards: it is read once, before")
+    hits = caches.hit_rate(caches.memory_bytes(), data_files.bytes_of(files))
     print(f"{len(data.train):,} images, {kind}; {workers} reading processes", flush=True)
     print(f"expected cache hit rate where caches are not dropped: {hits:.1%}", flush=True)
     stop_in_order()

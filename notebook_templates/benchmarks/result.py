@@ -40,9 +40,14 @@ class Result:
         self._kept = self._read()
 
     def part(self, name: str, measure: Callable[[], Values]) -> dict[str, Any]:
-        """Return the values of a part: those kept from before, or measured now and kept."""
+        """Return the values of a part: those kept from before, or measured now and kept.
+
+        Among them are ``times``, its begin and end in seconds since 1970.
+        """
         if name not in self._kept:
+            began = time.time()
             values = dict(measure())
+            values.setdefault("times", [round(began, 3), round(time.time(), 3)])
             self._kept[name] = values
             self._add({"part": name, "values": values, "number": len(self._kept)})
             print(f"{len(self._kept)} of {self._parts}: {name}: {words(values)}", flush=True)

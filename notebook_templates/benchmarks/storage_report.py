@@ -1,10 +1,9 @@
 """What a measurement of storage says: a table, and a figure with the papers' points."""
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import use_report
+import drawing
 from comparison import shortened
 from papers import CACHE_HIT_RATES, STORAGE_MB_PER_SECOND
 
@@ -88,13 +87,9 @@ def _remarks(summary: Summary) -> list[str]:
 
 def figure(summary: Summary) -> bytes:
     """Draw bandwidth and requests a second over the clients; returns a PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     # A line of the legend for each load and place.
-    drawing = Figure(figsize=(9, 3.6 + 0.1 * len(_lines(summary))), layout="constrained")
-    FigureCanvasAgg(drawing)
-    bandwidth, requests = drawing.subplots(1, 2)
+    picture = drawing.new(9, 3.6 + 0.1 * len(_lines(summary)))
+    bandwidth, requests = picture.subplots(1, 2)
     _draw(bandwidth, summary, _BANDWIDTH, "mb_per_second")
     papers = STORAGE_MB_PER_SECOND
     bandwidth.plot(list(papers), list(papers.values()), "D", color="grey", label="papers: read")
@@ -113,21 +108,7 @@ def figure(summary: Summary) -> bytes:
     for axis in (bandwidth, requests):
         axis.yaxis.set_major_formatter("{x:,.0f}")
     requests.set_ylim(bottom=0)
-    picture = io.BytesIO()
-    drawing.savefig(picture, dpi=100, bbox_inches="tight")
-    return picture.getvalue()
-
-
-def busy(summary: Summary) -> bytes:
-    """Draw how busy the nodes were, below what was reached meanwhile; returns a PNG."""
-    reached: list[tuple[float, float]] = []
-    for part in summary["parts"]:
-        # Nothing between two parts.
-        reached += [(moment, part["mb_per_second"]) for moment in part["times"]]
-        reached.append((part["times"][-1], 0.0))
-    picture = io.BytesIO()
-    use_report.figure(reached, summary["samples"], "MB/s").savefig(picture, dpi=80)
-    return picture.getvalue()
+    return drawing.png(picture)
 
 
 def _lines(summary: Summary) -> set[tuple[str, ...]]:

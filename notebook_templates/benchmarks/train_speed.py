@@ -18,6 +18,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import caches
+import data_files
 import machine
 import models
 import networks
@@ -150,6 +152,12 @@ def stream(
         epoch += 1
 
 
+def hit_rate(train: Any) -> float | None:
+    """Say which share of reads this node's memory can answer; ``None``: no files are read."""
+    files = data_files.files_of(train)
+    return caches.hit_rate(caches.memory_bytes(), data_files.bytes_of(files)) if files else None
+
+
 def everybodys(team: DataParallel, mine: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what each process has, by rank."""
     if team.here.ranks == 1:
@@ -197,6 +205,7 @@ def main(s: argparse.Namespace) -> None:
         device = torch.cuda.get_device_name() if team.is_on_gpus else "CPU"
         more = {"device": device, "size": size, "workers": workers, "torch": torch.__version__}
         more["python"] = sys.executable
+        more["expected_hit_rate"] = hit_rate(data.train)
         print(json.dumps(found(every, began) | more))
     team.leave()
 

@@ -6,7 +6,6 @@ from typing import Any
 import drawing
 import papers
 import tables
-import use_report
 from models import PRECISIONS, SIZES
 from trials import PARTS_OF_A_STEP
 
@@ -40,7 +39,7 @@ def markdown(summaries: Sequence[Row]) -> str:
         for gpus, speed in speeds.items()
     ]
     table = tables.markdown(HEAD, [*map(_cells, own), *theirs])
-    return "\n".join([table, "", *_gains(own), *_verdicts(own), *_readings(own)])
+    return "\n".join([table, "", *_gains(own), *_verdicts(own), *_caches(own), *_readings(own)])
 
 
 def _cells(row: Row) -> list[str]:
@@ -69,6 +68,18 @@ def _readings(own: Sequence[Row]) -> Iterator[str]:
             )
 
 
+def _caches(own: Sequence[Row]) -> Iterator[str]:
+    """Say what caches had to do with trainings from files."""
+    for row in own:
+        hits = row["expected_hit_rate"]
+        if hits is None:
+            continue
+        said = "caches dropped before each run"
+        if not row["caches_dropped"]:
+            said = f"caches not dropped: up to {tables.share(hits)} of reads can be from memory"
+        yield f"- {row['model']} {row['precision']} on {row['processes']}, {row['data']}: {said}."
+
+
 def _verdicts(own: Sequence[Row]) -> Iterator[str]:
     """Say what held each training up."""
     for row in own:
@@ -92,13 +103,6 @@ def _gains(own: Sequence[Row]) -> Iterator[str]:
                 f"- {row['model']} on {row['processes']}: {row['precision']} gives {gain:+.0%} "
                 f"images/s over fp32; the papers {low:+.0%} to {high:+.0%}."
             )
-
-
-def use(summaries: Sequence[Row]) -> bytes:
-    """Draw the newest run's throughput and how busy its nodes were; returns a PNG."""
-    newest = summaries[-1]
-    course = [point for part in newest["parts"] for point in part["throughput"]]
-    return drawing.png(use_report.figure(course, newest["samples"]))
 
 
 def figure(summaries: Sequence[Row]) -> bytes:

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import bottleneck
+import caches
 import interruption
 import machine
 import protocol
@@ -54,6 +55,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     add("--layout", default="channels_last", choices=("channels_last", "contiguous_format"))
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
     add("--image", default="", help="a container image that has PyTorch; apptainer must be there")
+    add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")
     add("--minutes", type=float, default=60.0, help="a training that takes longer has failed")
     return made
 
@@ -87,10 +89,19 @@ def measure(
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     python = _in_image(s) if s.image else [sys.executable]
     command = argv(there, [*python, str(PROGRAM.resolve()), *words], on=on, each=each)
+    dropped = s.data != "synthetic" and _drop_caches(s.caches_program, there, on)
     printed = run(command, s.minutes * 60)
     said = dict(json.loads(printed.splitlines()[-1]))
     figures = {name: said.pop(name) for name in ("images_per_second", "step_variation")}
-    return {**figures, "model": model, "precision": precision, "batch": batch, "nodes": on, **said}
+    kind = {"model": model, "precision": precision, "batch": batch, "nodes": on}
+    return {**figures, **kind, **said, "caches_dropped": dropped}
+
+
+def _drop_caches(program: str, there: Nodes, on: int) -> bool:
+    """Let so many nodes forget what they read; returns whether all did."""
+    command = [sys.executable, caches.__file__, program]
+    answers = run(argv(there, command, on=on), caches.SECONDS).splitlines()
+    return all(json.loads(answer)["caches_dropped"] for answer in answers)
 
 
 def _in_image(s: argparse.Namespace) -> list[str]:
@@ -126,7 +137,10 @@ def repeated(
 def mean(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Put several runs of the same training together."""
     first = runs[0]
-    kept = ("model", "precision", "batch", "processes", "nodes", "device", "size", "steps")
+    kept = (
+        "model", "precision", "batch", "processes", "nodes", "device", "size", "steps",
+        "expected_hit_rate",
+    )  # fmt: skip
     found = protocol.mean_of(
         [run["images_per_second"] for run in runs], [run["step_variation"] for run in runs]
     )
@@ -135,6 +149,7 @@ def mean(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         **{name: first[name] for name in kept},
         "runs": len(runs),
+        "caches_dropped": all(run["caches_dropped"] for run in runs),
         **found.values(),
         "step_seconds": parts,
         "shares": {name: seconds / whole for name, seconds in parts.items()},

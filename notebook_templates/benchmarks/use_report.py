@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import drawing
+from comparison import QUANTITIES, quantity_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -39,6 +42,27 @@ def within(
     return found
 
 
+def picture(summary: Mapping[str, Any]) -> bytes:
+    """Draw what a run reached, part by part, and how busy its nodes were; returns a PNG."""
+    name = quantity_of(summary)
+    return drawing.png(figure(course(summary["parts"], name), summary["samples"], QUANTITIES[name]))
+
+
+def course(parts: Sequence[Mapping[str, Any]], name: str) -> list[tuple[float, float]]:
+    """Return moments, and what was reached since the one before; 0 between two parts.
+
+    ``name``: of the parts' rate; one without it says nothing.
+    """
+    found: list[tuple[float, float]] = []
+    for part in parts:
+        if "throughput" in part:
+            found += part["throughput"]
+        elif name in part:
+            begin, end = part["times"]
+            found += [(begin, part[name]), (end, part[name]), (end, 0.0)]
+    return found
+
+
 def figure(
     throughput: Sequence[tuple[float, float]], samples: Samples, unit: str = "images/s"
 ) -> "Figure":
@@ -47,14 +71,10 @@ def figure(
     ``throughput``: moments in seconds since 1970, and what was reached since the one before, in
     ``unit``; 0 where something new begins.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     moments = [moment for moment, _ in throughput]
     moments += [line["time"] for lines in samples.values() for line in lines[:1]]
     start = min(moments, default=0.0)
-    drawn = Figure(figsize=(9, 9), layout="constrained")
-    FigureCanvasAgg(drawn)
+    drawn = drawing.new(9, 9)
     first, *others = drawn.subplots(6, 1, sharex=True)
     seen = [value or float("nan") for _, value in throughput]
     first.plot([moment - start for moment, _ in throughput], seen, ".-", markersize=3)

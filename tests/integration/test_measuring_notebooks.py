@@ -11,6 +11,7 @@ from tests.instance import PREFIX, ROOT
 
 SCHEMA = json.loads((ROOT / "notebook_templates/benchmarks/schema.json").read_text())
 RUNS = "~/logs/measuring"
+DROP = f"/usr/local/sbin/portal-{PREFIX}-drop-caches"
 JOB: dict[str, Any] = {"minutes": 5, "cores": 1, "memory_mb": 1000}
 STORAGE = {
     **JOB,
@@ -84,6 +85,33 @@ def test_files_and_shards_are_read_in_jobs_and_compared(desk: Desk, pytorch: str
     shown = desk.user.run_in(pytorch, "print(comparison.markdown(unit, compared))")
     assert "| read and decode | reading-jpeg | " in shown
     assert "| reading-shards | " in shown
+
+
+def test_a_training_from_files_begins_each_run_without_caches(desk: Desk, pytorch: str) -> None:
+    settings = {
+        "nodes": 2,
+        "gpus_per_node": 0,
+        "models": "tiny",
+        "precisions": "fp32",
+        "data": "~/measured-images/shards",
+        "batch": 8,
+        "runs_of_each": 1,
+        "steps": 2,
+        "minutes": 5,
+        "cores_per_process": 1,
+        "memory_mb_per_process": 2500,
+        "runs_dir": f"{RUNS}/training",
+        "more": {"size": 32, "warmup": 1, "caches-program": DROP},
+        "wait": True,
+    }
+    printed = desk.run_all(pytorch, "benchmarks/training.ipynb", **settings)
+    assert "The job completed" in printed, printed
+    (file,) = desk.home.glob("logs/measuring/training/*/summary.json")
+    (part,) = json.loads(file.read_text())["parts"]
+    # So little data would be read from memory otherwise.
+    assert (part["caches_dropped"], part["expected_hit_rate"]) == (True, 1.0)
+    shown = desk.user.run_in(pytorch, "print(report.markdown(found))")
+    assert f"{desk.home}/measured-images/shards: caches dropped before each run." in shown
 
 
 def test_one_notebook_runs_the_others_and_makes_a_page(desk: Desk, pytorch: str) -> None:

@@ -34,6 +34,8 @@ def finished(folder: Path, benchmark: str, **more: Any) -> None:
         "command": f"{benchmark}.py --results run1",
         "hosts": [HOST],
         "versions": {"python": "3.11.2", "iperf3": "iperf 3.12"},
+        "parts": [{"name": "run 1", "gbit_per_second": 38.0, "times": [1.0, 2.0]}],
+        "samples": {},
         **more,
     }
     folder.mkdir(parents=True)
@@ -51,7 +53,8 @@ def test_each_benchmark_that_was_run_has_its_part(tmp_path: Path) -> None:
     assert "| node001 | node002 | 4 | 38.00 | 37.00 to 39.00 | 4,750 | 3 |" in text
     assert "- 2026-11-22T02:52:34+00:00: `network.py --results run1`" in text
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Network"]
-    assert "![Network](network.png)" in text
+    assert "![Network](network.png)\n![Network](network-use.png)" in text
+    assert (tmp_path / "page/network-use.png").exists()
     assert page.missing == ["training", "scaling", "inference", "storage", "interconnect"]
 
 

@@ -9,7 +9,7 @@ import machine
 import numpy as np
 import sampling
 from steps import Nodes
-from use_report import figure, thinned, within
+from use_report import course, figure, thinned, within
 
 from tests.waiting import until
 
@@ -59,6 +59,15 @@ def test_only_the_samples_of_some_times_are_taken() -> None:
     assert [line["time"] for line in within(lines, [(1, 3), (6, 7)])] == [2, 3, 7]
     # One that is over before the next sample, and one that none was taken after.
     assert [line["time"] for line in within(lines, [(4.2, 4.7), (9.5, 9.9)])] == [5]
+
+
+def test_what_a_run_reached_is_drawn_part_by_part() -> None:
+    trained = {"images_per_second": 100.0, "throughput": [(10.0, 0.0), (11.0, 100.0)]}
+    read = {"images_per_second": 400.0, "times": [20.0, 25.0]}
+    copied = {"peers": [], "times": [30.0, 31.0]}
+    assert course([trained, read, copied], "images_per_second") == [
+        (10.0, 0.0), (11.0, 100.0), (20.0, 400.0), (25.0, 400.0), (25.0, 0.0),
+    ]  # fmt: skip
 
 
 def test_throughput_and_use_share_one_axis_of_time() -> None:

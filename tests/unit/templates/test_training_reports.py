@@ -13,7 +13,8 @@ def training(precision: str, speed: float, **more: object) -> dict[str, Any]:
     return {
         "model": "resnet50", "precision": precision, "processes": 4, "nodes": 1, "batch": 64,
         "size": 224, "device": "V100", "images_per_second": speed, "run_variation": 0.004,
-        "step_variation": 0.031, "shares": SHARES, **more,
+        "step_variation": 0.031, "shares": SHARES,
+        "caches_dropped": False, "expected_hit_rate": None, **more,
     }  # fmt: skip
 
 
@@ -49,6 +50,18 @@ def test_what_the_papers_read_is_said_of_trainings_from_files() -> None:
     said = training_report.markdown([run])
     assert "- The papers read 335 MB/s for resnet50 on a node of 4 GPUs, 2,940 images/s" in said
     assert "vgg16 on a node" not in said
+
+
+def test_what_caches_had_to_do_with_it_is_said_of_trainings_from_files() -> None:
+    run = summary(training("bf16", 1000.0, expected_hit_rate=0.0346))
+    run["configuration"]["data"] = "/data"
+    said = "resnet50 bf16 on 4, /data: caches not dropped: up to 3.5 % of reads can be from memory."
+    assert said in training_report.markdown([run])
+    run["figures"]["trainings"][0]["caches_dropped"] = True
+    said = "resnet50 bf16 on 4, /data: caches dropped before each run."
+    assert said in training_report.markdown([run])
+    run["figures"]["trainings"][0]["expected_hit_rate"] = None
+    assert "caches" not in training_report.markdown([run])
 
 
 def test_of_the_same_training_the_newest_counts() -> None:
