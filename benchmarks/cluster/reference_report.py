@@ -1,7 +1,6 @@
 """The measuring suite on the test instance's cluster: how its page looks, with true figures.
 
     export PYTHONPATH=deploy:notebook_templates/benchmarks
-    deploy/up test
     "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.reference_report
 
 A user of the test instance runs ``templates/benchmarks/cluster.ipynb`` in a session, small. The
@@ -13,7 +12,6 @@ benchmark came to.
 import json
 import os
 import sys
-import tomllib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +20,9 @@ from typing import Any
 import cluster_report
 
 from benchmarks.commit import circumstances, commit
+from tests import instance
 from tests.desk import Desk
-from tests.instance import ROOT, SETTINGS, USERS, Instance
+from tests.instance import ROOT, USERS
 from tests.visitor import session_of
 
 PAGE = ROOT / "docs" / "reference" / "measured-here.md"
@@ -81,7 +80,7 @@ Made at commit `{commit}` with `benchmarks.cluster.reference_report`
 def main() -> int:
     """Measure, and write the page."""
     measured = circumstances(commit())
-    with session_of(Instance(tomllib.loads(SETTINGS.read_text())), USERS[0]) as visitor:
+    with instance.running() as portal, session_of(portal, USERS[0]) as visitor:
         home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
         visitor.run(f"import shutil; shutil.rmtree({RUNS!r}, ignore_errors=True)")
         desk = Desk(visitor, home, SECONDS)
