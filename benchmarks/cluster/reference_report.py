@@ -63,7 +63,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "more": {"other_ramp": 1},
     },
 }
-SETTINGS_OF_ALL = {"partition": "", "gpus_per_node": 0, "mounts": "~/isilon", "more": SIZES}
+SETTINGS_OF_ALL = {"partition": "", "gpus_per_node": 0, "mounts": "~", "more": SIZES}
 
 BEFORE = """\
 This page is what `templates/benchmarks/cluster.ipynb` made of the machine on which this project
