@@ -100,7 +100,7 @@ def measure(
 def _drop_caches(program: str, there: Nodes, on: int) -> bool:
     """Let so many nodes forget what they read; returns whether all did."""
     command = [sys.executable, caches.__file__, program]
-    answers = run(argv(there, command, on=on), caches.SECONDS).splitlines()
+    answers = run(argv(there, command, on=on), 2 * caches.SECONDS).splitlines()
     return all(json.loads(answer)["caches_dropped"] for answer in answers)
 
 
