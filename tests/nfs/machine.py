@@ -90,6 +90,8 @@ def serve() -> None:
     run("rpc.nfsd", "4")
     run("rpc.mountd")
     run("rpc.rquotad")
+    # Locks need it. mount(8) would start it without what the environment tells programs here.
+    run("rpc.statd", "--no-notify")
 
 
 def units(folder: Path) -> Iterator[configparser.SectionProxy]:
