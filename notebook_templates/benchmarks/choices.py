@@ -10,3 +10,12 @@ def whole(name: str, value: object) -> int:
     if not str(value).strip().isdecimal() or int(str(value)) < 1:
         raise SettingError(f"{name} is {value!r}; it must be a whole number from 1 on")
     return int(str(value))
+
+
+def doubled(most: int) -> list[int]:
+    """Return 1, 2, 4 and so on, and the most.
+
+    >>> doubled(8), doubled(10)
+    ([1, 2, 4, 8], [1, 2, 4, 8, 10])
+    """
+    return sorted({*(2**power for power in range(most.bit_length())), most})

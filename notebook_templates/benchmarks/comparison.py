@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from statistics import fmean
 from typing import Any
 
 import papers
@@ -47,7 +48,7 @@ class Row:
     @property
     def ratio(self) -> float:
         """How many times as fast the other side is, by the means."""
-        return mean(self.other) / mean(self.first)
+        return fmean(self.other) / fmean(self.first)
 
     @property
     def spread(self) -> tuple[float, float] | None:
@@ -81,11 +82,6 @@ def shortened(text: str, most: int = 34) -> str:
     """Leave out the middle of what is too long for a figure."""
     part = (most - 1) // 3
     return text if len(text) <= most else f"{text[:part]}…{text[-2 * part :]}"
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the mean."""
-    return sum(values) / len(values)
 
 
 def quantity_of(summary: Mapping[str, Any]) -> str:
@@ -143,8 +139,8 @@ def markdown(unit: str, comparisons: Mapping[tuple[str, str], Sequence[Row]]) ->
         for row in rows:
             spread = "" if row.spread is None else f"{row.spread[0]:.3f} to {row.spread[1]:.3f}"
             lines.append(
-                f"| {row.what} | {first} | {mean(row.first):,.5g} | {other} | "
-                f"{mean(row.other):,.5g} | {row.ratio:.3f} | {spread} | {row.verdict} |"
+                f"| {row.what} | {first} | {fmean(row.first):,.5g} | {other} | "
+                f"{fmean(row.other):,.5g} | {row.ratio:.3f} | {spread} | {row.verdict} |"
             )
     return "\n".join([*lines, "", *_papers(unit)])
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import bus
+import choices
 import machine
 import nccl_tests
 import repeats
@@ -102,8 +103,7 @@ def doubled(most: int) -> str:
     >>> doubled(6)
     '1,2,4,6'
     """
-    powers = [2**power for power in range(most.bit_length()) if 2**power <= most]
-    return ",".join(map(str, sorted({*powers, most})))
+    return ",".join(map(str, choices.doubled(most)))
 
 
 def command_of(s: argparse.Namespace, there: Nodes, group: Group) -> list[str]:

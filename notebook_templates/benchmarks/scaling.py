@@ -17,6 +17,7 @@ import machine
 import models
 import steps
 import trials
+from choices import doubled
 from result import Result
 from sampling import Sampler
 from use_report import thinned
@@ -29,16 +30,6 @@ def settings() -> argparse.Namespace:
     add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
     add("--precision", default="bf16", choices=models.PRECISIONS, help="of the products")
     return parser.parse_args()
-
-
-def doubled(most: int) -> list[int]:
-    """Return 1, 2, 4 and so on, and the most.
-
-    >>> doubled(8), doubled(10)
-    ([1, 2, 4, 8], [1, 2, 4, 8, 10])
-    """
-    powers = [2**n for n in range(most.bit_length())]
-    return sorted({*powers, most})
 
 
 def placements(nodes: int, each: int) -> list[tuple[int, int]]:

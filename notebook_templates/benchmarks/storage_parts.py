@@ -9,7 +9,7 @@ from typing import Any
 
 import fio
 import repeats
-from choices import SettingError, whole
+from choices import SettingError, doubled, whole
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ def counts(asked: str, there: int) -> list[int]:
         if found[-1] > there:
             raise SettingError(f"clients is {asked}, and there are {there} nodes: ask for more")
         return found
-    powers = [2**power for power in range(there.bit_length()) if 2**power <= there]
-    return sorted({*powers, there})
+    return doubled(there)
 
 
 def mounts_of(asked: str) -> tuple[str, ...]:
