@@ -45,7 +45,7 @@ class Sampler:
         command += ["--every", str(every)]
         # It shares cores and memory with the steps that it looks at.
         self._argv = steps.argv(there, command, on=there.count, options=["--overlap"])
-        self._nodes = there.count
+        self._nodes, self._every = there.count, every
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Sampler":
@@ -76,6 +76,19 @@ class Sampler:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def wait_for(self, moment: float) -> None:
+        """Wait until each node was looked at after a moment, in seconds since 1970; not for long.
+
+        A sample says what was since the one before, so the end of what was measured is in the next.
+        """
+        deadline = time.monotonic() + 2 * self._every
+        while self._process is not None and self._process.poll() is None:
+            newest = [lines[-1]["time"] for lines in self.samples().values() if lines]
+            is_seen = len(newest) == self._nodes and min(newest) > moment
+            if is_seen or time.monotonic() > deadline:
+                break
+            time.sleep(self._every / 4)
 
     def samples(self) -> dict[str, list[dict[str, Any]]]:
         """Return the samples of each node, oldest first."""

@@ -129,6 +129,7 @@ def repeated(
     """
     found = [result.part(f"{name} run {number}", measure) for number in range(1, runs + 1)]
     figures = mean(found)
+    sampler.wait_for(found[-1]["throughput"][-1][0])
     figures |= judged(figures, found, sampler.samples(), link)
     print(words(figures), flush=True)
     return figures

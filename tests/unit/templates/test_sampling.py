@@ -33,6 +33,15 @@ def test_a_block_that_computes_and_writes_is_seen_to(tmp_path: Path) -> None:
     assert moments == sorted(moments)
 
 
+def test_the_sample_after_a_moment_is_waited_for_but_not_for_ever(tmp_path: Path) -> None:
+    with sampling.Sampler(Nodes(1, in_job=False), tmp_path, every=0.2) as sampler:
+        now = time.time()
+        sampler.wait_for(now)
+        (lines,) = sampler.samples().values()
+        assert lines[-1]["time"] > now
+        sampler.wait_for(now + 3600)
+
+
 def test_the_program_ends_with_the_block(tmp_path: Path) -> None:
     with sampling.Sampler(Nodes(1, in_job=False), tmp_path, every=0.1) as sampler:
         until(lambda: sampler.samples(), seconds=20, what="the first sample")
