@@ -1,0 +1,49 @@
+"""What is said of tests that failed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from failures import SHOWN, failures
+
+TESTS = """
+import pytest
+
+@pytest.fixture
+def broken():
+    raise OSError("the disk is gone")
+
+def test_well():
+    pass
+
+def test_wrong():
+    assert 1 + 1 == 3, "arithmetic"
+
+def test_early(broken):
+    pass
+"""
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> bytes:
+    """Return what pytest reports of three tests, of which one passes."""
+    (tmp_path / "test_it.py").write_text(TESTS)
+    argv = [sys.executable, "-m", "pytest", "-q", "--junitxml=report.xml", "-p", "no:cacheprovider"]
+    ran = subprocess.run([*argv, "-c", "/dev/null", "."], cwd=tmp_path, capture_output=True)
+    assert ran.returncode == 1, ran.stdout.decode()
+    return (tmp_path / "report.xml").read_bytes()
+
+
+def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
+    wrong, early = failures(report)
+    assert wrong.startswith("FAILURE test_it::test_wrong (0 s)\n")
+    assert "AssertionError: arithmetic" in wrong
+    assert early.startswith("ERROR test_it::test_early")
+    assert "OSError: the disk is gone" in early
+    assert all(len(words.splitlines()) <= 1 + SHOWN for words in (wrong, early))
+
+
+def test_a_report_that_was_not_finished_is_no_report(report: bytes) -> None:
+    with pytest.raises(ValueError, match="not a whole report"):
+        failures(report[: len(report) // 2])
