@@ -58,7 +58,7 @@ def make(file: Path, settings_file: Path) -> None:
     if file.exists():
         raise BackupError(f"{file} is there already: name another file")
     if services.SLURMCTLD in services.running(settings):
-        saving.wait(Path(settings.backup.slurm_state_dir))
+        _have_jobs_written(settings)
     with archive.staging(file.parent) as folder:
         found = enumerate(plan.sources(settings, settings_file))
         parts = tuple(_take(source, number, folder, settings) for number, source in found)
@@ -104,6 +104,14 @@ def restore(file: Path, settings_file: Path, *, replace: bool) -> None:
         for part in content.parts:
             _put(part, folder / part.member, settings, stamp)
             _say(f"{part.place}: as of {content.made} ({content.host})")
+
+
+def _have_jobs_written(settings: Settings) -> None:
+    if not saving.written(Path(settings.backup.slurm_state_dir), settings.slurm):
+        sys.stderr.write(
+            "portal backup: slurmctld has not written its jobs; what began in the last five "
+            "minutes may be missing in the backup\n"
+        )
 
 
 def _take(source: plan.Source, number: int, folder: Path, settings: Settings) -> Part:

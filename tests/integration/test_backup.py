@@ -1,8 +1,10 @@
 """A backup of the running portal, put back onto a machine that has lost everything."""
 
+import re
 import shutil
 import tarfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from portal.usage.record import Record
 from tests import faults
 from tests.administrator import portal as command
-from tests.instance import SETTINGS, USERS, Instance
+from tests.instance import FILLER, SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -23,6 +25,28 @@ def file(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = command(portal, "backup", str(file))
     assert done.returncode == 0, done.stderr
     return file
+
+
+@pytest.fixture
+def queue(portal: Instance) -> Iterator[None]:
+    """A queue whose first job waits: others are started by the backfill scheduler.
+
+    slurmctld does not write of itself that it has started those. It writes a submission at once
+    where it has written nothing for five seconds.
+    """
+    asks = ["sbatch", "--parsable", "--exclusive", "--output=/dev/null", "--wrap=exec sleep 1800"]
+    job_ids = [
+        portal.slurm(*asks, f"--nodes={nodes}", f"--time={minutes}", user=FILLER).strip()
+        for nodes, minutes in ((1, 720), (3, 1))
+    ]
+    until(
+        lambda: portal.job(job_ids[0])["JobState"] == "RUNNING", seconds=20, what="the first runs"
+    )
+    written = Path(portal.settings["backup"]["slurm_state_dir"], "job_state")
+    until(lambda: time.time() - written.stat().st_mtime > 6, seconds=60, what="it is written")
+    yield
+    portal.slurm("scancel", *job_ids)
+    until(lambda: not set(job_ids) & set(portal.jobs()), seconds=30, what="the nodes are free")
 
 
 def test_only_root_can_read_a_backup_and_it_holds_all_parts(file: Path) -> None:
@@ -60,10 +84,12 @@ def test_nothing_is_put_back_while_the_services_run(portal: Instance, file: Path
 
 
 def test_an_empty_machine_gets_everything_back(
-    portal: Instance, visit: Callable[[str], Visitor], tmp_path: Path
+    portal: Instance, visit: Callable[[str], Visitor], queue: None, tmp_path: Path
 ) -> None:
     user = visit(USERS[2])
-    job_id = user.start_and_wait(gpus=1)
+    before = backfilled(portal)
+    job_id = user.start_and_wait(gpus=1, partition="sxm2")
+    assert backfilled(portal) == before + 1
     kernel_id = user.open_kernel()
     user.run_in(kernel_id, "kept = 42")
     token = {"Authorization": f"token {user.token()}"}
@@ -101,6 +127,13 @@ def test_an_empty_machine_gets_everything_back(
     assert job_id in job_ids(record)
     asks = ["sbatch", "--parsable", "--wrap=true", "--output=/dev/null"]
     assert int(portal.slurm(*asks, user=user.name)) > int(job_id), "numbers of jobs go on"
+
+
+def backfilled(portal: Instance) -> int:
+    """Return how many jobs the backfill scheduler has started."""
+    found = re.search(r"backfilled jobs \(since last slurm start\): (\d+)", portal.slurm("sdiag"))
+    assert found
+    return int(found[1])
 
 
 def job_ids(record: Record) -> set[str]:

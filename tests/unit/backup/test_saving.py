@@ -1,27 +1,90 @@
-"""A backup waits for the state that slurmctld is about to write."""
+"""A backup has slurmctld write its jobs; scripts stand in for Slurm's programs."""
 
 import os
-import threading
-import time
 from pathlib import Path
 
+import pytest
+
 from portal.backup import saving
+from portal.settings.slurm import Slurm
 
 
-def test_a_state_that_is_written_meanwhile_is_waited_for(tmp_path: Path) -> None:
-    state = tmp_path / "job_state"
-    state.touch()
-    os.utime(state, (0, 0))
-    writer = threading.Timer(0.5, state.touch)
-    writer.start()
-    try:
-        assert saving.wait(tmp_path, seconds=30)
-        assert state.stat().st_mtime > time.time() - 30
-    finally:
-        writer.join()
+@pytest.fixture
+def slurm(tmp_path: Path) -> Slurm:
+    """Slurm's settings, with programs that do as the test says."""
+    (tmp_path / "state").mkdir()
+    return Slurm(bin_dir=str(tmp_path), config_file=str(tmp_path / "slurm.conf"))
 
 
-def test_where_nothing_changes_it_is_not_waited_for_ever(tmp_path: Path) -> None:
-    assert not saving.wait(tmp_path, seconds=0.3)
-    (tmp_path / "job_state").touch()
-    assert not saving.wait(tmp_path, seconds=0.3)
+def program(slurm: Slurm, name: str, *lines: str) -> None:
+    file = Path(slurm.bin_dir, name)
+    file.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    file.chmod(0o755)
+
+
+def state(slurm: Slurm) -> Path:
+    """Slurmctld's jobs, which were written long ago."""
+    file = Path(slurm.bin_dir, "state/job_state")
+    file.touch()
+    os.utime(file, (0, 0))
+    return file
+
+
+def told(slurm: Slurm) -> list[str]:
+    """Return what scontrol was told; each time it writes the state, as slurmctld does."""
+    file = Path(slurm.bin_dir, "told")
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def remembers(slurm: Slurm) -> list[str]:
+    folder = Path(slurm.bin_dir)
+    return [f'echo "$SLURM_CONF $*" >> {folder}/told', f"touch {folder}/state/job_state"]
+
+
+def test_a_running_job_is_given_the_limit_that_it_has(slurm: Slurm) -> None:
+    file = state(slurm)
+    program(slurm, "squeue", "echo '7|1-02:00:00'", "echo '8|30:00'")
+    program(slurm, "scontrol", *remembers(slurm))
+    assert saving.written(file.parent, slurm, seconds=30)
+    assert told(slurm) == [f"{slurm.config_file} update JobId=7 TimeLimit=1-02:00:00"]
+
+
+def test_of_an_array_only_one_task_is_told(slurm: Slurm) -> None:
+    file = state(slurm)
+    program(slurm, "squeue", "echo '7_3|UNLIMITED'")
+    program(slurm, "scontrol", *remembers(slurm))
+    assert saving.written(file.parent, slurm, seconds=30)
+    assert told(slurm) == [f"{slurm.config_file} update JobId=7_3 TimeLimit=UNLIMITED"]
+
+
+def test_one_that_is_about_to_end_does_not_matter(slurm: Slurm) -> None:
+    file = state(slurm)
+    program(slurm, "squeue", "echo '7|30:00'", "echo '8|30:00'")
+    program(slurm, "scontrol", 'test "$2" = JobId=8 || exit 1', *remembers(slurm))
+    assert saving.written(file.parent, slurm, seconds=30)
+    assert told(slurm) == [f"{slurm.config_file} update JobId=8 TimeLimit=30:00"]
+
+
+@pytest.mark.parametrize("row", ["7|INVALID", "7+1|30:00", "-1|30:00", "7|30:00 x=y", ""])
+def test_what_is_no_job_of_its_own_with_a_limit_is_left_alone(slurm: Slurm, row: str) -> None:
+    program(slurm, "squeue", f"echo '{row}'")
+    program(slurm, "scontrol", *remembers(slurm))
+    assert saving.written(state(slurm).parent, slurm, seconds=0.3)
+    assert told(slurm) == []
+
+
+def test_where_no_job_runs_nothing_is_missing(slurm: Slurm) -> None:
+    program(slurm, "squeue")
+    assert saving.written(Path(slurm.bin_dir, "state"), slurm, seconds=0.3), "nor any file"
+
+
+@pytest.mark.parametrize("last", ["exit 1", "sleep 60", ""])
+def test_a_slurmctld_that_writes_nothing_is_not_waited_for_ever(slurm: Slurm, last: str) -> None:
+    hasty = slurm.model_copy(update={"command_timeout_seconds": 1.0})
+    program(slurm, "squeue", "echo '7|30:00'")
+    program(slurm, "scontrol", last)
+    assert not saving.written(state(slurm).parent, hasty, seconds=0.3)
+
+
+def test_where_slurm_cannot_be_asked_it_may_be_that_jobs_are_missing(slurm: Slurm) -> None:
+    assert not saving.written(state(slurm).parent, slurm, seconds=0.3)
