@@ -1,10 +1,12 @@
 """Faults of the real parts, and their repair."""
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.instance import ROOT, SETTINGS, Instance
+from tests.instance import FILLER, ROOT, SETTINGS, Instance
 from tests.waiting import until
 
 
@@ -106,6 +108,45 @@ def drained(portal: Instance) -> Iterator[None]:
         yield
     finally:
         portal.slurm("scontrol", "update", nodes, "state=resume")
+
+
+@contextmanager
+def only_backfill_starts(portal: Instance) -> Iterator[None]:
+    """Put a job first in the queue that must wait: the backfill scheduler starts what comes next.
+
+    slurmctld does not write of itself that it has started that.
+    """
+    asks = ["sbatch", "--parsable", "--exclusive", "--output=/dev/null", "--wrap=exec sleep 1800"]
+    job_ids = [
+        portal.slurm(*asks, f"--nodes={nodes}", f"--time={minutes}", user=FILLER).strip()
+        for nodes, minutes in ((1, 720), (3, 1))
+    ]
+    until(
+        lambda: portal.job(job_ids[0])["JobState"] == "RUNNING", seconds=20, what="the first runs"
+    )
+    wait_for_written_jobs(portal)
+    try:
+        yield
+    finally:
+        portal.slurm("scancel", *job_ids)
+        until(lambda: not set(job_ids) & set(portal.jobs()), seconds=30, what="nodes are free")
+
+
+def backfilled(portal: Instance) -> int:
+    """Return how many jobs the backfill scheduler has started since slurmctld was."""
+    found = re.search(r"backfilled jobs \(since last slurm start\): (\d+)", portal.slurm("sdiag"))
+    assert found
+    return int(found[1])
+
+
+def wait_for_written_jobs(portal: Instance) -> None:
+    """Wait until slurmctld has written its jobs and is at rest.
+
+    It writes at most every five seconds: now it writes the next submission at once, and therefore
+    not that the job has started.
+    """
+    file = Path(portal.settings["backup"]["slurm_state_dir"], "job_state")
+    until(lambda: time.time() - file.stat().st_mtime > 6, seconds=60, what="jobs are written")
 
 
 @contextmanager

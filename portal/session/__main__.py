@@ -11,7 +11,7 @@ import pwd
 import sys
 from pathlib import Path
 
-from portal.session import internal_tls
+from portal.session import internal_tls, written_down
 from portal.session.environment import Account, ModulesEntry, session_environment, with_port
 from portal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
 from portal.session.order_values import OrdersError
@@ -36,6 +36,7 @@ def main() -> int:
         log.critical("No account, home or scratch space to work in: %s", error)
         return 3
     os.environ["JUPYTER_RUNTIME_DIR"] = str(runtime_folder)
+    written_down.begin(orders.slurm_bin_dir)
     try:
         if orders.certificate is not None:
             os.environ.update(internal_tls.install(orders.certificate, runtime_folder))

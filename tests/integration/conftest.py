@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import faults
 from tests.desk import Desk
 from tests.instance import USERS, Instance
 from tests.visitor import session_of
@@ -16,6 +17,13 @@ def desk(portal: Instance) -> Iterator[Desk]:
         home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
         visitor.run("import shutil; shutil.rmtree('logs', ignore_errors=True)")
         yield Desk(visitor, home)
+
+
+@pytest.fixture
+def waiting_queue(portal: Instance) -> Iterator[None]:
+    """A queue in which a job waits for all nodes, so that only backfill starts others."""
+    with faults.only_backfill_starts(portal):
+        yield
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """A backup of the running portal, put back onto a machine that has lost everything."""
 
-import re
 import shutil
 import tarfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 from portal.usage.record import Record
 from tests import faults
 from tests.administrator import portal as command
-from tests.instance import FILLER, SETTINGS, USERS, Instance
+from tests.instance import SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -25,28 +23,6 @@ def file(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = command(portal, "backup", str(file))
     assert done.returncode == 0, done.stderr
     return file
-
-
-@pytest.fixture
-def queue(portal: Instance) -> Iterator[None]:
-    """A queue whose first job waits: others are started by the backfill scheduler.
-
-    slurmctld does not write of itself that it has started those. It writes a submission at once
-    where it has written nothing for five seconds.
-    """
-    asks = ["sbatch", "--parsable", "--exclusive", "--output=/dev/null", "--wrap=exec sleep 1800"]
-    job_ids = [
-        portal.slurm(*asks, f"--nodes={nodes}", f"--time={minutes}", user=FILLER).strip()
-        for nodes, minutes in ((1, 720), (3, 1))
-    ]
-    until(
-        lambda: portal.job(job_ids[0])["JobState"] == "RUNNING", seconds=20, what="the first runs"
-    )
-    written = Path(portal.settings["backup"]["slurm_state_dir"], "job_state")
-    until(lambda: time.time() - written.stat().st_mtime > 6, seconds=60, what="it is written")
-    yield
-    portal.slurm("scancel", *job_ids)
-    until(lambda: not set(job_ids) & set(portal.jobs()), seconds=30, what="the nodes are free")
 
 
 def test_only_root_can_read_a_backup_and_it_holds_all_parts(file: Path) -> None:
@@ -83,19 +59,21 @@ def test_nothing_is_put_back_while_the_services_run(portal: Instance, file: Path
     assert "the hub and slurmctld must not run meanwhile" in done.stderr
 
 
+@pytest.mark.usefixtures("waiting_queue")
 def test_an_empty_machine_gets_everything_back(
-    portal: Instance, visit: Callable[[str], Visitor], queue: None, tmp_path: Path
+    portal: Instance, visit: Callable[[str], Visitor], tmp_path: Path
 ) -> None:
     user = visit(USERS[2])
-    before = backfilled(portal)
-    job_id = user.start_and_wait(gpus=1, partition="sxm2")
-    assert backfilled(portal) == before + 1
+    job_id = user.start_and_wait(gpus=1)
     kernel_id = user.open_kernel()
     user.run_in(kernel_id, "kept = 42")
     token = {"Authorization": f"token {user.token()}"}
     record = Record.of_hub(portal.settings["hub"]["state_dir"])
     until(lambda: job_id in job_ids(record), seconds=30, what="the session is in the record")
     rights = SETTINGS.with_name("proxy.env").read_text()
+
+    plain = backfilled_job(portal)
+    since = portal.job(plain)["StartTime"]
 
     file = tmp_path / "portal.tar.gz"
     assert command(portal, "backup", str(file)).returncode == 0
@@ -121,6 +99,8 @@ def test_an_empty_machine_gets_everything_back(
 
     assert SETTINGS.with_name("proxy.env").read_text() == rights
     assert portal.jobs(user=user.name) == [job_id]
+    assert portal.job(plain)["StartTime"] == since, "it was ended, and began once more"
+    portal.slurm("scancel", plain)
     assert user.http.get("/hub/home").url.path == "/hub/home", "the browser is still logged in"
     assert user.http.get("/hub/api/user", headers=token).json()["name"] == user.name
     assert user.run_in(kernel_id, "print(kept)").strip() == "42"
@@ -129,11 +109,15 @@ def test_an_empty_machine_gets_everything_back(
     assert int(portal.slurm(*asks, user=user.name)) > int(job_id), "numbers of jobs go on"
 
 
-def backfilled(portal: Instance) -> int:
-    """Return how many jobs the backfill scheduler has started."""
-    found = re.search(r"backfilled jobs \(since last slurm start\): (\d+)", portal.slurm("sdiag"))
-    assert found
-    return int(found[1])
+def backfilled_job(portal: Instance) -> str:
+    """Start a job of a user's own, of which slurmctld has written only that it waits."""
+    faults.wait_for_written_jobs(portal)
+    before = faults.backfilled(portal)
+    asks = ["sbatch", "--parsable", "--mem=100", "--time=5", "--output=/dev/null"]
+    job_id = portal.slurm(*asks, "--wrap=exec sleep 600", user=USERS[3]).strip()
+    until(lambda: portal.job(job_id)["JobState"] == "RUNNING", seconds=30, what="it runs")
+    assert faults.backfilled(portal) > before
+    return job_id
 
 
 def job_ids(record: Record) -> set[str]:

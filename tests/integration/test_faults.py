@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import faults
 from tests.instance import ROOT, SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -73,6 +74,24 @@ def test_a_start_while_slurmctld_is_frozen_leaves_no_job(
     assert "scheduler" in page
     assert "Traceback" not in page
     until(lambda: not portal.jobs(user=USERS[0]), seconds=60, what="the late job is cancelled")
+
+
+@pytest.mark.usefixtures("waiting_queue")
+def test_a_slurmctld_that_crashes_keeps_a_session_that_has_just_begun(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit(USERS[0])
+    before = faults.backfilled(portal)
+    job_id = user.start_and_wait(gpus=1)
+    assert faults.backfilled(portal) > before
+    kernel_id = user.open_kernel()
+    user.run_in(kernel_id, "kept = 42")
+    # slurmctld writes what has changed at most every five seconds.
+    time.sleep(7)
+    faults.kill("slurmctld")
+    faults.wait_for_nodes(portal)
+    assert portal.jobs(user=user.name) == [job_id]
+    assert user.run_in(kernel_id, "print(kept)").strip() == "42"
 
 
 def test_a_restart_of_the_hub_keeps_a_session_and_its_kernel(
