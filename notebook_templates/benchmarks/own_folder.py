@@ -9,8 +9,8 @@ import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ GB = 1e9
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _QUOTA = ("/usr/bin/quota", "--no-wrap", "--raw-grace", "--filesystem-list")
 _SECONDS = 10
+_TRIES = 100
 # quota(1) with --raw-grace: file system, KiB used (* when over), soft and hard limit, and more.
 _LINE = re.compile(r"\s*\S+\s+(\d+)\*?\s+(\d+)\s+(\d+)\s+\d+(?:\s+\d+\*?){4}\s*")
 
@@ -74,10 +75,7 @@ class OwnFolder:
 
     def remove(self) -> None:
         """Remove the run's folder, and that of all runs when it was the last."""
-        shutil.rmtree(self.run, ignore_errors=True, dir_fd=self.parent)
-        # Another run's may be there, or another client was first.
-        with suppress(OSError):
-            (self.mount / name()).rmdir()
+        _remove(self.mount, self.run, self.parent)
 
 
 def open_own(mount: Path, run: str) -> OwnFolder:
@@ -85,22 +83,65 @@ def open_own(mount: Path, run: str) -> OwnFolder:
 
     Raises `FolderError` where there is no mount, or what has the folder's name is another's.
     """
+    tries = 0
+    with _opened_mount(mount) as top:
+        while True:
+            try:
+                return _own(mount, run, _opened(mount / name(), top, name(), makes=True))
+            except FileNotFoundError:
+                # A run that ends takes the folder of all runs away, where no other's is in it yet.
+                tries += 1
+                if tries == _TRIES:
+                    raise
+
+
+def _own(mount: Path, run: str, parent: int) -> OwnFolder:
+    try:
+        descriptor = _opened(mount / name() / run, parent, run, makes=True)
+    except BaseException:
+        os.close(parent)
+        raise
+    return OwnFolder(mount, run, parent, descriptor)
+
+
+def remove_own(mount: Path, run: str) -> None:
+    """Remove the run's folder from a mount, if no other client was first.
+
+    Raises `FolderError` as `open_own` does.
+    """
+    with _opened_mount(mount) as top, suppress(FileNotFoundError):
+        parent = _opened(mount / name(), top, name(), makes=False)
+        try:
+            _remove(mount, run, parent)
+        finally:
+            os.close(parent)
+
+
+def _remove(mount: Path, run: str, parent: int) -> None:
+    shutil.rmtree(run, ignore_errors=True, dir_fd=parent)
+    # Another run's may be there, or another client was first.
+    with suppress(OSError):
+        (mount / name()).rmdir()
+
+
+@contextmanager
+def _opened_mount(mount: Path) -> Iterator[int]:
     try:
         top = os.open(mount, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            parent = _opened(mount / name(), top, name())
+            yield top
         finally:
             os.close(top)
-        return OwnFolder(mount, run, parent, _opened(mount / name() / run, parent, run))
     except OSError as error:
         raise FolderError(
             f"{mount} cannot be measured on: {error.strerror} ({error.filename})"
         ) from error
 
 
-def _opened(path: Path, above: int, called: str) -> int:
-    with suppress(FileExistsError):
-        os.mkdir(called, 0o700, dir_fd=above)
+def _opened(path: Path, above: int, called: str, *, makes: bool) -> int:
+    if makes:
+        with suppress(FileExistsError):
+            os.mkdir(called, 0o700, dir_fd=above)
     try:
         descriptor = os.open(called, _FLAGS, dir_fd=above)
     except NotADirectoryError as error:

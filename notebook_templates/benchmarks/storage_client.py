@@ -24,7 +24,7 @@ import fio
 import machine
 from fio import FioError
 from interruption import Interrupted, stop_in_order
-from own_folder import FolderError, OwnFolder, open_own
+from own_folder import FolderError, OwnFolder, open_own, remove_own
 
 _SECONDS = 60
 _SLOWEST_BYTES_PER_SECOND = 5e6
@@ -146,8 +146,8 @@ class Client:
 
     def remove(self) -> dict[str, Any]:
         """Remove all that is written."""
-        for folder in self.own(self.plan.mounts):
-            folder.remove()
+        for mount in self.plan.mounts:
+            remove_own(Path(mount), self.plan.run)
         return {}
 
     def fio(self, argv: Sequence[str], folders: Sequence[OwnFolder], seconds: float) -> None:

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import storage
 import storage_parts
 import storage_report
 from choices import SettingError
-from own_folder import FolderError, open_own
+from own_folder import FolderError, open_own, remove_own
 from storage_client import Client, Plan
 from storage_parts import Part, counts, mounts_of, parts, rates_of, seconds_of
 
@@ -264,6 +265,37 @@ def test_the_own_folder_is_made_and_goes_with_the_last_run(tmp_path: Path) -> No
     assert [one.name for one in top.iterdir()] == ["run-2"]
     second.remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_clients_remove_and_make_at_the_same_time(tmp_path: Path) -> None:
+    def work(number: int) -> None:
+        for _ in range(200):
+            folder = open_own(tmp_path, f"run-{number % 2}")
+            os.close(folder.descriptor)
+            os.close(folder.parent)
+            remove_own(tmp_path, f"run-{number % 2}")
+
+    with ThreadPoolExecutor(4) as clients:
+        assert list(clients.map(work, range(4))) == [None] * 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_there_is_removed_already_but_a_mount_must_be(tmp_path: Path) -> None:
+    remove_own(tmp_path, "run-1")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FolderError, match="nowhere cannot be measured on: No such file"):
+        remove_own(tmp_path / "nowhere", "run-1")
+
+
+def test_what_is_removed_is_ones_own(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    (precious / "run-1").mkdir(parents=True)
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    (mount / own_folder.name()).symlink_to(precious)
+    with pytest.raises(FolderError, match="is no folder"):
+        remove_own(mount, "run-1")
+    assert [one.name for one in precious.iterdir()] == ["run-1"]
 
 
 def test_a_link_in_the_place_of_the_own_folder_is_refused(tmp_path: Path) -> None:
