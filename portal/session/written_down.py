@@ -44,7 +44,6 @@ def have_written(bin_dir: str | None, environment: Mapping[str, str]) -> None:
             timeout=_SECONDS,
             check=True,
         )
-    except subprocess.CalledProcessError as error:
-        log.info("slurmctld will write this session's job later: %s", error.stderr.strip())
-    except (OSError, subprocess.TimeoutExpired) as error:
-        log.info("slurmctld will write this session's job later: %s", error)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or error
+        log.info("slurmctld will write this session's job later: %s", str(said).strip())

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import faults
-from tests.instance import ROOT, SETTINGS, USERS, Instance
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -100,18 +99,8 @@ def test_a_restart_of_the_hub_keeps_a_session_and_its_kernel(
     user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=1)
     pid = user.run("import os; print(os.getppid())").strip()
-    restart_hub()
-    until(lambda: user.http.get("/hub/api/").status_code == 200, seconds=30, what="the hub is back")
+    faults.restart_hub(portal)
     assert portal.jobs(user=USERS[0]) == [job_id]
     assert user.run("import os; print(os.getppid())").strip() == pid
     user.stop()
     assert portal.jobs(user=USERS[0]) == []
-
-
-def restart_hub() -> None:
-    """Restart the hub's service as an administrator does."""
-    conf = SETTINGS.parent / "supervisor" / "supervisord.conf"
-    venv = subprocess.run(
-        [str(ROOT / "deploy" / "venv"), "deploy"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    subprocess.run([f"{venv}/bin/supervisorctl", "-c", str(conf), "restart", "hub"], check=True)
