@@ -75,7 +75,15 @@ class OwnFolder:
 
     def remove(self) -> None:
         """Remove the run's folder, and that of all runs when it was the last."""
-        _remove(self.mount, self.run, self.parent)
+        shutil.rmtree(self.run, ignore_errors=True, dir_fd=self.parent)
+        # Another run's may be there, or another client was first.
+        with suppress(OSError):
+            (self.mount / name()).rmdir()
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)
+        os.close(self.parent)
 
 
 def open_own(mount: Path, run: str) -> OwnFolder:
@@ -87,21 +95,12 @@ def open_own(mount: Path, run: str) -> OwnFolder:
     with _opened_mount(mount) as top:
         while True:
             try:
-                return _own(mount, run, _opened(mount / name(), top, name(), makes=True))
+                return _own(mount, run, top, makes=True)
             except FileNotFoundError:
                 # A run that ends takes the folder of all runs away, where no other's is in it yet.
                 tries += 1
                 if tries == _TRIES:
                     raise
-
-
-def _own(mount: Path, run: str, parent: int) -> OwnFolder:
-    try:
-        descriptor = _opened(mount / name() / run, parent, run, makes=True)
-    except BaseException:
-        os.close(parent)
-        raise
-    return OwnFolder(mount, run, parent, descriptor)
 
 
 def remove_own(mount: Path, run: str) -> None:
@@ -110,18 +109,19 @@ def remove_own(mount: Path, run: str) -> None:
     Raises `FolderError` as `open_own` does.
     """
     with _opened_mount(mount) as top, suppress(FileNotFoundError):
-        parent = _opened(mount / name(), top, name(), makes=False)
-        try:
-            _remove(mount, run, parent)
-        finally:
-            os.close(parent)
+        folder = _own(mount, run, top, makes=False)
+        folder.remove()
+        folder.close()
 
 
-def _remove(mount: Path, run: str, parent: int) -> None:
-    shutil.rmtree(run, ignore_errors=True, dir_fd=parent)
-    # Another run's may be there, or another client was first.
-    with suppress(OSError):
-        (mount / name()).rmdir()
+def _own(mount: Path, run: str, top: int, *, makes: bool) -> OwnFolder:
+    parent = _opened(mount / name(), top, name(), makes=makes)
+    try:
+        descriptor = _opened(mount / name() / run, parent, run, makes=makes)
+    except BaseException:
+        os.close(parent)
+        raise
+    return OwnFolder(mount, run, parent, descriptor)
 
 
 @contextmanager

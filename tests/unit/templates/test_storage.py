@@ -271,8 +271,7 @@ def test_clients_remove_and_make_at_the_same_time(tmp_path: Path) -> None:
     def work(number: int) -> None:
         for _ in range(200):
             folder = open_own(tmp_path, f"run-{number % 2}")
-            os.close(folder.descriptor)
-            os.close(folder.parent)
+            folder.close()
             remove_own(tmp_path, f"run-{number % 2}")
 
     with ThreadPoolExecutor(4) as clients:
@@ -287,24 +286,27 @@ def test_what_is_not_there_is_removed_already_but_a_mount_must_be(tmp_path: Path
         remove_own(tmp_path / "nowhere", "run-1")
 
 
-def test_what_is_removed_is_ones_own(tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    (precious / "run-1").mkdir(parents=True)
-    mount = tmp_path / "mount"
+@pytest.fixture
+def misled(tmp_path: Path) -> tuple[Path, Path]:
+    """A mount on which a link has the own folder's name, and where it leads."""
+    precious, mount = tmp_path / "precious", tmp_path / "mount"
+    precious.mkdir()
     mount.mkdir()
     (mount / own_folder.name()).symlink_to(precious)
+    return mount, precious
+
+
+def test_what_is_removed_is_ones_own(misled: tuple[Path, Path]) -> None:
+    mount, precious = misled
+    (precious / "run-1").mkdir()
     with pytest.raises(FolderError, match="is no folder"):
         remove_own(mount, "run-1")
     assert [one.name for one in precious.iterdir()] == ["run-1"]
 
 
-def test_a_link_in_the_place_of_the_own_folder_is_refused(tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    precious.mkdir()
+def test_a_link_in_the_place_of_the_own_folder_is_refused(misled: tuple[Path, Path]) -> None:
+    mount, precious = misled
     (precious / "thesis").write_text("mine")
-    mount = tmp_path / "mount"
-    mount.mkdir()
-    (mount / own_folder.name()).symlink_to(precious)
     with pytest.raises(FolderError, match="is no folder; a measurement writes only there"):
         open_own(mount, "run-1")
     assert [one.name for one in precious.iterdir()] == ["thesis"]
