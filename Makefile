@@ -1,14 +1,15 @@
-# As root on Debian 12. What each does is in the program it calls.
-.PHONY: up down test test-fresh lint bench docs locks
+# On Debian 12, all but `check` as root. What each does is in the program it calls.
+.PHONY: up down check test test-all mutants bench docs locks
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH VIRTUAL_ENV
 DEV = $$(deploy/venv dev)/bin
 
 up: /usr/bin/python3 ; deploy/up all_in_one
 down: /usr/bin/python3 ; deploy/down all_in_one
-test: /usr/bin/python3 ; deploy/test
-test-fresh: /usr/bin/python3 ; $(DEV)/python -m pytest tests/machine
-lint: /usr/bin/python3 ; deploy/lint
-bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page page_load tensorboard_open cluster_page use_sampling login_failover; do $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
+check: /usr/bin/python3 ; deploy/check
+test: check ; deploy/test
+test-all: check ; deploy/test --long --machines
+mutants: /usr/bin/python3 ; $(DEV)/mutmut run && $(DEV)/mutmut results
+bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page page_load tensorboard_open cluster_page use_sampling login_failover front recovery; do $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
 docs: /usr/bin/python3
 	$(DEV)/python -m portal.cli settings reference docs/reference/settings.md
 	$(DEV)/python -m portal.metrics_reference docs/reference/metrics.md

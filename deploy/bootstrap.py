@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,8 @@ NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
 }
 # Where the registry's own index has not what a lock file names: PyTorch's builds for the CPU.
 INDEXES = {"kernel-pytorch": "https://download.pytorch.org/whl/cpu"}
-CACHE = Path(os.environ.get("PORTAL_CACHE", "/var/cache/data-scientist-portal"))
+_CACHE = "/var/cache" if os.geteuid() == 0 else str(Path.home() / ".cache")
+CACHE = Path(os.environ.get("PORTAL_CACHE", f"{_CACHE}/data-scientist-portal"))
 
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
 SYSTEM_PACKAGES = {
@@ -81,11 +82,18 @@ def call_in(folder: Path | None, argv: Sequence[str | Path], **extra: str) -> No
         raise DeploymentError(f"{argv[0]} ended with status {result.returncode}")
 
 
-def ensure_system_packages() -> None:
-    """Install what the first environment needs and this machine lacks."""
-    missing = [name for name, sign in SYSTEM_PACKAGES.items() if not Path(sign).exists()]
+def ensure_packages(signs: Mapping[str, str]) -> None:
+    """Install the packages that this machine lacks; ``signs`` are files that show them there.
+
+    Raises:
+        DeploymentError: who is not root can install nothing; it names them.
+
+    """
+    missing = [name for name, sign in signs.items() if not Path(sign).exists()]
     if not missing:
         return
+    if os.geteuid() != 0:
+        raise DeploymentError(f"as root, install first: apt install {' '.join(missing)}")
     say(f"installing {', '.join(missing)}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     call(["/usr/bin/apt-get", "-q", "update"], **quiet)
@@ -121,7 +129,7 @@ def deploy_environment() -> Path:
     final = root / f"deploy-{content_hash([lock])}"
     with only_one(root, "deploy"):
         if not final.exists():
-            ensure_system_packages()
+            ensure_packages(SYSTEM_PACKAGES)
             say("making the environment of the deployment")
             install_with_pip(lock, final)
     return final
@@ -284,11 +292,8 @@ def build_wheel(folder: Path) -> Path:
     return final / wheel.name
 
 
-def play(playbook: str, given: str, arguments: Sequence[str], **extra: str) -> int:
-    """Run a playbook against an inventory, by name or path, and return its exit status.
-
-    ``extra`` is added to the environment.
-    """
+def play(playbook: str, given: str, arguments: Sequence[str]) -> int:
+    """Run a playbook against an inventory, by name or path, and return its exit status."""
     try:
         folder = inventory.find(given)
         inventory.check(folder)
@@ -301,17 +306,21 @@ def play(playbook: str, given: str, arguments: Sequence[str], **extra: str) -> i
     started = time.monotonic()
     os.umask(0o022)
     tools = deploy_environment()
-    with only_one(CACHE / "runs", str(folder).strip("/").replace("/", "-")):
-        status = run_ansible(tools, folder, playbook, arguments, **extra)
+    # Test instances share their inventory and differ by a number.
+    number = os.environ.get("PORTAL_TEST_NUMBER", "1") if given == "test" else ""
+    with only_one(CACHE / "runs", str(folder).strip("/").replace("/", "-") + number):
+        status = run_ansible(tools, folder, playbook, arguments)
     word = "done" if status == 0 else f"failed (status {status})"
     say(f"{playbook} {given}: {word} in {time.monotonic() - started:.0f} s")
     return status
 
 
-def run_ansible(
-    tools: Path, hosts: Path, playbook: str, arguments: Sequence[str], **extra: str
-) -> int:
-    """Run ansible-playbook with our settings and nobody else's."""
+def run_ansible(tools: Path, hosts: Path, playbook: str, arguments: Sequence[str]) -> int:
+    """Run ansible-playbook with our settings and nobody else's.
+
+    All modules run in one process of each host (plugins/strategy), which takes a quarter of the CPU
+    time of one for each. It changes no result, and ``ANSIBLE_STRATEGY=linear`` does without.
+    """
     folder = DEPLOY / "ansible"
     program = tools / "bin/ansible-playbook"
     done = subprocess.run(
@@ -321,9 +330,12 @@ def run_ansible(
         env=child_environment(
             ANSIBLE_CONFIG=str(folder / "ansible.cfg"),
             ANSIBLE_HOME=str(CACHE / "ansible"),
+            ANSIBLE_STRATEGY=os.environ.get("ANSIBLE_STRATEGY", "one_process"),
+            ANSIBLE_STRATEGY_PLUGINS=str(folder / "plugins/strategy"),
+            # Of ansible-core's, that it may drop strategies of others; lint shows all of ours.
+            ANSIBLE_DEPRECATION_WARNINGS="false",
             PYTHONPYCACHEPREFIX=str(CACHE / "bytecode"),
             LC_ALL="C.UTF-8",
-            **extra,
         ),
         check=False,
     )

@@ -1,7 +1,13 @@
 """What failed in a run of tests, in few words: the last thing that who runs them wants to read."""
 
+import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
+import bootstrap
+
+REPORTS = bootstrap.CACHE / "reports"
+"""What each run of pytest has left: one file of JUnit's XML."""
 SHOWN = 12
 """Lines shown of what one failure says: its end, where the reason stands."""
 
@@ -28,3 +34,23 @@ def failures(report: bytes) -> list[str]:
             words = f"{outcome.tag.upper()} {name} ({float(case.get('time', 0)):.0f} s)"
             found.append("\n".join([words, *(f"    {line[:200]}" for line in lines[-SHOWN:])]))
     return found
+
+
+def failures_in(report: Path) -> list[str]:
+    """Return the same of a file; that there is none, or half of one, is a failure, too."""
+    try:
+        return failures(report.read_bytes())
+    except (OSError, ValueError) as error:
+        return [f"ERROR {report.stem}: {error}"]
+
+
+def main() -> int:
+    """Print what failed in the last runs; return 1 when anything did."""
+    found = [words for report in sorted(REPORTS.glob("*.xml")) for words in failures_in(report)]
+    for words in found:
+        print(words)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

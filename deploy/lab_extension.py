@@ -4,13 +4,14 @@ Standard library only, as `bootstrap`. The tools come from npm by portal/lab/pac
 to build, esbuild alone; to check, also TypeScript, prettier and the types of JupyterLab. They are
 environments of their own, so nothing is installed into the clone.
 
-python deploy/lab_extension.py check|test
+python deploy/lab_extension.py check | test | watch FOLDER
 """
 
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,6 +60,30 @@ def test() -> None:
         bootstrap.call_in(folder, [NODE, "--test", folder / "built"])
 
 
+def watch(folder: Path) -> None:
+    """Build it below a folder of ``session.jupyter_path``, and again whenever a source changes.
+
+    A page of JupyterLab that is loaded again has it.
+    """
+    out = folder / "labextensions" / PLACE.name
+    built = 0
+    while True:
+        built = build_what_changed(out, built)
+        time.sleep(0.5)
+
+
+def build_what_changed(out: Path, before: int) -> int:
+    """Build unless the newest source is of ``before`` (nanoseconds since 1970); return its time."""
+    newest = max(source.stat().st_mtime_ns for source in addition().sources)
+    if newest != before:
+        try:
+            build(out)
+            bootstrap.say(f"built into {out}")
+        except bootstrap.DeploymentError as error:
+            bootstrap.say(str(error))
+    return newest
+
+
 @contextmanager
 def workplace(tools: str) -> Iterator[Path]:
     """Give a copy of the sources, with the tools beside them where node looks for them."""
@@ -73,6 +98,9 @@ def workplace(tools: str) -> Iterator[Path]:
 
 if __name__ == "__main__":
     try:
-        {"check": check, "test": test}[sys.argv[1]]()
+        verbs: dict[str, Callable[..., None]] = {"check": check, "test": test, "watch": watch}
+        verbs[sys.argv[1]](*map(Path, sys.argv[2:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
     except bootstrap.DeploymentError as error:
         sys.exit(f"portal: {error}")

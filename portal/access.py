@@ -12,7 +12,8 @@ from typing import Any
 from jupyterhub import roles
 from traitlets.config import Config
 
-from portal import entering, strict
+from portal import destination, entering, strict
+from portal.answers import Unversioned
 from portal.settings.whole import Settings
 
 ENTERING = "entering"
@@ -39,9 +40,9 @@ a service or a route of one's own. ``admin:users`` would by renaming, which ``st
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
+    # A page that opened one of the hub's, or was opened by it, has no hold on it.
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    # Tornado's would name its version.
-    "Server": "portal",
 }
 
 DefaultRoles = Callable[[], list[dict[str, Any]]]
@@ -57,10 +58,15 @@ def configure_access(c: Config, settings: Settings) -> None:
     c.JupyterHub.token_expires_in_max_seconds = round(token.total_seconds())
     # Lax: a link from elsewhere opens the portal with the login, a form from elsewhere does not.
     c.JupyterHub.tornado_settings.update(
-        {"cookie_options": {"SameSite": "Lax"}, "headers": dict(HEADERS)}
+        {
+            "cookie_options": {"SameSite": "Lax"},
+            "headers": dict(HEADERS),
+            "transforms": [Unversioned],
+        }
     )
     narrow_admins()
     entering.install()
+    destination.install()
     strict.install()
     if access.entering_groups:
         role = {"name": ENTERING, "groups": list(access.entering_groups)}

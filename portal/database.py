@@ -3,14 +3,19 @@
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
+
 from portal.settings_file import SettingsError
 
-CONNECT_SECONDS = 3
-SILENT_SECONDS = 10
+CONNECT_SECONDS = 2
+ANSWER_SECONDS = 1.0
+BUSY_SECONDS = 0.25
 
 
 class HubConnection(sqlite3.Connection):
@@ -31,8 +36,8 @@ class HubConnection(sqlite3.Connection):
 
 
 def sqlite_options() -> dict[str, Any]:
-    """Return how the hub opens its SQLite file: another may hold it for a moment, as a backup."""
-    return {"connect_args": {"timeout": 30, "factory": HubConnection}}
+    """Return how the hub opens its SQLite file: it serves nobody while somebody else holds it."""
+    return {"connect_args": {"timeout": BUSY_SECONDS, "factory": HubConnection}}
 
 
 def postgresql_url(url: str, password_file: str) -> str:
@@ -59,17 +64,69 @@ def _check_password_file(file: Path) -> None:
         raise SettingsError(f"{key}: {file} can be read by others; its mode must be 0600")
 
 
-def postgresql_options() -> dict[str, Any]:
-    """Return how the hub reaches PostgreSQL: it serves nobody while it waits for an answer.
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection that gives up when the server says nothing for a while, and is closed then.
 
-    A server that says nothing is given up soon, and a connection that has lain idle is tried
-    before it is used (libpq's parameters, in seconds but for the last, which is in milliseconds).
+    The server may be stopped, and its host take what is sent: no parameter of libpq's covers that.
     """
-    patience = {
-        "connect_timeout": CONNECT_SECONDS,
-        "keepalives_idle": SILENT_SECONDS,
-        "keepalives_interval": 2,
-        "keepalives_count": 3,
-        "tcp_user_timeout": SILENT_SECONDS * 1000,
-    }
-    return {"connect_args": patience, "pool_pre_ping": True}
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for an answer."""
+        try:
+            return super().wait(gen, interval, timeout or ANSWER_SECONDS)
+        except psycopg.OperationalError:
+            self.pgconn.finish()
+            raise
+
+
+def connect_postgresql(url: str) -> BoundedConnection:
+    """Connect; ``url`` as `libpq_url` gives it. A server that says nothing is given up soon."""
+    return BoundedConnection.connect(
+        url,
+        connect_timeout=CONNECT_SECONDS,
+        keepalives_idle=10,
+        keepalives_interval=2,
+        keepalives_count=3,
+    )
+
+
+def postgresql_options(url: str, check: Callable[[], None]) -> dict[str, Any]:
+    """Return how the hub reaches PostgreSQL, unless ``check`` raises."""
+
+    def connect() -> BoundedConnection:
+        check()
+        return connect_postgresql(url)
+
+    return {"creator": connect}
+
+
+class PostgresqlProbe:
+    """Asks the server for nothing, on a connection of its own; raises when it does not answer."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: BoundedConnection | None = None
+
+    def __call__(self) -> None:
+        """Ask; once more on a new connection where the one of before has ended."""
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.execute("SELECT 1")
+                return
+            self._connection.close()
+            self._connection = None
+        connection = connect_postgresql(self._url)
+        connection.autocommit = True
+        connection.execute("SELECT 1")
+        self._connection = connection
+
+
+def sqlite_probe(file: str) -> Callable[[], None]:
+    """Return what raises while somebody else writes into the file."""
+
+    def probe() -> None:
+        with closing(sqlite3.connect(file, timeout=ANSWER_SECONDS, isolation_level=None)) as one:
+            one.execute("BEGIN IMMEDIATE")
+            one.execute("ROLLBACK")
+
+    return probe

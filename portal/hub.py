@@ -14,9 +14,12 @@ from pathlib import Path
 
 from traitlets.config import Config
 
-from portal import absence, database, internal_tls, stylesheet
+from portal import absence, database, host_names, internal_tls, request_log, stylesheet
+from portal.absence import Breaker
 from portal.access import configure_access
 from portal.containers.server import holds_server
+from portal.followed_proxy import FollowedProxy
+from portal.gate import Gate
 from portal.logins import configure_directory
 from portal.look import WEB, appearance
 from portal.orders import containers_order, image_order, kernel_order, tool_order
@@ -27,6 +30,7 @@ from portal.services import (
     configure_culler,
     configure_keeper,
     configure_monitoring,
+    look_after_services,
 )
 from portal.settings.limits import UserLimits
 from portal.settings.whole import Settings
@@ -74,6 +78,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_usage(c, settings)
     configure_monitoring(c, settings)
     configure_pages(c, settings)
+    look_after_services()
     configure_keeper(c, environment)
     configure_culler(c, settings, environment)
     configure_cluster_page(c, settings, environment)
@@ -89,6 +94,8 @@ def configure_hub(c: Config, settings: Settings) -> None:
     c.JupyterHub.cleanup_servers = False
     c.JupyterHub.shutdown_on_logout = False
     c.JupyterHub.authenticate_prometheus = True
+    c.JupyterHub.tornado_settings.update({"log_function": request_log.log_known})
+    request_log.install()
     c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
     c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
 
@@ -113,8 +120,10 @@ def configure_encryption(c: Config, settings: Settings) -> None:
     c.JupyterHub.trusted_alt_names = internal_tls.names(hub)
     if hub.subdomain_host:
         c.JupyterHub.subdomain_host = hub.subdomain_host
+        c.JupyterHub.subdomain_hook = host_names.host_of
         # Else a user's page could set cookies that the hub takes for its own.
-        c.JupyterHub.cookie_host_prefix_enabled = hub.subdomain_host.startswith("https://")
+        c.JupyterHub.cookie_host_prefix_enabled = hub.has_host_cookies
+    host_names.install(hub.subdomain_host)
 
 
 def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:
@@ -124,11 +133,14 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
         raise SettingsError(
             f"environment: {TOKEN_VARIABLE}: must be set to the token that the proxy has"
         )
+    if not settings.hub.subdomain_host:
+        encrypted = settings.hub.is_encrypted
+        Gate(token, is_encrypted=encrypted, days=settings.access.login_days).install()
+    c.JupyterHub.proxy_class = FollowedProxy
     c.ConfigurableHTTPProxy.should_start = False
     c.ConfigurableHTTPProxy.api_url = settings.hub.internal(settings.hub.proxy_api_url)
     c.ConfigurableHTTPProxy.auth_token = token
     c.JupyterHub.cleanup_proxy = False
-    # How soon a proxy that was restarted learns its routes again.
     c.JupyterHub.last_activity_interval = 10
 
 
@@ -139,11 +151,15 @@ def configure_database(c: Config, settings: Settings) -> None:
     if settings.hub.database_url:
         given = settings.hub.database_url, settings.hub.database_password_file
         c.JupyterHub.db_url = database.postgresql_url(*given)
-        c.JupyterHub.db_kwargs = database.postgresql_options()
-        absence.install()
+        url = database.libpq_url(*given)
+        breaker = Breaker(database.PostgresqlProbe(url), is_asked_first=True)
+        c.JupyterHub.db_kwargs = database.postgresql_options(url, breaker.check)
     else:
-        c.JupyterHub.db_url = f"sqlite:///{state}/jupyterhub.sqlite"
+        file = f"{state}/jupyterhub.sqlite"
+        c.JupyterHub.db_url = f"sqlite:///{file}"
+        breaker = Breaker(database.sqlite_probe(file), is_asked_first=False)
         c.JupyterHub.db_kwargs = database.sqlite_options()
+    absence.install(breaker)
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.
     c.JupyterHub.upgrade_db = True
 
@@ -191,7 +207,7 @@ def configure_pages(c: Config, settings: Settings) -> None:
 def configure_spawner(c: Config, settings: Settings) -> None:
     """Set how sessions reach Slurm."""
     slurm = settings.slurm
-    c.JupyterHub.spawner_class = "spawner.gpu_spawner.GpuSlurmSpawner"
+    c.JupyterHub.spawner_class = "portal.absence.PatientSpawner"
     spawner = c.GpuSlurmSpawner
     spawner.slurm_conf = slurm.config_file
     spawner.slurm_bin_dir = slurm.bin_dir
@@ -242,6 +258,7 @@ def configure_session(c: Config, settings: Settings) -> None:
         "mounts": list(session.mounts),
         "look": appearance(settings.look).for_sessions(),
         "templates": session.templates if session.templates in session.folders else "",
+        "umask": session.umask,
         "jupyter_path": list(session.jupyter_path),
         "tensorboard_python": session.tensorboard_python,
         "tensorboards": session.tensorboards,

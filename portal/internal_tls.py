@@ -2,15 +2,13 @@
 
 JupyterHub's `internal_ssl` has one authority for each kind of part, and files with those that a
 part trusts. Here they are made before hub and proxy start (``python -m portal.internal_tls``), and
-again where one would soon end or the hub has got another address. The hub's services run as the
-hub's user, and show the hub's own certificate.
+again where one would soon end or the hub has got another address.
 """
 
 import argparse
 import asyncio
 import ipaddress
 import os
-import ssl
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +19,7 @@ from cryptography import x509
 from jupyterhub.app import JupyterHub
 from jupyterhub.services.service import _ServiceSpawner
 
+from portal.hub_tls import pair, trusted
 from portal.settings.hub import Hub
 from portal.settings_file import load
 from portal.values import host_of
@@ -39,35 +38,6 @@ def names(hub: Hub) -> list[str]:
     except ValueError:
         return [f"DNS:{host}"]
     return [f"IP:{host}"]
-
-
-def context(hub: Hub, purpose: ssl.Purpose) -> ssl.SSLContext | None:
-    """Return how a service of the hub speaks to the other parts; ``None`` without TLS.
-
-    Only the hub's own authorities count, not those that the machine trusts.
-    """
-    if not hub.internal_ssl:
-        return None
-    folder = Path(hub.certificates_dir)
-    made = ssl.create_default_context(purpose, cafile=str(trusted(folder)))
-    made.verify_mode = ssl.CERT_REQUIRED
-    made.load_cert_chain(*pair(folder))
-    return made
-
-
-def client_context(hub: Hub) -> ssl.SSLContext | None:
-    """Return how a service asks the hub."""
-    return context(hub, ssl.Purpose.SERVER_AUTH)
-
-
-def pair(folder: Path) -> tuple[Path, Path]:
-    """Return the files of the hub's own certificate and key."""
-    return folder / "hub-internal/hub-internal.crt", folder / "hub-internal/hub-internal.key"
-
-
-def trusted(folder: Path) -> Path:
-    """Return the file with the authorities that the hub trusts."""
-    return folder / "hub-ca_trust.crt"
 
 
 def mend_services() -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from jupyterhub.services import service
+from traitlets import Integer
 from traitlets.config import Config
 
 from portal import hub_process
@@ -23,7 +25,21 @@ CULLER = "idle-culler"
 PROMETHEUS = "prometheus"
 CLUSTER = "cluster"
 
+# How long one that has ended may go unnoticed; JupyterHub's own 30 s cannot be set.
+POLL_SECONDS = 2
+
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,}")
+
+
+class PolledService(service._ServiceSpawner):  # type: ignore[misc]  # untyped
+    """A service's process, as JupyterHub starts it and starts it again."""
+
+    poll_interval = Integer(POLL_SECONDS)
+
+
+def look_after_services() -> None:
+    """Let the hub start a service again soon after it has ended."""
+    service._ServiceSpawner = PolledService
 
 
 def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:
@@ -48,11 +64,13 @@ def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[s
     """Set the service that shows the cluster, and who may look: every user, and every session."""
     # What an admin does there is done by the admin's own right: a login lends this one only.
     lent = ["delete:servers"]
+    # JupyterHub 6.1.1 tells it to sessions, and not to services.
+    variables = {"JUPYTERHUB_COOKIE_HOST_PREFIX_ENABLED": f"{settings.hub.has_host_cookies:d}"}
     login = {"oauth_no_confirm": True, "oauth_client_allowed_scopes": lent, "display": True}
     scopes = ["list:users", "read:users:groups", "read:servers", "admin:server_state"]
     # JupyterHub ends when a service does not answer in time, and a busy machine starts it slowly.
     page = {"url": settings.hub.internal(settings.cluster.url), "timeout": 60, **login}
-    add_service(c, CLUSTER, "portal.cluster", scopes, environment, page)
+    add_service(c, CLUSTER, "portal.cluster", scopes, environment, page, variables)
     access = f"access:services!service={CLUSTER}"
     c.JupyterHub.load_roles.extend(
         [
@@ -97,6 +115,7 @@ def add_service(
     scopes: list[str],
     environment: Mapping[str, str],
     page: Mapping[str, object] = MappingProxyType({}),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Let the hub run one of our modules as a service of its own, with these rights."""
     file = environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE
@@ -104,7 +123,7 @@ def add_service(
         {
             "name": name,
             "command": [sys.executable, "-I", "-m", module],
-            "environment": {SETTINGS_VARIABLE: file, **hub_process.named()},
+            "environment": {SETTINGS_VARIABLE: file, **variables, **hub_process.named()},
             **page,
         }
     )

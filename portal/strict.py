@@ -9,17 +9,47 @@ from typing import Any
 
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
+from jupyterhub.apihandlers.groups import GroupPropertiesAPIHandler
 from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
+from jupyterhub.handlers.base import BaseHandler
 from tornado import web
+
+from portal.answers import head_as_get
 
 LARGEST_BODY = 2**20
 """Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""
+
+_LONGEST_SECONDS = 2**31
 
 _find_handler_of_tornado = web.Application.find_handler
 
 _GONE = (CookieAPIHandler, TokenAPIHandler)
 """How sessions of JupyterHub before 2.0 asked who somebody is: with a cookie, or a token in the
 address. Nothing here does."""
+
+
+_TEXTS = (list[str], type(None))
+_MEMBERS: dict[str, tuple[Any, ...]] = {
+    "admin": (bool,),
+    "auth_state": (dict, type(None)),
+    "expires_in": (int, type(None)),
+    "group": (str, type(None)),
+    "groups": _TEXTS,
+    "last_activity": (str, type(None)),
+    "name": (str,),
+    "note": (str, type(None)),
+    "proxy": (bool,),
+    "remove": (bool,),
+    "roles": _TEXTS,
+    "scopes": _TEXTS,
+    "servers": (bool, dict, type(None)),
+    "user": (str, type(None)),
+    "usernames": _TEXTS,
+    "users": _TEXTS,
+}
+"""What JupyterHub's API takes under these names, wherever it takes them."""
+_FREE = (UserServerAPIHandler, GroupPropertiesAPIHandler)
+"""What takes any names: a session's options, which `spawner.options` checks, and properties."""
 
 
 class StrictTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types
@@ -61,6 +91,9 @@ def install() -> None:
         if one[1] not in _GONE
     ]
     APIHandler.get_json_body = _json_body
+    BaseHandler.head = head_as_get
+    # Its GET is for scripts, which are checked; its HEAD would not be.
+    APIHandler.head = web.RequestHandler.head
     web.Application.find_handler = _find_handler  # type: ignore[assignment, method-assign]
 
 
@@ -74,9 +107,35 @@ def _json_body(handler: Any) -> Any:
     if not handler.request.body:
         return None
     try:
-        body = json.loads(handler.request.body)
+        body = json.loads(handler.request.body, parse_constant=_refuse)
+        # No database takes half a character.
+        text = json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise web.HTTPError(400, "The body is not JSON.") from error
     if body is not None and not isinstance(body, dict):
         raise web.HTTPError(400, "The body must be an object.")
+    if b"\\u0000" in text:
+        raise web.HTTPError(400, "The body must not contain the character NUL.")
+    if not isinstance(handler, _FREE):
+        _check_members(body or {})
     return body
+
+
+def _check_members(body: dict[str, Any]) -> None:
+    for name in _MEMBERS.keys() & body.keys():
+        if not any(_is_one(body[name], kind) for kind in _MEMBERS[name]):
+            raise web.HTTPError(400, f"{name} is of the wrong type.")
+    seconds = body.get("expires_in")
+    if seconds is not None and not 0 < seconds <= _LONGEST_SECONDS:
+        raise web.HTTPError(400, f"expires_in must be from 1 to {_LONGEST_SECONDS}.")
+
+
+def _is_one(value: object, kind: Any) -> bool:
+    if kind == list[str]:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    # To Python, true is a number.
+    return isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

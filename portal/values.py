@@ -80,6 +80,13 @@ OptionalPath = Annotated[
     ),
 ]
 Paths = Annotated[tuple[AbsolutePath, ...], Strict(False)]
+Umask = Annotated[
+    Text,
+    _rule(
+        lambda value: re.fullmatch(r"(0?0[0-7]{2})?", value),
+        "must be an octal number such as 0027 that leaves the owner's rights alone, or empty",
+    ),
+]
 BindUrl = Annotated[
     Text,
     _rule(

@@ -46,7 +46,7 @@ class SessionPortHandler(APIHandler):  # type: ignore[misc]  # JupyterHub has no
 
     async def post(self) -> None:
         """Hand the port to the spawner whose session's token this is."""
-        spawner = self._spawner_of_token()
+        spawner = spawner_of_token(self)
         if spawner is None:
             raise web.HTTPError(403, "This is not the token of a session.")
         try:
@@ -56,9 +56,6 @@ class SessionPortHandler(APIHandler):  # type: ignore[misc]  # JupyterHub has no
         if not spawner.take_port(port):
             raise web.HTTPError(409, "No port is awaited from this session.")
         self.set_status(204)
-
-    def _spawner_of_token(self) -> Any:
-        return spawner_of_token(self)
 
 
 def spawner_of_token(handler: Any) -> Any:

@@ -3,7 +3,7 @@
 It is made where the session is submitted, without a file, and travels in the session's own input.
 The node is not known yet, so it has the addresses of all nodes where the job may start; the hub
 looks for one of them. They do not tell users apart. So it has a name for the user too, which the
-proxy looks for (``proxy_front.mjs``): it would not hand a user's cookies to somebody else who
+proxy looks for (``proxy.mjs``): it would not hand a user's cookies to somebody else who
 listens on the same port of the node later.
 """
 

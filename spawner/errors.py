@@ -8,6 +8,7 @@ SpawnerError
 ├── SlurmError           the scheduler, or the way to it, did not do what it should
 │   ├── CommandFailed    a Slurm program ended with an error
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
+│   ├── AccountUnavailable  sudo, or the directory behind it, does not know the user; nothing done
 │   ├── SubmissionRefused  sbatch said no
 │   ├── ExtensionRefused a job's time was not raised, for certain
 │   └── UnreadableOutput a Slurm program printed what cannot be read
@@ -71,6 +72,15 @@ class CommandTimedOut(SlurmError):
     """A Slurm program did not answer in time; what it did is unknown."""
 
     reason = "slurm_timeout"
+
+
+class AccountUnavailable(SlurmError):
+    """The hub cannot act as the user: sudo, or the directory behind it, does not know the account.
+
+    What was asked for was not done, for certain.
+    """
+
+    reason = "account"
 
 
 class SubmissionRefused(SlurmError):

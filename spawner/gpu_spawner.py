@@ -15,7 +15,13 @@ from typing import Any, TypeVar
 from jupyterhub import orm
 
 from spawner import callback, form_api, metrics, progress
-from spawner.errors import SessionEnded, SlurmError, SpawnerError, SubmissionRefused
+from spawner.errors import (
+    AccountUnavailable,
+    SessionEnded,
+    SlurmError,
+    SpawnerError,
+    SubmissionRefused,
+)
 from spawner.observation import Ending, ending_of
 from spawner.observed import Observed
 from spawner.policy import AcceptedRequest
@@ -31,6 +37,8 @@ _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
 _LAST_WORD_SECONDS = 2.0
 _SHORT_WAIT_SECONDS = 60.0
+# How often a user is asked for whom sudo does not let the hub act as.
+_ACCOUNT_TRIES = 3
 _RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _LATE_COMER_LOOKS = 5
 _LATE_COMER_SECONDS = 2.0
@@ -93,7 +101,7 @@ class GpuSlurmSpawner(Observed):
         self._note_submission()
         try:
             number = await self._slurm.client.submit(self.user.name, self.session_id, script)
-        except SubmissionRefused:
+        except (AccountUnavailable, SubmissionRefused):
             self.session_id = ""  # there is no job to look for
             raise
         self.job_id = str(number)
@@ -249,7 +257,7 @@ class GpuSlurmSpawner(Observed):
     async def _end_requeued(self, job: Job) -> int | None:
         """Cancel a job that somebody put back into the queue: what it was is lost."""
         try:
-            await self._slurm.client.cancel(self.user.name, self.session_id)
+            await self._cancel_once()
         except SlurmError as error:
             self.log.warning("Job %s is not cancelled yet: %s", self.job_id, error.detail)
             return None
@@ -266,19 +274,28 @@ class GpuSlurmSpawner(Observed):
         """Cancel the job; return when it has left its node, or at once if ``now``.
 
         While Slurm does not answer this goes on trying: JupyterHub forgets the session when this
-        returns, and a forgotten job would keep its GPUs.
+        returns, and a forgotten job would keep its GPUs. Where nobody lets the hub act for the
+        user, the job is left to the keeper.
         """
         if not self.session_id:
             return
-        if not self.job_id:
-            await self._cancel_late_comer()
-            self._note_stop(None)
-            return
-        await self._cancel()
-        if not now:
-            await self._await_end()
+        try:
+            if not self.job_id:
+                await self._cancel_late_comer()
+            else:
+                await self._cancel()
+                if not now:
+                    await self._await_end()
+        except AccountUnavailable as error:
+            self.log.error(
+                "Job %s of %s may go on for now, the keeper is to end it: %s",
+                self.job_id,
+                self._log_name,
+                error.detail,
+            )
         self._note_stop(self._job)
-        self._slurm.jobs.forget(int(self.job_id))
+        if self.job_id:
+            self._slurm.jobs.forget(int(self.job_id))
 
     async def _cancel_late_comer(self) -> None:
         """Cancel a job whose number never came.
@@ -307,17 +324,28 @@ class GpuSlurmSpawner(Observed):
 
     async def _cancel(self) -> list[int]:
         """Cancel the session's jobs, once Slurm takes the order; return their numbers."""
-        return await self._insist(
-            lambda: self._slurm.client.cancel(self.user.name, self.session_id)
-        )
+        return await self._insist(self._cancel_once)
+
+    async def _cancel_once(self) -> list[int]:
+        client = self._slurm.client
+        try:
+            return await client.cancel(self.user.name, self.session_id)
+        except AccountUnavailable:
+            if not (self.slurm_operator and self.job_id):
+                raise
+        operator, job_id = self.slurm_operator, int(self.job_id)
+        return await client.end(operator, self.user.name, self.session_id, job_id)
 
     async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask Slurm until it answers."""
-        attempt = 0
+        """Ask Slurm until it answers; raises `AccountUnavailable` when that does not help."""
+        attempt = refusals = 0
         while True:
             try:
                 return await ask()
             except SlurmError as error:
+                refusals += isinstance(error, AccountUnavailable)
+                if refusals >= _ACCOUNT_TRIES:
+                    raise
                 delay = _RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)]
                 self.log.warning(
                     "Slurm does not take care of job %s of %s yet, next try in %d s: %s",

@@ -13,6 +13,7 @@ from jupyterhub.scopes import needs_scope
 from tornado import web
 
 from spawner.callback import spawner_of_token
+from spawner.errors import SlurmError
 
 PATH = "/gpu-session/activity"
 """Below the hub's API."""
@@ -56,7 +57,11 @@ class SessionActivityHandler(APIHandler):  # type: ignore[misc]  # JupyterHub ha
             seconds = idle_seconds_from(self.request.body)
         except ValueError as error:
             raise web.HTTPError(400, str(error)) from error
-        self.finish(json.dumps(await spawner.take_idle(seconds)))
+        try:
+            answer = await spawner.take_idle(seconds)
+        except SlurmError as error:
+            raise web.HTTPError(503, str(error)) from error
+        self.finish(json.dumps(answer))
 
 
 class UnusedSessionHandler(APIHandler):  # type: ignore[misc]

@@ -24,6 +24,7 @@ from spawner.form.render import Live
 from spawner.offer import limits_for
 from spawner.policy import AcceptedRequest, Limits, accept, holding_in_words, left
 from spawner.reservation import Reservation
+from spawner.slurm.acting import SUDO_SECONDS, account_unavailable
 from spawner.unix_groups import groups_of
 
 _IMAGE_SECONDS = 15.0
@@ -159,7 +160,12 @@ class OptionsPage(Reservation):
         return {group.name for group in self.user.groups}
 
     async def _unix_groups(self) -> list[str]:
-        return await asyncio.to_thread(groups_of, self.user.name)
+        asking = asyncio.to_thread(groups_of, self.user.name)
+        try:
+            return await asyncio.wait_for(asking, SUDO_SECONDS)
+        except TimeoutError as error:
+            why = f"the name service did not tell the groups in {SUDO_SECONDS:g} s"
+            raise account_unavailable(self.user.name, why) from error
 
     async def _accepted(self) -> AcceptedRequest:
         """Check the options once more, and reserve what they ask for.

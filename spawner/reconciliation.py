@@ -52,6 +52,23 @@ def users_to_ask(
     return frozenset(strange | {session.username for session in known if session.is_interrupted})
 
 
+def ownerless(
+    seen: Mapping[str, Mapping[int, str]], known: Iterable[KnownSession]
+) -> tuple[Orphan, ...]:
+    """Return which of the sessions that were seen belong to no server, a job each.
+
+    While the directory does not answer, nobody's name is to be trusted: a session that any server
+    has is left alone.
+    """
+    ours = {session.session_id for session in known}
+    return tuple(
+        Orphan(username, session_id, (job_id,))
+        for username, jobs in sorted(seen.items())
+        for job_id, session_id in sorted(jobs.items())
+        if session_id not in ours
+    )
+
+
 def plan(listed: Mapping[str, Mapping[int, str]], known: Iterable[KnownSession]) -> Plan:
     """Compare.
 

@@ -133,8 +133,9 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     slurm_operator = Unicode(
         "",
         help="""
-        The account through which the launcher raises time limits: Slurm's ``SlurmUser``, or one
-        that is an operator in Slurm's accounting. Empty: sessions are not extended.
+        The account through which the launcher raises time limits, and ends sessions of accounts
+        that were deleted: Slurm's ``SlurmUser``, or one that is an operator in Slurm's accounting.
+        Empty: sessions are not extended.
         """,
     ).tag(config=True)
     extension_hours = Float(

@@ -15,6 +15,36 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test the same whichever instance it runs on."""
+    if not isinstance(val, str) or instance.PREFIX not in val:
+        return None
+    return val.replace(instance.PREFIX, "test").encode("unicode_escape").decode()
+
+
+COMPUTING = {"notebooks", "browser"}
+"""Folders whose tests keep the processors busy; others mostly wait."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mix files that compute with such that wait: side by side they should use all there is.
+
+    Those with tests of minutes, and notebooks, come first among their kind, so that all that runs
+    side by side ends together.
+    """
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: (item.path not in long, "notebooks" not in item.path.parts))
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [file for file in files if COMPUTING.isdisjoint(file.parts)]
+    computing = [file for file in files if file not in waiting]
+    places = {
+        file: number / len(kind)
+        for kind in (computing, waiting)
+        for number, file in enumerate(kind)
+    }
+    items.sort(key=lambda item: places[item.path])
+
+
 @pytest.fixture(scope="session")
 def portal() -> Iterator[Instance]:
     """The test instance: a real hub, proxy, directory and Slurm cluster."""

@@ -1,5 +1,6 @@
 """Faults of the real parts, and their repair."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -8,14 +9,17 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import httpx
 
-from tests.instance import FILLER, ROOT, SETTINGS, Instance
+from tests.instance import FILLER, ROOT, SETTINGS, Instance, trust
 from tests.waiting import until
+
+SYSTEMD = Path("/run/systemd/system")
+"""It is there where systemd runs (sd_booted(3)); elsewhere supervisor runs the services."""
 
 
 @cache
@@ -27,16 +31,36 @@ def _venv() -> str:
 
 def service(verb: str, name: str, settings: Path = SETTINGS.parent) -> str:
     """Start, stop or restart a service of the test instance, or ask for its ``pid``."""
-    conf = settings / "supervisor" / "supervisord.conf"
-    argv = [f"{_venv()}/bin/supervisorctl", "-c", str(conf), verb, name]
+    if SYSTEMD.is_dir():
+        unit = f"{settings.name.removeprefix('data-scientist-')}-{name}.service"
+        words = ["show", "--property=MainPID", "--value"] if verb == "pid" else [verb]
+        argv = ["/bin/systemctl", *words, unit]
+    else:
+        conf = settings / "supervisor" / "supervisord.conf"
+        argv = [f"{_venv()}/bin/supervisorctl", "-c", str(conf), verb, name]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def pid_of(name: str) -> int:
+    """Return the number of a service's process, once it has one: 0 would be our own group."""
+    return until(lambda: int(service("pid", name)), seconds=30, what=f"{name} runs")
+
+
 def kill(name: str) -> None:
-    """End a service with SIGKILL; its supervisor starts it again."""
-    pid = int(service("pid", name))
+    """End a service with SIGKILL; what supervises it starts it again."""
+    pid = pid_of(name)
     os.kill(pid, signal.SIGKILL)
     until(lambda: service("pid", name) not in ("0", str(pid)), seconds=30, what=f"{name} is back")
+
+
+def service_of_hub(module: str) -> int:
+    """Return the number of the process that the hub runs for one of its services; 0 for none."""
+    hub = pid_of("hub")
+    for number in Path(f"/proc/{hub}/task/{hub}/children").read_text().split():
+        with suppress(OSError):
+            if module.encode() in Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0"):
+                return int(number)
+    return 0
 
 
 def wait_for_hub(portal: Instance) -> None:
@@ -47,7 +71,8 @@ def wait_for_hub(portal: Instance) -> None:
             answers = [portal.hub("GET", "/api/", timeout=5)]
             # A proxy that was started anew leads all to the hub, which does not know this page.
             for path in ("/hub/api/", "/services/cluster/"):
-                answers.append(httpx.get(f"{portal.url}{path}", timeout=5, follow_redirects=True))
+                address = f"{portal.url}{path}"
+                answers.append(httpx.get(address, timeout=5, follow_redirects=True, verify=trust()))
             return all(answer.status_code == 200 for answer in answers)
         # A hub that starts writes its authorities' files anew (OSError: one is half there).
         except (httpx.HTTPError, OSError):
@@ -79,12 +104,29 @@ def wait_for_nodes(portal: Instance) -> None:
 @contextmanager
 def frozen(portal: Instance, name: str) -> Iterator[None]:
     """Let a service stop answering (SIGSTOP), and go on."""
-    pid = int(service("pid", name))
+    pid = pid_of(name)
     stop(pid)
     try:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def postgresql_silent() -> Iterator[None]:
+    """Let PostgreSQL and all its processes say nothing: the machine still takes connections."""
+    server = pid_of("postgresql")
+    # The server first: it makes the others.
+    stop(server)
+    children = Path("/proc", str(server), "task", str(server), "children").read_text()
+    processes = [int(pid) for pid in children.split()]
+    try:
+        for pid in processes:
+            stop(pid)
+        yield
+    finally:
+        for pid in [*processes, server]:
+            os.kill(pid, signal.SIGCONT)
 
 
 def stop(pid: int) -> None:
@@ -224,6 +266,35 @@ def counted(portal: Instance, program: str) -> Iterator[Callable[[], list[str]]]
     with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
         yield lambda: calls.read_text(encoding="utf-8").splitlines()
     shutil.rmtree(programs)
+
+
+@contextmanager
+def account_deleted(name: str) -> Iterator[None]:
+    """Take an account from the machine's own files, as its deletion does, and bring it back.
+
+    userdel, too, refuses while the user's processes run, or takes the home with it.
+    """
+    with _accounts() as accounts:
+        (line,) = (line for line in accounts if line.startswith(f"{name}:"))
+        accounts.remove(line)
+    try:
+        yield
+    finally:
+        with _accounts() as accounts:
+            accounts.append(line)
+
+
+@contextmanager
+def _accounts() -> Iterator[list[str]]:
+    """Change the lines of the machine's accounts, under the lock of useradd: see lckpwdf(3)."""
+    file, new = Path("/etc/passwd"), Path("/etc/passwd.of-a-test")
+    with Path("/etc/.pwd.lock").open("a") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        yield lines
+        new.write_text("".join(lines), encoding="utf-8")
+        new.chmod(0o644)
+        new.replace(file)
 
 
 @contextmanager

@@ -37,6 +37,8 @@ ADDRESSES = {"head": "10.77.0.10", "compute1": "10.77.0.11", "compute2": "10.77.
 DIRECTORIES = ("10.77.0.21", "10.77.0.22")
 OURS = "10.77.0.254"
 """Where we are in the hosts' network: a browser, an administrator with Ansible."""
+DOMAIN = "portal.site.test"
+"""The portal's name, below which each user has one."""
 # What an administrator sets in the place of the example's values.
 _SET = {
     "192.0.2.": "10.77.0.",
@@ -44,6 +46,7 @@ _SET = {
     "directory2.example.org": DIRECTORIES[1],
     "dc=example,dc=org": directories.BASE,
     "nas.example.org": "10.77.0.30",
+    "portal.example.org": DOMAIN,
 }
 
 _SITE = Path("/srv")
@@ -131,7 +134,8 @@ def booted() -> Iterator[Hosts]:
 
 def boot(enclosure: Enclosure) -> Hosts:
     """Boot the three in an enclosure that is new."""
-    roots.install_tools(*roots.TOOLS, "bindfs", "slapd", "ldap-utils")
+    tools = ("systemd-container", "openssh-client", "bindfs", "dnsmasq-base")
+    roots.install_tools(*tools, "slapd", "ldap-utils")
     base = roots.equipped(packages())
     _make_environments()
     # The hosts' deployment cannot fetch it.
@@ -140,6 +144,7 @@ def boot(enclosure: Enclosure) -> Hosts:
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
+    _serve_names(enclosure)
     head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
     hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
     for machine in hosts.all():
@@ -185,8 +190,15 @@ def _serve_nas(enclosure: Enclosure) -> dict[str, subprocess.Popen[bytes]]:
 def _make_certificate(enclosure: Enclosure) -> None:
     """Make the portal's, signed by the site's authority."""
     signer = ("-CA", str(AUTHORITY), "-CAkey", str(AUTHORITY.with_suffix(".key")))
-    name = f"subjectAltName=IP:{ADDRESSES['head']}"
+    name = f"subjectAltName=DNS:{DOMAIN},DNS:*.{DOMAIN}"
     directories.make_certificate(enclosure, _SITE / "portal-tls", "/CN=head", name, *signer)
+
+
+def _serve_names(enclosure: Enclosure) -> None:
+    """Know the portal's name and all below it, as a site's name service does, and no others."""
+    quiet = ("--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts")
+    here = (f"--listen-address={OURS}", "--bind-interfaces", "--user=root", "--pid-file=")
+    enclosure.start("/usr/sbin/dnsmasq", *quiet, *here, f"--address=/{DOMAIN}/{ADDRESSES['head']}")
 
 
 def _written(to: Path) -> tuple[Path, Path]:
@@ -223,8 +235,7 @@ def _furnish_root(enclosure: Enclosure, root: Path, base: Path) -> None:
     (files / "etc/machine-id").write_text(f"{NAMES.index(name):032x}"[:31] + "a\n")
     hosts = "".join(f"{address} {host}\n" for host, address in ADDRESSES.items())
     (files / "etc/hosts").write_text(f"127.0.0.1 localhost\n{hosts}")
-    # Nothing to ask, but Apptainer wants it to be there.
-    (files / "etc/resolv.conf").touch()
+    (files / "etc/resolv.conf").write_text(f"nameserver {OURS}\n")
     link = files / "etc/systemd/network/10-host0.network"
     link.write_text(_LINK.format(address=ADDRESSES[name]))
     keys = files / "root/.ssh/authorized_keys"

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +21,9 @@ import httpx
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    # Each process of pytest-xdist (gw0, gw1, ...) has its own; what it starts is told so, too.
+    os.environ["PORTAL_TEST_NUMBER"] = str(int(worker.removeprefix("gw")) + 1)
 NUMBER = os.environ.get("PORTAL_TEST_NUMBER", "1")
 """Of the test instances that may run side by side, which one this is."""
 PREFIX = "test" if NUMBER == "1" else f"test{NUMBER}"
@@ -50,8 +54,16 @@ class Instance:
     @property
     def url(self) -> str:
         """The address a browser on this machine uses, without a slash at its end."""
+        if named := self.settings["hub"].get("subdomain_host"):
+            return str(named)
         parts = urlsplit(self.settings["hub"]["public_url"])
         return f"{parts.scheme}://127.0.0.1:{parts.port}"
+
+    def host_of(self, name: str) -> str:
+        """Return the address where somebody's sessions are, without a path."""
+        if not self.settings["hub"].get("subdomain_host"):
+            return self.url
+        return self.url.replace("://", f"://{name}.", 1)
 
     def hub(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Ask the hub past the proxy, as one of its own parts does."""
@@ -150,3 +162,13 @@ def _trust_its_authority() -> None:
     bundle = folder / "trusted.crt"
     bundle.write_bytes(b"".join(file.read_bytes() for file in known if file.exists()))
     os.environ["SSL_CERT_FILE"] = str(bundle)
+
+
+def trust() -> ssl.SSLContext:
+    """Return what takes the test's certificate; to read all authorities costs tens of ms."""
+    return _trust(os.environ.get("SSL_CERT_FILE"))
+
+
+@cache
+def _trust(bundle: str | None) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=bundle)

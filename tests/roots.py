@@ -13,9 +13,9 @@ from tests import building
 SUITE = "bookworm"
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
-TOOLS = ("debootstrap", "systemd-container")
 APT_SETTINGS = tuple(Path("/etc/apt/apt.conf.d").glob("99*"))
 """What this machine's administrator has told apt."""
+_APT_LISTS = Path("/var/lib/apt/lists")
 # Packages start nothing while they are installed (Debian policy, 9.3.3.1).
 _START_NOTHING = "#!/bin/sh\nexit 101\n"
 # What a machine's administrator has switched off, for Ansible to switch on what it needs.
@@ -24,9 +24,11 @@ _KEPT = ("ssh.service", "systemd-networkd.service", "systemd-networkd.socket", "
 
 
 def install_tools(*names: str) -> None:
-    """Install what makes and boots machines, where it is missing."""
+    """Install what role test_tools does, where it is missing: not all tests have an instance."""
     missing = [name for name in names if not Path("/usr/share/doc", name).exists()]
     if missing:
+        if not any(_APT_LISTS.glob("*Packages*")):
+            building.call(["/usr/bin/apt-get", "-q", "update"], seconds=300)
         apt = ["/usr/bin/apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "install", "-y"]
         building.call(
             [*apt, "--no-install-recommends", *missing],
@@ -67,6 +69,7 @@ def cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> P
 
 
 def _debootstrap(folder: Path) -> None:
+    install_tools("debootstrap")
     subprocess.run(
         [
             "/usr/sbin/debootstrap",

@@ -1,5 +1,6 @@
 """What processes listen on, from ``/proc`` (proc(5)), as root sees it."""
 
+import pwd
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,20 @@ def of_processes(pids: set[int]) -> list[Listener]:
     inodes = {inode for pid in pids for inode in _sockets_of(pid)}
     found = [*_inet("tcp"), *_inet("tcp6"), *_inet("udp"), *_inet("udp6"), *_unix()]
     return sorted({one for inode, one in found if inode in inodes}, key=str)
+
+
+def of_job(user: str, number: str) -> list[Listener]:
+    """List what the processes in a Slurm job's cgroup (v1) listen on, in the node's network."""
+    uid = pwd.getpwnam(user).pw_uid
+    found = list(Path("/sys/fs/cgroup/memory").glob(f"slurm*/uid_{uid}/job_{number}"))
+    assert found, f"job {number} has no cgroup"
+    groups = (group for folder in found for group in folder.rglob("cgroup.procs"))
+    return of_processes({int(pid) for group in groups for pid in group.read_text().split()})
+
+
+def tcp_ports_of_job(user: str, number: str) -> list[int]:
+    """List a job's TCP ports, each once, whatever addresses it is open at."""
+    return sorted({one.port for one in of_job(user, number) if one.kind == "tcp"})
 
 
 def _sockets_of(pid: int) -> Iterator[str]:

@@ -6,11 +6,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import httpx
 
-from tests.instance import PASSWORD, Instance
+from tests.instance import PASSWORD, Instance, trust
 from tests.waiting import until
 from tests.websocket import Websocket
 
@@ -25,7 +26,9 @@ class Visitor:
     http: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(base_url=self.instance.url, timeout=60, follow_redirects=True)
+        self.http = httpx.Client(
+            base_url=self.instance.url, timeout=60, follow_redirects=True, verify=trust()
+        )
 
     def at(self, server_name: str) -> "Visitor":
         """Return the same user, with the same login, at a named server."""
@@ -125,23 +128,30 @@ class Visitor:
         answer.raise_for_status()
         return str(answer.json()["token"])
 
+    @cached_property
+    def _authorization(self) -> dict[str, str]:
+        """One token for all requests to sessions: each new one is made, kept and asked about."""
+        return {"Authorization": f"token {self.token()}"}
+
     # --- the session ---
 
     def session(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Ask the session's Jupyter server, with a token of this user's."""
-        headers = {"Authorization": f"token {self.token()}"}
         return httpx.request(
             method,
-            f"{self.instance.url}{self._session_path}{path}",
-            headers=headers,
+            f"{self.instance.host_of(self.name)}{self._session_path}{path}",
+            headers=self._authorization,
             timeout=60,
+            verify=trust(),
             **request,
         )
 
     def socket(self, path: str) -> Websocket:
         """Open a websocket to the session."""
-        url = f"{self.instance.url}{self._session_path}{path}".replace("http", "ws", 1)
-        return Websocket(url, {"Authorization": f"token {self.token()}"})
+        url = f"{self.instance.host_of(self.name)}{self._session_path}{path}".replace(
+            "http", "ws", 1
+        )
+        return Websocket(url, self._authorization, trust())
 
     def open_kernel(self, *, kernel: str = "python3") -> str:
         """Start a kernel that stays; return its name in the session."""

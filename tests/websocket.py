@@ -5,6 +5,7 @@ websockets' own synchronous client reads and writes one TLS connection in two th
 """
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Coroutine
 from types import TracebackType
@@ -19,12 +20,12 @@ _OPEN_SECONDS = 60
 class Websocket:
     """An open connection; a context manager that closes it."""
 
-    def __init__(self, url: str, headers: dict[str, str]) -> None:
+    def __init__(self, url: str, headers: dict[str, str], trust: ssl.SSLContext) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         try:
-            self._connection = self._done(_opened(url, headers))
+            self._connection = self._done(_opened(url, headers, trust))
         except BaseException:
             self._end()
             raise
@@ -69,8 +70,9 @@ class Websocket:
         self._loop.close()
 
 
-async def _opened(url: str, headers: dict[str, str]) -> Any:
-    return await connect(url, additional_headers=headers, open_timeout=_OPEN_SECONDS)
+async def _opened(url: str, headers: dict[str, str], trust: ssl.SSLContext) -> Any:
+    tls = trust if url.startswith("wss:") else None
+    return await connect(url, additional_headers=headers, open_timeout=_OPEN_SECONDS, ssl=tls)
 
 
 async def _answered(connection: Any, seconds: float) -> None:

@@ -26,10 +26,10 @@ from playwright.sync_api import Browser, sync_playwright
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.answer_times import figures
 from tests import instance
-from tests.instance import PASSWORD, USERS, Instance
+from tests.browser.chromium import launch
+from tests.browser.lab import log_in
+from tests.instance import USERS, Instance
 
-_CHROMIUM = "/usr/bin/chromium"
-_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _USED = {
     "login": ("/hub/login", "!document.getElementById('show-password').hidden"),
     "options": ("/hub/spawn", "!document.getElementById('gpu-form-forecast').hidden"),
@@ -56,10 +56,7 @@ def _logged_in(browser: Browser, portal: Instance) -> Any:
     """Return what a profile keeps of a login."""
     context = browser.new_context()
     page = context.new_page()
-    page.goto(f"{portal.url}/hub/login?next=/hub/home")
-    page.get_by_label("Username").fill(USERS[0])
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    log_in(page, portal, USERS[0], to="/hub/home")
     page.wait_for_url("**/hub/home")
     state = context.storage_state()
     context.close()
@@ -94,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     measured = commit()
     with instance.running() as portal, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=_ARGUMENTS)
+        browser = launch(playwright)
         states = {"login": None, "options": _logged_in(browser, portal)}
         version = browser.version
         # Once each for the hub's own first time.

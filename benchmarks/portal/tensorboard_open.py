@@ -28,8 +28,9 @@ from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.session_start import answers, free_port, ratio, summary
 from tests import curves, instance
-from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.browser.test_journey import COUNT_PIXELS, RUN_COLOUR, log_in, open_folder_or_file
+from tests.browser.chromium import launch
+from tests.browser.lab import item, open_item, open_lab
+from tests.browser.test_journey import COUNT_PIXELS, RUN_COLOUR
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -128,9 +129,9 @@ def measure(portal: Instance, context: BrowserContext, runs: int) -> dict[str, l
     with session(portal) as (visitor, folder):
         eye = Eye.of(context)
         lab = context.new_page()
-        log_in(lab, portal, USER)
-        open_folder_or_file(lab, FOLDER)
-        lab.locator(".jp-DirListing-item", has=lab.get_by_text("curve", exact=True)).click()
+        open_lab(lab, portal, USER)
+        open_item(lab, FOLDER)
+        item(lab, "curve").click()
         ways: dict[str, Callable[[], float]] = {
             "ours": lambda: time_ours(visitor, lab, eye),
             "shell": lambda: time_a_shells(portal, folder, context, eye),
@@ -150,7 +151,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="TensorBoards of each kind")
     runs = parser.parse_args().runs
     with instance.running() as portal, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = launch(playwright)
         series = measure(portal, browser.new_context(), runs)
         browser.close()
     result = {

@@ -2,7 +2,7 @@
 
     sudo "$(deploy/venv dev)"/bin/python -m benchmarks.portal.use_sampling [--samples 360]
 
-Processes that wait stand for a session's kernels, with ``SLURM_JOB_ID`` in their environment; the
+Processes that wait stand for a session's kernels, with ``PORTAL_JOB_ID`` in their environment; the
 others are those of the machine. A look at each costs the most, so both numbers are given. As root,
 to whom most of them belong, it costs more than for a user: those of others are passed by. GPUs are
 not asked, unless the machine has NVIDIA's driver and ``CUDA_VISIBLE_DEVICES`` names some.
@@ -31,7 +31,7 @@ JOB = "987654321"
 def processes(count: int) -> Iterator[None]:
     """Run some that wait."""
     argv = ["/bin/sleep", "600"]
-    started = [subprocess.Popen(argv, env={"SLURM_JOB_ID": JOB}) for _ in range(count)]
+    started = [subprocess.Popen(argv, env={"PORTAL_JOB_ID": JOB}) for _ in range(count)]
     try:
         yield
     finally:
@@ -42,7 +42,7 @@ def processes(count: int) -> Iterator[None]:
 
 async def measure(samples: int) -> dict[str, float | int]:
     """Take samples without a pause; return what they cost."""
-    meter = Meter({**os.environ, "SLURM_JOB_ID": JOB})
+    meter = Meter({**os.environ, "PORTAL_JOB_ID": JOB})
     history = History(meter.held)
     history.add(await meter.read())
     processor, clock = time.process_time(), time.perf_counter()

@@ -2,7 +2,7 @@
 
     from building import build, run
 
-    build("own.def", "~/images/own.sif", base="~/images/base.sif")
+    build("own.def", "~/images/own.sif", base="~/isilon/images/base.sif")
     run("~/images/own.sif", "hello")
 
 Needs nothing but Python and the module `apptainer`.
@@ -58,9 +58,10 @@ def has_numbers(text: str, user: pwd.struct_passwd) -> bool:
 def build(definition: str, image: str, *, base: str, replace: bool = False) -> Path:
     """Build the image, and return its file; half an image is never seen there."""
     source, final, first = (Path(path).expanduser() for path in (definition, image, base))
-    for needed in (source, first):
-        if not needed.exists():
-            raise BuildError(f"{needed} is not there")
+    if not source.exists():
+        raise BuildError(f"{source} is not there")
+    if not first.exists():
+        raise BuildError(f"{first} is not there: base names the image to begin with")
     if not has_numbers(SUBUID.read_text(), pwd.getpwuid(os.getuid())):
         raise BuildError(f"{SUBUID} of this node has no numbers for you; ask the administrators")
     if final.exists() and not replace:

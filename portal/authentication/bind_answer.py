@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from portal.authentication.errors import CLOSED, MUST_CHANGE, DirectoryError, Refused
+from portal.authentication.errors import CLOSED, MUST_CHANGE, DirectoryError, Locked, Refused
 
 PASSWORD_POLICY = "1.3.6.1.4.1.42.2.27.8.5.1"  # noqa: S105  # a control's number
 
@@ -27,11 +27,11 @@ _WINDOWS = {
     "533": Refused("the account is disabled (533)", CLOSED),
     "701": Refused("the account has expired (701)", CLOSED),
     "773": Refused("the password must be changed (773)", MUST_CHANGE),
-    "775": Refused("the account is locked (775)"),
+    "775": Locked("the account is locked (775)"),
 }
 _POLICY = {
     0: Refused("the password has expired", MUST_CHANGE),
-    1: Refused("the account is locked"),
+    1: Locked(),
     2: Refused("the password must be changed", MUST_CHANGE),
 }
 
@@ -47,7 +47,7 @@ def is_right(dn: str, result: Mapping[str, Any]) -> bool:
     if code != 0 and code not in _NO:
         raise DirectoryError(f"bind as {dn}: {result['description']} {message}".strip())
     if (refusal := _of_policy(result) or _of_windows(message)) is not None:
-        raise Refused(refusal.reason, refusal.words)
+        raise type(refusal)(refusal.reason, refusal.words)
     return bool(code == 0)
 
 

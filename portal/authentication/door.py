@@ -33,9 +33,11 @@ class Knock:
         """Give what the login gives, and remember how it ended."""
         try:
             found = await login
-        except web.HTTPError:
-            # The directory is away, or the right password of somebody who is not admitted.
-            self._tell(self.door.attempts.withdraw)
+        except web.HTTPError as error:
+            # The directory is away, or the right password of somebody who is not admitted. To try
+            # a locked account costs what a wrong password does.
+            if error.status_code != TOO_MANY:
+                self._tell(self.door.attempts.withdraw)
             raise
         if found is None:
             self.door.log.warning(
@@ -60,20 +62,24 @@ class Door:
         self.log, self.now = log, now
         self.attempts = Attempts()
         self._proxies = proxies
+        self._said = -math.inf
 
     def knock(self, handler: Any, typed: str, name: str) -> Knock:
         """Let somebody try; raises an HTTP error that says how long to wait."""
         address = self._address(handler.request)
         wait = self.attempts.begin(name, household(address), self.now())
         if wait > 0:
-            self.log.warning(
-                "Login of %s from %s held up for %d s: too many failures",
-                shown(typed),
-                address,
-                math.ceil(wait),
-            )
+            self._say_who_waits(typed, address, math.ceil(wait))
             raise too_many(math.ceil(wait))
         return Knock(self, typed, name, address)
+
+    def _say_who_waits(self, typed: str, address: str, seconds: int) -> None:
+        # At most one line a second: a stranger must not fill the log.
+        if self.now() - self._said < 1:
+            return
+        self._said = self.now()
+        words = "Login of %s from %s held up for %d s: too many failures"
+        self.log.warning(words, shown(typed), address, seconds)
 
     def _address(self, request: Any) -> str:
         socket = request.connection.stream.socket

@@ -3,9 +3,14 @@
 Exception
 ├── DirectoryError   no server answered: nothing is known, and nothing changes
 └── Refused          a server answered, and the answer is no
+    └── Locked       the account takes no password for now, be it right or wrong
 """
 
 CLOSED = "Your account is disabled or has expired; ask {contact}."
+LOCKED = (
+    "Your account is locked, as it is after too many wrong passwords. Try again in a few minutes; "
+    "if it stays locked, ask {contact}."
+)
 MUST_CHANGE = (
     "Your password has expired or must be changed. Change it where you change the password of "
     "your account, then log in again; {contact} can help."
@@ -20,10 +25,17 @@ class Refused(Exception):
     """The directory's answer is no; ``reason`` is for the log.
 
     ``words`` are for the user, with ``{contact}`` in them, and only for one whose password was
-    right: others learn nothing but that the name or the password is wrong.
+    right, but for a lock: others learn nothing but that the name or the password is wrong.
     """
 
     def __init__(self, reason: str, words: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.words = words
+
+
+class Locked(Refused):
+    """Told to whoever tries: the directory does not say whether the password was right."""
+
+    def __init__(self, reason: str = "the account is locked", words: str = LOCKED) -> None:
+        super().__init__(reason, words)

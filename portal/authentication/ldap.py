@@ -21,7 +21,8 @@ from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, default
 from portal.authentication.admission import NO_ANSWER, GroupAdmission
 from portal.authentication.connection import Access, Reader
 from portal.authentication.directory import Account, Directory
-from portal.authentication.errors import DirectoryError, Refused
+from portal.authentication.door import TOO_MANY
+from portal.authentication.errors import DirectoryError, Locked, Refused
 from portal.authentication.layout import SCHEMAS, Layout, default_realm
 from portal.authentication.names import shown, unix_name, without_realm
 from portal.authentication.unix_account import refuse_other_spelling
@@ -161,7 +162,8 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             self.log.warning("Login of %s refused: %s", shown(name), refusal.reason)
             if not refusal.words:
                 return None
-            raise web.HTTPError(403, refusal.words.format(contact=self.contact)) from refusal
+            status = TOO_MANY if isinstance(refusal, Locked) else 403
+            raise web.HTTPError(status, refusal.words.format(contact=self.contact)) from refusal
         except DirectoryError as error:
             self.log.error("Login of %s failed, the directory does not answer: %s", name, error)
             words = "The directory does not answer; try again in a minute."

@@ -1,11 +1,8 @@
-"""Having slurmctld write down what it knows.
+"""Having slurmctld write down what it knows, before it is copied.
 
-It writes its jobs within seconds of most changes (SAVE_MAX_WAIT in src/slurmctld/state_save.c: 5 s;
-on a busy machine longer), but not when the backfill scheduler has started one: that waits for
-another change, or for the five minutes' full save (PERIODIC_CHECKPOINT in slurmctld.h). Such a job
-would still be waiting in the queue of a backup, and slurmctld, put back, would end it as one that
-runs against its will. So a change is made that changes nothing: a job is given the time limit that
-it has.
+What the backfill scheduler has started, it does not write of itself (`portal.state_save`). Such a
+job would still be waiting in the queue of a backup, and slurmctld, put back, would end it as one
+that runs against its will.
 """
 
 import re
@@ -13,14 +10,14 @@ import subprocess
 import time
 from pathlib import Path
 
+from portal import state_save
 from portal.settings.slurm import Slurm
 
 _FILE = "job_state"
 SECONDS = 15.0
 _PAUSE = 0.2
-# squeue(1): number (of an array's task as 7_3), time limit. Both are Slurm's own words.
-_FIELDS = "%i|%l"
-_ROW = re.compile(r"(\d+(?:_\d+)?)\|([\d:-]+|UNLIMITED)")
+# squeue(1), "%i": number, of an array's task as 7_3.
+_JOB = re.compile(r"\d+(?:_\d+)?", re.ASCII)
 # One that is about to end takes no change any more.
 _TRIES = 3
 
@@ -41,23 +38,24 @@ def written(state_dir: Path, slurm: Slurm, seconds: float = SECONDS) -> bool:
 
 
 def _remind(slurm: Slurm) -> bool:
-    """Make a change that changes nothing; false where no job runs that could take it."""
-    running = _ask(slurm, "squeue", "--noheader", "--all", "--states=running", "-o", _FIELDS)
+    """Have it prompted by some job that runs; false where none does."""
+    running = _running(slurm)
     if running is None:
         return True
-    rows = [row.groups() for line in running.splitlines() if (row := _ROW.fullmatch(line))]
-    for job, limit in rows[:_TRIES]:
-        if _ask(slurm, "scontrol", "update", f"JobId={job}", f"TimeLimit={limit}") is not None:
+    jobs = [line for line in running.split("\n") if _JOB.fullmatch(line)]
+    scontrol, seconds = f"{slurm.bin_dir}/scontrol", slurm.command_timeout_seconds
+    for job in jobs[:_TRIES]:
+        if state_save.prompt(scontrol, job, slurm.config_file, seconds) is None:
             break
-    return bool(rows)
+    return bool(jobs)
 
 
-def _ask(slurm: Slurm, program: str, *argv: str) -> str | None:
-    """Return what a program of Slurm says; none where it fails: no reason for no backup."""
+def _running(slurm: Slurm) -> str | None:
+    """Return squeue's word on the jobs that run; none where it fails: no reason for no backup."""
     environment = {"SLURM_CONF": slurm.config_file, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     try:
         done = subprocess.run(
-            [f"{slurm.bin_dir}/{program}", *argv],
+            [f"{slurm.bin_dir}/squeue", "--noheader", "--all", "--states=running", "-o", "%i"],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

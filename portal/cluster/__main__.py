@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 
 from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
 from tornado.web import Application, RequestHandler
 
-from portal import hub_process, internal_tls
+from portal import hub_process, hub_tls, reception
+from portal.answers import Unversioned
 from portal.cluster import admin, handlers, page_handlers
 from portal.cluster.guests import Guests
 from portal.cluster.handlers import FileHandler, Room
@@ -23,7 +25,9 @@ from portal.cluster.hub_api import HubApi
 from portal.cluster.pages import FILES, Pages
 from portal.cluster.sessions import Sessions
 from portal.cluster.watch import Watch
+from portal.logbook import Logbook, cut
 from portal.look import appearance
+from portal.reception import Rules
 from portal.settings.whole import Settings
 from portal.settings_file import load
 from portal.slurm_client import client_of
@@ -34,6 +38,7 @@ log = logging.getLogger("portal.cluster")
 
 _PARENT_SECONDS = 1.0
 _PORT_TRIES = 20
+_LONGEST_PATH = 200
 
 
 def room(settings: Settings, environment: Mapping[str, str]) -> Room:
@@ -44,7 +49,7 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     hub = HubApi(
         environment["JUPYTERHUB_API_URL"],
         environment["JUPYTERHUB_API_TOKEN"],
-        internal_tls.client_context(settings.hub),
+        hub_tls.client_context(settings.hub),
     )
     return Room(
         watch=Watch(client, settings.hub.name, interval),
@@ -79,25 +84,38 @@ def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application
     # A secret of this process: a restart only means another redirect through the hub.
     return Application(
         routes,
+        transforms=[Unversioned],
         cookie_secret=os.urandom(32),
         log_function=_log_request,
         xsrf_cookie_kwargs={"secure": is_encrypted, "samesite": "Lax"},
     )
 
 
+def rules(auth: HubOAuth, app: Application) -> Rules:
+    """Say whose requests may have a body, and how long one may be."""
+
+    async def knows(request: HTTPServerRequest) -> bool:
+        return await reception.is_login(auth, app, request)
+
+    return Rules(knows, lambda request: reception.SMALL_BODY)
+
+
 def _log_request(handler: RequestHandler) -> None:
     status = handler.get_status()
     if status >= 500:
-        log.warning("%s was answered with %d", handler.request.path, status)
+        log.warning("%s was answered with %d", cut(handler.request.path, _LONGEST_PATH), status)
 
 
 async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
-    HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
+    auth = HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
+    reception.bound_cache(auth)
+    app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)
     server = HTTPServer(
-        application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted),
-        ssl_options=internal_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
+        reception.Reception(app, rules(auth, app)),
+        ssl_options=hub_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
+        **reception.SERVER_ARGUMENTS,
     )
     url = urlsplit(settings.cluster.url)
     await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
@@ -130,6 +148,7 @@ def main() -> int:
     logging.basicConfig(
         level=logging.INFO, format="[%(levelname).1s %(asctime)s cluster] %(message)s"
     )
+    Logbook(reception.is_stranger).keep(logging.root.handlers)
     # JupyterHub's part notes each cookie that it sets.
     logging.getLogger("tornado.application").setLevel(logging.ERROR)
     asyncio.run(serve(load(Path(os.environ["PORTAL_SETTINGS"]))))

@@ -59,10 +59,18 @@ class SessionsHandler(AdminHandler):
 
     async def get(self) -> None:
         """Write the sessions."""
-        picture = (await self.edition()).picture
-        rows = await self.room.sessions.rows(picture)
+        edition = await self.edition()
+        told = await self.room.sessions.listing(edition.picture)
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps({"as_of": picture.as_of.timestamp(), "sessions": rows}))
+        self.finish(
+            json.dumps(
+                {
+                    "as_of": edition.picture.as_of.timestamp(),
+                    "trouble": told.trouble or edition.trouble,
+                    "sessions": told.rows,
+                }
+            )
+        )
 
 
 class SessionHandler(AdminHandler):

@@ -11,6 +11,8 @@ from jupyterhub.services.auth import HubOAuthenticated, UserNotAllowed
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler
 
+from portal import reception
+from portal.answers import head_as_get
 from portal.cluster import guests, openapi
 from portal.cluster.edition import Edition
 from portal.cluster.guests import Guests, TooManyStreams
@@ -68,6 +70,7 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
         if model is None:
             self.turn_away()
             return
+        reception.welcome()
         self.model = model
         self.viewer = guests.viewer_of(model, self.room.show_names)
 
@@ -116,6 +119,8 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
 class ClusterHandler(Handler):
     """Answers how the nodes are."""
 
+    head = head_as_get
+
     async def get(self) -> None:
         """Write the nodes and partitions."""
         edition = await self.edition()
@@ -125,6 +130,8 @@ class ClusterHandler(Handler):
 
 class JobsHandler(Handler):
     """Answers how the queue is."""
+
+    head = head_as_get
 
     async def get(self) -> None:
         """Write the jobs."""
@@ -205,6 +212,7 @@ class EventsHandler(Handler):
 class FileHandler(RequestHandler):
     """Gives one of the page's own files, which are no secret."""
 
+    head = head_as_get
     _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}  # noqa: RUF012
 
     def initialize(self, file: Path) -> None:

@@ -33,6 +33,7 @@ class SessionsAnswer(TypedDict):
     """The portal's sessions."""
 
     as_of: float
+    trouble: str | None
     sessions: list[SessionRow]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from jupyterhub.utils import url_path_join
 from tornado.web import HTTPError
 
+from portal.answers import head_as_get
 from portal.cluster import guests, usage
 from portal.cluster.admin import stop
 from portal.cluster.edition import Edition
@@ -18,6 +19,8 @@ from portal.sizing.question import SizingError, question
 
 class PageHandler(Handler):
     """Shows the page."""
+
+    head = head_as_get
 
     def turn_away(self) -> None:
         """Send a browser to the login, and back afterwards."""
@@ -32,7 +35,7 @@ class PageHandler(Handler):
                 edition,
                 self.viewer,
                 name=str(self.model["name"]),
-                sessions=await self.room.sessions.rows(edition.picture) if is_admin else None,
+                sessions=await self.room.sessions.listing(edition.picture) if is_admin else None,
                 hours=await self._hours() if is_admin else None,
                 xsrf_token=self.xsrf_token.decode(),
             )
@@ -61,8 +64,7 @@ class PageEventsHandler(EventsHandler):
         pages = self.room.pages
         parts = dict(pages.parts(edition, self.viewer))
         if guests.is_admin(self.model):
-            rows = await self.room.sessions.rows(edition.picture)
-            parts["sessions"] = pages.sessions(rows)
+            parts["sessions"] = pages.sessions(await self.room.sessions.listing(edition.picture))
         changed = {name: html for name, html in parts.items() if told.get(name) != html}
         told.update(changed)
         if not changed:

@@ -1,6 +1,6 @@
 """The page as HTML: whole for a browser that has just come, in parts for one that stays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from portal.cluster.edition import Edition
-from portal.cluster.sessions import SessionRow
+from portal.cluster.sessions import SessionList
 from portal.cluster.usage import DAYS
 from portal.cluster.view import NodeRow, Viewer
 from portal.look import WEB, Appearance
@@ -46,7 +46,7 @@ class Pages:
         edition: Edition,
         viewer: Viewer,
         *,
-        sessions: Sequence[SessionRow] | None,
+        sessions: SessionList | None,
         **about: object,
     ) -> str:
         """Write the whole page.
@@ -99,9 +99,9 @@ class Pages:
         seen = edition.as_seen_by(viewer)
         return edition.once(("parts", seen), lambda: self._all_parts(edition, seen))
 
-    def sessions(self, rows: Sequence[SessionRow]) -> str:
+    def sessions(self, told: SessionList) -> str:
         """Write the admins' table of sessions."""
-        return self._write("sessions", rows)
+        return self._write("sessions", told.rows, told.trouble)
 
     def _all_parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
         jobs, nodes = edition.jobs(viewer), edition.nodes(viewer)

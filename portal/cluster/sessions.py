@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tornado.httpclient import HTTPClientError
 from typing_extensions import TypedDict
@@ -30,6 +31,14 @@ class SessionRow(TypedDict):
     idle_heard_at: float | None
 
 
+@dataclass(frozen=True)
+class SessionList:
+    """The sessions, and what to know about them: words where they are not as of now."""
+
+    rows: list[SessionRow]
+    trouble: str | None
+
+
 class Sessions:
     """Asks the hub for all admins who look, and not more often than the cluster is asked."""
 
@@ -37,15 +46,16 @@ class Sessions:
         self.hub = hub
         self._interval = interval
         self._known: list[HubSession] = []
+        self._trouble: str | None = None
         self._asked_at = -float("inf")
         self._turn = asyncio.Lock()
 
-    async def rows(self, picture: Picture) -> list[SessionRow]:
+    async def listing(self, picture: Picture) -> SessionList:
         """Return the sessions as of at most an interval ago; the last ones if the hub is away."""
         async with self._turn:
             if time.monotonic() - self._asked_at >= self._interval:
                 await self._ask()
-        return rows(self._known, picture)
+        return SessionList(rows(self._known, picture), self._trouble)
 
     async def stop(self, user: str, server: str, token: str) -> None:
         """Stop a session by the right of whom the token is of; see `HubApi.stop`."""
@@ -54,11 +64,15 @@ class Sessions:
 
     async def _ask(self) -> None:
         try:
-            self._known = await self.hub.sessions()
+            self._known, self._trouble = await self.hub.sessions(), None
+            return
         except (HTTPClientError, OSError) as error:
             log.warning("The hub does not tell which sessions there are: %s", error)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("The hub's answer about the sessions cannot be used: %r", error)
         finally:
             self._asked_at = time.monotonic()
+        self._trouble = "The hub does not answer at the moment; this list may be out of date."
 
 
 def rows(sessions: Iterable[HubSession], picture: Picture) -> list[SessionRow]:

@@ -11,6 +11,7 @@ from portal.cluster.picture import Picture
 from spawner.errors import SlurmError
 from spawner.slurm.client import SlurmClient
 from spawner.slurm.records import Share
+from spawner.slurm.watcher import told
 
 log = logging.getLogger(__name__)
 
@@ -88,19 +89,21 @@ class Watch:
     async def _ask(self) -> None:
         self.rounds += 1
         try:
-            cluster, jobs, shares = await asyncio.gather(
-                self._client.cluster(), self._client.queue(), self._shares()
-            )
-            if shares is None:
-                self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
-            picture = Picture(datetime.now(UTC), cluster, jobs, shares or {})
-            self._edition, self._failure = Edition(picture, self._mark), None
+            self._edition, self._failure = await told(self._new_edition()), None
         except SlurmError as error:
             self._note(error)
         finally:
             self._asked_at, self._asking = time.monotonic(), None
             self._renewed.set()
             self._renewed = asyncio.Event()
+
+    async def _new_edition(self) -> Edition:
+        cluster, jobs, shares = await asyncio.gather(
+            self._client.cluster(), self._client.queue(), self._shares()
+        )
+        if shares is None:
+            self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
+        return Edition(Picture(datetime.now(UTC), cluster, jobs, shares or {}), self._mark)
 
     def _note(self, error: SlurmError) -> None:
         if self._failure is None:

@@ -23,7 +23,7 @@ _TOLD = frozenset(
         "ZE_AFFINITY_MASK",
     }
 )
-_TOLD_PREFIXES = ("NCCL_", "GLOO_", "SLURM_")
+_TOLD_PREFIXES = ("NCCL_", "GLOO_", "PORTAL_JOB_", "SLURM_")
 _NEVER_TOLD = frozenset({"SLURM_JWT"})
 # Packages that the user has installed for the host's Python are not for the image's.
 _SET = {"PYTHONNOUSERSITE": "1"}
@@ -44,18 +44,25 @@ def exec_argv(
     *,
     home: str,
     binds: Sequence[str] = (),
+    shown_at: Mapping[str, str] | None = None,
     nv: bool = False,
 ) -> list[str]:
     """Return what runs a command in an image, as the user, with `exec_environment`.
 
     It sees ``/tmp``, the home, each of ``binds`` at its own path, the host's devices and network;
-    it begins in the folder where this is run. Each of ``binds`` must be there. With ``nv`` it gets
-    the NVIDIA driver's libraries: see `has_nvidia_devices`.
+    it begins in the folder where this is run. Each of ``binds`` must be there. ``shown_at`` names
+    paths in the image, and the file or folder of the host that each of them shows. With ``nv`` it
+    gets the NVIDIA driver's libraries: see `has_nvidia_devices`.
     """
     return [
         *(apptainer, "exec", "--cleanenv", "--no-eval"),
         *("--home", _bindable(home)),
         *(word for folder in _once(binds) for word in ("--bind", folder)),
+        *(
+            word
+            for inside, outside in (shown_at or {}).items()
+            for word in ("--bind", f"{_bindable(outside)}:{_bindable(inside)}:ro")
+        ),
         *(["--nv"] if nv else []),
         *(image, *command),
     ]

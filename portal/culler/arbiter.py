@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 
-from portal import internal_tls
+from portal import hub_tls
 from portal.settings.hub import Hub
 
 _PATH = "/gpu-session/unused"
@@ -42,7 +42,7 @@ class Arbiter:
                 headers={"Authorization": f"token {self.token}"},
                 body="",
                 request_timeout=_SECONDS,
-                ssl_options=internal_tls.client_context(self.hub),
+                ssl_options=hub_tls.client_context(self.hub),
             )
         )
         return json.loads(answer.body).get("end") is True

@@ -107,6 +107,10 @@ class Hub:
     """Where the hub is reached."""
 
     public_url: str
+    subdomain_host: str = ""
+    """The address below which each user has a host name, as in ``portal.toml``."""
+    is_encrypted: bool = False
+    """Whether browsers speak HTTPS, with the portal or with a proxy of the site before it."""
     proxy_api_url: str = ""
     metrics_token_file: str = ""
     settings_file: str = ""

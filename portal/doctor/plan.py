@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from functools import partial
 
-from portal.doctor.checks import directory, files, images, kernels, machine, slurm, web
+from portal.doctor.checks import (
+    directory,
+    files,
+    host_names,
+    images,
+    kernels,
+    machine,
+    slurm,
+    web,
+)
 from portal.doctor.expected import Expected
 from portal.doctor.rounds import Check
 
@@ -87,7 +96,11 @@ def _of_the_hub(expected: Expected) -> Iterator[Check]:
         yield Check("sudo", rule, "the name service hangs: restart nslcd or sssd", needs_root=True)
     if hub := expected.hub:
         step = "proxy or hub hang: restart them, and read the end of hub.log"
-        yield Check("portal.toml", partial(files.settings, hub), _READ_THE_LOG, needs_root=True)
+        if hub.is_encrypted or hub.subdomain_host:
+            names = partial(host_names.of_users, hub)
+            yield Check("host names", names, "its name servers do not answer: see /etc/resolv.conf")
+        asked = partial(files.settings, hub)
+        yield Check("portal.toml", asked, _READ_THE_LOG, needs_root=True, seconds=30)
         yield Check("hub", partial(web.hub, hub), step)
         yield Check("database", partial(web.database, hub), step, needs_root=True)
         yield Check("proxy", partial(web.proxy_api, hub), step)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tornado.httpclient import HTTPClientError
 
-from portal import hub_process, internal_tls
+from portal import hub_process, hub_tls
 from portal.keeper.hub_api import HubApi
 from portal.keeper.rounds import Keeper
 from portal.settings_file import load
@@ -54,9 +54,9 @@ def main() -> int:
     hub = HubApi(
         os.environ["JUPYTERHUB_API_URL"],
         os.environ["JUPYTERHUB_API_TOKEN"],
-        internal_tls.client_context(settings.hub),
+        hub_tls.client_context(settings.hub),
     )
-    keeper = Keeper(client, hub, settings.hub.name)
+    keeper = Keeper(client, hub, settings.hub.name, slurm.operator)
     return asyncio.run(keep(keeper, slurm.reconcile_interval_seconds))
 
 

@@ -11,11 +11,12 @@ import pwd
 import sys
 from pathlib import Path
 
-from portal.session import internal_tls, written_down
+from portal.session import internal_tls, kernel_configuration, written_down
 from portal.session.environment import Account, ModulesEntry, session_environment, with_port
 from portal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
 from portal.session.order_values import OrdersError
 from portal.session.orders import Orders, parse_orders
+from portal.session.umask import users_umask
 
 log = logging.getLogger("portal.session")
 
@@ -29,9 +30,10 @@ def main() -> int:
         log.critical("The session's input: %s", error)
         return 2
     _forget_stdin()
+    job = os.environ.get("SLURM_JOB_ID", "")
     try:
         home = _settle_in(orders)
-        runtime_folder = make_runtime_folder()
+        runtime_folder = make_runtime_folder(job)
     except (KeyError, OSError) as error:
         log.critical("No account, home or scratch space to work in: %s", error)
         return 3
@@ -44,9 +46,8 @@ def main() -> int:
             from portal.session import in_image
 
             seen = [*orders.folders.values(), *orders.mounts, *orders.image.binds]
-            return in_image.serve(
-                orders.image, home, [*seen, str(runtime_folder)], orders.callback_url
-            )
+            place = in_image.ImagePlace(home, runtime_folder, seen)
+            return in_image.serve(orders.image, place, orders.callback_url)
         return _serve(orders, home, runtime_folder)
     finally:
         remove_runtime_folder(runtime_folder)
@@ -70,6 +71,7 @@ def _settle_in(orders: Orders) -> Path:
     )
     os.environ.clear()
     os.environ.update(environment)
+    os.umask(users_umask(orders.umask, entry.pw_gecos))
     home = Path(account.home)
     os.chdir(home)
     refresh_links(home, orders.folders)
@@ -104,6 +106,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         warning_minutes=orders.warning_minutes,
         modules_init=orders.modules_init,
         kernels=orders.kernels,
+        kernel_configuration=kernel_configuration.install(runtime_folder),
         templates=orders.templates,
         tools=orders.tools,
         page=page_config(orders.look, orders.folders, orders.folder_notes, orders.templates),

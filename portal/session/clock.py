@@ -1,7 +1,7 @@
 """When the session's time is up, and how it is made longer.
 
 ``GET /portal/clock`` tells the page; ``POST /portal/clock/extend`` with ``{"minutes": N}`` asks the
-hub for more time. The deadline is Slurm's word (``SLURM_JOB_END_TIME``) until the hub has a newer
+hub for more time. The deadline is Slurm's word (``PORTAL_JOB_END_TIME``) until the hub has a newer
 one. The hub is asked at most once in a while, and only when a page asks.
 """
 
@@ -46,7 +46,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What Slurm's variables say of the job."""
+    """What the session's variables say of the job."""
 
     job_id: str
     node: str
@@ -55,10 +55,10 @@ class JobFacts:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "JobFacts":
         """Read them."""
-        gpus = environment.get("SLURM_GPUS_ON_NODE", "")
+        gpus = environment.get("PORTAL_JOB_GPUS", "")
         return cls(
-            environment.get("SLURM_JOB_ID", ""),
-            environment.get("SLURMD_NODENAME", ""),
+            environment.get("PORTAL_JOB_ID", ""),
+            environment.get("PORTAL_JOB_NODE", ""),
             int(gpus) if gpus.isdecimal() else 0,
         )
 
@@ -81,7 +81,7 @@ class Clock:
         self._facts = JobFacts.of(environment)
         self._warning_minutes = warning_minutes
         self._now = now
-        end = environment.get("SLURM_JOB_END_TIME", "")
+        end = environment.get("PORTAL_JOB_END_TIME", "")
         self._reading = Reading(deadline=int(end) if end.isdecimal() else None)
         self._asked_at = -float("inf")
         self._is_watched = False

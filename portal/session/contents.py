@@ -17,8 +17,11 @@ from typing import Any, TypeVar
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from tornado import web
 from tornado.ioloop import IOLoop
+from traitlets import default
 
+from portal.session import written_names
 from portal.session.mounts import Mounts, NoAnswer
+from portal.session.signatures import Notary
 
 T = TypeVar("T")
 
@@ -32,6 +35,12 @@ _CHANGES = (
     *("copy", "trust_notebook", "create_checkpoint", "restore_checkpoint", "delete_checkpoint"),
 )
 
+_NAMES = frozenset({"path", "name", "type", "format", "ext", "mimetype"})
+"""Of the keys of a file's model."""
+
+
+_WITH_A_MODEL = ("save", "update", "new")
+
 
 class _Files(LargeFileManager):
     """The contents as a thread sees them; a link to a dead mount is a folder that says nothing."""
@@ -41,11 +50,22 @@ class _Files(LargeFileManager):
     """Where events and the signatures of notebooks are at home; SQLite's connections are bound."""
     _silent = threading.local()
 
+    @default("notary")
+    def _our_notary(self) -> Notary:
+        return Notary(parent=self)  # type: ignore[no-untyped-call]
+
     def get(self, path: str, content: bool = True, *asked: Any, **named: Any) -> Any:
         """Describe a file or folder."""
         if not content and self.mounts.trouble_on(self.place(path)):
             return self._unavailable(path)
         return super().get(path, content, *asked, **named)  # type: ignore[no-untyped-call]
+
+    def save(self, model: dict[str, Any], path: str = "") -> Any:
+        """Save a file, or make a folder; in one that is there."""
+        folder = path.strip("/").rpartition("/")[0]
+        if not os.path.isdir(self.place(folder)):
+            raise web.HTTPError(404, f"There is no folder {folder}")
+        return super().save(model, path)  # type: ignore[no-untyped-call]
 
     def _dir_model(self, path: str, content: bool = True) -> Any:
         if not content:
@@ -142,6 +162,24 @@ def _paths(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str))
 
 
+def _check(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Refuse what cannot be meant; raises `web.HTTPError`."""
+    models = (*given, *named.values()) if name in _WITH_A_MODEL else ()
+    for value in models:
+        if isinstance(value, dict):
+            for key in _NAMES & value.keys():
+                written_names.check(key, value[key])
+            if not isinstance(value.get("content"), str | dict | None):
+                raise web.HTTPError(400, "content is a text or a notebook.")
+            if type(value.get("chunk", 0)) is not int:
+                raise web.HTTPError(400, "chunk is a number.")
+            if "path" in value and value["path"] is None:
+                raise web.HTTPError(400, "path is a text.")
+    names = [value for value in given if not (models and isinstance(value, dict))]
+    for value in (*names, *(value for key, value in named.items() if key.endswith("path"))):
+        written_names.check("A path or type", value)
+
+
 def _off_the_loop(name: str, repeat: bool) -> Callable[..., Any]:
     inner = getattr(_Files, name)
 
@@ -150,6 +188,7 @@ def _off_the_loop(name: str, repeat: bool) -> Callable[..., Any]:
         work = functools.partial(inner, self, *given, **named)
         if threading.current_thread() is not threading.main_thread():
             return work()
+        _check(name, given, named)
         return self.in_time(work, *map(self.place, _paths(given, named)), repeat=repeat)
 
     return call

@@ -11,52 +11,34 @@ from urllib.parse import urlsplit
 
 SANE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
 
-# What says which devices are the job's, and where its scratch space is.
+# What says which devices are the job's, where its scratch space is, and which cluster Slurm's
+# programs ask.
 _KEPT = frozenset(
     {
         "CUDA_VISIBLE_DEVICES",
         "GPU_DEVICE_ORDINAL",
         "NVIDIA_VISIBLE_DEVICES",
         "ROCR_VISIBLE_DEVICES",
-        "ZE_AFFINITY_MASK",
+        "SLURM_CONF",
         "TMPDIR",
+        "ZE_AFFINITY_MASK",
     }
 )
 
-# Slurm's variables that describe the job and that every batch job sets anew, so that
-# a job submitted from the session's terminal never inherits them. The rest stays out:
-# srun(1) reads SLURM_CPUS_PER_TASK, SLURM_MEM_PER_NODE, SLURM_EXPORT_ENV, SLURM_GPUS
-# and more as its options, and sbatch hands them on to the new job, where for instance
-# SLURM_MEM_PER_NODE beside a job's own --mem-per-cpu is fatal (Slurm 22.05).
-_KEPT_OF_SLURM = frozenset(
-    {
-        "SLURM_CLUSTER_NAME",
-        "SLURM_CONF",
-        "SLURM_CPUS_ON_NODE",
-        "SLURM_GPUS_ON_NODE",
-        "SLURM_JOBID",
-        "SLURM_JOB_ACCOUNT",
-        "SLURM_JOB_CPUS_PER_NODE",
-        "SLURM_JOB_END_TIME",
-        "SLURM_JOB_GID",
-        "SLURM_JOB_GPUS",
-        "SLURM_JOB_ID",
-        "SLURM_JOB_NAME",
-        "SLURM_JOB_NODELIST",
-        "SLURM_JOB_NUM_NODES",
-        "SLURM_JOB_PARTITION",
-        "SLURM_JOB_QOS",
-        "SLURM_JOB_START_TIME",
-        "SLURM_JOB_UID",
-        "SLURM_JOB_USER",
-        "SLURM_NNODES",
-        "SLURM_NODELIST",
-        "SLURM_NODENAME",
-        "SLURM_SUBMIT_HOST",
-        "SLURMD_NODENAME",
-        "SLURM_TASKS_PER_NODE",
-    }
-)
+# What describes the job, and what it is called in a session. Under Slurm's names it would make a
+# step of the session's job of every srun in a terminal, hand options of the session's on to other
+# jobs (SLURM_MEM_PER_NODE beside a job's own --mem-per-cpu is fatal, Slurm 22.05), and have
+# Lightning or MPI take a notebook for one of a job's processes. Slurm's epilog reads the job, the
+# node and the cluster.
+_JOB_VARIABLES = {
+    "SLURM_CLUSTER_NAME": "PORTAL_JOB_CLUSTER",
+    "SLURM_CPUS_ON_NODE": "PORTAL_JOB_CORES",
+    "SLURM_GPUS_ON_NODE": "PORTAL_JOB_GPUS",
+    "SLURM_JOB_END_TIME": "PORTAL_JOB_END_TIME",
+    "SLURM_JOB_ID": "PORTAL_JOB_ID",
+    "SLURM_JOB_NAME": "PORTAL_JOB_NAME",
+    "SLURMD_NODENAME": "PORTAL_JOB_NODE",
+}
 
 # The hub's own: never a session's, even where a spawner's ``env_keep`` names them.
 _NEVER_FROM_THE_HUB = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV"})
@@ -112,8 +94,10 @@ def session_environment(
         "PATH": SANE_PATH,
         "LANG": "C.UTF-8",
     }
-    kept = _KEPT | _KEPT_OF_SLURM
-    environment |= {name: value for name, value in inherited.items() if name in kept}
+    environment |= {name: value for name, value in inherited.items() if name in _KEPT}
+    environment |= {
+        ours: inherited[slurms] for slurms, ours in _JOB_VARIABLES.items() if slurms in inherited
+    }
     environment |= {name: value for name, value in given.items() if _may_come_from_the_hub(name)}
     environment |= modules.variables()
     if jupyter_path:

@@ -55,6 +55,8 @@ class Place:
     warning_minutes: tuple[int, ...] = ()
     modules_init: str | None = None
     kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
+    kernel_configuration: Path | None = None
+    """What ipykernel is to read."""
     tools: Mapping[str, ToolOrder] = field(default_factory=dict)
     templates: str = ""
     """The link in the home that leads to them."""

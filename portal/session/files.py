@@ -5,6 +5,7 @@ user's own rights, as in a terminal.
 """
 
 import os
+from errno import EDQUOT, ENOSPC, EROFS
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,15 @@ class HomeCheckpoints(FileCheckpoints):
     of the machine: the first to come owns it, and the next cannot even open a template.
     """
 
+    def list_checkpoints(self, path: str) -> Any:
+        """List them. Where no folder can be made for them, there are none, and that is no fault."""
+        try:
+            return super().list_checkpoints(path)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            if error.errno not in (ENOSPC, EDQUOT, EROFS):
+                raise
+            return []
+
     def checkpoint_path(self, checkpoint_id: str, path: str) -> str:
         """Find the path of a checkpoint, and make its folder."""
         file = Path(self._get_os_path(path.strip("/")))  # type: ignore[no-untyped-call]
@@ -55,5 +65,7 @@ class HomeCheckpoints(FileCheckpoints):
         kept = Path.home() / ".local/share/data-scientist-portal/checkpoints"
         folder = kept / file.parent.relative_to(self.root_dir)
         with self.perm_to_403():
+            # First the one that keeps them: a mode is that of the last folder alone.
+            kept.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return str(folder / f"{file.stem}-{checkpoint_id}{file.suffix}")

@@ -44,13 +44,14 @@ def _replace_link(link: Path, target: str) -> None:
     fresh.replace(link)
 
 
-def make_runtime_folder() -> Path:
+def make_runtime_folder(job: str) -> Path:
     """Make a folder that only the user can enter, for sockets and connection files.
 
     It lies in the job's scratch space (``TMPDIR`` or ``/tmp``), not in the home: homes
-    come over NFS, and a socket's path may have 107 characters at most (unix(7)).
+    come over NFS, and a socket's path may have 107 characters at most (unix(7)). Slurm's
+    epilog finds it by the job's number, where nobody was left to remove it.
     """
-    return Path(tempfile.mkdtemp(prefix="session-"))
+    return Path(tempfile.mkdtemp(prefix=f"session-{job}-"))
 
 
 def remove_runtime_folder(folder: Path) -> None:

@@ -116,7 +116,7 @@ class Answers:
         self._known = known | {image.stamp: answer}
         fresh = self._file.with_name(f".{self._file.name}.{os.getpid()}")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fresh.write_text(json.dumps({_QUESTION: self._known}), encoding="utf-8")
             fresh.replace(self._file)
         except OSError:  # a full home: the next session asks again

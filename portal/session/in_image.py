@@ -8,41 +8,59 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from portal.containers.run import exec_argv, exec_environment, has_nvidia_devices
 from portal.containers.server import PROGRAM
-from portal.session.callback import HubRefusedError, open_socket, report_port
+from portal.session import kernel_configuration
+from portal.session.callback import HubRefusedError, report_port
 from portal.session.environment import with_port
 from portal.session.mounts import PATIENCE_SECONDS
 from portal.session.orders import ImageOrder
 from portal.session.threads import in_thread
+from portal.session.tool_gate import owners_of_port
 
 log = logging.getLogger(__name__)
 
 # What the program must be told: by the hub, and where this session's own folder is.
 _TOLD = ("JUPYTERHUB_", "JUPYTER_RUNTIME_DIR")
 _LOOK_SECONDS = 0.2
+# As in our own server's settings: a TCP port of localhost is open to everybody on the node.
+_KERNELS_WITHOUT_PORTS = ("--KernelManager.transport=ipc",)
+# For every ipykernel in the image, whichever of its environments that is in: IPython's own place.
+_READ_BY_IPYKERNEL = "/etc/ipython/ipython_kernel_config.py"
 
 
-def serve(order: ImageOrder, home: Path, folders: Sequence[str], callback_url: str) -> int:
-    """Run the image's server until it ends, or the job does; gives the exit code.
+@dataclass(frozen=True)
+class ImagePlace:
+    """What the image's server is to see besides ``/tmp``."""
 
-    ``folders``: what it is to see besides the home and `/tmp`; those that are missing are left out.
-    """
-    return asyncio.run(_serve(order, home, folders, callback_url))
+    home: Path
+    runtime_folder: Path
+    """Only the user can enter it: sockets, connection files."""
+    folders: Sequence[str]
+    """Those that are missing are left out."""
 
 
-async def _serve(order: ImageOrder, home: Path, folders: Sequence[str], callback_url: str) -> int:
-    port = _free_port()
+def serve(order: ImageOrder, place: ImagePlace, callback_url: str) -> int:
+    """Run the image's server until it ends, or the job does; gives the exit code."""
+    with _held_port() as port:
+        return asyncio.run(_serve(order, place, callback_url, port))
+
+
+async def _serve(order: ImageOrder, place: ImagePlace, callback_url: str, port: int) -> int:
     argv = exec_argv(
         order.apptainer,
         order.path,
-        [PROGRAM],
-        home=str(home),
-        binds=await _there(folders),
+        [PROGRAM, *_KERNELS_WITHOUT_PORTS],
+        home=str(place.home),
+        binds=await _there([*place.folders, str(place.runtime_folder)]),
+        shown_at={_READ_BY_IPYKERNEL: str(kernel_configuration.install(place.runtime_folder))},
         nv=has_nvidia_devices(),
     )
     server = await asyncio.create_subprocess_exec(
@@ -56,6 +74,12 @@ async def _serve(order: ImageOrder, home: Path, folders: Sequence[str], callback
             "The image %s ended before its server answered. It must hold %s.", order.title, PROGRAM
         )
         return server.returncode or 1
+    if owners_of_port(port) != {os.getuid()}:
+        # Looked at when somebody listens: nobody else can listen there from then on.
+        log.critical("Another user listens on this session's port %d. Start it again.", port)
+        server.terminate()
+        await server.wait()
+        return 1
     try:
         await report_port(callback_url, os.environ["JUPYTERHUB_API_TOKEN"], port)
     except HubRefusedError as error:
@@ -64,11 +88,24 @@ async def _serve(order: ImageOrder, home: Path, folders: Sequence[str], callback
     return await server.wait()
 
 
-def _free_port() -> int:
-    # Free for a moment only: another may take it first. With TLS the hub would notice, as only this
-    # session's certificate is believed, and the server in the image ends when it cannot listen.
-    with open_socket() as listener:
-        return int(listener.getsockname()[1])
+@contextmanager
+def _held_port() -> Iterator[int]:
+    """Hold a free port: for the image's server alone, in as far as that can be.
+
+    The system gives a port that is held to nobody. The server in the image can listen on it, since
+    both ask for SO_REUSEADDR (socket(7)), and so could another user who guesses it: that is looked
+    at later. It listens at IPv4 addresses; at IPv6's nobody is to.
+    """
+    with ExitStack() as held:
+        listened_on = held.enter_context(socket.socket())
+        listened_on.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listened_on.bind(("", 0))
+        port = int(listened_on.getsockname()[1])
+        with suppress(OSError):  # no IPv6 there, or taken: then it is told by its owner
+            closed = held.enter_context(socket.socket(socket.AF_INET6))
+            closed.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            closed.bind(("", port))
+        yield port
 
 
 def _variables(environment: Mapping[str, str], port: int) -> dict[str, str]:

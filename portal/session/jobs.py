@@ -47,7 +47,7 @@ class Jobs:
     ) -> None:
         self.slurm = slurm
         self._service = service
-        self._session_job = environment.get("SLURM_JOB_ID", "")
+        self._session_job = environment.get("PORTAL_JOB_ID", "")
         self._now = now
         self._asking = asyncio.Lock()
         self._live: dict[str, Job] = {}

@@ -12,8 +12,11 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 
 from portal.session.jobs_records import Job, exit_of
+from spawner.errors import UnreadableOutput
+from spawner.slurm.queue import node_names
 
 _SECONDS = 20.0
 _KILL_SECONDS = 1.0
@@ -43,6 +46,7 @@ _GPUS_IN_ALL = re.compile(r"(?:^|,)gres/gpu=(\d+)", re.ASCII)
 _GPUS = re.compile(r"(?:^|,)gres[:/]gpu(?:[:=][^,:=]*)??[:=]?(\d+)?(?=,|$)", re.ASCII)
 # scontrol(1), show job: a job's free words come before these three lines, so the last ones count.
 _FILES = re.compile(r"^   StdErr=(.*)\n   StdIn=.*\n   StdOut=(.*)$", re.MULTILINE)
+_MOST_NODES = 1000
 _NODES = re.compile(r"[^,\[]+(?:\[[^\]]*\])?", re.ASCII)
 
 
@@ -139,7 +143,7 @@ def _job(fields: tuple[str, ...]) -> Job:
         reason=None if reason in ("", "None") else reason,
         partition=partition or None,
         gpus=gpus_of(allocated, per_job, per_node, node_count),
-        nodes=tuple(_NODES.findall(nodes)),
+        nodes=nodes_from(nodes),
         submitted=_moment(submitted),
         started=_moment(start) if has_started else None,
         expected_start=None if has_started else _moment(start),
@@ -149,6 +153,19 @@ def _job(fields: tuple[str, ...]) -> Job:
     if not job.is_over:
         return job
     return replace(job, exit_code=exit_code, signal=signal, reason=None, expected_start=None)
+
+
+def nodes_from(text: str) -> tuple[str, ...]:
+    """Write out a list of nodes; one of very many stays as Slurm wrote it.
+
+    >>> nodes_from("node[001-002],gpu1"), nodes_from("node[1-99999999]")
+    (('node001', 'node002', 'gpu1'), ('node[1-99999999]',))
+    """
+    try:
+        names = tuple(islice(node_names(text), _MOST_NODES + 1))
+    except UnreadableOutput:
+        names = ()
+    return names if 0 < len(names) <= _MOST_NODES else tuple(_NODES.findall(text))
 
 
 def gpus_of(allocated: str, per_job: str, per_node: str, nodes: str) -> int | None:

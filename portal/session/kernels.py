@@ -13,6 +13,7 @@ from traitlets import Dict, Unicode, default
 
 from portal.session.image_offer import SEPARATOR
 from portal.session.image_shelf import Shelf
+from portal.session.kernel_configuration import with_configuration
 from portal.session.kernel_pictures import folder_with_tile
 from portal.session.memory import JobMemory
 
@@ -44,6 +45,8 @@ class SessionKernels(KernelSpecManager):
 
     shelf: Shelf | None = None
     """The images, once the server knows of them."""
+
+    configuration = Unicode(help="A file that ipykernel reads; images see it too.").tag(config=True)
 
     pictures = Unicode(help="A folder for the pictures of the settings' kernels.").tag(config=True)
 
@@ -85,7 +88,14 @@ class SessionKernels(KernelSpecManager):
         return Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        """Give a kernel's spec.
+        """Give a kernel's spec, with what keeps ipykernel from opening a port of its own."""
+        spec = self._spec_as_written(kernel_name)
+        if self.configuration:
+            spec.argv = with_configuration(spec.argv, self.configuration)
+        return spec
+
+    def _spec_as_written(self, kernel_name: str) -> KernelSpec:
+        """Give the spec as the settings, its file or its image have it.
 
         ``python3`` of this environment says ``python``, which is somebody else's on the
         session's PATH, and is named after its package.

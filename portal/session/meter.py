@@ -43,13 +43,13 @@ class Meter:
         environment: Mapping[str, str] = os.environ,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._job_id = environment.get("SLURM_JOB_ID", "")
+        self._job_id = environment.get("PORTAL_JOB_ID", "")
         self._memory = JobMemory.of_this_process()
         self._gpus = GpuReader(devices_of(environment))
         self._now = now
         self._last: Reading | None = None
         self._reading = asyncio.Lock()
-        cores = environment.get("SLURM_CPUS_ON_NODE", "")
+        cores = environment.get("PORTAL_JOB_CORES", "")
         limit_gb = self._memory.limit_gb()
         self.held = Held(
             cores=int(cores) if cores.isdecimal() else None,

@@ -1,6 +1,7 @@
 """What the hub says to a session, on its standard input."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,7 @@ _KEYS = {
     "tensorboard_python",
     "tensorboards",
     "tools",
+    "umask",
     "warning_minutes",
 }
 _KERNEL_KEYS = {"display_name", "environment", "interpreter", "language", "modules"}
@@ -161,6 +163,8 @@ class Orders:
     """Where the service of the cluster's view listens; ``None`` where there is none."""
     slurm_bin_dir: str | None = None
     """Where Slurm's programs are."""
+    umask: str = ""
+    """Of what the user writes, octal; empty for that of a login on the node."""
     is_encrypted: bool = False
     """Whether browsers come over HTTPS: cookies are not for anything else then."""
 
@@ -215,6 +219,7 @@ def parse_orders(text: str) -> Orders:
         look=texts_by_name("look", given.get("look", {})),
         cluster_url=text_or_none("cluster_url", given.get("cluster_url")),
         slurm_bin_dir=text_or_none("slurm_bin_dir", given.get("slurm_bin_dir")),
+        umask=_umask(given.get("umask")),
         is_encrypted=true_or_false("is_encrypted", given.get("is_encrypted", False)),
     )
 
@@ -226,6 +231,13 @@ def _certificate(value: Any) -> Certificate | None:
     if set(pem) != {"key", "certificate", "authorities"}:
         raise OrdersError("certificate: not an object with key, certificate, authorities")
     return Certificate(**pem)
+
+
+def _umask(value: Any) -> str:
+    text = text_or_none("umask", value) or ""
+    if not re.fullmatch(r"([0-7]{3,4})?", text):
+        raise OrdersError("umask: not an octal number")
+    return text
 
 
 def _image(value: Any) -> ImageOrder | None:

@@ -12,6 +12,7 @@ from jupyter_server.utils import ApiPath, url_path_join
 from jupyter_server_terminals.api_handlers import TerminalRootHandler
 from tornado import web
 
+from portal.session import written_names
 from portal.session.contents import SessionContents
 
 
@@ -21,6 +22,9 @@ class PlacedKernels(AsyncMappingKernelManager):
     async def _async_start_kernel(
         self, *, kernel_id: str | None = None, path: ApiPath | None = None, **more: Any
     ) -> str:
+        for key, value in (("path", path), ("kernel_id", kernel_id)):
+            written_names.check(key, value)
+        written_names.check("name", more.get("kernel_name"))
         if path is not None:
             contents = self._contents
             await contents.look_at(contents.place(path))
@@ -48,8 +52,15 @@ class PlacedTerminals(TerminalRootHandler):
     @web.authenticated
     async def post(self) -> None:
         """Begin one."""
-        folder = (self.get_json_body() or {}).get("cwd")
-        if isinstance(folder, str):
+        asked = self.get_json_body() or {}
+        if not asked.keys() <= {"cwd", "name"}:
+            raise web.HTTPError(400, "A terminal has a cwd and a name, and nothing else.")
+        for key, value in asked.items():
+            written_names.check(key, value)
+        if "cwd" in asked and asked["cwd"] is None:
+            raise web.HTTPError(400, "cwd is a folder, or not there.")
+        folder = asked.get("cwd")
+        if folder is not None:
             contents: Any = self.contents_manager
             home = self.settings["server_root_dir"]
             await contents.look_at(str(PurePosixPath(home, folder)))

@@ -19,7 +19,8 @@ def of_job(job_id: str, server_pid: int, proc: Path = _PROC) -> dict[ProcessKey,
     """Return this user's processes of the job; the server itself and its TensorBoard are marked.
 
     A user may have several sessions on one node. Slurm's cgroup tells whose a process is, and
-    where there are none, the variable that it was started with.
+    where there are none, the variables that it was started with: Slurm's own where slurmd began it,
+    as the server itself and the steps of other jobs, and the session's.
     """
     found = {}
     for folder in proc.iterdir():
@@ -49,7 +50,10 @@ def _is_of_job(folder: Path, job_id: str) -> bool:
     job = job_of((folder / "cgroup").read_text(errors="replace"))
     if job is not None:
         return job == job_id
-    return f"SLURM_JOB_ID={job_id}".encode() in (folder / "environ").read_bytes().split(b"\0")
+    entries = (folder / "environ").read_bytes().split(b"\0")
+    is_slurmds = any(entry.startswith(b"SLURMD_NODENAME=") for entry in entries)
+    name = "SLURM_JOB_ID" if is_slurmds else "PORTAL_JOB_ID"
+    return f"{name}={job_id}".encode() in entries
 
 
 def _is_tensorboard(folder: Path) -> bool:

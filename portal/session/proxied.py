@@ -8,10 +8,11 @@ everybody's. What is proxied never sees how its user is known to the hub.
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from tornado import web
 from tornado.httputil import HTTPServerRequest
+
+from portal.session.asking import is_from_below
 
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""
@@ -45,14 +46,11 @@ def without_secrets(headers: Any) -> Any:
 def is_forged(request: HTTPServerRequest, base_url: str) -> bool:
     """Say whether a request that may change something comes from a page of somebody else's.
 
-    What is proxied has no protection against that, as Jupyter's own routes have. All sessions are
-    one site to a browser, so it is the page's path that tells.
+    What is proxied has no protection against that, as Jupyter's own routes have.
     """
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return False
-    page = urlsplit(request.headers.get("Referer", ""))
-    host = urlsplit(f"//{request.host}").hostname
-    return page.hostname != host or not page.path.startswith(base_url)
+    return not is_from_below(request, base_url)
 
 
 def guarded(handler: type) -> type:

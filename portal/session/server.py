@@ -14,6 +14,9 @@ from typing import Any
 from tornado.httpserver import HTTPServer
 from traitlets.config import Config
 
+from portal import reception
+from portal.answers import Unversioned
+from portal.logbook import Logbook
 from portal.session.slow_imports import postponed, without_node
 
 with postponed():
@@ -24,7 +27,7 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from portal.session import image_kernels, internal_tls, module_kernels, places
+from portal.session import bodies, image_kernels, internal_tls, module_kernels, places
 from portal.session.callback import HubRefusedError, report_port
 from portal.session.contents import SessionContents
 from portal.session.equipment import Equipment, Place
@@ -56,6 +59,9 @@ def serve(place: Place, listener: socket.socket) -> int:
     if not is_login_of_the_hub(server.identity_provider):
         log.critical("The hub's login is missing: this server does not start")
         return 1
+    login: Any = server.identity_provider
+    reception.bound_cache(login.hub_auth)
+    Logbook(reception.is_stranger).keep([*logging.root.handlers, *server.log.handlers])
     server.start()
     return server.exit_code
 
@@ -83,14 +89,14 @@ def settings(place: Place) -> Config:
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
                 "websocket_ping_timeout": 30_000,
                 "tornado_settings": {
-                    # Tornado's own would name its version.
-                    "headers": {"Server": "portal", "Referrer-Policy": "same-origin"},
+                    "headers": {"Referrer-Policy": "same-origin"},
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
                     "page_config_data": dict(place.page),
                     "xsrf_cookie_kwargs": {"secure": place.is_encrypted, "samesite": "Lax"},
                 },
             },
             "SessionKernels": {
+                "configuration": str(place.kernel_configuration or ""),
                 "pictures": str(place.runtime_folder / "kernel-pictures"),
                 "offered": {
                     name: module_kernels.spec(order, place.modules_init)
@@ -147,12 +153,15 @@ class SessionServer(ServerApp):
         """Serve on the socket that we have, and tell the hub once we do."""
         self.port = self.listener.getsockname()[1]
         self._http_server = HTTPServer(
-            self.web_app,
+            reception.Reception(self.web_app, bodies.rules(self)),
             ssl_options=internal_tls.server_context(),
             xheaders=self.trust_xheaders,
             max_body_size=self.max_body_size,
             max_buffer_size=self.max_buffer_size,
+            **reception.SERVER_ARGUMENTS,
         )
+        self.web_app.transforms.append(Unversioned)
+        bodies.watch(self.identity_provider)
         self._equipment = Equipment(self.place, self)
         contents: Any = self.contents_manager
         contents.mounts, contents.loop = self._equipment.mounts, self.io_loop
@@ -173,7 +182,9 @@ class SessionServer(ServerApp):
         def note(handler: Any) -> None:
             request = handler.request
             note_request(request.method, request.path, handler.get_status())
-            log_request(handler)
+            # The log lies in its user's home: what strangers try is not written there.
+            if not reception.is_stranger():
+                log_request(handler)
 
         self.web_app.settings["log_function"] = note
 

@@ -18,6 +18,8 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import ensure_async, url_path_join
 from tornado import web
 
+from portal.session.written_names import is_name
+
 _A_COPY = 'The body must be {"path": PATH, "folder": PATH}, both texts, and nothing else.'
 _MAX_ABOUT = 200
 
@@ -61,7 +63,7 @@ class Catalogue:
             bool(self.link)
             and file.resolve().is_relative_to(folder.resolve())
             and PurePosixPath(path).parts[:1] == (self.link,)
-            and file.is_file()
+            and os.path.isfile(file)
         )
 
     def _template(self, file: Path) -> Template:
@@ -148,7 +150,7 @@ def copy_from(body: bytes) -> tuple[str, str]:
     path, folder = message["path"], message["folder"]
     if not isinstance(path, str) or not isinstance(folder, str):
         raise ValueError(_A_COPY)
-    if ".." in PurePosixPath(path).parts or "\0" in path:
+    if ".." in PurePosixPath(path).parts or not is_name(path) or not is_name(folder):
         raise ValueError(f"{path!r} is not a path below the home")
     return path.strip("/"), folder.strip("/")
 

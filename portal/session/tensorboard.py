@@ -24,6 +24,7 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from portal.session.asking import ask, is_from_elsewhere
 from portal.session.tensorboard_boards import Board, BoardError, Boards, Kit
 from portal.session.tensorboard_folders import FolderError, folder_at, has_events, shown
 from portal.session.threads import in_thread
@@ -141,8 +142,10 @@ class OpenHandler(JupyterHandler):
         """Lead to it, or say why there is none."""
         try:
             path = await self._path()
-            if self._is_from_elsewhere():
-                self._ask(path)
+            if is_from_elsewhere(self):
+                title = f"Open TensorBoard for {shown(path)}?"
+                action = f"?folder={quote(path)}"
+                ask(self, title=title, label="Open TensorBoard", action=action)
             elif not self.get_query_argument("anyway", "") and await self._shelf.is_empty(path):
                 self._wait(path)
             else:
@@ -153,25 +156,17 @@ class OpenHandler(JupyterHandler):
         except BoardError as error:
             finish_with_words(self, 503, title="TensorBoard was not opened", text=str(error))
 
+    @web.authenticated
+    async def post(self) -> None:
+        """Lead there whoever was asked."""
+        path = quote(await self._path())
+        self.redirect(f"{url_path_join(self.base_url, NAME)}/?folder={path}", status=303)
+
     async def _path(self) -> str:
         named = self.get_query_argument("folder", None)
         if named is not None:
             return named.strip("/")
         return await self._shelf.near(self.get_query_argument("near", "").strip("/"))
-
-    def _is_from_elsewhere(self) -> bool:
-        """Whether another site's page, and not the user, wants it."""
-        return self.request.headers.get("Sec-Fetch-Site") == "cross-site"
-
-    def _ask(self, path: str) -> None:
-        finish_with_words(
-            self,
-            200,
-            title=f"Open TensorBoard for {shown(path)}?",
-            text="A link on another site leads here.",
-            link=f"?folder={quote(path)}",
-            label="Open TensorBoard",
-        )
 
     def _wait(self, path: str) -> None:
         finish_with_words(

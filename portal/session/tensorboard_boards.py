@@ -86,7 +86,12 @@ class Board:
             if self._process is not None and self._process.returncode is None:
                 return
             self._process = None
-            self._process = await self._started()
+            try:
+                self._process = await self._started()
+            except BaseException:
+                # What did not come to run takes nobody's place.
+                self._is_wanted = False
+                raise
 
     async def sleep(self) -> None:
         """End its process."""
@@ -98,13 +103,24 @@ class Board:
 
     async def _started(self) -> Process:
         # It ends when the pipe to its input does, so never after the session.
-        process = await asyncio.create_subprocess_exec(*self._argv, stdin=PIPE, stdout=PIPE)
-        if await _is_listening(process):
+        try:
+            process = await asyncio.create_subprocess_exec(*self._argv, stdin=PIPE, stdout=PIPE)
+        except OSError as error:
+            log.warning("TensorBoard for %s did not start: %s", self.folder, error)
+            raise self._failed() from error
+        try:
+            is_listening = await _is_listening(process)
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        if is_listening:
             return process
-        self._is_wanted = False
         await _end(process)
         log.warning("TensorBoard for %s did not start: code %s", self.folder, process.returncode)
-        raise BoardError(
+        raise self._failed()
+
+    def _failed(self) -> BoardError:
+        return BoardError(
             f"TensorBoard for {shown(self.name)} did not start. The session's log says why; "
             "perhaps the session's memory is used up."
         )

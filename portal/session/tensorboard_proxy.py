@@ -4,10 +4,12 @@ It is slow to import: this module is loaded after the server listens.
 """
 
 from typing import Any
+from urllib.parse import quote
 
 from jupyter_server.utils import url_path_join
 from jupyter_server_proxy.handlers import LocalProxyHandler
 
+from portal.session.asking import is_from_elsewhere, is_visit
 from portal.session.proxied import without_secrets
 from portal.session.tensorboard import NAME, Shelf, finish_with_words
 from portal.session.tensorboard_boards import BoardError
@@ -28,6 +30,8 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
         try:
             if path == "/":
                 await self._shelf.check(board_id)
+            if self._is_to_be_asked(board_id):
+                return None
             board = await self._shelf.boards.use(board_id)
         except FolderError as error:
             return finish_with_words(self, 404, title="The folder is gone", text=str(error))
@@ -38,6 +42,16 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
         self.unix_socket = str(board.socket)
         self.proxy_base = f"{NAME}/{board.id}"
         await super().proxy(0, path)
+
+    def _is_to_be_asked(self, board_id: str) -> bool:
+        """Ask before one that sleeps is woken by another page's link; say whether that is so."""
+        board = self._shelf.boards.find(board_id)
+        says = is_visit(self.request) or "Sec-Fetch-Site" in self.request.headers
+        if board is None or board.is_awake or not says or not is_from_elsewhere(self):
+            return False
+        opening = url_path_join(self.base_url, NAME)
+        self.redirect(f"{opening}/?folder={quote(board.name)}")
+        return True
 
     def _say_that_it_is_stopped(self) -> None:
         finish_with_words(

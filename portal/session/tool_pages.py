@@ -1,7 +1,8 @@
 """The web tools in the browser: their list for the launcher, and each one's own pages.
 
 ``GET /portal/tools`` lists them, ``DELETE /portal/tools/NAME`` stops one. What is below
-``/tools/NAME/`` is the tool's own; opening it starts the tool.
+``/tools/NAME/`` is the tool's own; opening it starts the tool. Who comes by another page's link is
+asked first; the button posts to ``/portal/tools/NAME/start``.
 """
 
 import asyncio
@@ -11,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
-from jupyter_server.base.handlers import APIHandler
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
-from tornado.httputil import HTTPServerRequest
 
 from portal.session import proxied
+from portal.session.asking import ask, is_from_elsewhere, is_visit
 from portal.session.tools import Failure, Tool, Toolbox
 
 ROUTES = (r"tools/.*",)
@@ -62,12 +63,30 @@ class ToolHandler(APIHandler):
         self.finish()
 
 
-def routes(base_url: str, toolbox: Toolbox) -> list[tuple[str, type[APIHandler], Any]]:
+class StartHandler(JupyterHandler):
+    """Starts a tool for whoever was asked."""
+
+    def initialize(self, toolbox: Toolbox) -> None:
+        """Take the session's tools."""
+        self.toolbox = toolbox
+
+    @web.authenticated
+    async def post(self, name: str) -> None:
+        """Begin to start it, and lead to its page."""
+        tool = self.toolbox.get(name)
+        if tool is None:
+            raise web.HTTPError(404, f"There is no tool {name}.")
+        tool.start()
+        self.redirect(f"{tool.place.path_of(name)}/", status=303)
+
+
+def routes(base_url: str, toolbox: Toolbox) -> list[tuple[str, type[JupyterHandler], Any]]:
     """Give the routes that are there from the start."""
     given = {"toolbox": toolbox}
     return [
         (url_path_join(base_url, "portal/tools"), ToolsHandler, given),
         (url_path_join(base_url, "portal/tools/([a-z0-9-]+)"), ToolHandler, given),
+        (url_path_join(base_url, "portal/tools/([a-z0-9-]+)/start"), StartHandler, given),
     ]
 
 
@@ -83,17 +102,6 @@ def add_routes(web_app: Any, toolbox: Toolbox, note_use: Callable[[], None]) -> 
         proxied.add_handlers(web_app, base_url, path, handler)
 
 
-def is_visit(request: HTTPServerRequest) -> bool:
-    """Say whether somebody opens a page: what a page asks for by itself starts nothing."""
-    if request.method != "GET":
-        return False
-    # Browsers say it, but not where the portal has no TLS.
-    mode = request.headers.get("Sec-Fetch-Mode")
-    if mode is not None:
-        return mode == "navigate"
-    return "text/html" in request.headers.get("Accept", "")
-
-
 def starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
     """Give a proxy's handler that starts its tool when somebody opens it."""
 
@@ -103,14 +111,20 @@ def starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
             if self._finished:
                 return
             if is_visit(self.request):
-                note_use()
-                await self._open()
+                await self._open(is_from_elsewhere(self))
             elif tool.state != "running":
                 words = f"{tool.order.title} does not run. Open its page anew to start it."
                 raise web.HTTPError(503, words)
 
-        async def _open(self) -> None:
+        async def _open(self, is_by_a_link: bool) -> None:
+            if not is_by_a_link:
+                note_use()
             if tool.state == "running":
+                return
+            if tool.state == "stopped" and is_by_a_link:
+                start = url_path_join(self.base_url, f"portal/tools/{tool.name}/start")
+                title = tool.order.title
+                ask(self, title=f"Start {title}?", label=f"Start {title}", action=start)
                 return
             failure = await started(tool)
             if failure is None and tool.state == "running":

@@ -1,18 +1,16 @@
 """Having slurmctld write down that this session runs.
 
-What the backfill scheduler has started, slurmctld writes only when some job changes, or with the
-full save of every five minutes (`portal.backup.saving` names the places in its source). If it
-crashes before that, it knows a job that still waits; when the node reports that it runs, it is
-ended. So the session gives its job the name that it has: a change that changes nothing, and is
-written within five seconds.
+If slurmctld crashes before it has (`portal.state_save`), it knows a job that still waits; when the
+node reports that it runs, it is ended.
 """
 
 import logging
 import os
 import shutil
-import subprocess
 import threading
 from collections.abc import Mapping
+
+from portal import state_save
 
 log = logging.getLogger(__name__)
 
@@ -27,23 +25,11 @@ def begin(bin_dir: str | None, environment: Mapping[str, str] = os.environ) -> t
 
 
 def have_written(bin_dir: str | None, environment: Mapping[str, str]) -> None:
-    """Change nothing of the job that ``environment`` names; a failure costs no session."""
-    number, name = environment.get("SLURM_JOB_ID"), environment.get("SLURM_JOB_NAME")
-    program = shutil.which("scontrol", path=bin_dir or environment.get("PATH"))
-    if not (number and name and program):
+    """Prompt it by the job that ``environment`` names; a failure costs no session."""
+    job, slurm_conf = environment.get("PORTAL_JOB_ID"), environment.get("SLURM_CONF")
+    scontrol = shutil.which("scontrol", path=bin_dir or environment.get("PATH"))
+    if not (job and scontrol):
         return
-    slurm_conf = environment.get("SLURM_CONF")
-    try:
-        subprocess.run(
-            [program, "update", f"JobId={number}", f"JobName={name}"],
-            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
-            | ({"SLURM_CONF": slurm_conf} if slurm_conf else {}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or error
-        log.info("slurmctld will write this session's job later: %s", str(said).strip())
+    why_not = state_save.prompt(scontrol, job, slurm_conf, _SECONDS)
+    if why_not is not None:
+        log.info("slurmctld will write this session's job later: %s", why_not)

@@ -114,6 +114,11 @@ class Hub(Table):
         """Whether what browsers send is encrypted on its way here, as far as is known."""
         return self.public_url.startswith("https://") or self.tls_elsewhere
 
+    @property
+    def has_host_cookies(self) -> bool:
+        """Whether cookies are such that no other host can set them: ``__Host-`` needs HTTPS."""
+        return self.subdomain_host.startswith("https://")
+
     def internal(self, url: str) -> str:
         """Return an address of the portal's own parts as it is spoken to."""
         return urlsplit(url)._replace(scheme="https" if self.internal_ssl else "http").geturl()

@@ -18,6 +18,7 @@ from portal.values import (
     PartitionName,
     Paths,
     Program,
+    Umask,
 )
 
 
@@ -92,6 +93,12 @@ class Session(Table):
         unit="minutes",
         ge=0,
         le=10_000,
+    )
+    umask: Umask = setting(
+        "",
+        "Which rights others do not get to what users write in terminals and kernels, or save: "
+        "0022 lets them read, 0002 lets the group write, 0077 keeps everything to the user. Empty "
+        "for what a login on the node gives: UMASK in /etc/login.defs.",
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(

@@ -16,8 +16,9 @@ class Slurm(Table):
     sudo: AbsolutePath = setting("/usr/bin/sudo", "The sudo program.")
     operator: UnixName = setting(
         "",
-        "The account as which the launcher raises the time limits of running sessions: Slurm's "
-        "SlurmUser, or an operator in Slurm's accounting; empty: sessions are not extended.",
+        "The account as which the launcher raises the time limits of running sessions, and ends "
+        "those of deleted accounts: Slurm's SlurmUser, or an operator in Slurm's accounting; "
+        "empty: sessions are not extended.",
     )
     query_interval_seconds: float = setting(
         1.0,

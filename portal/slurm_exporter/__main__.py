@@ -7,11 +7,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from wsgiref.simple_server import ServerHandler, WSGIRequestHandler
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from portal.answers import NAME
 from portal.slurm_exporter import scheduler
 from portal.slurm_exporter.figures import Answer, Figures
 from spawner.errors import SlurmError
@@ -60,6 +62,9 @@ def main() -> None:
     # Before there are threads, which would take the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     registry.register(Exporter(client, options.good_seconds))
+    # Python's own would say its version.
+    ServerHandler.server_software = WSGIRequestHandler.server_version = NAME
+    WSGIRequestHandler.sys_version = ""
     start_http_server(options.port, options.address, registry)
     # Its threads end with this one.
     signal.sigwait({signal.SIGTERM, signal.SIGINT})

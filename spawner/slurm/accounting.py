@@ -59,7 +59,7 @@ def jobs(since: datetime, until: datetime) -> list[str]:
 def read(text: str) -> list[AccountedJob]:
     """Read the answer to `jobs`; those that were never given a node are left out."""
     found = []
-    for line in filter(None, text.splitlines()):
+    for line in filter(None, text.split("\n")):
         fields = line.split("|")
         if len(fields) != FIELDS.count(",") + 1 or not fields[0].isdecimal():
             raise UnreadableOutput(

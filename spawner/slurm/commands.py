@@ -10,7 +10,7 @@ JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
 """squeue(1): job id, long state, reason, user, partition, nodes, (expected) start, end."""
 
 MARKED_JOB_FIELDS = "%i|%u|%j"
-"""squeue(1): job id, user, name. The name is its owner's word: see `parsing.marked_jobs`."""
+"""squeue(1): job id, user, name; in an answer whose lines are marked, see `marked`."""
 
 QUEUE_FIELDS = (
     *("JobID", "JobArrayID", "State", "UserName", "Partition", "NumNodes", "NumTasks"),
@@ -31,20 +31,31 @@ def job(job_id: int) -> list[str]:
     return ["scontrol", "--oneliner", "show", "job", str(job_id)]
 
 
-def all_jobs() -> list[str]:
-    """Ask for every job that has not ended, with its name."""
-    return ["squeue", "--noheader", "--all", "-o", MARKED_JOB_FIELDS]
+def comment(job_id: int) -> list[str]:
+    """Ask for one job's comment alone: it may hold anything, newlines too."""
+    return ["squeue", "--noheader", "--all", f"--jobs={job_id}", "-o", "%k"]
 
 
-def queue(word: str) -> list[str]:
-    """Ask for every job that has not ended, with what is shown of it.
+def queue() -> list[str]:
+    """Ask for every job that has not ended; what is told of each is said in the environment."""
+    return ["squeue", "--noheader", "--all"]
+
+
+def marked(word: str) -> dict[str, str]:
+    """Say that `queue` is to tell the jobs' names.
 
     ``word`` is a secret of this one question. It marks where a job's line begins, so that no
-    owner's words can be taken for one.
+    owner's words can be taken for one. It is in the environment, as everybody on the machine can
+    read a command line, and rename a job before Slurm has answered.
     """
+    return {"SQUEUE_FORMAT": f"{word}|{MARKED_JOB_FIELDS}"}
+
+
+def shown(word: str) -> dict[str, str]:
+    """Say that `queue` is to tell what is shown of a job; ``word`` as in `marked`."""
     fields = [f"{name}:|" for name in QUEUE_FIELDS]
     fields[0] += f"{word}|"
-    return ["squeue", "--noheader", "--all", "-O", ",".join([*fields, "Name:"])]
+    return {"SQUEUE_FORMAT2": ",".join([*fields, "Name:"])}
 
 
 def gpu_shares() -> list[str]:

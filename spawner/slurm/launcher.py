@@ -2,9 +2,9 @@
 
 Deployed as a root-owned file of its own, with its settings beside it as ``NAME.json``:
 ``{"slurm_conf": "/etc/slurm/slurm.conf", "bin_dir": "/usr/bin", "mark": "portal"}``, and
-``"operator": "slurm"`` where sessions can be extended. It takes no arguments, reads one JSON object
-on its standard input, runs Slurm's programs with an empty environment, and prints one JSON object.
-The verbs:
+``"operator": "slurm"`` where sessions can be extended. It takes no arguments, says
+``slurm-launcher: ready`` on its standard error, reads one JSON object on its standard input, runs
+Slurm's programs with an empty environment, and prints one JSON object. The verbs:
 
 ``{"verb": "submit", "session": ID, "script": TEXT}`` -> ``{"job_id": N}``
     Submit the user's job. Its comment carries the hub's mark and the session, its output goes into
@@ -18,19 +18,40 @@ The verbs:
 ``{"verb": "log", "job_id": N}`` -> ``{"lines": [TEXT, ...]}``
     The last lines of a session's output.
 
-Slurm lets only its operators raise a limit. Run as the account ``operator`` of the settings the
-program has one verb, and none of those above, which in turn have nothing of it:
+Slurm lets only its operators raise a limit, and end the job of a user who has no account any more.
+Run as the account ``operator`` of the settings the program has two verbs, and none of those above,
+which in turn have nothing of them:
 
 ``{"verb": "extend", "session": ID, "job_id": N, "user": NAME, "minutes": TOTAL}`` ->
 ``{"minutes": TOTAL}``
     Raise the time limit of a job that runs, belongs to this user, carries this mark and session,
     and stays within its partition's limit.
+``{"verb": "end", "session": ID, "job_id": N, "user": NAME}`` -> ``{"job_ids": [N]}``
+    Cancel a job that carries this mark and session, and belongs to this user or to nobody whom the
+    machine knows; ``[]`` where it has ended.
 
-A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself said no.
+A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself said no. What
+cannot be answered so ends in one line on the standard error.
 It uses the standard library only, so that what sudo allows is what can be read here.
 """
 
 from __future__ import annotations
+
+# ruff: noqa: E402  what comes first must
+import ctypes
+import sys
+
+_PR_SET_DUMPABLE = 4
+
+
+def _keep_tracers_out() -> None:
+    """Keep the user, as whom this runs, from looking into it and changing it: see prctl(2)."""
+    if ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        sys.exit("slurm-launcher: prctl failed")
+
+
+if __name__ == "__main__":
+    _keep_tracers_out()
 
 import json
 import os
@@ -38,7 +59,6 @@ import pwd
 import re
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -47,8 +67,11 @@ if TYPE_CHECKING:
     # Its import would take a tenth of the time that this program takes to start.
     from typing import Any
 
+_READY = "slurm-launcher: ready\n"
 _SESSION = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_JOB_ID = re.compile(r"[0-9]{1,10}", re.ASCII)
 _MOST_INPUT = 1 << 20
+_NO_SUCH_JOB = "Invalid job id specified"
 _LOG_FOLDER = Path(".local", "state", "data-scientist-portal")
 _MOST_LOGS = 20
 _MOST_LOG_BYTES = 1 << 14
@@ -105,10 +128,8 @@ class Slurm:
         try:
             done = subprocess.run(
                 [str(self._bin_dir / program), *arguments],
-                input=stdin,
+                input=stdin.encode(),
                 capture_output=True,
-                text=True,
-                errors="replace",
                 env=self._environment,
                 timeout=seconds,
                 check=False,
@@ -117,7 +138,9 @@ class Slurm:
             raise LauncherError(f"{program} did not answer in {seconds:.0f} s") from error
         except OSError as error:
             raise LauncherError(f"{program} cannot be run: {error.strerror}") from error
-        return done.returncode, done.stdout, done.stderr
+        # As bytes, since a text stream would take a carriage return for the end of a line.
+        out, err = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))
+        return done.returncode, out, err
 
 
 def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +160,7 @@ def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
     )
     # "12" or, in a federation, "12;cluster".
     job_id = printed.strip().partition(";")[0]
-    if not job_id.isdecimal():
+    if not _JOB_ID.fullmatch(job_id):
         raise LauncherError(f"sbatch printed {printed!r} instead of a job's number")
     return {"job_id": int(job_id)}
 
@@ -225,6 +248,21 @@ def extend(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
     return {"minutes": now}
 
 
+def end(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+    """Cancel a session whose owner cannot be acted as; the other thing done as the operator."""
+    session, job_id, name = _session(request), _job_id(request), request.get("user")
+    told = _told(slurm, job_id, "%i|%U")
+    if not told:
+        return {"job_ids": []}
+    number, _, uid = told.removesuffix("\n").partition("|")
+    if number != str(job_id) or not _JOB_ID.fullmatch(uid) or not _is_of(int(uid), name):
+        raise LauncherError(f"job {job_id} is no job of this user", refused=True)
+    if _told(slurm, job_id, "%k") != f"{slurm.mark}:{session}\n":
+        raise LauncherError(f"job {job_id} is not this session's", refused=True)
+    slurm.run("scancel", str(job_id))
+    return {"job_ids": [job_id]}
+
+
 VERBS = {
     "submit": submit,
     "forecast": forecast,
@@ -232,39 +270,72 @@ VERBS = {
     "list": list_sessions,
     "log": log,
 }
-OPERATOR_VERBS = {"extend": extend}
+OPERATOR_VERBS = {"extend": extend, "end": end}
 
 
-def answer(settings: dict[str, str], account: pwd.struct_passwd, text: str) -> dict[str, Any]:
+def answer(
+    settings: dict[str, str], account: pwd.struct_passwd, text: str | bytes
+) -> dict[str, Any]:
     """Do what the JSON ``text`` asks; return what to print."""
     try:
-        request = json.loads(text)
+        request = _request(text)
         verbs = OPERATOR_VERBS if account.pw_name == settings.get("operator") else VERBS
-        if not isinstance(request, dict) or request.get("verb") not in verbs:
+        verb = request.get("verb")
+        if not isinstance(verb, str) or verb not in verbs:
             raise LauncherError(f"the verbs are: {', '.join(verbs)}")
-        return verbs[request["verb"]](Slurm(settings, account), account, request)
-    except json.JSONDecodeError as error:
-        return {"error": f"the input is not JSON: {error.msg}", "refused": False}
+        return verbs[verb](Slurm(settings, account), account, request)
     except LauncherError as error:
         return {"error": str(error), "refused": error.refused}
 
 
+def _request(text: str | bytes) -> dict[str, Any]:
+    if len(text) > _MOST_INPUT:
+        raise LauncherError(f"the input is longer than {_MOST_INPUT} bytes")
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LauncherError(f"the input is not JSON: {type(error).__name__}") from error
+    if not isinstance(request, dict):
+        raise LauncherError("the input is not a JSON object")
+    return request
+
+
 def _sessions(slurm: Slurm, account: pwd.struct_passwd) -> list[tuple[int, str]]:
-    """Return the user's jobs that have not ended and carry this hub's mark."""
-    printed = slurm.run("squeue", "--noheader", "--all", f"--user={account.pw_name}", "-o", "%i|%k")
+    """Return the user's jobs that have not ended and carry this hub's mark.
+
+    A comment may hold newlines, and what looks like another job's line: so each job that is found
+    is asked for by itself.
+    """
+    mine = f"--user={account.pw_name}"
+    printed = slurm.run("squeue", "--noheader", "--all", mine, "-o", "%i|%k")
     found = []
-    for line in printed.splitlines():
-        job_id, _, comment = line.strip().partition("|")
+    for line in dict.fromkeys(printed.split("\n")):
+        job_id, _, comment = line.partition("|")
         mark, _, session = comment.partition(":")
-        if job_id.isdecimal() and mark == slurm.mark and _SESSION.fullmatch(session):
-            found.append((int(job_id), session))
+        if _JOB_ID.fullmatch(job_id) and mark == slurm.mark and _SESSION.fullmatch(session):
+            told = _told(slurm, int(job_id), "%k", mine)
+            if told == f"{slurm.mark}:{session}\n":
+                found.append((int(job_id), session))
     return found
+
+
+def _told(slurm: Slurm, job_id: int, fields: str, *more: str) -> str:
+    """Return what squeue tells of one job; nothing of one that has ended."""
+    question = ("--noheader", "--all", *more, f"--jobs={job_id}", "-o", fields)
+    code, printed, complaint = slurm.try_out("squeue", *question)
+    if code != 0 and _NO_SUCH_JOB not in complaint:
+        raise LauncherError(complaint.strip() or "squeue failed")
+    return printed if code == 0 else ""
 
 
 def _script(request: dict[str, Any]) -> str:
     script = request.get("script")
     if not isinstance(script, str) or not script.startswith("#!"):
         raise LauncherError("the script is missing")
+    try:
+        script.encode()
+    except UnicodeEncodeError as error:
+        raise LauncherError("the script is no text") from error
     return script
 
 
@@ -288,6 +359,14 @@ def _uid(request: dict[str, Any]) -> int:
         return pwd.getpwnam(name if isinstance(name, str) else "").pw_uid
     except (KeyError, ValueError) as error:
         raise LauncherError("there is no such user") from error
+
+
+def _is_of(uid: int, name: object) -> bool:
+    """Say whether an account is the user's, or is no account any more."""
+    try:
+        return pwd.getpwuid(uid).pw_name == name
+    except KeyError:
+        return True
 
 
 def _running_session(slurm: Slurm, job_id: int, uid: int, session: str) -> tuple[str, int]:
@@ -351,11 +430,16 @@ def main() -> None:
     if len(sys.argv) > 1:
         sys.exit("slurm-launcher takes no arguments")
     os.umask(0o077)
-    settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    account = pwd.getpwuid(os.getuid())
-    text = sys.stdin.read(_MOST_INPUT)
-    json.dump(answer(settings, account, text), sys.stdout)
-    sys.stdout.write("\n")
+    try:
+        sys.stderr.write(_READY)
+        sys.stderr.flush()
+        settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+        account = pwd.getpwuid(os.getuid())
+        text = sys.stdin.buffer.read(_MOST_INPUT + 1)
+        # Not by sys.stdout, which complains once more at the end where nobody reads it.
+        os.write(1, f"{json.dumps(answer(settings, account, text))}\n".encode())
+    except (KeyError, OSError, ValueError) as error:
+        sys.exit(f"slurm-launcher: {type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

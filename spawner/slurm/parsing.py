@@ -18,6 +18,7 @@ _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
 _GRES = re.compile(
     r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??:(\d+)(?:\(([^)]*)\))?(?=,|$)", re.ASCII
 )
+_COMMENT = re.compile(r"([^:\n]+):([0-9a-f]{32})\n", re.ASCII)
 _INDEXES = re.compile(r"IDX:\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 _MOST_GPUS = 1024
 _NODE_WORD = re.compile(
@@ -56,19 +57,26 @@ def jobs(text: str) -> dict[int, Job]:
     return found
 
 
-def marked_jobs(text: str, mark: str) -> dict[str, set[int]]:
+def marked_jobs(text: str, mark: str, word: str) -> dict[str, set[int]]:
     """Return, by user, the jobs whose name begins with a hub's mark: who is to be asked more.
 
-    Anybody can name a job so, and forge a line with a newline in a name. It is a hint where to
-    look, not a fact to act on; lines that do not fit are left out.
+    ``word`` is that of the question, see `commands.marked`: lines without it are the rest of a name
+    with a newline in it. Users can name their own jobs so: a hint where to look, not a fact.
     """
     found: dict[str, set[int]] = {}
-    for line in text.splitlines():
-        job_id, _, rest = line.strip().partition("|")
+    for line in text.split("\n"):
+        begin, _, rest = line.partition("|")
+        job_id, _, rest = rest.partition("|")
         user, _, name = rest.partition("|")
-        if job_id.isdecimal() and user and name.startswith(f"{mark}-"):
+        if begin == word and job_id.isdecimal() and user and name.startswith(f"{mark}-"):
             found.setdefault(user, set()).add(int(job_id))
     return found
+
+
+def session(text: str, mark: str) -> str | None:
+    """Read the answer to `commands.comment`: a session of a hub, if the comment is nothing else."""
+    match = _COMMENT.fullmatch(text)
+    return match[2] if match and match[1] == mark else None
 
 
 def cluster(node_text: str, partition_text: str) -> Cluster:
@@ -146,7 +154,7 @@ def _lent_gpus(count: int, where: str) -> int:
 
 
 def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.strip() or line.startswith("No nodes"):
             continue
         words: dict[str, str] = {}
@@ -187,7 +195,7 @@ def time_limit(text: str) -> timedelta | None:
 
 
 def _rows(text: str, width: int) -> Iterator[list[str]]:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.strip():
             continue
         fields = [field.strip() for field in line.split("|")]
@@ -197,7 +205,7 @@ def _rows(text: str, width: int) -> Iterator[list[str]]:
 
 
 def _partitions(text: str) -> Iterator[dict[str, str]]:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.startswith("PartitionName="):
             if line.strip() and not line.startswith("No partitions"):
                 raise UnreadableOutput(f"scontrol printed {line!r} for a partition.")

@@ -23,12 +23,12 @@ _MOST_NODES = 20_000
 
 
 def jobs(text: str, word: str) -> tuple[QueuedJob, ...]:
-    """Read the answer to `commands.queue`.
+    """Read the answer to `commands.queue` that shows jobs.
 
     Lines without the question's word are the rest of a name with a newline in it.
     """
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         job_id, mark, rest = line.partition(f"|{word}|")
         if mark and job_id.isdecimal():
             fields = [field.strip() for field in rest.split("|", len(QUEUE_FIELDS) - 1)]

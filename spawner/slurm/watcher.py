@@ -8,11 +8,16 @@ or that takes too long, changes nothing: the answer is then "unknown", never "go
 import asyncio
 import logging
 import time
+import traceback
+from collections.abc import Awaitable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from spawner.errors import SlurmError
+from spawner.errors import SlurmError, UnreadableOutput
 from spawner.slurm.client import SlurmClient
 from spawner.slurm.records import Cluster, Job
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +30,7 @@ class Pace:
     """How often Slurm is asked about jobs, in seconds."""
 
     busy: float = 1.0
-    """While a session starts."""
+    """While a session starts or ends; never more often."""
     waiting: float = 5.0
     """While sessions wait in the queue for long."""
     quiet: float = 10.0
@@ -34,6 +39,21 @@ class Pace:
     """Between two tries, at most, while Slurm does not answer."""
     patience: float = 5.0
     """How long somebody who asks waits for an answer."""
+
+
+async def told(question: Awaitable[T]) -> T:
+    """Return Slurm's answer; raises `SlurmError` also for what nobody had thought of.
+
+    Whoever watches goes on then as when Slurm does not answer: what was told before is old.
+    """
+    try:
+        return await question
+    except SlurmError:
+        raise
+    except Exception as error:
+        (place,) = traceback.extract_tb(error.__traceback__, -1)
+        detail = f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+        raise UnreadableOutput("Slurm's answer cannot be used.", detail=detail) from error
 
 
 class JobWatcher:
@@ -95,9 +115,9 @@ class JobWatcher:
             if self._asking is None:
                 if time.monotonic() < self._not_before:
                     return Job(job_id, _UNKNOWN)
-                early = self._asked_at + min(max_age, self.pace.busy) - time.monotonic()
+                early = self._asked_at + self.pace.busy - time.monotonic()
                 if early > 0:
-                    # A new job: where many are submitted, one question is for all of them.
+                    # Where many are submitted or stopped, one question is for all of them.
                     await asyncio.sleep(early)
                     continue
                 self._asking = asyncio.create_task(self._ask())
@@ -112,7 +132,7 @@ class JobWatcher:
     async def _ask(self) -> None:
         asked, asked_at = frozenset(self._watched), time.monotonic()
         try:
-            known = await self._client.jobs(asked)
+            known = await told(self._client.jobs(asked))
         except SlurmError as error:
             if not self._failures:
                 log.warning("Slurm does not tell how the sessions' jobs are: %s", error.detail)
@@ -178,7 +198,7 @@ class ClusterWatcher:
 
     async def _ask(self) -> None:
         try:
-            self._cluster = await self._client.cluster()
+            self._cluster = await told(self._client.cluster())
             self._failure = None
         except SlurmError as error:
             is_news, self._failure = self._failure is None, error

@@ -1,68 +1,58 @@
-"""A real Chromium, headless, driven by Playwright."""
+"""Pages of a browser, and pictures of them."""
 
-import base64
-import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
-from tests.instance import ROOT, SETTINGS
+from tests.browser.chromium import launch
+from tests.instance import ROOT
 
-# What the form shows of the cluster is refreshed every ten seconds.
-expect.set_options(timeout=30_000)
-
-# What the portal's certificate names besides the address, for tests of host names.
-NAMES = ["--host-resolver-rules=MAP *.portal.test 127.0.0.1, MAP portal.test 127.0.0.1"]
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = [
-    "--no-sandbox",  # the tests run as root
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def trust() -> list[str]:
-    """Let Chromium, which has a store of its own, take the certificate of the test instance."""
-    certificate = SETTINGS.parent / "tls" / "portal.crt"
-    if not certificate.exists():
-        return []
-    key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
-    known = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    digest = base64.b64encode(hashlib.sha256(known).digest()).decode()
-    return [f"--ignore-certificate-errors-spki-list={digest}"]
+# What the form shows of the cluster is refreshed every ten seconds; and other tests run beside.
+PATIENCE = 60_000
+"""Milliseconds."""
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """One browser for a module: while it is open, its event loop is that of this thread."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*ARGUMENTS, *trust(), *NAMES]
-        )
+        browser = launch(playwright)
         yield browser
         browser.close()
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note whether a test failed, for its fixtures' ends."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 @pytest.fixture
 def page(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
     """A page of a fresh browser profile; a picture of it is kept when the test fails."""
     context = chromium.new_context(viewport={"width": 1280, "height": 860})
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     yield page
-    for number, opened in enumerate(context.pages):
+    pages = context.pages if request.node.stash.get(FAILED, False) else []
+    for number, opened in enumerate(pages):
         name = re.sub(r"\W+", "-", request.node.name)
-        opened.screenshot(path=tmp_path / f"{name}-{number}.png")
+        # There is none of a page that is on its way to another.
+        with suppress(Error):
+            opened.screenshot(path=tmp_path / f"{name}-{number}.png")
     context.close()
 
 

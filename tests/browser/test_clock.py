@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.test_journey import log_in
+from tests.browser.lab import log_in, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -54,9 +54,8 @@ def user(portal: Instance, visit: Callable[[str], Visitor], home: Path) -> Visit
 
 
 def open_notebook(page: Page, portal: Instance) -> None:
-    log_in(page, portal, USER)
-    page.goto(f"{portal.url}/user/{USER}/lab/tree/{NOTEBOOK}")
-    expect(page.locator(".jp-Notebook")).to_be_visible(timeout=60_000)
+    log_in(page, portal, USER, to=f"/user/{USER}/lab/tree/{NOTEBOOK}")
+    wait_for_notebook(page)
     expect(time_left(page)).to_be_visible(timeout=30_000)
 
 

@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests import faults
+from tests.browser.lab import log_in
 from tests.browser.test_look import assert_is_fit_to_use
-from tests.instance import ADMIN, PASSWORD, USERS, Instance
+from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -24,10 +25,7 @@ def browser_of(chromium: Browser, portal: Instance, name: str, width: int = 1280
     page = context.new_page()
     faults_seen: list[str] = []
     page.on("pageerror", lambda error: faults_seen.append(str(error)))
-    page.goto(f"{portal.url}/hub/login?next=/services/cluster/")
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    log_in(page, portal, name, to="/services/cluster/")
     expect(page.get_by_role("heading", name="Cluster", exact=True)).to_be_visible()
     expect(page.get_by_text("· live")).to_be_visible()
     yield page
@@ -90,8 +88,7 @@ def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
 
         # By keyboard: one partition, and back to all.
         chip = one.get_by_role("button", name=re.compile("^sxm2"))
-        chip.focus()
-        one.keyboard.press("Enter")
+        chip.press("Enter")
         expect(chip).to_have_attribute("aria-pressed", "true")
         one.keyboard.press("Enter")
         expect(chip).to_have_attribute("aria-pressed", "false")

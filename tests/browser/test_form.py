@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.instance import PASSWORD, USERS, Instance
+from tests.browser.lab import log_in
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -27,10 +28,7 @@ def clean_user(portal: Instance) -> Iterator[None]:
 
 
 def open_form(page: Page, portal: Instance, query: str = "?opt-gpus=1&opt-partition=sxm2") -> None:
-    page.goto(f"{portal.url}/hub/login?next=/hub/spawn{query}")
-    page.get_by_label("Username").fill(USER)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    log_in(page, portal, USER, to=f"/hub/spawn{query}")
 
 
 def test_the_forecast_follows_the_choice(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.test_journey import log_in
+from tests.browser.lab import log_in
 from tests.instance import IDLER, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -29,7 +29,6 @@ def hold_post(route: Route, held: list[Route]) -> None:
 def open_lab(page: Page, portal: Instance, user: Visitor) -> None:
     """Open JupyterLab, which on a slow machine takes longer than the session may be unused."""
     log_in(page, portal, IDLER)
-    page.goto(f"{portal.url}/user/{IDLER}/lab", wait_until="commit")
 
     def is_open() -> bool:
         user.session("POST", "/portal/idle").raise_for_status()

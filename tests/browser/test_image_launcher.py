@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import images
-from tests.browser.test_journey import log_in
+from tests.browser.lab import open_lab
 from tests.browser.test_launcher import card
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -38,7 +38,7 @@ def own(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
 def test_an_image_has_a_card_and_what_is_none_says_why(
     portal: Instance, own: Path, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
-    log_in(page, portal, USER)
+    open_lab(page, portal, USER)
     # A page does not wait long for an image that is new: then it comes with the next one.
     expect(card(page, "Notebook", "Cannot be used · notes")).to_be_visible()
     page.reload()

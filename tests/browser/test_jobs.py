@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
-from tests.browser.test_journey import log_in
+from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
@@ -81,14 +81,11 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
         asked.append(request.url.split("/portal/")[-1].split("?")[0])
 
     page.on("request", note)
-    log_in(page, portal, USER)
-    page.goto(f"{portal.url}/user/{USER}/lab")
+    open_lab(page, portal, USER)
 
     # The status bar says what the session holds; Enter asks for more time.
     time_left = page.get_by_role("button", name=re.compile("left$"))
     expect(time_left).to_have_text(re.compile(r"^1 GPU · \S+ · 1 h 5\d min left$"), timeout=60_000)
-    # The launcher takes the focus when it opens.
-    expect(page.locator("#jupyterlab-splash")).to_have_count(0)
     press(page, time_left)
     expect(page.get_by_role("dialog").filter(has_text="Extend Session")).to_be_visible()
     page.keyboard.press("Escape")

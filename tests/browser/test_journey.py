@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import faults
-from tests.instance import ADMIN, PASSWORD, USERS, Instance
+from tests.browser.lab import log_in, open_item, wait_for_launcher
+from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -34,18 +35,8 @@ def clean_user(portal: Instance) -> Iterator[str]:
     visitor.close()
 
 
-def log_in(page: Page, portal: Instance, name: str) -> None:
-    page.goto(portal.url)
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-
-
-def open_folder_or_file(page: Page, name: str) -> None:
-    page.locator(".jp-DirListing-item", has=page.get_by_text(name, exact=True)).dblclick()
-
-
 @pytest.mark.usefixtures("clean_user")
+@pytest.mark.timeout(1200)
 def test_log_in_choose_gpus_train_look_and_stop(
     portal: Instance, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
@@ -60,7 +51,8 @@ def test_log_in_choose_gpus_train_look_and_stop(
 
     # JupyterLab, with the two folders.
     listing = page.locator(".jp-DirListing-content")
-    expect(listing.get_by_text("templates", exact=True)).to_be_visible(timeout=90_000)
+    wait_for_launcher(page)
+    expect(listing.get_by_text("templates", exact=True)).to_be_visible()
     expect(listing.get_by_text("isilon", exact=True)).to_be_visible()
     expect(page.locator(".jp-LauncherCard", has_text="TensorFlow").first).to_be_visible()
     expect(page.get_by_role("region", name="Welcome")).to_be_visible()
@@ -69,16 +61,16 @@ def test_log_in_choose_gpus_train_look_and_stop(
     assert portal.job(job_id)["TresPerNode"] == "gres:gpu:2"
 
     # The TensorFlow template, Restart & Run All.
-    open_folder_or_file(page, "templates")
-    open_folder_or_file(page, "tensorflow")
-    open_folder_or_file(page, "mnist.ipynb")
+    open_item(page, "templates")
+    open_item(page, "tensorflow")
+    open_item(page, "mnist.ipynb")
     expect(page.locator(".jp-Notebook")).to_be_visible()
     expect(page.get_by_text("TensorFlow 2.21 | Idle")).to_be_visible()
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_role("menuitem", name=re.compile("Restart Kernel and Run All")).click()
     page.get_by_role("button", name="Confirm Kernel Restart").click()
     lines = until(
-        lambda: finished_lines(page), seconds=180, every=2, what="three epochs of training"
+        lambda: finished_lines(page), seconds=900, every=2, what="three epochs of training"
     )
     steps = [int(step.replace(",", "")) for _, step, _, _ in lines]
     assert steps[:3] == [100, 200, 300]

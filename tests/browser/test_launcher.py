@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from tests.browser.test_journey import log_in
+from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
@@ -49,7 +49,7 @@ def new_launcher(page: Page) -> None:
 def test_each_card_opens_what_it_says(
     portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
-    log_in(page, portal, USER)
+    open_lab(page, portal, USER)
     kernels = [kernel["display_name"] for kernel in portal.settings["kernels"].values()]
     for kind in ("Notebook", "Console"):
         for name in ("Python 3", *kernels):
@@ -86,7 +86,7 @@ def opened_by_key(page: Page) -> Page:
 def test_a_tool_opens_in_a_tab_and_is_stopped(
     portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
-    log_in(page, portal, USER)
+    open_lab(page, portal, USER)
     digits = opened_by_key(page)
     expect(digits.get_by_role("heading", name="DIGITS", exact=True)).to_be_visible()
     expect(digits.get_by_text(f"{home}/digits-logs")).to_be_visible()

@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import faults
 from tests.browser import axe
-from tests.instance import ADMIN, PASSWORD, USERS, Instance
+from tests.browser.lab import log_in
+from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.browser
@@ -37,13 +38,6 @@ def browsing(chromium: Browser, **options: Any) -> Iterator[Page]:
     context.set_default_timeout(30_000)
     yield context.new_page()
     context.close()
-
-
-def log_in(page: Page, portal: Instance, name: str, to: str = "/hub/home") -> None:
-    page.goto(f"{portal.url}/hub/login?next={to}")
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
 
 
 def assert_is_fit_to_use(page: Page, where: str) -> None:
@@ -79,7 +73,7 @@ def test_nobody_is_shut_out_of_a_users_pages(
     portal: Instance, page: Page, visit: Callable[[str], Visitor], photograph: Take
 ) -> None:
     visit(USER).leave()
-    log_in(page, portal, USER)
+    log_in(page, portal, USER, to="/hub/home")
     expect(page.get_by_role("heading", name="Your session")).to_be_visible()
     assert_is_fit_to_use(page, "home")
     page.goto(f"{portal.url}/hub/spawn")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_journey import log_in
+from tests.browser.lab import open_lab
 from tests.hanging import Server, served
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -29,8 +29,7 @@ def test_the_landing_screen_names_the_mount_and_stays_usable(
     portal: Instance, nas: Server, visit: Callable[[str], Visitor], page: Page
 ) -> None:
     visit(USER).start_and_wait(gpus=0)
-    log_in(page, portal, USER)
-    page.goto(f"{portal.url}/user/{USER}/lab?reset")
+    open_lab(page, portal, USER, to=f"/user/{USER}/lab?reset")
     folder = portal.settings["session"]["folders"]["isilon"]
     notice = page.get_by_role("alert").filter(has_text=f"isilon ({folder}) does not answer since")
     expect(notice).to_be_visible()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_journey import log_in, open_folder_or_file
+from tests.browser.lab import item, open_item, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
@@ -34,8 +34,8 @@ def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
 def test_a_template_is_chosen_in_the_launcher(
     portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
-    log_in(page, portal, USER)
-    open_folder_or_file(page, "work")
+    open_lab(page, portal, USER)
+    open_item(page, "work")
     page.get_by_role("menuitem", name="File", exact=True).click()
     page.get_by_role("menuitem", name="New Launcher").click()
     page.locator(".jp-LauncherCard", has_text="New from Template").last.click()
@@ -50,28 +50,32 @@ def test_a_template_is_chosen_in_the_launcher(
     expect(dialog.get_by_role("radio")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.locator(".jp-Notebook")).to_be_visible()
+    # It is shown for some seconds, and listed for longer.
+    page.locator(".jp-Notification-Status").click()
+    notices = page.locator(".jp-Notification-List")
+    expect(notices).to_contain_text("work/pytorch-mnist.ipynb is your own copy.")
+    page.keyboard.press("Escape")
     expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
     copy = home / "work/pytorch-mnist.ipynb"
     assert copy.owner() == USER
-    expect(page.get_by_text("work/pytorch-mnist.ipynb is your own copy.")).to_be_visible()
     expect(page.get_by_role("button", name="Open My Own Copy")).to_have_count(0)
 
 
 def test_a_template_becomes_a_copy_from_the_file_browser(
     portal: Instance, home: Path, page: Page
 ) -> None:
-    log_in(page, portal, USER)
-    open_folder_or_file(page, "templates")
-    open_folder_or_file(page, "slurm")
-    item = page.locator(".jp-DirListing-item", has=page.get_by_text("sample.job", exact=True))
-    item.click(button="right")
+    open_lab(page, portal, USER)
+    open_item(page, "templates")
+    open_item(page, "slurm")
+    item(page, "sample.job").click(button="right")
     page.get_by_role("menuitem", name="Open My Own Copy").click()
     expect(page.locator(".jp-FileEditor")).to_contain_text("#SBATCH")
     assert (home / "sample.job").owner() == USER
 
     # One's own files are no templates.
     page.locator(".jp-BreadCrumbs-home").click()
-    item.click(button="right")
+    expect(item(page, "isilon")).to_be_visible()
+    item(page, "sample.job").click(button="right")
     expect(page.get_by_role("menuitem", name="Rename")).to_be_visible()
     expect(page.get_by_role("menuitem", name="Open My Own Copy")).to_have_count(0)
 
@@ -79,10 +83,10 @@ def test_a_template_becomes_a_copy_from_the_file_browser(
 def test_an_opened_template_offers_a_copy(
     portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
-    log_in(page, portal, USER)
-    open_folder_or_file(page, "templates")
-    open_folder_or_file(page, "pytorch")
-    open_folder_or_file(page, "mnist.ipynb")
+    open_lab(page, portal, USER)
+    open_item(page, "templates")
+    open_item(page, "pytorch")
+    open_item(page, "mnist.ipynb")
     button = page.get_by_role("button", name="Open My Own Copy")
     expect(button).to_be_visible()
     photograph(page, "template")

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests import curves
-from tests.browser.test_journey import drawn_pixels, log_in, open_folder_or_file
+from tests.browser.lab import item, open_item, open_lab
+from tests.browser.test_journey import drawn_pixels
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -51,10 +52,6 @@ def boards(session: Visitor) -> list[dict[str, str]]:
     return list(session.session("GET", "/portal/tensorboard").json()["boards"])
 
 
-def item(page: Page, name: str) -> Locator:
-    return page.locator(".jp-DirListing-item", has=page.get_by_text(name, exact=True))
-
-
 def see_curve(board: Page) -> None:
     expect(board.locator("scalar-card").first).to_be_visible()
     until(lambda: drawn_pixels(board) > 100, seconds=30, what="a scalar chart is drawn")
@@ -67,8 +64,8 @@ def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
     page: Page,
     photograph: Callable[[Page, str], None],
 ) -> None:
-    log_in(page, portal, USER)
-    open_folder_or_file(page, FOLDER)
+    open_lab(page, portal, USER)
+    open_item(page, FOLDER)
     button = page.get_by_role("button", name=re.compile("^Open TensorBoard for"))
     item(page, "empty").click()
     expect(page.get_by_role("button", name="TensorBoard: select a folder")).to_be_disabled()
@@ -79,9 +76,8 @@ def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
     expect(button).to_be_enabled()
     expect(button).to_have_accessible_name(f"Open TensorBoard for ~/{FOLDER}/first")
     photograph(page, "tensorboard-button")
-    button.focus()
     with page.expect_popup() as popup:
-        page.keyboard.press("Enter")
+        button.press("Enter")
     first = popup.value
     see_curve(first)
     assert [board["folder"] for board in boards(session)] == [f"{FOLDER}/first"]
@@ -119,8 +115,8 @@ def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
 def test_an_empty_folder_shows_its_curves_as_soon_as_there_are(
     portal: Instance, session: Visitor, folder: Path, page: Page
 ) -> None:
-    log_in(page, portal, USER)
-    open_folder_or_file(page, FOLDER)
+    open_lab(page, portal, USER)
+    open_item(page, FOLDER)
     item(page, "empty").click(button="right")
     with page.expect_popup() as popup:
         page.get_by_role("menuitem", name="Open in TensorBoard").click()
@@ -134,8 +130,8 @@ def test_an_empty_folder_shows_its_curves_as_soon_as_there_are(
 def test_a_folder_that_has_gone_and_a_stopped_tensorboard_are_said_in_words(
     portal: Instance, session: Visitor, folder: Path, page: Page
 ) -> None:
-    log_in(page, portal, USER)
-    open_folder_or_file(page, FOLDER)
+    open_lab(page, portal, USER)
+    open_item(page, FOLDER)
     item(page, "second").click()
     with page.expect_popup() as popup:
         page.get_by_role("button", name=re.compile("^Open TensorBoard for")).click()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.instance import PASSWORD, ROOT, USERS, Instance
+from tests.browser.lab import log_in, open_item, wait_for_launcher
+from tests.instance import ROOT, USERS, Instance
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.browser
@@ -52,17 +53,15 @@ def notebook(portal: Instance) -> Iterator[str]:
     portal.slurm("/usr/bin/scancel", f"--user={USER}")
 
 
+@pytest.mark.timeout(900)
 def test_a_training_is_watched_cancelled_and_resumed(
     portal: Instance, page: Page, notebook: str, photograph: Callable[[Page, str], None]
 ) -> None:
-    page.goto(portal.url)
-    page.get_by_label("Username").fill(USER)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    log_in(page, portal, USER)
     page.get_by_role("radio", name=re.compile("^0|^No GPU", re.IGNORECASE)).check(force=True)
     page.get_by_role("button", name="Start").click()
-    expect(page.locator(".jp-DirListing-content")).to_be_visible(timeout=90_000)
-    page.locator(".jp-DirListing-item", has=page.get_by_text(notebook, exact=True)).dblclick()
+    wait_for_launcher(page)
+    open_item(page, notebook)
     expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name=re.compile("^Run All Cells")).first.click()
@@ -72,7 +71,9 @@ def test_a_training_is_watched_cancelled_and_resumed(
     expect(state).to_contain_text(re.compile("runs on .*node"), timeout=90_000)
     cancel = page.get_by_role("button", name="Cancel")
     resume = page.get_by_role("button", name="Resume")
-    expect(page.get_by_text(re.compile(r"step \d+ of 800: .* images/s, loss"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"step \d+ of 800: .* images/s, loss"))).to_be_visible(
+        timeout=120_000
+    )
     expect(
         page.locator(".jp-OutputArea-output img[src^='blob:'], .widget-image").last
     ).to_be_visible()
@@ -84,7 +85,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
     expect(cancel).to_be_disabled()
 
     resume.click()
-    expect(state).to_contain_text("completed", timeout=120_000)
+    expect(state).to_contain_text("completed", timeout=400_000)
     expect(page.get_by_text("step 800 of 800")).to_be_visible()
     expect(resume).to_be_disabled()
     link = page.get_by_role("link", name="TensorBoard")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests import nvml
-from tests.browser.test_journey import log_in
+from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
@@ -43,13 +43,12 @@ def test_gpus_processors_memory_and_files_are_shown(
     with nvml.on_nodes(portal) as driver:
         driver.tell("83 21000 32768 64 255000\n0 412 32768 31 41000\n")
         user.start_and_wait(gpus=2)
-        log_in(page, portal, USER)
+        open_lab(page, portal, USER)
 
         # Opened by keyboard from the status bar.
         item = page.get_by_role("button", name="2 GPUs: 42 %")
         expect(item).to_be_visible(timeout=90_000)
-        item.focus()
-        page.keyboard.press("Enter")
+        item.press("Enter")
         expect(panel(page)).to_be_visible()
         expect(group(page, "GPU 0")).to_contain_text("Stand-in V100 · 64 °C · 255 W")
         expect(group(page, "GPU 0")).to_contain_text("83 %")
@@ -61,8 +60,7 @@ def test_gpus_processors_memory_and_files_are_shown(
         expect(panel(page).get_by_role("img", name=name)).to_be_visible()
         table = panel(page).get_by_role("table")
         expect(table).to_be_hidden()
-        panel(page).locator("summary").focus()
-        page.keyboard.press("Enter")
+        panel(page).locator("summary").press("Enter")
         row = table.get_by_role("row", name="In use").first
         expect(row.get_by_role("cell")).to_have_text(["83 %", "83 %", "83 %"])
         panel(page).locator("summary").press("Enter")
@@ -77,7 +75,7 @@ def test_without_an_nvidia_driver_the_panel_says_so(
     portal: Instance, user: Visitor, page: Page
 ) -> None:
     user.start_and_wait(gpus=1)
-    log_in(page, portal, USER)
+    open_lab(page, portal, USER)
     item = page.get_by_role("button", name=re.compile("^CPU: .* of 8 cores"))
     expect(item).to_be_visible(timeout=90_000)
     item.click()

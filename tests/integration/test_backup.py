@@ -2,18 +2,56 @@
 
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from portal.backup import saving
+from portal.settings.slurm import Slurm
 from portal.usage.record import Record
 from tests import faults
 from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
+
+
+@pytest.fixture
+def plain_job(portal: Instance) -> Iterator[str]:
+    """A job of a user's own that runs."""
+    asks = ["sbatch", "--parsable", "--mem=100", "--time=10", "--output=/dev/null"]
+    job_id = portal.slurm(*asks, "--wrap=exec sleep 600", user=USERS[3]).strip()
+    until(lambda: portal.job(job_id)["JobState"] == "RUNNING", seconds=30, what="it runs")
+    yield job_id
+    portal.slurm("scancel", job_id)
+
+
+def test_an_extension_meanwhile_is_not_lost(
+    portal: Instance, plain_job: str, tmp_path: Path
+) -> None:
+    (tmp_path / "scontrol").symlink_to("/usr/bin/scontrol")
+    # Between what is read and what is written, somebody extends the job.
+    extend = f"/usr/bin/scontrol update JobId={plain_job} TimeLimit=20 JobName=renamed"
+    (tmp_path / "squeue").write_text(
+        f'#!/bin/bash\n/usr/bin/squeue "$@" | grep {plain_job}\n{extend}\n'
+    )
+    (tmp_path / "squeue").chmod(0o755)
+    slurm = Slurm(bin_dir=str(tmp_path), config_file=portal.settings["slurm"]["config_file"])
+    assert saving.written(Path(portal.settings["backup"]["slurm_state_dir"]), slurm, seconds=60)
+    job = portal.job(plain_job)
+    assert (job["TimeLimit"], job["JobName"]) == ("00:20:00", "renamed")
+
+
+def test_having_the_jobs_written_changes_no_job(portal: Instance, plain_job: str) -> None:
+    faults.wait_for_written_jobs(portal)
+    state = Path(portal.settings["backup"]["slurm_state_dir"])
+    before = portal.job(plain_job), (state / "job_state").stat().st_mtime_ns
+    assert saving.written(state, Slurm(config_file=portal.settings["slurm"]["config_file"]))
+    assert (state / "job_state").stat().st_mtime_ns != before[1]
+    after = portal.job(plain_job)
+    assert {**after, "RunTime": ""} == {**before[0], "RunTime": ""}
 
 
 @pytest.fixture(scope="module")

@@ -104,14 +104,14 @@ def test_all_cookies_are_for_https_only(portal: Instance, user: Visitor) -> None
 
 def test_garbage_does_not_end_the_proxy(portal: Instance) -> None:
     port = int(portal.url.rsplit(":", 1)[1])
-    pid = faults.service("pid", "proxy")
+    pid = faults.pid_of("proxy")
     for sent in (b"\x16\x03", b"\x00" * 100, b"GET", b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", b""):
         with socket.create_connection(("127.0.0.1", port)) as plain:
             plain.sendall(sent)
             # What is left unread makes the system send a reset, the rudest of ends.
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     assert httpx.get(f"{portal.url}/hub/login").status_code == 200
-    assert faults.service("pid", "proxy") == pid
+    assert faults.pid_of("proxy") == pid
 
 
 def test_a_renewed_certificate_is_taken_up_and_open_pages_stay(

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -187,6 +188,7 @@ def test_other_options_after_an_interruption_replace_the_job(
 # --- while it runs ---
 
 
+@pytest.mark.long
 def test_a_session_whose_time_is_up_says_so(portal: Instance, visit: Visit) -> None:
     user = visit(USER)
     user.start_and_wait(gpus=0, hours=1 / 60)
@@ -199,6 +201,8 @@ def test_a_session_whose_time_is_up_says_so(portal: Instance, visit: Visit) -> N
 def test_a_session_that_is_out_of_memory_says_so(portal: Instance, visit: Visit) -> None:
     user = visit(USER)
     user.start_and_wait(gpus=0)
+    folder = Path(user.run("import os; print(os.environ['JUPYTER_RUNTIME_DIR'])").strip())
+    assert folder.is_dir()
     # Linux ends the process that is worst; this makes it the server, not the hungry program.
     user.run(
         "import os, subprocess\n"
@@ -209,6 +213,7 @@ def test_a_session_that_is_out_of_memory_says_so(portal: Instance, visit: Visit)
     wait_until_stopped(user, seconds=60)
     assert "OUT_OF_MEMORY" in user.note()
     assert "more memory than it had asked for" in user.note()
+    until(lambda: not folder.exists(), seconds=30, what="its folder is gone")
     assert portal.jobs(user=USER) == []
 
 
@@ -279,6 +284,56 @@ def test_a_session_on_a_drained_node_goes_on_and_ends_as_usual(
         assert portal.jobs(user=USER) == []
 
 
+# --- when the account is no more ---
+
+
+def test_the_session_of_a_deleted_account_is_stopped(portal: Instance, visit: Visit) -> None:
+    user = visit(USERS[2])
+    job_id = user.start_and_wait(gpus=1)
+    with faults.account_deleted(user.name):
+        user.api("DELETE", f"/users/{user.name}/server")
+        until(lambda: job_id not in portal.jobs(), seconds=40, what="the job is ended")
+        wait_until_stopped(user)
+
+
+def test_a_start_of_a_deleted_account_names_the_directory(portal: Instance, visit: Visit) -> None:
+    user = visit(USERS[2])
+    user.http.get("/hub/spawn")
+    with faults.account_deleted(user.name):
+        user.start(gpus=0)
+        wait_until_stopped(user)
+        page = user.http.get(f"/hub/spawn-pending/{user.name}").text
+    assert f"does not know {user.name} at the moment: the directory" in page
+    assert portal.jobs(user=user.name) == []
+
+
+@pytest.mark.long
+def test_a_start_while_the_directory_is_silent_ends_and_names_it(
+    portal: Instance, visit: Visit
+) -> None:
+    user = visit(USERS[2])
+    user.http.get("/hub/spawn")
+    # In the place of a sudo that waits for the directory; this instance's accounts are local.
+    waits = "c.GpuSlurmSpawner.launcher_cmd = ['/usr/bin/sleep', '600']\n"
+    with faults.site_file(portal, waits):
+        user.start(gpus=0)
+        wait_until_stopped(user)
+        page = user.http.get(f"/hub/spawn-pending/{user.name}").text
+    assert "does not answer" in page
+    assert "directory" in page
+    assert portal.jobs(user=user.name) == []
+
+
+def test_an_orphan_of_a_deleted_account_is_ended(portal: Instance) -> None:
+    name = USERS[2]
+    asks = ["sbatch", "--parsable", "--time=10", "--mem=100M", "--output=/dev/null"]
+    named = [f"--job-name={portal.mark}-{name}", f"--comment={portal.mark}:{MARKED_SESSION}"]
+    job_id = portal.slurm(*asks, *named, "--wrap=exec sleep 600", user=name).strip()
+    with faults.account_deleted(name):
+        faults.restart_hub(portal)
+        until(lambda: job_id not in portal.jobs(), seconds=60, what="the orphan is ended")
+
+
 # --- jobs that belong to no server ---
 
 
@@ -312,6 +367,7 @@ def test_a_job_with_this_hubs_mark_and_no_server_is_cancelled_and_no_other_is(
         portal.slurm("scancel", orphan, *others)
 
 
+@pytest.mark.long
 def test_a_session_that_runs_is_no_orphan(portal: Instance, visit: Visit) -> None:
     user = visit(USER)
     job_id = user.start_and_wait(gpus=0)

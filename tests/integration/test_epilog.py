@@ -5,8 +5,10 @@ multiplexer or a daemon of the user's does, with the job's own environment.
 """
 
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -118,6 +120,29 @@ def test_other_processes_of_the_user_stay(
     end(portal, other_id)
     assert not is_there(of_the_other_job)
     assert all(map(is_there, (elsewhere, other_cluster, shell, plain)))
+
+
+def test_what_a_killed_session_left_in_the_temporary_folder_is_removed_as_its_user(
+    portal: Instance, job: Callable[[], tuple[str, dict[str, str]]]
+) -> None:
+    job_id, _ = job()
+    own, others, of_another_job, link = (
+        Path(tempfile.gettempdir(), f"session-{job_id}{end}") for end in ("-a", "-b", "1-c", "-d")
+    )
+    kept = Path(tempfile.gettempdir(), f"of-{USER}")
+    for folder, user in ((own, USER), (others, USERS[0]), (of_another_job, USER), (kept, USER)):
+        (folder / "sockets").mkdir(parents=True)
+        shutil.chown(folder, user, None)
+        shutil.chown(folder / "sockets", user, None)
+    link.symlink_to(kept)
+    try:
+        end(portal, job_id)
+        until(lambda: not own.exists(), seconds=10, what="the session's folder is gone")
+        assert all((folder / "sockets").is_dir() for folder in (others, of_another_job, kept))
+    finally:
+        for folder in (own, others, of_another_job, kept):
+            shutil.rmtree(folder, ignore_errors=True)
+        link.unlink()
 
 
 def test_what_a_job_says_in_its_variables_does_not_make_it_another_job(

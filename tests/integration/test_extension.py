@@ -118,8 +118,9 @@ def as_the_operator(portal: Instance, request: object) -> dict[str, object]:
         {"verb": "log", "job_id": 1},
     ],
 )
-def test_the_operator_only_extends(portal: Instance, request_: object) -> None:
-    assert as_the_operator(portal, request_) == {"error": "the verbs are: extend", "refused": False}
+def test_the_operator_only_extends_and_ends(portal: Instance, request_: object) -> None:
+    verbs = {"error": "the verbs are: extend, end", "refused": False}
+    assert as_the_operator(portal, request_) == verbs
 
 
 @pytest.mark.parametrize(

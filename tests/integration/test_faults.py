@@ -13,6 +13,8 @@ from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 Visit = Callable[[str], Visitor]
 
 

@@ -94,6 +94,7 @@ def test_a_forgotten_tab_does_not_keep_its_session(portal: Instance, user: Visit
     assert "had not been used for 18 s" in user.note()
 
 
+@pytest.mark.long
 def test_a_kernel_that_computes_with_no_page_open_is_use(portal: Instance, user: Visitor) -> None:
     job_id = user.start_and_wait(gpus=0)
     kernel_id = user.open_kernel()
@@ -137,6 +138,7 @@ def test_a_program_that_writes_to_its_terminal_is_use(portal: Instance, user: Vi
     lives_on(user, portal, job_id, limits=1.5)
 
 
+@pytest.mark.long
 def test_a_gpu_that_works_is_use(portal: Instance, user: Visitor) -> None:
     with nvml.on_nodes(portal) as driver:
         driver.tell("0 1 32768 30 25000\n40 9000 32768 60 200000\n")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import images
+from tests import images, sockets
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -47,7 +47,7 @@ def tools(portal: Instance) -> Iterator[Path]:
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(images.kernel_image())
     yield path
-    shutil.rmtree(path.parent)
+    path.unlink()
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_a_kernel_in_an_image_is_the_users_and_the_jobs(
     assert inside["cwd"] == str(home)
     assert inside["has_apt"]
     assert inside["nas"] == sorted(path.name for path in nas.iterdir())
-    for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
+    for name in ("CUDA_VISIBLE_DEVICES", "PORTAL_JOB_ID"):
         assert inside["env"][name] == outside["env"][name]
 
 
@@ -167,6 +167,17 @@ def test_kernels_in_images_are_named_after_them(user: Visitor) -> None:
     assert titles[SITES] == "Python 3.11 · Tools"
     assert titles[OWN] == "Python 3.11 · mine"
     assert titles[IN_R] == "R 4.2 · r"
+
+
+@pytest.mark.parametrize("kernel", [SITES, IN_R])
+def test_a_kernel_in_an_image_opens_no_port(user: Visitor, kernel: str) -> None:
+    (job,) = user.instance.jobs(user=USER)
+    kernel_id = user.open_kernel(kernel=kernel)
+    try:
+        assert "42" in user.run_in(kernel_id, "cat(6 * 7)" if kernel == IN_R else "print(6 * 7)")
+        assert len(sockets.tcp_ports_of_job(USER, job)) == 1
+    finally:
+        user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()
 
 
 def test_r_in_an_image_is_a_kernel(user: Visitor, home: Path) -> None:

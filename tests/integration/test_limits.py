@@ -99,7 +99,7 @@ def test_two_sessions_at_once_are_usable_and_apart(portal: Instance, visit: Visi
     second_job = second.start_and_wait(gpus=2)
     assert portal.job(first_job)["JobName"] == f"{portal.mark}-{LIMITED}"
     assert portal.job(second_job)["JobName"] == f"{portal.mark}-{LIMITED}.training"
-    ask = "import os; print(os.environ['SLURM_JOB_ID'], os.environ['JUPYTERHUB_SERVICE_PREFIX'])"
+    ask = "import os; print(os.environ['PORTAL_JOB_ID'], os.environ['JUPYTERHUB_SERVICE_PREFIX'])"
     assert user.run(ask).split() == [first_job, f"/user/{LIMITED}/"]
     assert second.run(ask).split() == [second_job, f"/user/{LIMITED}/training/"]
     for server in (user, second):

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import jsonschema
+import pytest
 
 from tests.desk import Desk
 from tests.instance import ROOT
+
+pytestmark = pytest.mark.long
 
 SCHEMA = json.loads((ROOT / "notebook_templates/benchmarks/schema.json").read_text())
 SMALL: dict[str, Any] = {

@@ -9,6 +9,8 @@ import pytest
 from tests.desk import Desk
 from tests.instance import NODES, ROOT
 
+pytestmark = pytest.mark.long
+
 SCHEMA = json.loads((ROOT / "notebook_templates" / "benchmarks" / "schema.json").read_text())
 SMALL = {
     "nodes": 2,

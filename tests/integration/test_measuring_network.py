@@ -17,6 +17,8 @@ import pytest
 from tests.instance import PREFIX, ROOT, USERS, Instance
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 BENCHMARKS = ROOT / "notebook_templates" / "benchmarks"
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.desk import PATIENCE, Desk
 from tests.instance import PREFIX, ROOT
 
+pytestmark = pytest.mark.long
+
 SCHEMA = json.loads((ROOT / "notebook_templates/benchmarks/schema.json").read_text())
 RUNS = "~/logs/measuring"
 DROP = f"/usr/local/sbin/portal-{PREFIX}-drop-caches"

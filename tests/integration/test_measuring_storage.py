@@ -19,6 +19,8 @@ import use_report
 from tests.instance import FOLDER_NAME, LIMITED, PREFIX, ROOT, USERS, Instance
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 PROGRAM = ROOT / "notebook_templates" / "benchmarks" / "storage.py"
 DROP = f"/usr/local/sbin/portal-{PREFIX}-drop-caches"
 SCHEMA = json.loads(PROGRAM.with_name("schema.json").read_text())

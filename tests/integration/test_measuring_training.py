@@ -12,6 +12,8 @@ from tests.desk import PATIENCE, Desk
 from tests.instance import ROOT
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 SCHEMA = json.loads((ROOT / "notebook_templates" / "benchmarks" / "schema.json").read_text())
 SMALL: dict[str, Any] = {
     "nodes": 2,

@@ -2,13 +2,15 @@
 
 import pwd
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests import python2
+from tests import python2, sockets
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
+from tests.waiting import until
 
 FRAMEWORKS = {
     "tensorflow": ("import tensorflow; print('version', tensorflow.__version__)", "2.21.0"),
@@ -33,6 +35,14 @@ import sys
 from ipykernel.connect import get_connection_info
 transport = get_connection_info(unpack=True)["transport"]
 print "%d.%d" % sys.version_info[:2], 7 / 2, isinstance("", bytes), transport
+"""
+FORK_OF_PYTHON2 = """\
+import multiprocessing
+def say():
+    print "from a fork"
+child = multiprocessing.Process(target=say)
+child.start()
+child.join()
 """
 WHICH = "import shutil; print(shutil.which('python'))"
 
@@ -61,7 +71,9 @@ def user(portal: Instance, home: Path) -> Iterator[Visitor]:
 @pytest.mark.parametrize("kernel", FRAMEWORKS)
 def test_a_kernel_runs_inside_its_module(user: Visitor, kernel: str) -> None:
     code, version = FRAMEWORKS[kernel]
-    assert f"version {version}" in user.run(code, kernel=kernel, seconds=120)
+    with running(user, kernel) as kernel_id:
+        assert f"version {version}" in user.run_in(kernel_id, code, seconds=120)
+        assert len(ports_of(user)) == 1, "the session's own, and none of the kernel's"
 
 
 def test_a_terminal_has_the_same_python(user: Visitor, home: Path) -> None:
@@ -121,5 +133,28 @@ def test_python_2_is_a_setting_where_there_is_an_interpreter(
     root = Path(setting["interpreter"]).parents[2]
     assert setting["environment"] == python2.variables(root)
     python2.unpack(root)
-    said = user.run(PYTHON2, kernel="python2", seconds=60)
-    assert "2.7 3 True ipc" in said
+    with running(user, "python2") as kernel_id:
+        said = user.run_in(kernel_id, PYTHON2)
+        assert "2.7 3 True ipc" in said
+        until(
+            # What a fork wrote may come after the cell's end.
+            lambda: "from a fork" in user.run_in(kernel_id, FORK_OF_PYTHON2),
+            seconds=60,
+            what="a fork's output is shown",
+        )
+        assert len(ports_of(user)) == 1
+
+
+@contextmanager
+def running(user: Visitor, kernel: str) -> Iterator[str]:
+    """Give a kernel that ends with the block."""
+    kernel_id = user.open_kernel(kernel=kernel)
+    try:
+        yield kernel_id
+    finally:
+        user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()
+
+
+def ports_of(user: Visitor) -> list[int]:
+    (job,) = user.instance.jobs(user=user.name)
+    return sockets.tcp_ports_of_job(user.name, job)

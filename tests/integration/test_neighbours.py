@@ -21,9 +21,23 @@ HOST, NEIGHBOUR = USERS[:2]
 FOLDER = "neighbours-test"
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what is looked for
 
-# Runs in the neighbour's session, with nothing but Python and what its kernel is made of.
+CHILDREN = """
+import multiprocessing, subprocess, sys
+from concurrent.futures import ProcessPoolExecutor
+subprocess.run(["/bin/echo", "program"])
+subprocess.run([sys.executable, "-c", "print('spawned')"])
+fork = multiprocessing.get_context("fork")
+def say():
+    print("forked", flush=True)
+child = fork.Process(target=say)
+child.start(); child.join()
+with ProcessPoolExecutor(1, mp_context=fork) as pool:
+    pool.submit(print, "pooled", flush=True).result()
+"""
+
+# Runs in the neighbour's session, with nothing but Python.
 ATTACK = """
-import http.client, json, os, socket, ssl, zmq
+import http.client, json, os, socket, ssl
 
 def words(error):
     return type(error).__name__
@@ -67,15 +81,6 @@ def asked(one, path, headers):
     except (OSError, http.client.HTTPException) as error:
         return words(error)
 
-def forged(one):
-    # As a child process of the kernel would send its output, but for the secret.
-    with zmq.Context() as context, context.socket(zmq.PUSH) as sender:
-        sender.setsockopt(zmq.LINGER, 2000)
-        sender.connect(f"tcp://{one['address']}:{one['port']}")
-        header = json.dumps({"msg_type": "stream", "msg_id": "1", "session": "x", "version": "5"})
-        content = json.dumps({"name": "stdout", "text": "forged"})
-        sender.send_multipart([b"no secret", b"stream", header.encode(), content.encode()])
-
 def opened(path):
     try:
         with open(path, "rb") as file:
@@ -96,6 +101,7 @@ class Session:
     """The session that is attacked."""
 
     visitor: Visitor
+    job: str
     kernel_id: str
     address: str
     """Of its TensorBoard, as a path."""
@@ -146,7 +152,8 @@ def session(portal: Instance, visitors: tuple[Visitor, Visitor]) -> Iterator[Ses
     # As soon as its first page is there it listens on all that it will listen on.
     page = visitor.session("GET", board.removeprefix(visitor._session_path))
     assert "tb-relative-root" in page.text
-    yield Session(visitor, kernel_id, board, server_pid, tuple(listeners_of(HOST)))
+    (job,) = portal.jobs(user=HOST)
+    yield Session(visitor, job, kernel_id, board, server_pid, tuple(listeners_of(HOST)))
     portal.slurm("/bin/rm", "-r", str(folder), user=HOST)
 
 
@@ -176,8 +183,8 @@ def test_everything_but_the_server_is_closed_to_the_neighbour(
     session: Session, attack: Callable[[str], Any]
 ) -> None:
     unix = [one for one in session.listeners if one.kind == "unix"]
-    # The kernel's five, and TensorBoard's.
-    assert len(unix) >= 6
+    # The kernel's five and one for the output of its children, and TensorBoard's.
+    assert len(unix) >= 7
     assert any("/tensorboard-" in one.address for one in unix)
     for one in unix:
         assert not one.address.startswith("@"), one
@@ -216,29 +223,19 @@ def test_the_server_asks_the_neighbour_for_the_login(
         assert session.visitor.session("GET", path.removeprefix(prefix)).status_code in (200, 302)
 
 
-def test_the_one_other_port_takes_nothing_without_its_secret(
-    session: Session, attack: Callable[[str], Any]
-) -> None:
-    tcp = [one for one in session.listeners if one.kind == "tcp" and one != session.server]
-    # ipykernel's, one for each kernel, on the loopback address: it speaks ZeroMQ.
-    assert [one.address for one in tcp] == ["127.0.0.1"]
-    assert (
-        attack(f"first_words({asdict(tcp[0])})")
-        == r"said b'\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f'"
-    )
-    attack(f"forged({asdict(tcp[0])})")
-    # It is told to its user, as what it is, and does nothing; on a busy machine some cells later.
-    cell = "import time; time.sleep(1); print('mine')"
-    said: list[str] = []
+def test_the_session_listens_on_its_one_port_only(session: Session) -> None:
+    """Server, kernel, terminal and TensorBoard."""
+    assert sockets.tcp_ports_of_job(HOST, session.job) == [session.server.port]
 
-    def is_told() -> bool:
-        said.append(session.visitor.run_in(session.kernel_id, cell))
-        return said[-1] != "mine\n"
 
-    until(is_told, seconds=30, what="the user is told")
-    refused, _, mine = said[-1].strip().rpartition("\n")
-    assert mine == "mine"
-    assert refused.startswith("Bad pipe message")
+def test_what_child_processes_write_is_shown_all_the_same(session: Session) -> None:
+
+    def is_shown() -> bool:
+        # What a fork wrote last may come after the cell's end.
+        said = session.visitor.run_in(session.kernel_id, CHILDREN)
+        return sorted(said.split()) == ["forked", "pooled", "program", "spawned"]
+
+    until(is_shown, seconds=60, what="a cell shows all that its children wrote")
 
 
 def test_the_neighbour_cannot_look_into_processes_and_files(

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
+import httpx
 import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.exc import OperationalError
@@ -21,8 +22,10 @@ from portal.absence import TITLE, WORDS
 from tests import faults
 from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, execute
 from tests.waiting import until
+
+pytestmark = pytest.mark.long
 
 SOCKET = Path("/run", SETTINGS.parent.name, "postgresql")
 URL = f"postgresql:///portal?host={SOCKET}"
@@ -155,6 +158,80 @@ def test_while_the_database_is_away_the_session_goes_on_and_pages_say_so(living:
     assert session_of(living) == jobs
 
 
+def test_a_silent_database_keeps_nobody_waiting(living: Visitor) -> None:
+    kernel_id = living.open_kernel()
+    living.run_in(kernel_id, "kept = 43")
+    with (
+        living.socket(f"/api/kernels/{kernel_id}/channels") as socket,
+        httpx.Client(base_url=living.instance.url, cookies=living.http.cookies, timeout=5) as http,
+    ):
+        with faults.postgresql_silent():
+            for path in ("/hub/home", "/hub/login", f"/hub/api/users/{living.name}") * 3:
+                answer = http.get(path)
+                assert answer.status_code == 503, path
+                assert WORDS in answer.text
+            # What needs no database is answered as ever.
+            assert http.get("/hub/static/css/style.min.css").status_code == 200
+            assert execute(socket, "print(kept)", 30).strip() == "43"
+        until(lambda: http.get("/hub/home").status_code == 200, seconds=30, what="the hub goes on")
+    assert session_of(living)
+
+
+def test_a_start_that_waits_outlasts_a_silent_database(
+    hub_on_postgresql: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    portal = hub_on_postgresql
+    waiting = visit(USERS[1])
+    with ExitStack() as taken:
+        taken.enter_context(portal.gpus_taken())
+        assert waiting.start(gpus=1).status_code == 202
+        job_ids = until(
+            lambda: portal.jobs(user=waiting.name), seconds=20, what="the start is in the queue"
+        )
+        with faults.postgresql_silent():
+            until(lambda: is_refused(waiting), seconds=20, what="the hub has noticed")
+            taken.close()
+            until(
+                lambda: portal.job(job_ids[0])["JobState"] == "RUNNING",
+                seconds=30,
+                what="the job has started",
+            )
+    waiting.wait_until_ready()
+    assert session_of(waiting) == job_ids
+
+
+def test_a_stop_outlasts_a_silent_database(
+    hub_on_postgresql: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    portal = hub_on_postgresql
+    leaving = visit(USERS[1])
+    job_id = leaving.start_and_wait(gpus=0)
+    with ExitStack() as frozen:
+        frozen.enter_context(faults.frozen(portal, "slurmctld"))
+        leaving.api("DELETE", f"/users/{leaving.name}/server")
+        with faults.postgresql_silent():
+            until(lambda: is_refused(leaving), seconds=20, what="the hub has noticed")
+            frozen.close()
+            until(
+                lambda: job_id not in portal.jobs(user=leaving.name),
+                seconds=90,
+                what="the job is cancelled",
+            )
+    until(lambda: has_no_server(leaving), seconds=60, what="the hub knows that it is gone")
+    leaving.start_and_wait(gpus=0)
+
+
+def is_refused(user: Visitor) -> bool:
+    """Say whether the hub says that its database is away."""
+    return user.http.get("/hub/home").status_code == 503
+
+
+def has_no_server(user: Visitor) -> bool:
+    """Say whether the hub answers, and has no server of this user's."""
+    answer = user.api("GET", f"/users/{user.name}")
+    return answer.status_code == 200 and not answer.json()["servers"]
+
+
 def test_a_hub_that_starts_without_its_database_waits_for_it(living: Visitor) -> None:
     jobs = session_of(living)
     faults.service("stop", "postgresql")
@@ -236,8 +313,10 @@ def as_postgres(argv: list[str], stdin: IO[str] | None = None) -> "subprocess.Po
 def test_a_password_comes_from_the_file(with_password: str, tmp_path: Path) -> None:
     file = tmp_path / "pgpass"
     file.touch(mode=0o600)
+    url = database.libpq_url(with_password, str(file))
     engine = create_engine(
-        database.postgresql_url(with_password, str(file)), **database.postgresql_options()
+        database.postgresql_url(with_password, str(file)),
+        **database.postgresql_options(url, lambda: None),
     )
     file.write_text("*:*:*:postgres:wrong\n")
     with pytest.raises(OperationalError, match="password authentication failed"):

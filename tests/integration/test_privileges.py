@@ -24,11 +24,12 @@ def as_the_hub(*argv: str, stdin: str = "") -> "subprocess.CompletedProcess[str]
 
 
 @pytest.mark.usefixtures("portal")
-def test_hub_and_proxy_do_not_run_as_root() -> None:
+def test_hub_proxy_and_front_do_not_run_as_root() -> None:
     argv = ["/bin/ps", "-ww", "-u", HUB_USER, "-o", "args="]
     running = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert "jupyterhub_config.py" in running
-    assert "configurable-http-proxy" in running
+    assert "proxy.mjs" in running
+    assert "/usr/sbin/nginx" in running
 
 
 def test_the_launcher_answers_for_a_user_of_the_portal(portal: Instance) -> None:
@@ -46,6 +47,35 @@ def test_sudos_own_list_is_this_one_rule(portal: Instance) -> None:
     assert [line.strip() for line in rules.splitlines()[1:] if line.strip()] == [
         f'({groups}, slurm) NOPASSWD: {launcher} ""',
     ]
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff", b"[" * 100_000, b'{"verb": []}', b"x" * (3 << 20)])
+def test_bad_input_to_the_launcher_ends_in_one_line(portal: Instance, text: bytes) -> None:
+    launcher = portal.settings["slurm"]["launcher"]
+    argv = ["/usr/sbin/runuser", "-u", HUB_USER, "--", "/usr/bin/sudo", "-n", "-u", USERS[0]]
+    done = subprocess.run([*argv, "--", launcher], input=text, capture_output=True, check=False)
+    assert "error" in json.loads(done.stdout)
+    assert done.stderr.splitlines() == [b"slurm-launcher: ready"]
+
+
+def test_a_user_cannot_look_into_the_launcher_that_acts_as_the_user(portal: Instance) -> None:
+    launcher = portal.settings["slurm"]["launcher"]
+    argv = ["/usr/sbin/runuser", "-u", HUB_USER, "--", "/usr/bin/sudo", "-n", "-u", USERS[0]]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*argv, "--", launcher], stdin=pipe, stdout=pipe, stderr=pipe) as command:
+        assert command.stderr
+        assert command.stderr.readline() == b"slurm-launcher: ready\n"
+        (pid,) = _processes(USERS[0], launcher)
+        for name in ("mem", "environ", "maps"):
+            with pytest.raises(RuntimeError, match="Permission denied"):
+                portal.slurm("/bin/cat", f"/proc/{pid}/{name}", user=USERS[0])
+        command.communicate(b"{}")
+
+
+def _processes(user: str, program: str) -> list[str]:
+    argv = ["/bin/ps", "-ww", "-u", user, "-o", "pid=,args="]
+    lines = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split()[0] for line in lines if program in line and "sudo" not in line]
 
 
 @pytest.mark.parametrize(

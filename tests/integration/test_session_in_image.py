@@ -6,19 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from tests import faults, images
+from tests import faults, images, sockets
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 LOOK = """
 import json, os, sys
-keys = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "PYTHONPATH", "LD_PRELOAD", "HOME")
+keys = ("CUDA_VISIBLE_DEVICES", "PORTAL_JOB_ID", "SLURM_JOB_ID", "PYTHONPATH", "LD_PRELOAD", "HOME")
 print(json.dumps({
     "prefix": sys.base_prefix, "release": open("/etc/os-release").read(), "uid": os.getuid(),
     "nas": os.listdir(os.path.expanduser("~/isilon")), "has_python_of_the_host": os.path.exists(%r),
     **{key: os.environ.get(key) for key in keys},
 }))
+"""
+FORK = """
+import multiprocessing
+child = multiprocessing.get_context("fork").Process(target=print, args=["from a fork"])
+child.start()
+child.join()
 """
 
 
@@ -57,16 +63,31 @@ def test_the_session_is_what_is_in_the_image(portal: Instance, user: Visitor) ->
     assert not seen["has_python_of_the_host"]
     assert seen["HOME"] == entry_home
     assert "datasets" in seen["nas"]
-    assert (seen["CUDA_VISIBLE_DEVICES"], seen["SLURM_JOB_ID"]) == (
+    assert (seen["CUDA_VISIBLE_DEVICES"], seen["PORTAL_JOB_ID"]) == (
         "0",
         portal.jobs(user=user.name)[0],
     )
+    assert seen["SLURM_JOB_ID"] is None
     assert (seen["PYTHONPATH"], seen["LD_PRELOAD"]) == (None, None)
 
 
 def test_its_pages_and_terminals_work_through_the_portal(user: Visitor) -> None:
     assert user.http.get(f"/user/{user.name}/lab").status_code == 200
     assert "42" in user.type_in_terminal("echo $((6 * 7))", "42")
+
+
+def test_it_listens_on_its_one_port_only(portal: Instance, user: Visitor) -> None:
+    """With a kernel, whose forked processes can say something all the same."""
+    (job,) = portal.jobs(user=user.name)
+    kernel_id = user.open_kernel()
+    until(
+        # What a fork wrote may come after the cell's end.
+        lambda: "from a fork" in user.run_in(kernel_id, FORK),
+        seconds=60,
+        what="a fork's output is shown",
+    )
+    assert len(sockets.tcp_ports_of_job(user.name, job)) == 1
+    user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()
 
 
 def test_it_ends_with_its_job(portal: Instance, visit: Callable[[str], Visitor]) -> None:

@@ -4,18 +4,22 @@ Five sessions with a kernel each are started once; after each fault every kernel
 state, and Slurm and the hub must agree on the jobs.
 """
 
-import threading
+import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import httpx
 import pytest
 
 from tests import faults
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
+
+pytestmark = pytest.mark.long
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,54 @@ def test_a_killed_proxy_keeps_every_session(portal: Instance, five: list[Living]
         return all(living.user.session("GET", "/api/status").status_code == 200 for living in five)
 
     until(has_its_routes, seconds=30, what="the proxy has its routes again")
+    assert_all_are_well(portal, five)
+
+
+def test_a_killed_proxy_has_its_routes_before_the_hub_looks_for_them(
+    portal: Instance, five: list[Living]
+) -> None:
+    with faults.site_file(portal, "c.JupyterHub.last_activity_interval = 3600\n"):
+        faults.kill("proxy")
+
+        def has_its_routes() -> bool:
+            try:
+                answers = [living.user.session("GET", "/api/status") for living in five]
+            # While there is no proxy the front says so.
+            except httpx.HTTPStatusError:
+                return False
+            return all(answer.status_code == 200 for answer in answers)
+
+        until(has_its_routes, seconds=30, what="the proxy has its routes again")
+        assert_all_are_well(portal, five)
+
+
+def test_a_killed_cluster_service_keeps_every_session(portal: Instance, five: list[Living]) -> None:
+    before = until(
+        lambda: faults.service_of_hub("portal.cluster"), seconds=20, what="the cluster service runs"
+    )
+    os.kill(before, signal.SIGKILL)
+    until(
+        lambda: faults.service_of_hub("portal.cluster") not in (0, before),
+        seconds=20,
+        what="the cluster service is started again",
+    )
+    faults.wait_for_hub(portal)
+    assert_all_are_well(portal, five)
+
+
+@pytest.mark.parametrize("name", ["hub", "proxy"])
+def test_one_that_stands_still_is_started_again_and_keeps_every_session(
+    portal: Instance, five: list[Living], name: str
+) -> None:
+    pid = faults.pid_of(name)
+    faults.stop(pid)
+    until(
+        lambda: faults.service("pid", name) not in ("0", str(pid)),
+        seconds=150,
+        every=1,
+        what=f"the watchdog has ended the {name}",
+    )
+    faults.wait_for_hub(portal)
     assert_all_are_well(portal, five)
 
 
@@ -155,24 +207,12 @@ def test_an_squeue_that_prints_garbage_keeps_every_session(
 def test_a_database_that_is_locked_for_a_while_loses_nothing(
     portal: Instance, five: list[Living]
 ) -> None:
-    # The hub writes what it knows of a start at once: so a start is what a lock can hurt.
-    starting = five[0].user
-    starting.stop()
-    begun = threading.Event()
-
-    def start() -> None:
-        begun.set()
-        starting.start(gpus=0)
-
+    user = five[0].user
     with faults.database_locked(portal):
-        asking = threading.Thread(target=start)
-        asking.start()
-        begun.wait()
-        time.sleep(8)
-    asking.join()
-    starting.wait_until_ready()
-    (job_id,) = portal.jobs(user=starting.name)
-    kernel_id = starting.open_kernel()
-    starting.run_in(kernel_id, f"kept = {starting.name!r}")
-    five[0] = Living(starting, job_id, kernel_id)
+        until(
+            lambda: user.api("POST", f"/users/{user.name}/tokens").status_code == 503,
+            seconds=20,
+            what="the hub has noticed",
+        )
+    faults.wait_for_hub(portal)
     assert_all_are_well(portal, five)

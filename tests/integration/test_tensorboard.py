@@ -1,6 +1,8 @@
 """TensorBoard in a session, asked over HTTP: whom it serves, and what it says."""
 
+import os
 import pwd
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from tests import curves, sockets
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
+from tests.waiting import until
 
 USER, OTHER = USERS[1], USERS[2]
 HOME = "tensorboard-test"
@@ -40,8 +43,12 @@ def asked(user: Visitor, folder: str, headers: dict[str, str] | None = None) -> 
     return httpx.get(url, params=params, headers={**token, **(headers or {})}, timeout=60)
 
 
-def seen(user: Visitor, address: str, path: str = "") -> httpx.Response:
-    return user.session("GET", address.removeprefix(user._session_path) + path)
+def seen(
+    user: Visitor, address: str, path: str = "", headers: dict[str, str] | None = None
+) -> httpx.Response:
+    token = {"Authorization": f"token {user.token()}"}
+    url = f"{user.instance.url}{address}{path}"
+    return httpx.get(url, headers={**token, **(headers or {})}, timeout=60)
 
 
 def listed(user: Visitor) -> list[str]:
@@ -66,16 +73,21 @@ def test_only_its_own_user_is_let_in(portal: Instance, user: Visitor) -> None:
     assert f"{HOME}/second" in listed(user)
 
 
-def test_its_process_listens_on_one_socket_that_only_its_user_can_reach(user: Visitor) -> None:
-    address = asked(user, "second").headers["Location"]
-    assert seen(user, address).status_code == 200
-    board_id = address.rstrip("/").rpartition("/")[2]
+def process_of(board_id: str) -> Path:
     commands = {path.parent: read(path) for path in Path("/proc").glob("[0-9]*/cmdline")}
     (process,) = [
         path
         for path, command in commands.items()
         if b"tensorboard_server" in command and board_id.encode() in command
     ]
+    return process
+
+
+def test_its_process_listens_on_one_socket_that_only_its_user_can_reach(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    assert seen(user, address).status_code == 200
+    board_id = address.rstrip("/").rpartition("/")[2]
+    process = process_of(board_id)
     (listener,) = sockets.of_processes({int(process.name)})
     socket = Path(listener.address)
     assert socket.is_socket()
@@ -144,12 +156,32 @@ def test_whoever_is_near_curves_sees_them_and_anybody_else_those_in_logs(user: V
         assert answer.text == expected.text
 
 
-def test_a_link_on_another_site_asks_first(user: Visitor) -> None:
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_on_another_page_asks_first(user: Visitor, site: str) -> None:
     before = listed(user)
-    answer = asked(user, "empty", {"Sec-Fetch-Site": "cross-site"})
+    answer = asked(user, "empty", {"Sec-Fetch-Site": site})
     assert answer.status_code == 200
-    assert "A link on another site leads here." in answer.text
+    assert "A link on another page leads here." in answer.text
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     assert listed(user) == before
+    # The button: without what the page knows it does nothing.
+    path = f"/user/{USER}/tensorboard/?folder={HOME}/empty"
+    assert user.http.post(path, follow_redirects=False).status_code == 403
+    led = user.session("POST", f"/tensorboard/?folder={HOME}/empty")
+    assert (led.status_code, led.headers["Location"]) == (303, path)
+
+
+def test_a_link_on_another_page_wakes_none(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    board_id = address.rstrip("/").rpartition("/")[2]
+    os.kill(int(process_of(board_id).name), signal.SIGKILL)
+    until(lambda: f"{HOME}/second" not in listed(user), seconds=10, what="it has ended")
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    answer = seen(user, address, headers=elsewhere)
+    assert answer.status_code == 302
+    assert answer.headers["Location"].endswith(f"/tensorboard/?folder={HOME}/second")
+    assert f"{HOME}/second" not in listed(user)
+    assert seen(user, address).status_code == 200
 
 
 def test_no_other_site_may_show_it_in_a_frame(user: Visitor) -> None:

@@ -189,6 +189,28 @@ def test_a_stopped_tool_is_started_by_who_opens_it_only(user: Visitor) -> None:
     assert user.session("DELETE", "/portal/tools/no-such").status_code == 404
 
 
+def test_a_link_on_another_page_asks_first(user: Visitor) -> None:
+    stop(user)
+    own = f"/user/{user.name}{PAGE}"
+    asked = request(user, "GET", PAGE, headers=VISIT | {"Sec-Fetch-Site": "cross-site"})
+    assert "A link on another page leads here." in asked.text
+    # A browser that says nothing of the page that it comes from, as where there is no TLS.
+    assert "Start DIGITS?" in user.http.get(own, headers=VISIT).text
+    assert pids_of_digits(user) == []
+    button = f"/user/{user.name}/portal/tools/digits/start"
+    assert user.http.post(button).status_code == 403
+    assert user.session("GET", "/portal/tools").json()["tools"][0]["state"] == "stopped"
+    token = {"_xsrf": user.xsrf(f"/user/{user.name}/")}
+    begun = user.http.post(button, data=token, follow_redirects=False)
+    assert (begun.status_code, begun.headers["Location"]) == (303, own)
+    assert opened(user).status_code == 200
+
+
+def test_no_answer_of_a_tool_names_a_version(user: Visitor) -> None:
+    assert opened(user).headers["Server"] == "portal"
+    assert user.session("GET", "/api/status").headers["Server"] == "portal"
+
+
 def test_tools_end_with_the_session(other: Visitor) -> None:
     assert opened(other).status_code == 200
     assert pids_of_digits(other)

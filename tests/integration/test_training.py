@@ -63,6 +63,7 @@ def ranks_of(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("framework", sorted(NOTEBOOKS))
+@pytest.mark.long
 def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     framework: str, desk: Desk, kernel: Callable[..., str]
 ) -> None:

@@ -130,17 +130,19 @@ def test_a_start_given_up_in_the_queue_held_nothing(
     assert kept.of_job(job_id) is None
 
 
-WANTED: dict[str, object] = {
-    "accounts": [{"name": grp.getgrgid(pwd.getpwnam(NAME).pw_gid).gr_name}],
-    "qos": [{"name": "small", "limits": {"GrpTRES": "gres/gpu=2"}}],
-}
+def wanted(gpus: int) -> dict[str, object]:
+    """Say what the cluster's accounting shall have: the user's group, and a QOS with a limit."""
+    return {
+        "accounts": [{"name": grp.getgrgid(pwd.getpwnam(NAME).pw_gid).gr_name}],
+        "qos": [{"name": "small", "limits": {"GrpTRES": f"gres/gpu={gpus}"}}],
+    }
 
 
 @pytest.fixture(scope="module")
 def accounted(portal: Instance) -> Iterator[AccountedCluster]:
     """A Slurm with slurmdbd, on which two users have run jobs."""
     with accounting.running(portal) as cluster:
-        cluster.register(**WANTED)
+        cluster.register(**wanted(gpus=2))
         # To use a QOS is each user's right, which a site gives.
         cluster.slurm("sacctmgr", "-i", "modify", "user", NAME, "set", "qos+=small")
         cluster.slurm("srun", "--gres=gpu:2", "sleep", "2", user=NAME)
@@ -171,9 +173,8 @@ def test_a_limit_of_the_accounting_is_why_a_job_waits(accounted: AccountedCluste
 def test_registering_twice_changes_nothing_and_a_new_limit_is_set(
     accounted: AccountedCluster,
 ) -> None:
-    assert accounted.register(**WANTED) == ""
-    more = {**WANTED, "qos": [{"name": "small", "limits": {"GrpTRES": "gres/gpu=1"}}]}
-    changed = accounted.register(**more)
+    assert accounted.register(**wanted(gpus=2)) == ""
+    changed = accounted.register(**wanted(gpus=1))
     assert changed.splitlines() == ["sacctmgr modify qos small set GrpTRES=gres/gpu=1"]
 
 

@@ -1,4 +1,4 @@
-"""A fresh Debian 12 with systemd, and the README's first command on it.
+"""A fresh Debian 12 with systemd, and the README's commands on it.
 
 The machine is real but for its kernel (`tests.machines`): systemd boots from a root that
 debootstrap has made, with its own network (slirp4netns), so that it takes no port of this machine.
@@ -6,7 +6,7 @@ It installs all that the portal needs by itself; what is lent to it are the auth
 machine trusts, the folders of wheels that this machine's pip knows, and what this machine's apt was
 told of its archive (a mirror may be older than its lists of packages are good for).
 
-Not part of ``make test``, for its time. ``make test-fresh`` runs it.
+Not part of ``make test``, for its time. ``make test-all`` runs it.
 """
 
 import json
@@ -23,12 +23,24 @@ import bootstrap
 import pytest
 
 from tests import machines, roots
-from tests.instance import ROOT
+from tests.instance import ROOT, SYSTEM_AUTHORITIES
 from tests.machines import Machine
 
 SLIRP_NAMESERVER = "10.0.2.3"
 UNITS = "portal-*"
-SEALED = ("proxy", "munged", "slapd", "nslcd", "slurmctld")
+# Of the tests that need no instance, some that need programs.
+WITHOUT_INSTANCE = (
+    "tests/unit/containers/test_server.py",
+    "tests/notebooks/test_mnist_stand_in.py",
+)
+# Of those that need one, some of each kind.
+WITH_INSTANCE = (
+    "tests/integration/test_survival.py::test_a_killed_hub_keeps_every_session",
+    "tests/integration/test_login.py",
+    "tests/browser/test_form.py",
+    "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
+)
+SEALED = ("front", "proxy", "munged", "slapd", "nslcd", "slurmctld")
 
 VISIT = """
 import json, sys, tomllib
@@ -54,7 +66,13 @@ def lent() -> dict[str, str]:
 
 def make(machine: Machine, target: str) -> str:
     """Run one of the README's commands in the clone."""
-    return machine.run("/usr/bin/make", "-C", "/root/portal", target, seconds=600, **lent())
+    return machine.run("/usr/bin/make", "-C", "/root/portal", target, seconds=1500, **lent())
+
+
+def run_in_clone(machine: Machine, *argv: str) -> str:
+    """Run a program of the clone, in it."""
+    inside = ("/usr/bin/env", "--chdir=/root/portal", *argv)
+    return machine.run(*inside, seconds=1800, **lent())
 
 
 def visit(machine: Machine) -> dict[str, object]:
@@ -101,6 +119,10 @@ def fresh_root(folder: Path) -> Path:
     (root / "etc" / "hostname").write_text("fresh\n")
     (root / "etc" / "resolv.conf").unlink(missing_ok=True)
     (root / "etc" / "resolv.conf").write_text(f"nameserver {SLIRP_NAMESERVER}\n")
+    # As an administrator would let it trust more; and before it has what makes a bundle of them.
+    for place in ("usr/local/share/ca-certificates/lent.crt", SYSTEM_AUTHORITIES.relative_to("/")):
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SYSTEM_AUTHORITIES, root / place)
     for told in roots.APT_SETTINGS:
         shutil.copy(told, root / told.relative_to("/"))
     for wheels in wheel_folders():
@@ -112,7 +134,7 @@ def fresh_root(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    roots.install_tools(*roots.TOOLS, "slirp4netns")
+    roots.install_tools("systemd-container", "slirp4netns")
     folder = tmp_path_factory.mktemp("machine")
     with ExitStack() as leaving:
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -127,15 +149,25 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         )
         leaving.callback(network.wait, 30)
         leaving.callback(network.kill)
-        booted = Machine(enclosure, "portal-fresh", root, ("--bind-ro=/etc/ssl/certs",))
+        booted = Machine(enclosure, "portal-fresh", root)
         booted.boot()
         yield booted
 
 
+@pytest.mark.timeout(2400)
 def test_two_commands_on_a_fresh_machine(machine: Machine) -> None:
     assert changed(make(machine, "up")) > 0
     active = machine.run("/bin/systemctl", "list-units", "--plain", "--no-legend", UNITS)
-    for service in ("hub", "proxy", "slapd", "nslcd", "munged", "slurmctld", "slurmd-node001"):
+    for service in (
+        "hub",
+        "proxy",
+        "front",
+        "slapd",
+        "nslcd",
+        "munged",
+        "slurmctld",
+        "slurmd-node001",
+    ):
         assert re.search(rf"^portal-{service}\.service\s+loaded\s+active", active, re.M), active
     assert visit(machine) == {"ready": True, "said": "42\n"}
     jobs = machine.run("/usr/bin/squeue", "--noheader", "-o", "%j %u %b")
@@ -160,4 +192,27 @@ def test_two_commands_on_a_fresh_machine(machine: Machine) -> None:
     assert left.strip() == ""
     running = machine.run("/bin/sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true")
     assert "systemd" in running
-    assert not re.search("portal.session|slurmctld|slapd|configurable-http-proxy", running)
+    assert not re.search("portal.session|slurmctld|slapd|proxy.mjs|nginx", running)
+
+
+@pytest.mark.timeout(900)
+def test_a_machine_that_never_ran_a_test_can_collect_them(machine: Machine) -> None:
+    """Nobody is looked up, and nothing is asked, before a test runs."""
+    dev = run_in_clone(machine, "deploy/venv", "dev").strip()
+    said = run_in_clone(machine, f"{dev}/bin/pytest", "--collect-only", "-q")
+    assert re.search(r"^\d+ tests collected", said, re.M), said[-2000:]
+
+
+@pytest.mark.timeout(900)
+def test_tests_that_need_no_instance_pass_there(machine: Machine) -> None:
+    dev = run_in_clone(machine, "deploy/venv", "dev").strip()
+    said = run_in_clone(machine, f"{dev}/bin/pytest", "-q", *WITHOUT_INSTANCE)
+    assert re.search(r"^\d+ passed in ", said, re.M), said[-2000:]
+
+
+@pytest.mark.timeout(1800)
+def test_one_test_of_each_kind_passes_there(machine: Machine) -> None:
+    """The test instance is brought up, too, by nothing but what the project installs."""
+    dev = run_in_clone(machine, "deploy/venv", "dev").strip()
+    said = run_in_clone(machine, f"{dev}/bin/pytest", "-q", *WITH_INSTANCE)
+    assert re.search(r"^\d+ passed in ", said, re.M), said[-2000:]

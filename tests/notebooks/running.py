@@ -8,6 +8,14 @@ from pathlib import Path
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "passive",
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
+"""Several notebooks run side by side: threads that wait for each other would take most of it."""
+
 
 def kernel_argv(python: Path | None) -> list[str]:
     """Say how a kernel is started: with an interpreter of Python, or without one R."""
@@ -44,6 +52,7 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
             "JUPYTER_DATA_DIR": str(home / "share" / "jupyter"),
             "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
             "PYTHONDONTWRITEBYTECODE": "1",
+            **ONE_THREAD,
         },
     )
     return done

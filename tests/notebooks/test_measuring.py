@@ -11,6 +11,8 @@ import pytest
 
 from tests.instance import ROOT
 
+pytestmark = pytest.mark.long
+
 BENCHMARKS = ROOT / "notebook_templates" / "benchmarks"
 
 # What is published of each; with the heads in between, of those that have them.

@@ -65,6 +65,7 @@ def test_every_folder_is_in_the_index() -> None:
     assert all(f"`{folder}/`" in index for folder in folders - {"__pycache__"})
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("framework", MNIST)
 def test_a_notebook_learns_digits_it_has_not_seen(
     framework: str, nas: Path, python_of: Callable[[str], Path], tmp_path: Path

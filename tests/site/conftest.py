@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests import hosts as three
+from tests import names
 from tests.hosts import Hosts
 from tests.instance import Instance
 from tests.visitor import Visitor, session_of
@@ -23,11 +23,6 @@ class Site(Instance):
     """The portal of the three hosts."""
 
     hosts: Hosts
-
-    @property
-    def url(self) -> str:
-        parts = urlsplit(self.settings["hub"]["public_url"])
-        return f"{parts.scheme}://{three.ADDRESSES['head']}:{parts.port}"
 
     def slurm(self, *argv: str, user: str | None = None, stdin: str = "", home: str = "/") -> str:
         """Run one of Slurm's programs on the head, as root or as a user."""
@@ -50,6 +45,7 @@ def hosts() -> Iterator[Hosts]:
     with (
         three.booted() as booted,
         booted.enclosure.network(),
+        names.resolved(three.DOMAIN, three.ADDRESSES["head"]),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("SSL_CERT_FILE", str(booted.enclosure.path(three.AUTHORITY)))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.directories import PEOPLE
-from tests.hosts import ADDRESSES, NAS, Hosts
+from tests.hosts import ADDRESSES, DOMAIN, NAS, Hosts
 from tests.machines import Machine
 from tests.site.conftest import Site
 from tests.tls import answer, unchecking
@@ -74,6 +74,14 @@ def test_a_session_runs_on_a_compute_host(portal: Site, user: Visitor, neighbour
     asked = "import socket; print(socket.gethostname())"
     assert (user.run(asked), neighbour.run(asked)) == ("compute1\n", "compute2\n")
     assert (portal.node_of(user), portal.node_of(neighbour)) == ("compute1", "compute2")
+
+
+def test_each_user_has_a_host_name_of_their_own(portal: Site, user: Visitor) -> None:
+    assert portal.url == f"https://{DOMAIN}:8000"
+    opened = user.http.get(f"/hub/user/{user.name}/lab")
+    assert opened.status_code == 200
+    assert opened.url.host == f"{user.name}.{DOMAIN}"
+    assert user.http.get("/services/cluster/").url.host == f"cluster--service.{DOMAIN}"
 
 
 def test_a_session_reads_and_writes_the_nas(
@@ -158,8 +166,10 @@ def test_the_doctor_finds_every_host_well(hosts: Hosts) -> None:
         # Nothing here keeps the time of containers right.
         assert [line for line in found["failed"] if not line.startswith("clock:")] == []
         assert len(found["ok"]) > 10
+    assert f"host names: each user has one below {DOMAIN}" in findings(hosts.head)["ok"]
 
 
+@pytest.mark.timeout(1800)
 def test_an_upgrade_keeps_sessions_and_a_second_run_changes_nothing(
     portal: Site, hosts: Hosts, user: Visitor, neighbour: Visitor
 ) -> None:
@@ -175,6 +185,7 @@ def test_an_upgrade_keeps_sessions_and_a_second_run_changes_nothing(
     assert [each.run("import os; print(os.getppid())") for each in (user, neighbour)] == processes
 
 
+@pytest.mark.timeout(1800)
 def test_it_can_be_asked_what_it_would_change(hosts: Hosts, portal: Site) -> None:
     said = hosts.deploy("--check")
     assert {numbers["failed"] for numbers in outcome(said).values()} == {0}

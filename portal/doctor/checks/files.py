@@ -87,7 +87,8 @@ def sudo(expected: Sudo) -> Finding:
 def settings(expected: Hub) -> Finding:
     """Let the hub's own program read its settings."""
     command = ("-Im", "portal.cli", "settings", "check", expected.settings_file)
-    answer = ask(expected.python, *command)
+    # It computes; it waits for nobody.
+    answer = ask(expected.python, *command, seconds=25)
     if answer.status == 0:
         return ok("can be used")
     problems = answer.complained.strip().splitlines()

@@ -60,7 +60,7 @@ def hub(expected: Hub) -> Finding:
     except NO_ANSWER as error:
         return failed(f"nothing answers at {expected.public_url}: {error}", _HUB_STEP)
     if reply.status != 200:
-        return failed(f"the proxy answers, the hub does not ({reply.status})", _HUB_STEP)
+        return failed(f"nginx answers, the hub behind it does not ({reply.status})", _HUB_STEP)
     try:
         return ok(f"JupyterHub {json.loads(reply.body)['version']} answers through the proxy")
     except (ValueError, KeyError, TypeError):

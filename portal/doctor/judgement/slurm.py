@@ -6,7 +6,11 @@ from portal.doctor.finding import Finding, failed, ok, warning
 
 # "Rewound credential", "Expired credential": munge, on the other side, about this side's clock.
 _CLOCK = re.compile(r"(rewound|expired) credential", re.IGNORECASE)
+# Words of a node's state (sinfo(1), "NODE STATE CODES"); a star is of one that does not answer.
+# A node that is PLANNED is well: backfill keeps it for a job that waits.
 _TAKES_JOBS = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING"}
+_IS_ILL = re.compile(r"\*|\b(FAIL\w*|INVAL\w*|NOT_RESPONDING)\b")
+_IS_KEPT_FREE = re.compile(r"\b(BLOCKED|DRAIN\w*|MAINT\w*|POWERING_DOWN|REBOOT\w*|RESERVED)\b")
 
 
 def judge_ping(said: str) -> Finding:
@@ -51,13 +55,13 @@ def judge_node(node: str) -> Finding:
     found = re.search(r"\bState=(\S+)", node)
     if not found:
         return failed("Slurm tells no state", "look at `scontrol show node`")
-    states = found[1].split("+")
     reason = re.search(r"\bReason=(.*?)(?: \[\S+@\S+\])?\s*$", node)
     why = f" ({reason[1]})" if reason else ""
     words = f"{found[1].lower()}{why}"
-    if {"DRAIN", "DRAINING", "MAINT", "RESERVED", "PLANNED"} & set(states):
+    if _IS_KEPT_FREE.search(found[1]):
         step = "`scontrol update nodename=NODE state=resume` once the reason is gone"
         return warning(f"takes no new jobs: {words}", step)
-    if states[0].rstrip("*~#%$@^!-") not in _TAKES_JOBS or states[0].endswith("*"):
+    state = found[1].partition("+")[0].rstrip("~#%$@^!-")
+    if state not in _TAKES_JOBS or _IS_ILL.search(found[1]):
         return failed(words, "start slurmd on the node and read its log, then resume the node")
     return ok(words)

@@ -137,7 +137,9 @@ class Copies {
     try {
       const copy = await copyTemplate(this._settings, path, folder);
       await this._app.commands.execute('docmanager:open', { path: copy.path });
-      Notification.success(this._texts.__('%1 is your own copy.', copy.path), { autoClose: 5000 });
+      Notification.success(this._texts.__('%1 is your own copy.', copy.path), {
+        autoClose: 10_000
+      });
     } catch (error) {
       const words = wordsOf(error);
       Notification.error(this._texts.__('There is no copy of %1: %2', path, words), {

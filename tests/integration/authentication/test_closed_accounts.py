@@ -5,12 +5,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from portal.authentication.attempts import PAIR
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, reader, refusal
 from tests.integration.authentication.slapd import BASE, PASSWORD, USER_BASE, Slapd, person
 from tests.waiting import until
 
 CLOSED = "Your account is disabled or has expired; ask Ada."
+LOCKED = (
+    "Your account is locked, as it is after too many wrong passwords. Try again in a few minutes; "
+    "if it stays locked, ask Ada."
+)
 MUST_CHANGE = "Your password has expired or must be changed."
 TODAY = (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)).days
 TOMORROW = f"{datetime.now(UTC) + timedelta(days=1):%Y%m%d%H%M%SZ}"
@@ -78,7 +83,7 @@ def test_a_closed_account_is_refused_though_the_directory_takes_its_password(
     assert f"refused: the account is closed: {STILL_BIND[name][1]}" in caplog.text
 
 
-@pytest.mark.parametrize("name", [*STILL_BIND, *OTHERS])
+@pytest.mark.parametrize("name", [*STILL_BIND, "reset", "aged", "first"])
 def test_a_wrong_password_does_not_learn_how_the_account_is(
     authenticator: MakeAuthenticator, name: str
 ) -> None:
@@ -90,11 +95,21 @@ def test_an_account_that_is_open_logs_in(authenticator: MakeAuthenticator, name:
     assert log_in(authenticator(), name) is not None
 
 
-def test_a_locked_account_is_refused_like_a_wrong_password(
+def test_a_locked_account_is_said_to_be_so(
     authenticator: MakeAuthenticator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert log_in(authenticator(), "locked") is None
+    error = refusal(authenticator(contact="Ada"), "locked")
+    assert (error.status_code, error.log_message) == (429, LOCKED)
     assert "Login of 'locked' refused: the account is locked" in caplog.text
+
+
+def test_to_try_a_locked_account_costs_what_a_wrong_password_does(
+    authenticator: MakeAuthenticator,
+) -> None:
+    used = authenticator()
+    for _ in range(PAIR.free):
+        assert str(refusal(used, "locked").log_message).startswith("Your account is locked")
+    assert str(refusal(used, "locked").log_message).startswith("Too many failed logins")
 
 
 @pytest.mark.parametrize("with_reader", [False, True])

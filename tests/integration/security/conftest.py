@@ -8,12 +8,13 @@ import pytest
 
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
+from tests.wire import Wire
 
 OWNER, STRANGER = USERS[2], USERS[3]
 SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def owner(portal: Instance) -> Iterator[Visitor]:
     """The user who is attacked, with a session."""
     with session_of(portal, OWNER) as owner:
@@ -21,7 +22,7 @@ def owner(portal: Instance) -> Iterator[Visitor]:
         yield owner
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def stranger(portal: Instance) -> Iterator[Visitor]:
     """The attacker, with an account and a session."""
     with session_of(portal, STRANGER) as stranger:
@@ -34,14 +35,22 @@ def stay_in_one_kernel(visitor: Visitor) -> None:
     visitor.run = partial(visitor.run_in, visitor.open_kernel())  # type: ignore[method-assign]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def session_token(stranger: Visitor) -> str:
     """What the attacker finds in the environment of an own session."""
     return stranger.run(SESSION_TOKEN).strip()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def http(portal: Instance) -> Iterator[httpx.Client]:
     """A client without any login, which follows no redirect."""
     with httpx.Client(base_url=portal.url, timeout=30) as client:
         yield client
+
+
+@pytest.fixture
+def wire(portal: Instance) -> Iterator[Wire]:
+    """A connection for what no client would send."""
+    wire = Wire(portal)
+    yield wire
+    wire.close()

@@ -73,28 +73,6 @@ def test_an_admin_adds_and_removes_users(admin: Visitor) -> None:
     assert admin.api("DELETE", "/users/someone").status_code == 204
 
 
-def confirmed(guest: Visitor, page: httpx.Response) -> httpx.Response:
-    """Press the button of the page that asks whether one really wants to."""
-    fields = dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', page.text))
-    fields.update((b, a) for a, b in re.findall(r'value="([^"]*)"[^>]*name="(\w+)"', page.text))
-    return guest.http.post(str(page.url), data=fields, headers={"Referer": str(page.url)})
-
-
-def test_who_may_open_sessions_is_written_down_and_seen_by_the_user(
-    enterer: Visitor, owner: Visitor
-) -> None:
-    before = HUB_LOG.stat().st_size
-    asked = enterer.http.get(f"/user/{owner.name}/api/status")
-    page = enterer.http.get(f"/user/{owner.name}/lab")
-    assert asked.status_code == 403
-    lab = confirmed(enterer, page) if "/oauth2/authorize" in str(page.url) else page
-    assert lab.status_code == 200, lab.text
-    assert f"/user/{owner.name}/lab" in str(lab.url)
-    assert f"{ENTERER} enters the session '' of {owner.name}" in HUB_LOG.read_text()[before:]
-    seen = owner.session("GET", "/portal/visits").json()["visits"]
-    assert [visit["name"] for visit in seen] == [ENTERER]
-
-
 def test_a_token_of_theirs_is_seen_by_the_user_too(enterer: Visitor, owner: Visitor) -> None:
     headers = {"Authorization": f"token {enterer.token()}"}
     files = f"{enterer.instance.url}/user/{owner.name}/api/contents"

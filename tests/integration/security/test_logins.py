@@ -1,24 +1,28 @@
 """Logins: how often one may try, how long one counts, and what a logout ends."""
 
 import random
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 from tornado.web import create_signed_value, decode_signed_value
 
 from portal.authentication.attempts import PAIR
-from tests.instance import PASSWORD, SETTINGS, USERS, Instance
+from tests.instance import FOLDER_NAME, PASSWORD, SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 
 VICTIM = USERS[0]
 HUB_LOG = Path("/var/log", SETTINGS.parent.name, "hub.log")
 LOGIN = "jupyterhub-hub-login"
 DAY = 86_400
+INVALID_CREDENTIALS = 49
+"""Of LDAP (RFC 4511)."""
 SECRET = "correct horse battery staple"
 
 From = Callable[[str, str], Visitor]
@@ -77,6 +81,30 @@ def test_an_attacker_with_the_users_name_does_not_keep_the_user_out(visitor_from
     attacker = visitor_from(address(23), USERS[1])
     assert fail_until_refused(attacker).status_code == 429
     assert visitor_from(address(22), USERS[1]).log_in().status_code == 302
+
+
+@pytest.fixture
+def locked_in_the_directory(portal: Instance) -> Iterator[str]:
+    """Somebody whose password was guessed at in the directory itself until that took no more."""
+    ldap = portal.settings["authentication"]["ldap"]
+    dn = f"uid={USERS[3]},{ldap['user_base']}"
+    guess = ["/usr/bin/ldapwhoami", "-x", "-H", ldap["servers"][0], "-D", dn, "-w", SECRET]
+    for _ in range(100):
+        done = subprocess.run(guess, check=False, capture_output=True, timeout=30)
+        assert done.returncode == INVALID_CREDENTIALS
+    yield USERS[3]
+    socket = quote(f"/run/{FOLDER_NAME}/slapd/ldapi", safe="")
+    unlock = ["/usr/bin/ldapmodify", "-Q", "-Y", "EXTERNAL", "-H", f"ldapi://{socket}"]
+    change = f"dn: {dn}\nchangetype: modify\ndelete: pwdAccountLockedTime\n"
+    subprocess.run(unlock, input=change, text=True, check=True, capture_output=True, timeout=30)
+
+
+def test_guesses_past_the_login_page_lock_the_account_which_is_said(
+    visitor_from: From, locked_in_the_directory: str
+) -> None:
+    refused = visitor_from(address(24), locked_in_the_directory).log_in()
+    assert refused.status_code == 429
+    assert "Your account is locked" in refused.text
 
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Real-Ip", "Forwarded", "X-Client-Ip"])

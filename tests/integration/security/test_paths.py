@@ -1,5 +1,6 @@
 """Ways out of what an address names: other folders, other hosts."""
 
+import re
 import uuid
 from pathlib import Path
 from urllib.parse import quote, urljoin, urlsplit
@@ -61,6 +62,38 @@ def test_a_login_never_leads_elsewhere(portal: Instance, owner: Visitor, target:
     assert stays(portal, answer)
     # And once more for who is logged in already.
     assert stays(portal, visitor.http.get("/hub/login", params={"next": target}))
+    visitor.close()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/user/NAME/lab",
+        "/hub/user/NAME/lab",
+        "/%75ser/NAME/lab",
+        "/user/OWN/../NAME/lab",
+        "/user/OWN/%252e%252e/NAME/lab",
+        "/hub/user-redirect/%252e%252e/NAME/lab",
+        "PORTAL/user/NAME/lab",
+    ],
+)
+def test_a_login_never_leads_to_another_users_pages(
+    portal: Instance, owner: Visitor, stranger: Visitor, target: str
+) -> None:
+    names = {"NAME": owner.name, "OWN": stranger.name, "PORTAL": portal.url}
+    target = re.sub("NAME|OWN|PORTAL", lambda found: names[found[0]], target)
+    visitor = Visitor(portal, stranger.name)
+    visitor.http.follow_redirects = False
+    visitor.http.get("/hub/login")
+    form = {"username": stranger.name, "password": PASSWORD, "_xsrf": visitor.xsrf()}
+    answers = [visitor.http.post("/hub/login", params={"next": target}, data=form)]
+    answers.append(visitor.http.get("/hub/login", params={"next": target}))
+    for answer in answers:
+        assert answer.status_code == 302
+        assert owner.name not in answer.headers["Location"]
+    own = f"/user/{stranger.name}/lab"
+    answer = visitor.http.get("/hub/login", params={"next": own})
+    assert answer.headers["Location"] == own
     visitor.close()
 
 

@@ -24,6 +24,7 @@ def test_a_database_in_use_is_copied_as_of_one_moment_and_put_back(tmp_path: Pat
         assert hub.execute("SELECT name FROM users").fetchall() == [("ada",)]
 
 
+@pytest.mark.root
 def test_a_failing_dump_says_what_the_program_said(tmp_path: Path) -> None:
     with pytest.raises(BackupError, match=r"pg_dump failed: .*No such file or directory"):
         databases.dump_postgresql(f"postgresql:///x?host={tmp_path}", "root", tmp_path / "dump")

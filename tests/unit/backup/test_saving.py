@@ -8,6 +8,9 @@ import pytest
 from portal.backup import saving
 from portal.settings.slurm import Slurm
 
+# slurm.h: NO_VAL, which stands for a field that is not to be changed.
+NOTHING = "Switches=4294967294"
+
 
 @pytest.fixture
 def slurm(tmp_path: Path) -> Slurm:
@@ -41,32 +44,32 @@ def remembers(slurm: Slurm) -> list[str]:
     return [f'echo "$SLURM_CONF $*" >> {folder}/told', f"touch {folder}/state/job_state"]
 
 
-def test_a_running_job_is_given_the_limit_that_it_has(slurm: Slurm) -> None:
+def test_a_running_job_is_told_to_change_nothing(slurm: Slurm) -> None:
     file = state(slurm)
-    program(slurm, "squeue", "echo '7|1-02:00:00'", "echo '8|30:00'")
+    program(slurm, "squeue", "echo 7", "echo 8")
     program(slurm, "scontrol", *remembers(slurm))
     assert saving.written(file.parent, slurm, seconds=30)
-    assert told(slurm) == [f"{slurm.config_file} update JobId=7 TimeLimit=1-02:00:00"]
+    assert told(slurm) == [f"{slurm.config_file} update JobId=7 {NOTHING}"]
 
 
 def test_of_an_array_only_one_task_is_told(slurm: Slurm) -> None:
     file = state(slurm)
-    program(slurm, "squeue", "echo '7_3|UNLIMITED'")
+    program(slurm, "squeue", "echo 7_3")
     program(slurm, "scontrol", *remembers(slurm))
     assert saving.written(file.parent, slurm, seconds=30)
-    assert told(slurm) == [f"{slurm.config_file} update JobId=7_3 TimeLimit=UNLIMITED"]
+    assert told(slurm) == [f"{slurm.config_file} update JobId=7_3 {NOTHING}"]
 
 
 def test_one_that_is_about_to_end_does_not_matter(slurm: Slurm) -> None:
     file = state(slurm)
-    program(slurm, "squeue", "echo '7|30:00'", "echo '8|30:00'")
+    program(slurm, "squeue", "echo 7", "echo 8")
     program(slurm, "scontrol", 'test "$2" = JobId=8 || exit 1', *remembers(slurm))
     assert saving.written(file.parent, slurm, seconds=30)
-    assert told(slurm) == [f"{slurm.config_file} update JobId=8 TimeLimit=30:00"]
+    assert told(slurm) == [f"{slurm.config_file} update JobId=8 {NOTHING}"]
 
 
-@pytest.mark.parametrize("row", ["7|INVALID", "7+1|30:00", "-1|30:00", "7|30:00 x=y", ""])
-def test_what_is_no_job_of_its_own_with_a_limit_is_left_alone(slurm: Slurm, row: str) -> None:
+@pytest.mark.parametrize("row", ["7_[1-3]", "7+1", "-1", "7 x=y", ""])
+def test_what_is_no_job_of_its_own_is_left_alone(slurm: Slurm, row: str) -> None:
     program(slurm, "squeue", f"echo '{row}'")
     program(slurm, "scontrol", *remembers(slurm))
     assert saving.written(state(slurm).parent, slurm, seconds=0.3)
@@ -81,7 +84,7 @@ def test_where_no_job_runs_nothing_is_missing(slurm: Slurm) -> None:
 @pytest.mark.parametrize("last", ["exit 1", "sleep 60", ""])
 def test_a_slurmctld_that_writes_nothing_is_not_waited_for_ever(slurm: Slurm, last: str) -> None:
     hasty = slurm.model_copy(update={"command_timeout_seconds": 1.0})
-    program(slurm, "squeue", "echo '7|30:00'")
+    program(slurm, "squeue", "echo 7")
     program(slurm, "scontrol", last)
     assert not saving.written(state(slurm).parent, hasty, seconds=0.3)
 

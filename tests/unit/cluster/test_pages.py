@@ -9,7 +9,7 @@ from portal.cluster.edition import Edition
 from portal.cluster.guests import STREAMS_EACH, Guests, TooManyStreams, viewer_of
 from portal.cluster.hub_api import sessions_of
 from portal.cluster.pages import Pages, holders
-from portal.cluster.sessions import rows
+from portal.cluster.sessions import SessionList, rows
 from portal.cluster.view import Viewer
 from portal.look import appearance
 from portal.settings.look import Look
@@ -102,7 +102,7 @@ HUBS_USER = {
 
 def test_an_admin_sees_each_session_with_its_idle_time_and_a_button() -> None:
     table = rows(sessions_of(HUBS_USER), picture())
-    text = page(ADMIN, sessions=table)
+    text = page(ADMIN, sessions=SessionList(table, None))
     assert [(row["server"], row["gpus"], row["nodes"]) for row in table] == [
         ("", 2, ["node1"]),
         ("two", None, []),
@@ -112,13 +112,19 @@ def test_an_admin_sees_each_session_with_its_idle_time_and_a_button() -> None:
     assert 'value="ada/two"' in text
 
 
+def test_sessions_of_before_are_not_called_those_of_now() -> None:
+    text = page(ADMIN, sessions=SessionList([], "these are of before"))
+    assert '<p class="notice" role="status">these are of before</p>' in text
+    assert "Nobody has a session" not in text
+
+
 def test_an_admin_sees_gpu_hours_with_a_download() -> None:
     hours = {
         "days": 7,
         "by": "user",
         "rows": [{"user": "ada", "groups": ("lab",), "sessions": 3, "gpu_hours": 12.25}],
     }
-    text = page(ADMIN, sessions=[], hours=hours)
+    text = page(ADMIN, sessions=SessionList([], None), hours=hours)
     assert "12.2" in text
     assert "api/v1/usage.csv?days=7&amp;by=user" in text
 

@@ -17,6 +17,7 @@ class FakeClient:
     """Stands in for Slurm where the number of questions and the failures must be exact."""
 
     fails: bool = False
+    unexpected: Exception | None = None
     has_json: bool = True
     asked: dict[str, int] = field(default_factory=dict)
 
@@ -38,6 +39,8 @@ class FakeClient:
         self.asked[what] = self.asked.get(what, 0) + 1
         if self.fails:
             raise CommandFailed("no answer")
+        if self.unexpected:
+            raise self.unexpected
 
 
 def watch(client: FakeClient, interval: float = 60.0) -> Watch:
@@ -126,3 +129,16 @@ def test_a_slurm_without_json_shows_the_cluster_and_is_not_asked_for_it_each_tim
 
     assert asyncio.run(look()).picture.shares == {}
     assert client.asked == {"cluster": 3, "queue": 3, "gpu_shares": 1}
+
+
+def test_what_nobody_had_thought_of_makes_the_picture_old_and_the_watch_goes_on() -> None:
+    client = FakeClient()
+
+    async def look() -> list[bool]:
+        shared = watch(client, interval=0)
+        seen = []
+        for client.unexpected in (None, KeyError("fnord"), None):
+            seen.append((await shared.edition()).trouble is not None)
+        return seen
+
+    assert asyncio.run(look()) == [False, True, False]

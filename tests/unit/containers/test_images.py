@@ -6,6 +6,8 @@ import pytest
 
 from portal.containers.images import ImageError, own_image, own_images, site_image
 
+pytestmark = pytest.mark.root
+
 ROOT = 0
 SOMEBODY = 12345
 

@@ -18,6 +18,7 @@ SESSION = {
     "LOADEDMODULES": "pytorch/2.13",
     "PATH": "/home/maria/bin:/usr/bin",
     "PYTHONPATH": "/opt/module/python",
+    "PORTAL_JOB_ID": "17",
     "SLURM_JOB_ID": "17",
     "SLURM_JWT": "secret",
     "TMPDIR": "/scratch/17",
@@ -35,6 +36,13 @@ def test_a_command_runs_with_the_home_and_the_folders() -> None:
         *("--bind", "/mnt/isilon", "--bind", "/scratch"),
         *("/images/a.sif", "python3", "-V"),
     ]
+
+
+def test_a_file_of_the_host_is_shown_at_a_path_of_the_image() -> None:
+    shown = argv(shown_at={"/etc/inside.py": "/outside.py"})
+    assert shown[6:8] == ["--bind", "/outside.py:/etc/inside.py:ro"]
+    with pytest.raises(BindError, match="cannot be shown in an image"):
+        argv(shown_at={"/etc/inside:rw": "/outside.py"})
 
 
 def test_the_driver_is_there_only_where_it_is_asked_for() -> None:
@@ -58,6 +66,7 @@ def test_the_program_is_told_of_its_job_and_its_devices() -> None:
     told = exec_environment(SESSION)
     assert told["APPTAINERENV_CUDA_VISIBLE_DEVICES"] == "0,1"
     assert told["APPTAINERENV_SLURM_JOB_ID"] == "17"
+    assert told["APPTAINERENV_PORTAL_JOB_ID"] == "17"
     assert told["TMPDIR"] == told["APPTAINERENV_TMPDIR"] == "/scratch/17"
 
 

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "deploy/ansible/roles/slurm_node/files/epilog.py"
 NODE, CLUSTER, UID = "node001", "portal", 1000
 OURS = {"SLURM_JOB_ID": "12", "SLURMD_NODENAME": NODE, "SLURM_CLUSTER_NAME": CLUSTER}
+SESSIONS = {"PORTAL_JOB_ID": "12", "PORTAL_JOB_NODE": NODE, "PORTAL_JOB_CLUSTER": CLUSTER}
 PLAIN = "4:memory:/\n0::/system.slice/atd.service\n"
 OWN_V1 = "5:freezer:/slurm_node001/uid_1000/job_12/step_batch\n1:name=systemd:/\n"
 OWN_V2 = "0::/system.slice/node001_slurmstepd.scope/job_12/step_0/user/task_0\n"
@@ -45,6 +46,26 @@ def epilog() -> ModuleType:
         pytest.param(UID, PLAIN, {**OURS, "SLURMD_NODENAME": "node002"}, False, id="other node"),
         pytest.param(UID, PLAIN, {**OURS, "SLURM_CLUSTER_NAME": "b"}, False, id="other cluster"),
         pytest.param(UID, PLAIN, {"SLURM_JOB_ID": "12"}, False, id="salloc's shell, login node"),
+        pytest.param(UID, PLAIN, SESSIONS, True, id="started in the session"),
+        pytest.param(
+            UID, PLAIN, {**SESSIONS, "PORTAL_JOB_ID": "13"}, False, id="in another session"
+        ),
+        pytest.param(
+            UID, PLAIN, {**SESSIONS, "PORTAL_JOB_NODE": "node002"}, False, id="on another node"
+        ),
+        pytest.param(
+            UID, PLAIN, {**SESSIONS, "SLURM_JOB_ID": "13"}, True, id="salloc's shell in the session"
+        ),
+        pytest.param(
+            UID,
+            PLAIN,
+            {**SESSIONS, **OURS, "SLURM_JOB_ID": "13"},
+            False,
+            id="another job's, submitted in the session",
+        ),
+        pytest.param(
+            UID, PLAIN, {**OURS, **SESSIONS, "PORTAL_JOB_ID": "11"}, True, id="this job's, likewise"
+        ),
         pytest.param(
             UID, "0::/user.slice/user-1000.slice/session-3.scope\n", OURS, False, id="login session"
         ),

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from failures import SHOWN, failures
+from failures import SHOWN, failures, failures_in
 
 TESTS = """
 import pytest
@@ -47,3 +47,8 @@ def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
 def test_a_report_that_was_not_finished_is_no_report(report: bytes) -> None:
     with pytest.raises(ValueError, match="not a whole report"):
         failures(report[: len(report) // 2])
+
+
+def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:
+    (found,) = failures_in(tmp_path / "site.xml")
+    assert found.startswith("ERROR site: ")

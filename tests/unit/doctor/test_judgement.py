@@ -7,7 +7,17 @@ import pytest
 from portal.doctor import finding
 from portal.doctor.expected import Mount
 from portal.doctor.finding import Finding, Line, State
-from portal.doctor.judgement import clock, days, disks, ldap, modes, mounts, services, slurm
+from portal.doctor.judgement import (
+    clock,
+    days,
+    disks,
+    host_names,
+    ldap,
+    modes,
+    mounts,
+    services,
+    slurm,
+)
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PAPERS = "rsize=524288,wsize=524288,nolock,soft,timeo=50,retrans=1,proto=tcp"
@@ -121,6 +131,11 @@ def test_a_secret_is_its_owners_alone(mode: int, owner: str, state: State) -> No
         ("NodeName=n1 State=IDLE ThreadsPerCore=1", State.OK, "idle"),
         ("NodeName=n1 State=MIXED ThreadsPerCore=1", State.OK, "mixed"),
         ("NodeName=n1 State=ALLOCATED+COMPLETING X=1", State.OK, "allocated"),
+        ("NodeName=n1 State=IDLE+PLANNED X=1", State.OK, "planned"),
+        ("NodeName=n1 State=IDLE+CLOUD+POWERED_DOWN X=1", State.OK, "powered_down"),
+        ("NodeName=n1 State=IDLE+MAINTENANCE X=1", State.WARNING, "takes no new jobs"),
+        ("NodeName=n1 State=DOWN+DRAIN X=1", State.WARNING, "down+drain"),
+        ("NodeName=n1 State=IDLE+NOT_RESPONDING X=1", State.FAILED, "not_responding"),
         (
             "NodeName=n1 State=IDLE+DRAIN X=1 Reason=disk full [root@2026-11-21T19:00:00]",
             State.WARNING,
@@ -129,6 +144,8 @@ def test_a_secret_is_its_owners_alone(mode: int, owner: str, state: State) -> No
         ("NodeName=n1 State=DOWN X=1 Reason=Not responding [slurm@x]", State.FAILED, "Not resp"),
         ("NodeName=n1 State=IDLE* X=1", State.FAILED, "idle*"),
         ("NodeName=n1 State=UNKNOWN X=1", State.FAILED, "unknown"),
+        ("NodeName=n1 State=NEW_WORD+PLANNED X=1", State.FAILED, "new_word"),
+        ("NodeName=n1 State=MIXED+FAIL X=1", State.FAILED, "mixed+fail"),
         ("", State.FAILED, "no state"),
     ],
 )
@@ -252,3 +269,29 @@ def test_services_of_systemd_run_or_wait_for_their_time(
 )
 def test_services_of_supervisor_run(status: str, words: str) -> None:
     assert words in services.judge_supervisor(status).found
+
+
+HERE = frozenset({"10.0.0.1"})
+
+
+@pytest.mark.parametrize(
+    ("addresses", "below", "complaint", "found"),
+    [
+        (frozenset(), frozenset(), "", "p.org has no address"),
+        (HERE, frozenset(), "", "names below p.org have no address"),
+        (HERE, frozenset({"10.0.0.2"}), "", "*.p.org is 10.0.0.2, and p.org is 10.0.0.1"),
+        (HERE, HERE, "Hostname mismatch", "certificate is not for *.p.org: Hostname mismatch"),
+    ],
+)
+def test_host_names_of_users_that_do_not_lead_to_the_portal_are_told(
+    addresses: frozenset[str], below: frozenset[str], complaint: str, found: str
+) -> None:
+    told = host_names.judge(host_names.Seen("p.org", addresses, below, complaint))
+    assert told.state is State.FAILED
+    assert found in told.found
+    assert "*.p.org" in told.next_step or "one in DNS" in told.next_step
+
+
+def test_host_names_of_users_that_lead_there_are_well() -> None:
+    told = host_names.judge(host_names.Seen("p.org", HERE | {"::1"}, HERE))
+    assert told == Finding(State.OK, "each user has one below p.org")

@@ -30,6 +30,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
         from_file(written(tmp_path, b"nvapi-1", mode), "me")
 
 
+@pytest.mark.root
 def test_the_file_of_another_user_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path, b"nvapi-1")
     os.chown(file, 1, -1)

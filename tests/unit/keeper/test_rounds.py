@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from portal.keeper.rounds import Keeper
-from spawner.errors import CommandTimedOut
+from spawner.errors import AccountUnavailable, CommandTimedOut
 from spawner.reconciliation import KnownSession
 
 A, B = "a" * 32, "b" * 32
@@ -19,6 +19,10 @@ class FakeSlurm:
     silent: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     cancelled: list[tuple[str, str]] = field(default_factory=list)
+    deleted: dict[int, str] = field(default_factory=dict)
+    """Jobs of accounts that are no more, for which squeue names nobody."""
+    looked_at: list[int] = field(default_factory=list)
+    ended: list[tuple[str, str, str, int]] = field(default_factory=list)
 
     async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
         assert mark == "portal"
@@ -28,6 +32,8 @@ class FakeSlurm:
 
     async def sessions(self, username: str) -> dict[int, str]:
         self.asked.append(username)
+        if username == "nobody":
+            raise AccountUnavailable("not known")
         if username in self.silent:
             raise CommandTimedOut("no answer")
         return self.jobs.get(username, {})
@@ -35,6 +41,15 @@ class FakeSlurm:
     async def cancel(self, username: str, session: str) -> list[int]:
         self.cancelled.append((username, session))
         return []
+
+    async def session_of(self, job_id: int, mark: str) -> str | None:
+        assert mark == "portal"
+        self.looked_at.append(job_id)
+        return self.deleted.get(job_id)
+
+    async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
+        self.ended.append((operator, username, session, job_id))
+        return [job_id]
 
 
 @dataclass
@@ -51,8 +66,9 @@ class FakeHub:
         self.started.append((username, server_name))
 
 
-def one_round(slurm: FakeSlurm, hub: FakeHub) -> None:
-    asyncio.run(Keeper(slurm, hub, "portal").round())  # type: ignore[arg-type]  # stand-ins
+def one_round(slurm: FakeSlurm, hub: FakeHub, operator: str = "slurm") -> None:
+    keeper = Keeper(slurm, hub, "portal", operator)  # type: ignore[arg-type]  # stand-ins
+    asyncio.run(keeper.round())
 
 
 def known(
@@ -103,3 +119,37 @@ def test_a_forged_user_never_reaches_sudo(name: str) -> None:
     slurm = FakeSlurm(marked={name: {1}})
     one_round(slurm, FakeHub([[]]))
     assert slurm.asked == []
+
+
+@pytest.mark.parametrize("name", ["nobody", "19018"])
+def test_the_operator_ends_an_orphan_of_a_deleted_account(name: str) -> None:
+    slurm = FakeSlurm(marked={name: {8}}, deleted={8: B})
+    one_round(slurm, FakeHub([[known()]]))
+    assert slurm.ended == [("slurm", name, B, 8)]
+
+
+def test_while_the_directory_is_silent_no_session_that_a_server_has_is_ended() -> None:
+    # Then squeue names nobody for everybody's jobs.
+    slurm = FakeSlurm(marked={"nobody": {7, 8}}, deleted={7: A, 8: B})
+    one_round(slurm, FakeHub([[known(job_id=7), known(session_id=B, job_id=None)]]))
+    assert slurm.ended == []
+    assert slurm.looked_at == [8]
+
+
+def test_a_session_that_starts_while_a_deleted_account_is_looked_at_is_no_orphan() -> None:
+    slurm = FakeSlurm(marked={"nobody": {8}}, deleted={8: B})
+    one_round(slurm, FakeHub([[], [known(session_id=B, job_id=None)]]))
+    assert slurm.ended == []
+
+
+def test_a_job_that_is_no_session_is_not_ended() -> None:
+    slurm = FakeSlurm(marked={"nobody": {8}})
+    one_round(slurm, FakeHub([[]]))
+    assert slurm.ended == []
+
+
+def test_without_an_operator_the_administrators_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    slurm = FakeSlurm(marked={"nobody": {8}}, deleted={8: B})
+    one_round(slurm, FakeHub([[]]), operator="")
+    assert slurm.ended == []
+    assert "Jobs 8 of nobody belong to no server: cancel them" in caplog.text

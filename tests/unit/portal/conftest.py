@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tornado.web import Application
 from traitlets.config import Config
 
 from portal.settings.whole import Settings
@@ -27,3 +28,9 @@ def settings(file: Path) -> Settings:
 def c() -> Any:
     """A bare Config; its parts appear when they are set."""
     return Config()
+
+
+@pytest.fixture(autouse=True)
+def others_are_no_hubs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put back what a hub changes for all servers of its process."""
+    monkeypatch.setattr(Application, "find_handler", Application.find_handler)

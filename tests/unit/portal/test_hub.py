@@ -108,7 +108,7 @@ def test_a_database_may_be_elsewhere(c: Any, settings: Settings) -> None:
     elsewhere = settings.hub.model_copy(update={"database_url": "postgresql://db/hub"})
     hub.configure_database(c, settings.model_copy(update={"hub": elsewhere}))
     assert c.JupyterHub.db_url == "postgresql+psycopg://db/hub"
-    assert "factory" not in c.JupyterHub.db_kwargs["connect_args"]
+    assert "connect_args" not in c.JupyterHub.db_kwargs
 
 
 def test_groups_of_the_directory_decide(c: Any, settings: Settings) -> None:
@@ -205,6 +205,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "folder_notes": {},
         "mounts": [],
         "templates": "templates",
+        "umask": "",
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",
         "tensorboards": 4,

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from jupyterhub.app import JupyterHub
 
-from portal import internal_tls
+from portal import hub_tls, internal_tls
 from portal.settings.hub import Hub
 
 NOW = datetime.now(UTC)
@@ -66,7 +66,7 @@ def test_they_are_renewed_a_year_before_they_end(tmp_path: Path) -> None:
 def test_the_machines_own_authorities_do_not_count(tmp_path: Path) -> None:
     hub = made_for(tmp_path)
     internal_tls.prepare(hub, NOW)
-    context = internal_tls.client_context(hub)
+    context = hub_tls.client_context(hub)
     assert context is not None
     subjects = [dict(pair for part in one["subject"] for pair in part) for one in trusted(context)]
     assert {subject["commonName"] for subject in subjects} == {
@@ -83,4 +83,4 @@ def trusted(context: ssl.SSLContext) -> list[Any]:
 
 
 def test_without_internal_ssl_there_is_none(tmp_path: Path) -> None:
-    assert internal_tls.client_context(Hub(state_dir=str(tmp_path))) is None
+    assert hub_tls.client_context(Hub(state_dir=str(tmp_path))) is None

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyterhub.services import service
 
 from portal import services
 from portal.settings.whole import Settings
@@ -93,3 +94,8 @@ def test_the_cluster_page_itself_can_only_read(c: Any, settings: Settings) -> No
     (service,) = c.JupyterHub.services
     assert service["url"] == "http://127.0.0.1:8002"
     assert service["oauth_client_allowed_scopes"] == ["delete:servers"]
+
+
+def test_a_service_that_has_ended_is_started_again_soon() -> None:
+    services.look_after_services()
+    assert service._ServiceSpawner(cmd=["true"]).poll_interval == 2

@@ -14,10 +14,10 @@ from portal.session.clock import Clock, HubSaysNo, Reading, minutes_from, readin
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",
-    "SLURM_JOB_END_TIME": "1000",
-    "SLURM_JOB_ID": "7",
-    "SLURMD_NODENAME": "node001",
-    "SLURM_GPUS_ON_NODE": "2",
+    "PORTAL_JOB_END_TIME": "1000",
+    "PORTAL_JOB_ID": "7",
+    "PORTAL_JOB_NODE": "node001",
+    "PORTAL_JOB_GPUS": "2",
 }
 SAID = {"deadline": 2000, "longest_minutes": 60, "until": 5600, "reason": ""}
 

@@ -34,11 +34,27 @@ def test_an_account_without_a_shell_gets_sh() -> None:
     assert session_environment(Account("u", "/home/u", ""), {}, {})["SHELL"] == "/bin/sh"
 
 
-@pytest.mark.parametrize(
-    "name", ["CUDA_VISIBLE_DEVICES", "TMPDIR", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_CONF"]
-)
-def test_what_describes_the_job_is_kept(name: str) -> None:
+@pytest.mark.parametrize("name", ["CUDA_VISIBLE_DEVICES", "TMPDIR", "SLURM_CONF"])
+def test_devices_scratch_space_and_cluster_are_kept(name: str) -> None:
     assert session_environment(ACCOUNT, {name: "x"}, {})[name] == "x"
+
+
+@pytest.mark.parametrize(
+    ("slurms", "ours"),
+    [
+        ("SLURM_JOB_ID", "PORTAL_JOB_ID"),
+        ("SLURM_JOB_NAME", "PORTAL_JOB_NAME"),
+        ("SLURM_JOB_END_TIME", "PORTAL_JOB_END_TIME"),
+        ("SLURM_CPUS_ON_NODE", "PORTAL_JOB_CORES"),
+        ("SLURM_GPUS_ON_NODE", "PORTAL_JOB_GPUS"),
+        ("SLURMD_NODENAME", "PORTAL_JOB_NODE"),
+        ("SLURM_CLUSTER_NAME", "PORTAL_JOB_CLUSTER"),
+    ],
+)
+def test_what_describes_the_job_is_under_names_of_ours(slurms: str, ours: str) -> None:
+    environment = session_environment(ACCOUNT, {slurms: "x"}, {})
+    assert environment[ours] == "x"
+    assert slurms not in environment
 
 
 @pytest.mark.parametrize(
@@ -49,6 +65,11 @@ def test_what_describes_the_job_is_kept(name: str) -> None:
         "BASH_ENV",
         "JUPYTER_CONFIG_DIR",
         "JUPYTERHUB_SINGLEUSER_APP",
+        # With these, srun makes a step of the session's job.
+        "SLURM_JOB_ID",
+        "SLURM_JOBID",
+        "SLURM_JOB_NODELIST",
+        "SLURM_NNODES",
         # Options of srun and sbatch, which a job submitted from the terminal would inherit.
         "SLURM_MEM_PER_NODE",
         "SLURM_CPUS_PER_TASK",

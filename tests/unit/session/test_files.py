@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def test_namesakes_of_two_folders_do_not_meet(home: Path) -> None:
     assert checkpoint_path(home, "templates/a.ipynb") != checkpoint_path(
         home, "templates/deep/a.ipynb"
     )
+
+
+def test_nobody_else_enters_where_they_are_kept(home: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        checkpoint_path(home, "templates/deep/a.ipynb")
+    finally:
+        os.umask(before)
+    kept = home / ".local/share/data-scientist-portal/checkpoints"
+    assert kept.stat().st_mode & 0o777 == 0o700

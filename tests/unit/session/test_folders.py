@@ -59,7 +59,7 @@ def test_only_the_user_enters_the_runtime_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = make_runtime_folder()
+    folder = make_runtime_folder("12")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     remove_runtime_folder(folder)
     assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ class Scene:
         url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/hub/api"
         environment = {"JUPYTERHUB_API_URL": url, "JUPYTERHUB_API_TOKEN": "secret"}
         # Of no job at all, so that no process counts.
-        meter = Meter({"SLURM_JOB_ID": "none"}, lambda: self.time)
+        meter = Meter({"PORTAL_JOB_ID": "none"}, lambda: self.time)
         self.watch = IdleWatch(lambda: self.kernels, meter, environment, lambda: self.time)
         self.watch._used_at = self.watch._page_used_at = BEGIN
         try:

@@ -42,7 +42,7 @@ class Scene:
 
     def play(self, act: Callable[[Jobs], Awaitable[None]]) -> None:
         async def listening() -> None:
-            environment = {"JUPYTERHUB_API_TOKEN": "secret", "SLURM_JOB_ID": "6"}
+            environment = {"JUPYTERHUB_API_TOKEN": "secret", "PORTAL_JOB_ID": "6"}
             async with self.service.listening():
                 service = ClusterService(self.service.url, environment, now=lambda: self.moment)
                 slurm = SlurmPrograms(str(self.folder), environment)

@@ -13,6 +13,7 @@ from portal.session.jobs_slurm import (
     files_from,
     gpus_of,
     jobs_from,
+    nodes_from,
 )
 
 CAPTURED = Path(__file__).parent.parent / "data/own_jobs_of_slurm_22.05.txt"
@@ -76,9 +77,26 @@ def test_a_job_that_never_ran_has_no_start() -> None:
 
 def test_a_running_job_says_where_and_until_when() -> None:
     job = jobs()["28"]
-    assert job.nodes == ("node[001,003]",)
+    assert job.nodes == ("node001", "node003")
     assert job.started == 1795276824.0
     assert job.ends == job.started + 12 * 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("gpu[1-2],n7", ("gpu1", "gpu2", "n7")),
+        ("", ()),
+        # Nobody needs so many names, and no memory holds those of the second.
+        ("n[1-2000],m1", ("n[1-2000]", "m1")),
+        ("n[1-99999999]x[1-99999999]", ("n[1-99999999]", "x[1-99999999]")),
+        ("n[a-b]", ("n[a-b]",)),
+    ],
+)
+def test_lists_of_nodes_are_written_out_unless_they_are_long(
+    text: str, nodes: tuple[str, ...]
+) -> None:
+    assert nodes_from(text) == nodes
 
 
 @pytest.mark.parametrize(

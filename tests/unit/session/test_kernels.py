@@ -7,6 +7,8 @@ import pytest
 from portal.session.kernels import MemoryWatch, SessionKernels
 from portal.session.memory import JobMemory, MemoryFolders
 
+IPYKERNEL = ("python", "-m", "ipykernel_launcher", "-f", "{connection_file}")
+
 
 @pytest.fixture
 def group(tmp_path: Path) -> Path:
@@ -93,3 +95,15 @@ def test_a_python3_of_somebody_else_is_theirs(prefix: Path, tmp_path: Path) -> N
     own.mkdir()
     (own / "kernel.json").write_text(json.dumps({"argv": ["/mine"], "display_name": "Mine"}))
     assert SessionKernels().get_kernel_spec("python3").display_name == "Mine"
+
+
+def test_every_ipykernel_is_told_of_our_configuration(prefix: Path) -> None:
+    kernels = SessionKernels(
+        configuration="/c.py",
+        offered={"pytorch": {"argv": [*IPYKERNEL], "display_name": "x", "language": "python"}},
+    )
+    told = {name: spec["spec"]["argv"] for name, spec in kernels.get_all_specs().items()}
+    assert sorted(told) == ["python3", "pytorch", "tensorflow"]
+    assert {argv[-1] for argv in told.values()} == {"--config=/c.py"}
+    # The offered one stays as it was: it is asked for again and again.
+    assert kernels.get_kernel_spec("pytorch").argv == [*IPYKERNEL, "--config=/c.py"]

@@ -65,6 +65,7 @@ def test_all_keys_are_read() -> None:
                 "containers": CONTAINERS,
                 "cluster_url": "http://hub:8002",
                 "slurm_bin_dir": "/opt/slurm/bin",
+                "umask": "0027",
             }
         )
     )
@@ -73,6 +74,7 @@ def test_all_keys_are_read() -> None:
     assert "K" not in repr(orders.certificate)
     assert orders.cluster_url == "http://hub:8002"
     assert orders.slurm_bin_dir == "/opt/slurm/bin"
+    assert orders.umask == "0027"
     assert orders.folders == {"isilon": "/mnt/isilon"}
     assert orders.folder_notes == {"isilon": "The NAS."}
     assert orders.look == {"title": "Portal", "accent": "#3556c4"}

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def shell() -> Iterator[tuple[int, int]]:
     if pid == 0:
         # Who runs the tests may ignore it, as a shell without job control does in the background.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        environment = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin", "PS1": "ready "}
+        environment = {"PORTAL_JOB_ID": JOB, "PATH": "/usr/bin:/bin", "PS1": "ready "}
         os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], environment)  # noqa: S606
     said = b""
     while b"ready" not in said:
@@ -91,17 +92,29 @@ def test_the_server_and_its_tensorboard_are_marked_and_other_jobs_are_left_out(
 ) -> None:
     program = processes._TENSORBOARD.decode()
     argv = [sys.executable, "-c", "input()", program]
-    other = {"SLURM_JOB_ID": JOB + "0"}
+    other = {"PORTAL_JOB_ID": JOB + "0"}
+    # A step of another job, which srun has begun in this session; the server, begun by slurmd.
+    step = {"PORTAL_JOB_ID": JOB, "SLURM_JOB_ID": JOB + "1", "SLURMD_NODENAME": "node001"}
+    server = {"SLURM_JOB_ID": JOB, "SLURMD_NODENAME": "node001"}
     with (
-        subprocess.Popen(argv, stdin=subprocess.PIPE, env={"SLURM_JOB_ID": JOB}) as tensorboard,
-        subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env=other) as stranger,
+        subprocess.Popen(argv, stdin=subprocess.PIPE, env={"PORTAL_JOB_ID": JOB}) as tensorboard,
+        ended_cat(other),
+        ended_cat(step),
+        ended_cat(server) as first,
     ):
         # As seen by the server that started it, and as anybody else's.
-        assert portals(os.getpid()) == {shell[0]: False, tensorboard.pid: True}
-        assert portals(1) == {shell[0]: False, tensorboard.pid: False}
+        assert portals(os.getpid()) == {shell[0]: False, first.pid: False, tensorboard.pid: True}
+        assert portals(1) == {shell[0]: False, first.pid: False, tensorboard.pid: False}
         tensorboard.communicate(b"\n")
-        stranger.communicate(b"")
     assert portals(shell[0]) == {shell[0]: True}
+
+
+@contextmanager
+def ended_cat(environment: dict[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program that waits, until its input ends."""
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env=environment) as process:
+        yield process
+        process.communicate(b"")
 
 
 def portals(server_pid: int) -> dict[int, bool]:
@@ -119,7 +132,7 @@ def test_what_storage_and_memory_are_asked_for_is_counted(tmp_path: Path) -> Non
     )
     argv = [sys.executable, "-c", program]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    environment = {"SLURM_JOB_ID": JOB}
+    environment = {"PORTAL_JOB_ID": JOB}
     with subprocess.Popen(argv, env=environment, cwd=tmp_path, **pipes) as child:  # type: ignore[call-overload]
         assert child.stdout.readline() == b"written\n"
         (process,) = processes.of_job(JOB, os.getpid()).values()

@@ -178,6 +178,34 @@ async def test_a_program_that_does_not_start_is_said_in_words(
         assert await boards.open("logs", Path("/home/you/logs")) in boards.awake()
 
 
+@in_a_loop
+async def test_a_board_that_never_ran_takes_nobodys_place(kit: Kit, clock: Clock) -> None:
+    async with made(replace(kit, python="/no/such/python", most=1), clock) as boards:
+        with pytest.raises(BoardError, match="TensorBoard for ~/1 did not start"):
+            await boards.open("1", Path("/1"))
+        assert boards.awake() == []
+
+
+@in_a_loop
+async def test_a_start_that_is_given_up_leaves_nothing(kit: Kit, clock: Clock) -> None:
+    kit.program.write_text("import sys; open('/dev/stdin').read()")
+    before = children()
+    async with made(kit, clock) as boards:
+        opening = asyncio.create_task(boards.open("logs", Path("/home/you/logs")))
+        (begun,) = await asyncio.to_thread(
+            until, lambda: children() - before, seconds=10, what="it has begun"
+        )
+        opening.cancel()
+        await asyncio.wait({opening})
+        assert boards.awake() == []
+        await asyncio.to_thread(until, lambda: not runs(begun), seconds=10, what="it has ended")
+
+
+def children() -> set[int]:
+    own = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return {int(number) for number in own.split()}
+
+
 def test_boards_end_with_the_session_even_when_it_is_killed(kit: Kit, tmp_path: Path) -> None:
     session = tmp_path / "session.py"
     session.write_text(

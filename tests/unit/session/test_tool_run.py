@@ -157,6 +157,7 @@ def somebody_elses(program: Path, port: int) -> Iterator[None]:
             process.terminate()
 
 
+@pytest.mark.root
 def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolPlace) -> None:
     port = free_port()
     order = ToolOrder(

@@ -14,7 +14,7 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 
-from portal.session import tool_pages
+from portal.session import asking, tool_pages
 from portal.session.orders import ToolOrder
 from portal.session.tool_run import ToolPlace
 from portal.session.tools import Failure, Tool, Toolbox
@@ -137,6 +137,8 @@ def test_a_tool_that_ends_later_is_a_failure_too(place: ToolPlace) -> None:
 class Pages(web.RequestHandler):
     """In the place of what leads to the tool."""
 
+    base_url = "/user/u/"
+
     async def prepare(self) -> None:
         """Let everybody in."""
 
@@ -144,15 +146,18 @@ class Pages(web.RequestHandler):
         self.finish("the tool's own page")
 
 
-async def visited(tool: Tool, **headers: str) -> HTTPResponse:
+async def visited(
+    tool: Tool, note_use: Callable[[], None] = lambda: None, **headers: str
+) -> HTTPResponse:
     """Ask for a tool's page as a browser does, or else with other headers."""
-    handler = tool_pages.starting(Pages, tool, lambda: None)
+    handler = tool_pages.starting(Pages, tool, note_use)
     server = HTTPServer(web.Application([("/", handler)]))
     (listener,) = bind_sockets(0, "127.0.0.1")
     server.add_socket(listener)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     try:
-        asked = headers or {"Accept": "text/html"}
+        own = {"Accept": "text/html", "Sec-Fetch-Site": "none"}
+        asked = own | {name.replace("_", "-"): text for name, text in headers.items()}
         return await AsyncHTTPClient().fetch(url, headers=asked, raise_error=False)
     finally:
         server.stop()
@@ -187,6 +192,24 @@ def test_who_opens_a_tool_starts_it_and_sees_its_page(
         assert (await visited(tool, Accept="*/*")).body == b"the tool's own page"
 
     with_tool(RUNS, place, use)
+
+
+def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolPlace) -> None:
+    uses = []
+
+    async def use(tool: Tool) -> None:
+        for site in ("cross-site", "same-site"):
+            answer = await visited(tool, lambda: uses.append("asked"), Sec_Fetch_Site=site)
+            assert (answer.code, tool.state) == (200, "stopped")
+            assert b'action="/user/u/portal/tools/tool/start"' in answer.body
+            assert b'name="_xsrf" value="' in answer.body
+        await tool.start()
+        answer = await visited(tool, lambda: uses.append("running"), Sec_Fetch_Site="cross-site")
+        assert answer.body == b"the tool's own page"
+
+    with_tool(RUNS, place, use)
+    # Nor is it a sign that somebody works.
+    assert uses == []
 
 
 def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,4 +285,4 @@ def test_only_who_opens_a_page_starts_a_tool(
 ) -> None:
     line = RequestStartLine(method, "/", "HTTP/1.1")
     request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Host": "hub", **headers}))
-    assert tool_pages.is_visit(request) is is_visit
+    assert asking.is_visit(request) is is_visit

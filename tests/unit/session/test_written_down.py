@@ -7,7 +7,7 @@ import pytest
 
 from portal.session import written_down
 
-JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "portal-ada", "SLURM_CONF": "/etc/slurm/x.conf"}
+JOB = {"PORTAL_JOB_ID": "7", "SLURM_CONF": "/etc/slurm/x.conf"}
 
 
 def scontrol(folder: Path, *lines: str) -> str:
@@ -21,11 +21,11 @@ def told(folder: Path) -> str:
     return f'echo "$SLURM_CONF $* $ADA" > {folder}/told'
 
 
-def test_the_job_is_given_the_name_that_it_has(tmp_path: Path) -> None:
+def test_the_job_is_told_to_change_nothing(tmp_path: Path) -> None:
     thread = written_down.begin(scontrol(tmp_path, told(tmp_path)), JOB | {"ADA": "secret"})
     thread.join(timeout=30)
     line = (tmp_path / "told").read_text()
-    assert line == "/etc/slurm/x.conf update JobId=7 JobName=portal-ada \n"
+    assert line == "/etc/slurm/x.conf update JobId=7 Switches=4294967294 \n"
 
 
 def test_where_the_folder_is_not_known_the_path_tells(tmp_path: Path) -> None:
@@ -34,9 +34,8 @@ def test_where_the_folder_is_not_known_the_path_tells(tmp_path: Path) -> None:
     assert (tmp_path / "told").exists()
 
 
-@pytest.mark.parametrize("missing", ["SLURM_JOB_ID", "SLURM_JOB_NAME"])
-def test_without_a_job_nothing_is_asked(tmp_path: Path, missing: str) -> None:
-    environment = {name: text for name, text in JOB.items() if name != missing}
+def test_without_a_job_nothing_is_asked(tmp_path: Path) -> None:
+    environment = {"SLURM_CONF": JOB["SLURM_CONF"]}
     written_down.have_written(scontrol(tmp_path, told(tmp_path)), environment)
     assert not (tmp_path / "told").exists()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from portal import internal_tls
+from portal import hub_tls, internal_tls
 from portal.settings.hub import Hub
 from spawner.certificates import Authority, session_name
 
@@ -71,7 +71,7 @@ def test_the_hub_may_connect_by_any_of_the_names(
     hub: Hub, authority: Authority, tmp_path: Path, name: str
 ) -> None:
     server = session_context(authority, tmp_path, "ada", ssl.Purpose.CLIENT_AUTH)
-    client = internal_tls.client_context(hub)
+    client = hub_tls.client_context(hub)
     assert client is not None
     assert greet(server, client, name) == b"here\n"
 
@@ -80,7 +80,7 @@ def test_a_session_of_another_user_does_not_pass_for_this_users(
     hub: Hub, authority: Authority, tmp_path: Path
 ) -> None:
     server = session_context(authority, tmp_path, "eve", ssl.Purpose.CLIENT_AUTH)
-    client = internal_tls.client_context(hub)
+    client = hub_tls.client_context(hub)
     assert client is not None
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         greet(server, client, session_name("ada"))

@@ -2,6 +2,7 @@ import json
 import os
 import pwd
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,11 +63,32 @@ def test_slurms_programs_get_nothing_of_the_callers_environment(
     assert "SLURM_CONF=/etc/slurm.conf" in environment
 
 
+def with_comments(programs: Path, comments: dict[int, str]) -> None:
+    """Let the stand-in for squeue tell comments, of all jobs or of one, as Slurm does."""
+    for job_id, comment in comments.items():
+        (programs / f"comment-{job_id}").write_text(f"{comment}\n")
+    (programs / "squeue").write_text(
+        f"""#!/bin/bash
+for word in "$@"; do case "$word" in --jobs=*)
+    file="{programs}/comment-${{word#--jobs=}}"
+    if [ -e "$file" ]; then exec cat "$file"; fi
+    echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1
+esac; done
+for file in "{programs}"/comment-*; do printf '%s|' "${{file##*-}}"; cat "$file"; done
+"""
+    )
+
+
 def test_only_jobs_with_the_mark_of_the_session_are_cancelled(
     account: pwd.struct_passwd, programs: Path
 ) -> None:
-    lines = f"7|portal:{SESSION}\n8|portal:{'f' * 32}\n9|other:{SESSION}\n10|(null)\n11|x|portal"
-    (programs / "squeue").write_text(f"#!/bin/bash\necho '{lines}'\n")
+    comments = {
+        7: f"portal:{SESSION}",
+        8: f"portal:{'f' * 32}",
+        9: f"other:{SESSION}",
+        10: "(null)",
+    }
+    with_comments(programs, {**comments, 11: "x|portal"})
     assert ask(account, programs, {"verb": "cancel", "session": SESSION}) == {"job_ids": [7]}
     assert (programs / "scancel.argv").read_text().splitlines()[-1] == "7"
 
@@ -82,6 +104,11 @@ def test_a_session_without_jobs_cancels_nothing(account: pwd.struct_passwd, prog
         {},
         [],
         {"verb": "run", "cmd": "id"},
+        {"verb": ["submit"]},
+        {"verb": {}},
+        {"verb": None},
+        {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n\ud800"},
+        {"verb": "end", "session": SESSION, "job_id": 42, "user": "x"},
         {"verb": "submit", "session": SESSION},
         {"verb": "submit", "session": SESSION, "script": "--wrap=id"},
         {"verb": "submit", "session": "../../x", "script": "#!/bin/bash\n"},
@@ -116,15 +143,116 @@ def test_only_the_newest_logs_are_kept(account: pwd.struct_passwd, programs: Pat
     assert kept == list(range(5, 25))
 
 
-def with_queue(programs: Path, printed: str) -> None:
-    """Let the stand-in for squeue print something."""
-    (programs / "squeue").write_text(f"#!/bin/bash\n/bin/cat <<'END'\n{printed}\nEND\n")
-
-
 def test_only_this_hubs_jobs_are_listed(account: pwd.struct_passwd, programs: Path) -> None:
-    queue = f"7|portal:{SESSION}\n8|other:{SESSION}\n9|(null)\n10|portal:short\nx|portal:{SESSION}"
-    with_queue(programs, queue)
+    comments = {7: f"portal:{SESSION}", 8: f"other:{SESSION}", 9: "(null)", 10: "portal:short"}
+    with_comments(programs, comments)
     assert ask(account, programs, {"verb": "list"}) == {"sessions": {"7": SESSION}}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        f"x\n9|portal:{SESSION}",
+        f"portal:{'f' * 32}\n9|portal:{SESSION}",
+        f"x\r9|portal:{SESSION}",
+        f"x\x0b9|portal:{SESSION}",
+        f"x\x1e9|portal:{SESSION}",
+        f"x\u20289|portal:{SESSION}",
+        f"portal:{SESSION}\n",
+        f"portal:{SESSION}\nx",
+        f" portal:{SESSION}",
+        f"portal:{SESSION}\r",
+    ],
+)
+def test_a_comment_cannot_forge_a_session(
+    account: pwd.struct_passwd, programs: Path, comment: str
+) -> None:
+    with_comments(programs, {7: f"portal:{'e' * 32}", 8: comment, 9: "(null)"})
+    assert ask(account, programs, {"verb": "list"}) == {"sessions": {"7": "e" * 32}}
+    assert ask(account, programs, {"verb": "cancel", "session": SESSION}) == {"job_ids": []}
+
+
+def test_a_slurm_that_stops_answering_is_no_missing_job(
+    account: pwd.struct_passwd, programs: Path
+) -> None:
+    with_comments(programs, {7: f"portal:{SESSION}"})
+    program = (programs / "squeue").read_text().replace("exec cat", "exit 1; cat")
+    (programs / "squeue").write_text(program)
+    assert "error" in ask(account, programs, {"verb": "cancel", "session": SESSION})
+
+
+DEPLOYED = Path(launcher.__file__)
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Path:
+    """The launcher as it is deployed: a file of its own, with its settings beside it."""
+    file = tmp_path / "slurm-launcher"
+    file.write_text(f"#!/usr/bin/python3 -IBS\n{DEPLOYED.read_text()}")
+    file.chmod(0o755)
+    settings = {"slurm_conf": "/c", "bin_dir": str(tmp_path), "mark": "portal"}
+    file.with_suffix(".json").write_text(json.dumps(settings))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe\xfd", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"1" * 10_000, "not JSON"),
+        (b"null", "not a JSON object"),
+        (b"[]", "not a JSON object"),
+        (b'{"verb": []}', "the verbs are"),
+        (b'{"verb": "list"' + b" " * (1 << 20), "longer than"),
+        (b'{"verb": "cancel", "session": "\\ud800"}', "32 hexadecimal digits"),
+    ],
+)
+def test_bad_input_ends_in_one_line(deployed: Path, text: bytes, words: str) -> None:
+    done = subprocess.run([deployed], input=text, capture_output=True, check=True)
+    assert words in json.loads(done.stdout)["error"]
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b"slurm-launcher: ready\n"
+
+
+def test_an_answer_that_nobody_reads_ends_in_one_line(deployed: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    argv = [deployed]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=writing, stderr=-1, check=False)
+    os.close(writing)
+    ready, complaint = done.stderr.splitlines()
+    assert (done.returncode, ready) == (1, b"slurm-launcher: ready")
+    assert complaint.startswith(b"slurm-launcher: BrokenPipeError")
+
+
+def test_settings_that_are_not_there_end_in_one_line(deployed: Path) -> None:
+    deployed.with_suffix(".json").unlink()
+    done = subprocess.run([deployed], input=b"{}", capture_output=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines()), done.stdout) == (1, 2, b"")
+
+
+def test_its_user_cannot_look_into_it(deployed: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    for folder in (deployed.parent, *deployed.parent.parents):
+        if folder.stat().st_uid == os.getuid() and folder != Path(folder.anchor):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    command = subprocess.Popen(
+        [deployed], stdin=-1, stdout=-1, stderr=-1, user=nobody.pw_uid, group=nobody.pw_gid
+    )
+    with command:
+        assert command.stderr
+        assert command.stderr.readline() == b"slurm-launcher: ready\n"
+        for name, verb in (("mem", "r+b"), ("environ", "rb")):
+            code = f"open('/proc/{command.pid}/{name}', '{verb}')"
+            argv = ["/usr/bin/python3", "-c", code]
+            done = subprocess.run(
+                argv, user=nobody.pw_uid, group=nobody.pw_gid, capture_output=True, check=False
+            )
+            assert b"PermissionError" in done.stderr
+        command.communicate(b"{}")
 
 
 def log_of(account: pwd.struct_passwd, job_id: int) -> Path:
@@ -330,8 +458,65 @@ def test_an_extension_is_spelt_strictly(
 def test_the_operator_can_do_nothing_else(
     operator: pwd.struct_passwd, programs: Path, request_: object
 ) -> None:
-    assert order(operator, programs, request_)["error"] == "the verbs are: extend"
+    assert order(operator, programs, request_)["error"] == "the verbs are: extend, end"
     assert not list(programs.glob("*.argv"))
+
+
+END = {"verb": "end", "session": SESSION, "job_id": 42, "user": ME.pw_name}
+NOBODYS_UID = 3_999_999_999
+
+
+@pytest.mark.parametrize("uid", [ME.pw_uid, NOBODYS_UID])
+def test_the_operator_ends_a_session(operator: pwd.struct_passwd, cluster: Path, uid: int) -> None:
+    with pytest.raises(KeyError):
+        pwd.getpwuid(NOBODYS_UID)
+    (cluster / "job").write_text(f"42|{uid}\n")
+    assert order(operator, cluster, END) == {"job_ids": [42]}
+    assert (cluster / "scancel.argv").read_text() == "42\n"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"job": f"42|{pwd.getpwnam('nobody').pw_uid}\n"}, "is no job of this user"),
+        ({"job": f"43|{ME.pw_uid}\n"}, "is no job of this user"),
+        ({"job": f"42_1|{ME.pw_uid}\n"}, "is no job of this user"),
+        ({"job": f"42|{ME.pw_uid}\n42|{ME.pw_uid}\n"}, "is no job of this user"),
+        ({"comment": f"portal:{'f' * 32}\n"}, "is not this session's"),
+        ({"comment": f"other:{SESSION}\n"}, "is not this session's"),
+        ({"comment": f"x\nportal:{SESSION}\n"}, "is not this session's"),
+        ({"comment": f"portal:{SESSION}\nx\n"}, "is not this session's"),
+        ({"comment": "(null)\n"}, "is not this session's"),
+    ],
+)
+def test_the_operator_ends_no_other_job(
+    operator: pwd.struct_passwd, cluster: Path, change: dict[str, str], words: str
+) -> None:
+    (cluster / "job").write_text(f"42|{ME.pw_uid}\n")
+    for name, text in change.items():
+        (cluster / name).write_text(text)
+    answer = order(operator, cluster, END)
+    assert words in str(answer["error"])
+    assert answer["refused"] is True
+    assert not (cluster / "scancel.argv").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"job_id": "42"}, {"job_id": 0}, {"job_id": True}, {"session": "x"}, {"session": None}],
+)
+def test_an_end_is_spelt_strictly(
+    operator: pwd.struct_passwd, cluster: Path, change: dict[str, object]
+) -> None:
+    (cluster / "job").write_text(f"42|{ME.pw_uid}\n")
+    assert "error" in order(operator, cluster, {**END, **change})
+    assert not (cluster / "scancel.argv").exists()
+
+
+def test_a_session_that_has_ended_is_ended(operator: pwd.struct_passwd, cluster: Path) -> None:
+    (cluster / "job").write_text("")
+    assert order(operator, cluster, END) == {"job_ids": []}
 
 
 def test_a_user_cannot_extend(account: pwd.struct_passwd, cluster: Path) -> None:

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from jupyterhub import orm
-from jupyterhub.user import User
 from prometheus_client import REGISTRY, CollectorRegistry
 from traitlets.config import Application, Config
 
@@ -19,6 +17,7 @@ from spawner.idle import IdleReport
 from spawner.metrics import ClusterSample, Moment, SessionSample
 from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
 from spawner.traits import SlurmTraits
+from tests.unit.spawner.stand_in import spawner_of
 
 RUNNING = Job(12, "RUNNING", start=datetime.now(UTC))
 
@@ -54,17 +53,22 @@ def test_where_nothing_is_known_of_the_cluster_nothing_is_said() -> None:
 
 
 def test_a_failure_is_counted_and_its_time_too() -> None:
-    labels = {"program": "sacct"}
     time = "gpu_spawner_slurm_query_duration_seconds_count"
-    before = REGISTRY.get_sample_value(time, labels) or 0
+    failures = "gpu_spawner_slurm_query_failures_total"
+
+    def counted() -> list[float]:
+        """Say how many questions, and how many of them failed."""
+        asked = {"program": "sacct"}
+        labels = {time: asked, failures: {**asked, "reason": "slurm_timeout"}}
+        return [REGISTRY.get_sample_value(name, each) or 0 for name, each in labels.items()]
+
+    before = counted()
     with (
         pytest.raises(CommandTimedOut),
         metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, "sacct"),
     ):
         raise CommandTimedOut("no answer")
-    failures = "gpu_spawner_slurm_query_failures_total"
-    counted = REGISTRY.get_sample_value(failures, {**labels, "reason": "slurm_timeout"})
-    assert (REGISTRY.get_sample_value(time, labels), counted) == (before + 1, 1)
+    assert counted() == [number + 1 for number in before]
 
 
 def test_a_failure_that_is_an_answer_is_none() -> None:
@@ -105,15 +109,9 @@ def test_gpus_of_a_node_in_two_partitions_are_counted_once() -> None:
 @pytest.fixture
 def session() -> Iterator[Any]:
     """The spawner of a session with two GPUs, in the queue."""
-    database = orm.new_session_factory("sqlite:///:memory:")()
-    database.add(account := orm.User(name="ada"))
-    database.commit()
-    user = User(account, {"spawner_class": GpuSlurmSpawner}, database)
-    spawner = user.spawners[""]
-    spawner.session_id, spawner.held_gpus = "a" * 32, 2
-    yield spawner
-    database.close()
-    database.bind.dispose()
+    with spawner_of("ada") as spawner:
+        spawner.session_id, spawner.held_gpus = "a" * 32, 2
+        yield spawner
 
 
 def test_a_session_that_waits_holds_no_gpus(session: Any) -> None:

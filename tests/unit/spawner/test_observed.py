@@ -5,14 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from jupyterhub import orm
-from jupyterhub.user import User
 from prometheus_client import REGISTRY
 
-from spawner.gpu_spawner import GpuSlurmSpawner
 from spawner.idle import IdleReport
 from spawner.observation import Ending, SessionNews, ending_of
 from spawner.slurm.records import _STATES, Job, JobState
+from tests.unit.spawner.stand_in import spawner_of
 
 STARTED = datetime.now(UTC) - timedelta(minutes=10)
 UP_TO = STARTED + timedelta(hours=8)
@@ -29,18 +27,12 @@ def heard() -> list[SessionNews]:
 @pytest.fixture
 def session(heard: list[SessionNews]) -> Iterator[Any]:
     """The spawner of a session that can be used."""
-    database = orm.new_session_factory("sqlite:///:memory:")()
-    database.add(account := orm.User(name="ada"))
-    database.commit()
-    user = User(account, {"spawner_class": GpuSlurmSpawner}, database)
-    spawner = user.spawners[""]
-    spawner.session_observer = heard.append
-    spawner.session_id, spawner.job_id, spawner.held_gpus = "a" * 32, "12", 2
-    spawner.session_groups = ["bio", "ml"]
-    spawner.is_ready = True
-    yield spawner
-    database.close()
-    database.bind.dispose()
+    with spawner_of("ada") as spawner:
+        spawner.session_observer = heard.append
+        spawner.session_id, spawner.job_id, spawner.held_gpus = "a" * 32, "12", 2
+        spawner.session_groups = ["bio", "ml"]
+        spawner.is_ready = True
+        yield spawner
 
 
 def count(name: str, **labels: str) -> float:

@@ -84,13 +84,36 @@ def test_jobs_are_read_as_squeue_prints_them() -> None:
 
 
 def test_who_may_have_marked_jobs_is_found_by_the_jobs_names() -> None:
-    text = "12|user1|portal-user1\n13|user2|train\n14|user1|portal-user1\n15|user3|portals-user3\n"
-    assert parsing.marked_jobs(text, "portal") == {"user1": {12, 14}}
+    jobs = (
+        "12|user1|portal-user1",
+        "13|user2|train",
+        "14|user1|portal-user1",
+        "15|user3|portals-x",
+    )
+    text = "".join(f"3f9a|{job}\n" for job in jobs)
+    assert parsing.marked_jobs(text, "portal", "3f9a") == {"user1": {12, 14}}
 
 
-def test_a_name_with_a_newline_forges_a_hint_at_most() -> None:
-    text = "12|user1|x\n99|user2|portal-user2\n|broken\n|||\nportal-x\n"
-    assert parsing.marked_jobs(text, "portal") == {"user2": {99}}
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1e", "\x85", "\u2028"])
+def test_a_name_cannot_forge_another_users_hint(end: str) -> None:
+    forged = f"{end}99|user2|portal-user2{end}3f9b|99|user2|portal-user2{end}||||{end}portal-x"
+    text = f"3f9a|12|user1|portal-user1{forged}\n3f9a|14|user3|portal-user3\n"
+    assert parsing.marked_jobs(text, "portal", "3f9a") == {"user1": {12}, "user3": {14}}
+
+
+@pytest.mark.parametrize("end", ["\r", "\x0b", "\x0c", "\x1e", "\x85", "\u2028"])
+def test_only_a_newline_ends_a_job(end: str) -> None:
+    row = f"7|PENDING|{end}8|RUNNING|user1|sxm2|N/A|N/A|N/A\n"
+    with pytest.raises(UnreadableOutput):
+        parsing.jobs(row)
+
+
+def test_a_comment_is_a_session_if_it_is_nothing_else() -> None:
+    mine = f"portal:{'a' * 32}\n"
+    assert parsing.session(mine, "portal") == "a" * 32
+    for other in ("", "(null)\n", mine * 2, f"x\n{mine}", f"{mine}x\n", mine[:-1], f"a{mine}"):
+        assert parsing.session(other, "portal") is None
+    assert parsing.session(mine, "another") is None
 
 
 @pytest.mark.parametrize("text", ["garbage\n", "12|PENDING\n", "x|RUNNING|None|u|p|n|N/A|N/A\n"])

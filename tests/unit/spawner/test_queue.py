@@ -54,9 +54,19 @@ def test_what_a_name_could_do_to_a_terminal_is_left_out() -> None:
 
 
 def test_each_question_has_a_word_of_its_own_at_the_beginning_of_its_lines() -> None:
-    argv = commands.queue(WORD)
-    assert argv[-1].startswith(f"JobID:|{WORD}|,JobArrayID:|,")
-    assert argv[-1].endswith(",Name:")
+    asked = commands.shown(WORD)["SQUEUE_FORMAT2"]
+    assert asked.startswith(f"JobID:|{WORD}|,JobArrayID:|,")
+    assert asked.endswith(",Name:")
+    assert commands.marked(WORD)["SQUEUE_FORMAT"].startswith(f"{WORD}|%i|")
+
+
+def test_nobody_else_on_the_machine_can_read_the_word() -> None:
+    assert not any("-o" in argument.lower() for argument in commands.queue())
+
+
+@pytest.mark.parametrize("end", ["\r", "\x0b", "\x1e", "\x85", "\u2028"])
+def test_only_a_newline_ends_a_line(end: str) -> None:
+    assert [job.job_id for job in queue.jobs(f"{LINE}{end}9{LINE}", WORD)] == [1]
 
 
 @pytest.mark.parametrize(

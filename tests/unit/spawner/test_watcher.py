@@ -16,6 +16,7 @@ class FakeClient:
 
     known: dict[int, Job] = field(default_factory=dict)
     fails: bool = False
+    unexpected: Exception | None = None
     seconds: float = 0.0
     questions: int = 0
     asked_at: list[float] = field(default_factory=list)
@@ -27,6 +28,8 @@ class FakeClient:
         await asyncio.sleep(self.seconds)
         if self.fails:
             raise CommandFailed("no answer")
+        if self.unexpected:
+            raise self.unexpected
         return {job_id: job for job_id, job in self.known.items() if job_id in job_ids}
 
     async def knows(self, job_id: int) -> bool:
@@ -66,6 +69,27 @@ def test_many_jobs_that_are_new_cost_one_question() -> None:
     assert client.questions == 2
 
 
+def test_however_many_stop_slurm_is_asked_no_more_often_than_the_pace() -> None:
+    client = FakeClient({number: Job(number, "COMPLETING") for number in range(20)})
+    pace = Pace(busy=0.1, quiet=60.0)
+
+    async def stop(watch: JobWatcher, job_id: int) -> None:
+        await asyncio.sleep(job_id * 0.007)
+        while (await watch.job(job_id, max_age=0)).state is not JobState.ENDED:
+            await asyncio.sleep(0.02)
+            if client.questions > 4:
+                client.known[job_id] = Job(job_id, "CANCELLED")
+
+    async def stop_all() -> None:
+        watch = watcher(client, pace)
+        await asyncio.gather(*(stop(watch, number) for number in range(20)))
+
+    asyncio.run(stop_all())
+    pauses = [later - earlier for earlier, later in pairwise(client.asked_at)]
+    assert min(pauses) >= pace.busy
+    assert client.questions <= 9
+
+
 async def state_that_is_known(watch: JobWatcher, max_age: float) -> JobState:
     """Ask for job 1 until Slurm tells."""
     for _ in range(1000):
@@ -89,6 +113,28 @@ def test_a_failed_query_keeps_the_session() -> None:
         return states
 
     assert asyncio.run(ask()) == [JobState.RUNNING, JobState.UNKNOWN]
+
+
+def test_what_nobody_had_thought_of_is_no_answer_and_the_watcher_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client = FakeClient({1: Job(1, "RUNNING")})
+
+    async def ask() -> list[JobState]:
+        watch = watcher(client)
+        states = [(await watch.job(1)).state]
+        client.unexpected = KeyError("fnord")
+        states += [(await watch.job(1, max_age=0)).state, (await watch.job(1)).state]
+        client.unexpected = None
+        return [*states, await state_that_is_known(watch, 0)]
+
+    assert asyncio.run(ask()) == [
+        JobState.RUNNING,
+        JobState.UNKNOWN,
+        JobState.UNKNOWN,
+        JobState.RUNNING,
+    ]
+    assert "KeyError: 'fnord'" in caplog.records[0].message
 
 
 def test_slurm_that_does_not_answer_is_asked_less_and_less() -> None:
@@ -188,6 +234,7 @@ class FakeNodes:
     """Stands in for Slurm where it must fail or be slow at a given moment."""
 
     fails: bool = False
+    unexpected: Exception | None = None
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     questions: int = 0
 
@@ -196,6 +243,8 @@ class FakeNodes:
         await self.answers.wait()
         if self.fails:
             raise CommandFailed("no answer")
+        if self.unexpected:
+            raise self.unexpected
         return Cluster(())
 
 
@@ -305,3 +354,17 @@ def test_a_failure_that_goes_on_is_logged_once(caplog: pytest.LogCaptureFixture)
 
     asyncio.run(look())
     assert len(caplog.records) == 1
+
+
+def test_nodes_are_old_after_what_nobody_had_thought_of() -> None:
+    client = FakeNodes()
+
+    async def look() -> list[bool]:
+        watch = nodes(client, interval=0)
+        seen = []
+        for client.unexpected in (None, ValueError("fnord"), None):
+            await watch.cluster()
+            seen.append(watch.last is not None)
+        return seen
+
+    assert asyncio.run(look()) == [True, False, True]

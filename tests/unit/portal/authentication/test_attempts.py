@@ -1,5 +1,9 @@
 """How often somebody may try to log in; the clock is a number."""
 
+import re
+
+import bootstrap
+
 from portal.authentication.attempts import ADDRESS, NAME, PAIR, Attempts
 
 HOME, AWAY = "192.0.2.7", "198.51.100.9"
@@ -118,3 +122,20 @@ def test_the_memory_is_bounded() -> None:
         attempts.succeeded(f"user{number}", f"2001:db8:{number:x}::/64", 0)
     assert len(attempts._tallies) <= 100
     assert len(attempts._at_home) <= 100
+
+
+def policy(name: str) -> int:
+    """Return what the supplied directory is told (role directory)."""
+    text = (bootstrap.DEPLOY / "ansible/roles/directory/templates/people.ldif.j2").read_text()
+    return int(re.findall(rf"^{name}: (\d+)$", text, re.M)[0])
+
+
+def test_the_login_page_alone_never_locks_somebody_in_the_directory() -> None:
+    attempts, let_through = Attempts(), 0
+    attempts.begin("user1", "home", -10_000)
+    attempts.succeeded("user1", "home", -10_000)
+    # From ever new addresses, and from one where the user has logged in, four times a second.
+    for quarter in range(policy("pwdFailureCountInterval") * 4):
+        for address in (f"address-{quarter}", "home"):
+            let_through += attempts.begin("user1", address, quarter / 4) == 0
+    assert let_through < policy("pwdMaxFailure")

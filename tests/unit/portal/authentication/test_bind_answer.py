@@ -44,21 +44,41 @@ def test_a_password_is_right_or_wrong(given: dict[str, Any], right: bool) -> Non
 @pytest.mark.parametrize(
     ("given", "reason", "told"),
     [
-        (answer(49, WINDOWS.format("532")), "expired", True),
-        (answer(49, WINDOWS.format("533")), "disabled", True),
-        (answer(49, WINDOWS.format("701")), "expired", True),
-        (answer(49, WINDOWS.format("773")), "must be changed", True),
-        (answer(49, WINDOWS.format("775")), "locked", False),
-        (answer(49, control=b"\x30\x03\x81\x01\x00"), "expired", True),
-        (answer(49, control=b"\x30\x03\x81\x01\x01"), "locked", False),
-        (answer(0, control=b"\x30\x03\x81\x01\x02"), "must be changed", True),
-        (answer(0, control=b"\x30\x08\xa0\x03\x81\x01\x05\x81\x01\x02"), "must be changed", True),
+        (
+            answer(49, WINDOWS.format("532")),
+            "expired",
+            "Your password has expired or must be changed",
+        ),
+        (answer(49, WINDOWS.format("533")), "disabled", "Your account is disabled"),
+        (answer(49, WINDOWS.format("701")), "expired", "Your account is disabled or has expired"),
+        (
+            answer(49, WINDOWS.format("773")),
+            "must be changed",
+            "Your password has expired or must be changed",
+        ),
+        (answer(49, WINDOWS.format("775")), "locked", "Your account is locked"),
+        (
+            answer(49, control=b"\x30\x03\x81\x01\x00"),
+            "expired",
+            "Your password has expired or must be changed",
+        ),
+        (answer(49, control=b"\x30\x03\x81\x01\x01"), "locked", "Your account is locked"),
+        (
+            answer(0, control=b"\x30\x03\x81\x01\x02"),
+            "must be changed",
+            "Your password has expired or must be changed",
+        ),
+        (
+            answer(0, control=b"\x30\x08\xa0\x03\x81\x01\x05\x81\x01\x02"),
+            "must be changed",
+            "Your password has expired or must be changed",
+        ),
     ],
 )
-def test_a_password_of_no_use_is_refused(given: dict[str, Any], reason: str, told: bool) -> None:
+def test_a_password_of_no_use_is_refused(given: dict[str, Any], reason: str, told: str) -> None:
     with pytest.raises(Refused, match=reason) as caught:
         is_right("cn=x", given)
-    assert bool(caught.value.words) is told
+    assert caught.value.words.startswith(told)
 
 
 def test_a_referral_is_refused() -> None:

@@ -1,9 +1,12 @@
 """Make supervisor run services as they are defined; run by supervisor's own Python.
 
 The one argument is JSON: the folders, and a list of definitions as the role's defaults describe
-them. Starts supervisord when it does not answer, starts what is new, restarts what is defined
+them. Starts supervisord when it does not answer, starts what does not run, restarts what is defined
 otherwise than it runs, waits until all of it runs, and prints what it changed. Nothing printed
 means that nothing changed.
+
+supervisord starts nothing by itself: what an interrupted run has left would start before its
+settings are there.
 """
 
 import json
@@ -52,7 +55,7 @@ PROGRAM = """\
 command = {command}
 environment = {environment}
 directory = {directory}
-autostart = true
+autostart = false
 autorestart = true
 startsecs = 1
 startretries = 5
@@ -99,9 +102,12 @@ def ensure_runtime_folder(definition: Definition) -> None:
     path.chmod(mode)
 
 
-def command(definition: Definition) -> list[str]:
+def command(definition: Definition, watchdog: str) -> list[str]:
     """Return the service's argv, behind what changes its user and ties it to supervisord."""
     words: list[str] = []
+    if limits := definition.get("limits"):
+        given = (f"--{name}={value}" for name, value in sorted(limits.items()))
+        words += ["/usr/bin/prlimit", *given, "--"]
     user = definition.get("user", "root")
     if user != "root":
         group = definition.get("group", user)
@@ -115,6 +121,9 @@ def command(definition: Definition) -> list[str]:
     secrets = definition.get("environment_file")
     if secrets:
         words += ["/bin/sh", "-c", 'set -a; . "$1"; shift; exec "$@"', "sh", secrets]
+    probe = definition.get("probe")
+    if probe:
+        words += [watchdog, probe["address"], str(probe["seconds"])]
     return words + [str(word) for word in definition["command"]]
 
 
@@ -127,7 +136,7 @@ def program(definition: Definition, given: dict[str, Any]) -> str:
     return PROGRAM.format(
         name=definition["name"],
         description=definition["description"],
-        command=shlex.join(command(definition)).replace("%", "%%"),
+        command=shlex.join(command(definition, given["watchdog"])).replace("%", "%%"),
         environment=",".join(pairs).replace("%", "%%"),
         directory=definition.get("directory", "/"),
         stop_signal=definition.get("stop_signal", "TERM"),
@@ -175,11 +184,11 @@ def apply(supervisor: Any) -> None:
         supervisor.removeProcessGroup(name)
     for name in added + altered:
         supervisor.addProcessGroup(name)
-        changed(f"started {name}")
 
 
-def wait_until_running(supervisor: Any, names: list[str], logs: Path) -> None:
-    """Wait; a service that had given up is started again once."""
+def start(supervisor: Any, names: list[str], logs: Path) -> None:
+    """Start what does not run, and wait until all do; what gives up is started again once."""
+    started: set[str] = set()
     revived: set[str] = set()
     deadline = time.monotonic() + START_SECONDS
     waiting = list(names)
@@ -191,9 +200,9 @@ def wait_until_running(supervisor: Any, names: list[str], logs: Path) -> None:
             elif state in ("FATAL", "STOPPED", "EXITED", "UNKNOWN"):
                 if name in revived:
                     sys.exit(f"{name} ends as soon as it is started:\n{tail(logs, name)}")
-                revived.add(name)
+                (revived if name in started else started).add(name)
                 supervisor.startProcess(name, False)
-                changed(f"started {name} again")
+                changed(f"started {name}")
         if waiting and time.monotonic() > deadline:
             sys.exit(f"{waiting[0]} does not stay up:\n{tail(logs, waiting[0])}")
         if waiting:
@@ -221,7 +230,7 @@ def main() -> None:
     ensure_supervisor(run, settings)
     supervisor = connect(run)
     apply(supervisor)
-    wait_until_running(supervisor, [definition["name"] for definition in definitions], logs)
+    start(supervisor, [definition["name"] for definition in definitions], logs)
 
 
 main()

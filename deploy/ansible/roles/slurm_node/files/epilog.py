@@ -1,4 +1,4 @@
-"""After a job, on its node, as root: end what it left behind, and look at its GPUs' memory.
+"""After a job, on its node, as root: clear up what it left behind, and look at its GPUs' memory.
 
 Slurm's ``Epilog``. The job's GPUs are free for others when this ends, so nothing here takes long.
 It ends with 0 whatever happens, because Slurm drains the node otherwise; only where the settings
@@ -10,14 +10,18 @@ behind only if
 
 - its user is the job's, and not root; and
 - it is in the job's own cgroup, or in none of any job and its environment says that this very node
-  of this very cluster started it in this very job; and
+  of this very cluster started it in this very job, or in the portal's session that is this job; and
 - it is in no login session of the machine.
+
+A session whose server was killed leaves its folder for sockets in the temporary directory
+(``portal/session/folders.py``), which is named by the job. The job's user removes it.
 """
 
 import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +37,9 @@ LONGEST_SECONDS = 15
 DRAIN = 3
 NVIDIA_SMI = ("/usr/bin/nvidia-smi", "/usr/local/bin/nvidia-smi")
 NVIDIA_SMI_SECONDS = 8
+REMOVAL_SECONDS = 5
+NOBODY = 65534
+SCRATCH = Path("/tmp")  # noqa: S108  removed from as the user only
 ROUNDS = 20
 PAUSE_SECONDS = 0.1
 LOG_BYTES = 10_000_000
@@ -43,6 +50,8 @@ HELD_MB = 512
 JOB_GROUP = re.compile(
     r"/(?:slurm_(?P<v1>[^/]+)/uid_\d+|(?P<v2>[^/]+)_slurmstepd\.scope)/job_(?P<job>\d+)"
 )
+OF_SLURMD = ("SLURM_JOB_ID", "SLURMD_NODENAME", "SLURM_CLUSTER_NAME")
+OF_SESSION = ("PORTAL_JOB_ID", "PORTAL_JOB_NODE", "PORTAL_JOB_CLUSTER")
 LOGIN_GROUP = re.compile(r"/session-[^/]+\.scope")
 GPU_NUMBERS = re.compile(r"\d+(,\d+)*", re.ASCII)
 
@@ -79,12 +88,10 @@ def is_left_behind(job: Job, uid: int, cgroups: str, environment: Mapping[str, s
     if groups:
         # Variables can be set by anybody; which job's group a process is in cannot.
         return all(group == (job.node, job.number) for group in groups)
-    said = (
-        environment.get("SLURM_JOB_ID"),
-        environment.get("SLURMD_NODENAME"),
-        environment.get("SLURM_CLUSTER_NAME"),
-    )
-    return said == (job.number, job.node, job.cluster)
+    # What a session's user starts has none of Slurm's variables (portal/session/environment.py),
+    # unless it is a job again: that one's slurmd has set them.
+    names = OF_SLURMD if "SLURMD_NODENAME" in environment else OF_SESSION
+    return tuple(map(environment.get, names)) == (job.number, job.node, job.cluster)
 
 
 @dataclass(frozen=True)
@@ -174,6 +181,27 @@ def end_strays(job: Job) -> tuple[dict[int, str], int]:
     return found, left
 
 
+def remove_folders(job: Job) -> None:
+    """Remove the job's session's folder, with no more rights than the job's user had."""
+    folders = list(SCRATCH.glob(f"session-{job.number}-*"))
+    if not folders or job.uid == 0:
+        return
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        # Whatever the user has put there, it keeps the GPUs from others for this long at most.
+        signal.alarm(REMOVAL_SECONDS)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(job.uid, job.uid, job.uid)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os._exit(0)
+
+
 def held_mb(text: str) -> dict[str, int]:
     """Read nvidia-smi's ``index,memory.used``: ``0, 14563``; what is not a number is left out."""
     held = {}
@@ -229,6 +257,7 @@ def clean_up(job: Job, log: str) -> dict[str, int]:
         note(log, f"{on} left {len(found)} processes behind, ended: {names}")
     if left:
         note(log, f"{on}: {left} processes could not be ended")
+    remove_folders(job)
     held = gpu_memory(job)
     for gpu, used in held.items():
         note(log, f"{on}: {used} MiB are still held on GPU {gpu}")

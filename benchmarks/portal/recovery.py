@@ -1,0 +1,94 @@
+"""How long until it answers again, after a part of the portal was killed.
+
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.recovery [--runs 10]
+
+As root, with ``PORTAL_TEST_KEEP=1`` on the portal of the tests where it runs. One session is there.
+Each part gets a SIGKILL, in turn, and what only it can answer is asked for without a pause, until
+it is answered: a page of the session for the proxy, the cluster's nodes for the cluster service,
+the user's own record for the hub. The front stays.
+
+The last line is one JSON object: seconds (median, minimum, maximum) of each part.
+"""
+
+import argparse
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import httpx
+
+from benchmarks.commit import circumstances, commit
+from benchmarks.portal.session_start import summary
+from tests import faults, instance
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor, session_of
+from tests.waiting import until
+
+_GIVEN_UP_SECONDS = 60
+_BETWEEN_SECONDS = 0.02
+
+
+def _seconds(pid: int, ask: Callable[[], httpx.Response]) -> float:
+    """Kill; return how long nobody answered, from then on."""
+    ask().raise_for_status()
+    started = time.perf_counter()
+    os.kill(pid, signal.SIGKILL)
+    until(
+        lambda: _is_answered(ask),
+        seconds=_GIVEN_UP_SECONDS,
+        every=_BETWEEN_SECONDS,
+        what="it answers again",
+    )
+    return time.perf_counter() - started
+
+
+def _is_answered(ask: Callable[[], httpx.Response]) -> bool:
+    try:
+        return ask().status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _measured(portal: Instance, user: Visitor, runs: int) -> dict[str, dict[str, float]]:
+    token = {"Authorization": f"token {user.token()}"}
+    with httpx.Client(base_url=portal.url, headers=token, timeout=2) as client:
+        parts: dict[str, tuple[Callable[[], int], str]] = {
+            "proxy": (lambda: int(faults.service("pid", "proxy")), f"/user/{user.name}/api/status"),
+            "cluster_service": (
+                lambda: faults.service_of_hub("portal.cluster"),
+                "/services/cluster/api/v1/cluster",
+            ),
+            "hub": (lambda: int(faults.service("pid", "hub")), f"/hub/api/users/{user.name}"),
+        }
+        found: dict[str, list[float]] = {name: [] for name in parts}
+        for _ in range(runs):
+            for name, (pid, path) in parts.items():
+                found[name].append(_seconds(pid(), partial(client.get, path)))
+                faults.wait_for_hub(portal)
+    return {name: summary(times) for name, times in found.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print the result."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=10, help="of each part")
+    given = parser.parse_args(arguments)
+    measured = commit()
+    with instance.running() as portal, session_of(portal, USERS[0]) as user:
+        seconds = _measured(portal, user, given.runs)
+    result = {
+        "benchmark": "recovery",
+        "seconds": seconds,
+        "runs": given.runs,
+        "goal": "proxy under 2 s, cluster service under 5 s",
+        "load": round(os.getloadavg()[0], 1),
+        **circumstances(measured),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Which tests a change touches.
+
+Of unit tests those that import, over any number of steps, what changed. Of other files `READERS`
+says which unit tests look at them; a file that is not there may touch all.
+"""
+
+import ast
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+UNIT = Path("tests/unit")
+NOTEBOOKS = Path("tests/notebooks")
+"""Each notebook as a whole, in the environment of its framework."""
+HERE = (Path("tests/integration"), Path("tests/browser"), Path("tests/deploy"), NOTEBOOKS)
+"""Those that need a portal on this machine."""
+MACHINES = (Path("tests/site"), Path("tests/machine"))
+"""Those that make machines of their own: three hosts with a site, and Debian as it comes."""
+PACKAGES = ("portal", "spawner")
+PARTS = (*PACKAGES, "notebook_templates")
+READERS = {
+    "deploy": (UNIT / "deploy",),
+    "deploy/lab_extension.py": (UNIT / "lab",),
+    "docs": (UNIT / "test_documentation.py",),
+    "notebook_templates": (UNIT / "templates", UNIT / "data", UNIT / "sizing"),
+    "portal/lab": (UNIT / "lab",),
+    "tests": (UNIT / "deploy/test_what_tests_start.py",),
+    "tests/conftest.py": (UNIT,),
+    "tests/instance.py": (UNIT,),
+}
+"""Which tests look at a file or folder, as text or as programs."""
+_WORDS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+_OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
+_OF_EVERY_PAGE = UNIT / "test_documentation.py"
+
+
+def changed_files(root: Path, since: str = "HEAD") -> list[Path]:
+    """Return what differs from a commit, and what git does not know yet, relative to ROOT.
+
+    Raises:
+        subprocess.CalledProcessError: the commit is not known here.
+
+    """
+    found = []
+    new = ("ls-files", "--others", "--exclude-standard")
+    for words in (("diff", "--no-renames", "--name-only", since, "--"), new):
+        argv = ["/usr/bin/git", *words]
+        done = subprocess.run(argv, cwd=root, check=True, stdout=subprocess.PIPE)
+        found += [Path(line) for line in done.stdout.decode().splitlines()]
+    return found
+
+
+def affected(changed: Iterable[Path], root: Path) -> list[Path]:
+    """Return the test files and folders to run for these changed files, all relative to ROOT."""
+    found: set[Path] = set()
+    modules: set[str] = set()
+    for path in changed:
+        if path.is_relative_to(UNIT):
+            found.add(path if path.name.startswith("test_") else path.parent)
+        elif path.suffix == ".py" and path.parts[0] in PACKAGES:
+            modules.add(module_of(path))
+            found.add(_OF_EVERY_MODULE)
+        elif path.suffix in (".md", ".png"):
+            found.add(_OF_EVERY_PAGE)
+        else:
+            places = [place for folder, place in READERS.items() if path.is_relative_to(folder)]
+            found.update([test for place in places for test in place] or [UNIT])
+    if modules:
+        imports = {module: set(imported(root / file)) for module, file in ours(root)}
+        reached = importers(modules, imports)
+        found.update(
+            test.relative_to(root)
+            for test in (root / UNIT).rglob("test_*.py")
+            if not reached.isdisjoint(imported(test))
+        )
+    if UNIT in found:
+        return [UNIT]
+    return sorted(path for path in found if (root / path).exists())
+
+
+class Scope(NamedTuple):
+    """The tests to run beside the unit tests, which all run."""
+
+    here: tuple[Path, ...]
+    machines: tuple[Path, ...]
+
+
+EVERYTHING = Scope(HERE, MACHINES)
+
+
+def scope(changed: Iterable[Path], root: Path) -> Scope:
+    """Return what changes touch: all when they are in the deployment or in more than one part.
+
+    What is in `PACKAGES` is on the way to a notebook, and not in it.
+    """
+    parts: set[str] = set()
+    tests: set[Path] = set()
+    for path in changed:
+        if path.name.startswith("test_") and path.suffix == ".py" and path.parts[0] == "tests":
+            tests.add(path)
+        elif path.parts[0] in PARTS:
+            parts.add(path.parts[0])
+        elif path.parts[0] not in _WORDS and not path.is_relative_to(UNIT):
+            return EVERYTHING
+    if len(parts) > 1:
+        return EVERYTHING
+
+    def among(folders: Iterable[Path]) -> tuple[Path, ...]:
+        found = (test for test in tests for folder in folders if test.is_relative_to(folder))
+        return tuple(sorted(test for test in found if (root / test).exists()))
+
+    if not parts:
+        return Scope(among(HERE), among(MACHINES))
+    has_notebooks = not parts <= set(PACKAGES) or among([NOTEBOOKS])
+    here = HERE if has_notebooks else tuple(part for part in HERE if part != NOTEBOOKS)
+    return Scope(here, among(MACHINES))
+
+
+def importers(modules: set[str], imports: dict[str, set[str]]) -> set[str]:
+    """Return these modules and all that import one of them, over any number of steps."""
+    reached = set(modules)
+    while more := {
+        module
+        for module, imported_there in imports.items()
+        if module not in reached and not reached.isdisjoint(imported_there)
+    }:
+        reached |= more
+    return reached
+
+
+def ours(root: Path) -> Iterator[tuple[str, Path]]:
+    """Give our modules' names and files."""
+    for package in PACKAGES:
+        for file in (root / package).rglob("*.py"):
+            path = file.relative_to(root)
+            yield module_of(path), path
+
+
+def module_of(path: Path) -> str:
+    """Return a module's name: ``portal/gate.py`` is ``portal.gate``."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Give what a file imports: modules, and names that may be modules."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -1,0 +1,42 @@
+"""What ipykernel is told besides its connection: by its command, in whichever environment it is."""
+
+import re
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+_CHILD_OUTPUT = Path(__file__).with_name("child_output.py")
+"""For the kernels' Python, and not imported here."""
+# A word of the command, or a word within one that a shell reads.
+_IPYKERNEL = re.compile(r"(?<!\S)ipykernel(?:_launcher|\.kernelapp)?(?!\S)")
+_CONNECTION_FILE = "{connection_file}"
+
+
+def install(folder: Path) -> Path:
+    """Put the file of configuration where images see it as well; return where it is."""
+    return Path(shutil.copyfile(_CHILD_OUTPUT, folder / _CHILD_OUTPUT.name))
+
+
+def with_configuration(argv: Sequence[str], file: str) -> list[str]:
+    """Have ipykernel read one file of configuration more; other kernels stay as they are.
+
+    Somebody's own spec may hand ipykernel to a shell in one word, or have a file of its own,
+    beside which there is no other.
+
+    >>> with_configuration(["python", "-m", "ipykernel", "-f", "{connection_file}"], "/c.py")
+    ['python', '-m', 'ipykernel', '-f', '{connection_file}', '--config=/c.py']
+    >>> with_configuration(["bash", "-c", "python -m ipykernel -f {connection_file}"], "/c.py")
+    ['bash', '-c', 'python -m ipykernel -f {connection_file} --config=/c.py']
+    """
+    if any(word.startswith("--config") for word in argv):
+        return list(argv)
+    option = f"--config={shlex.quote(file)}"
+    found = [_IPYKERNEL.search(word) is not None for word in argv]
+    lines = [is_it and _CONNECTION_FILE in word for is_it, word in zip(found, argv, strict=True)]
+    if any(lines):
+        return [
+            word.replace(_CONNECTION_FILE, f"{_CONNECTION_FILE} {option}") if is_line else word
+            for word, is_line in zip(argv, lines, strict=True)
+        ]
+    return [*argv, f"--config={file}"] if any(found) else list(argv)

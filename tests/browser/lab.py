@@ -1,0 +1,44 @@
+"""JupyterLab in a browser: how tests come to it, and when it has come to rest."""
+
+from urllib.parse import quote
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.instance import PASSWORD, Instance
+
+
+def log_in(page: Page, portal: Instance, name: str, to: str | None = None) -> None:
+    """Log in; without ``to`` as a person comes, who is led to the session or to the form."""
+    page.goto(f"{portal.url}/hub/login?next={quote(to, safe='')}" if to else portal.url)
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def wait_for_launcher(page: Page) -> None:
+    """Wait until an empty JupyterLab is open: its launcher takes the focus last of all.
+
+    It does so up to seconds after all is visible, and away from what a test has given it to.
+    """
+    expect(page.locator(".jp-Launcher")).to_be_focused(timeout=90_000)
+
+
+def open_lab(page: Page, portal: Instance, name: str, to: str | None = None) -> None:
+    """Log in as somebody whose session runs, with nothing of an earlier one on the screen."""
+    log_in(page, portal, name, to)
+    wait_for_launcher(page)
+
+
+def wait_for_notebook(page: Page) -> None:
+    """Wait until JupyterLab has opened a notebook: its active cell takes the focus last of all."""
+    cell = page.locator(".jp-Notebook-cell.jp-mod-active:focus-within")
+    expect(cell).to_be_visible(timeout=90_000)
+
+
+def item(page: Page, name: str) -> Locator:
+    """Return a folder or a file in the file browser."""
+    return page.locator(".jp-DirListing-item", has=page.get_by_text(name, exact=True))
+
+
+def open_item(page: Page, name: str) -> None:
+    item(page, name).dblclick()

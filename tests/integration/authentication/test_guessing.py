@@ -1,0 +1,95 @@
+"""Guessing passwords at the supplied directory itself, past the portal's login page."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from portal.authentication.connection import Access, Conversation
+from portal.authentication.errors import Locked
+from tests.integration.authentication import supplied as role
+from tests.integration.authentication.conftest import MakeAuthenticator
+from tests.integration.authentication.logins import log_in, refusal
+from tests.integration.authentication.slapd import BASE, PASSWORD, USER_BASE
+from tests.integration.authentication.supplied import PEOPLE, ROLE, Supplied
+from tests.waiting import until
+
+POLICY = (ROLE / "templates/people.ldif.j2").read_text(encoding="utf-8")
+GUESSES = int(re.findall(r"^pwdMaxFailure: (\d+)$", POLICY, re.M)[0])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supplied]:
+    with role.running(tmp_path_factory.mktemp("supplied")) as running:
+        yield running
+
+
+@pytest.fixture
+def talk(directory: Supplied) -> Iterator[Conversation]:
+    """A connection that anybody who reaches the directory can have."""
+    opened = Conversation(directory.url, Access((directory.url,), False, "", 2, 5))
+    yield opened
+    opened.close()
+
+
+def person(name: str) -> str:
+    return f"uid={name},{USER_BASE}"
+
+
+def guess_until_locked(talk: Conversation, name: str) -> int:
+    """Try wrong passwords; say how many were answered."""
+    for number in range(2 * GUESSES):
+        try:
+            assert not talk.bind(person(name), f"wrong-{number}")
+        except Locked:
+            return number
+    return 2 * GUESSES
+
+
+def test_after_some_guesses_even_the_right_password_is_not_told(talk: Conversation) -> None:
+    assert talk.bind(person(PEOPLE[0]), PASSWORD)
+    assert guess_until_locked(talk, PEOPLE[0]) == GUESSES
+    with pytest.raises(Locked):
+        talk.bind(person(PEOPLE[0]), PASSWORD)
+    # It is the one account only.
+    assert talk.bind(person(PEOPLE[1]), PASSWORD)
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "overlays", " "])
+def test_nobody_is_the_one_who_counts(talk: Conversation, password: str) -> None:
+    assert not talk.bind(f"cn=overlays,{BASE}", password)
+
+
+def test_nobody_reads_how_often_somebody_failed(talk: Conversation) -> None:
+    assert not talk.bind(person(PEOPLE[1]), "wrong")
+    (entry,) = talk.search(person(PEOPLE[1]), "(uid=*)", ["uid", "pwdFailureTime"], only_base=True)
+    assert entry.texts("uid") == [PEOPLE[1]]
+    assert entry.texts("pwdFailureTime") == []
+
+
+def test_a_lock_ends_by_itself(directory: Supplied, talk: Conversation) -> None:
+    directory.lock_for(seconds=2)
+    guess_until_locked(talk, PEOPLE[1])
+
+    def taken() -> bool:
+        try:
+            return talk.bind(person(PEOPLE[1]), PASSWORD)
+        except Locked:
+            return False
+
+    until(taken, seconds=20, what="the lock has ended")
+    # The right password has wiped the slate.
+    assert not talk.bind(person(PEOPLE[1]), "wrong")
+    assert talk.bind(person(PEOPLE[1]), PASSWORD)
+
+
+def test_who_logs_in_meanwhile_reads_of_the_lock(
+    directory: Supplied, talk: Conversation, authenticator: MakeAuthenticator
+) -> None:
+    directory.lock_for(seconds=60)
+    portal = authenticator(directory.url, contact="Ada")
+    assert log_in(portal, PEOPLE[2]) is not None
+    guess_until_locked(talk, PEOPLE[2])
+    error = refusal(portal, PEOPLE[2])
+    assert error.status_code == 429
+    assert str(error.log_message).startswith("Your account is locked")

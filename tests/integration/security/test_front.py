@@ -1,0 +1,146 @@
+"""What somebody without a login can cost: close to nothing."""
+
+import contextlib
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests import faults
+from tests.instance import LOGS, PASSWORD, USERS, Instance
+from tests.tls import unchecking
+from tests.visitor import Visitor
+from tests.wire import Wire
+
+MANY = 1150
+# Places on this machine that are not the tests' own, so that the limit for one does not count.
+ADDRESSES = [f"127.0.1.{number}" for number in range(1, 6)]
+HALF_A_BODY = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na"
+HALF = {
+    "heads": b"GET /hub/login HTTP/1.1\r\nHost: x\r\nX-A: ",
+    "bodies": HALF_A_BODY % b"/hub/login",
+    "bodies for a session": HALF_A_BODY % b"/user/x/api",
+    "handshakes": b"",
+}
+
+
+def connection(portal: Instance, source: str) -> ssl.SSLSocket:
+    address = urlsplit(portal.url)
+    plain = socket.create_connection(
+        (address.hostname, address.port), timeout=30, source_address=(source, 0)
+    )
+    return unchecking().wrap_socket(plain)
+
+
+@contextlib.contextmanager
+def many(portal: Instance, sent: bytes) -> Iterator[None]:
+    """Hold connections on which a request was begun and is not ended."""
+    with contextlib.ExitStack() as stack:
+        for number in range(MANY):
+            one = stack.enter_context(connection(portal, ADDRESSES[number % len(ADDRESSES)]))
+            if sent:
+                one.sendall(sent)
+        yield
+
+
+@pytest.mark.parametrize("kind", HALF)
+def test_requests_that_never_end_keep_nobody_out(portal: Instance, kind: str) -> None:
+    with many(portal, HALF[kind]):
+        user = Visitor(portal, USERS[0])
+        assert user.log_in(PASSWORD).status_code == 200
+        user.close()
+
+
+def test_one_address_has_a_number_of_connections(portal: Instance) -> None:
+    statuses = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(1005):
+            one = stack.enter_context(connection(portal, "127.0.2.1"))
+            one.sendall(HALF["bodies"])
+        one.settimeout(20)
+        statuses.append(int(one.recv(100).split()[1]))
+        assert httpx.get(f"{portal.url}/hub/login").status_code == 200
+    assert statuses == [429]
+
+
+def sent(portal: Instance, head: bytes) -> int:
+    """Send a large body as far as it is taken; give the answer's status."""
+    block = b"a" * 65536
+    with connection(portal, "127.0.0.1") as wire:
+        wire.sendall(head)
+        wire.settimeout(20)
+        with contextlib.suppress(OSError):
+            for _ in range(LARGE // len(block)):
+                wire.sendall(block)
+        return int(wire.recv(1000).split()[1])
+
+
+LARGE = 200 * 2**20
+KEPT = 48 * 2**20
+"""What no process on the way may grow by: far less than what is sent."""
+
+
+def memory(portal: Instance) -> dict[str, int]:
+    """Return the bytes that each process on the way holds."""
+    pids = {name: faults.pid_of(name) for name in ("front", "proxy", "hub")}
+    found = {}
+    for name, pid in pids.items():
+        status = Path("/proc", str(pid), "status").read_text()
+        found[name] = 1024 * int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"PUT /user/NAME/api/contents/y HTTP/1.1\r\nHost: x\r\n",
+        b"POST /hub/login HTTP/1.1\r\nHost: x\r\n",
+        b"POST /services/cluster/stop HTTP/1.1\r\nHost: x\r\n",
+    ],
+)
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_large_body_is_not_kept_for_a_stranger(
+    portal: Instance, owner: Visitor, head: bytes, is_chunked: bool
+) -> None:
+    before = memory(portal)
+    length = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: %d" % LARGE
+    rest = b"\r\n\r\n" + (b"%x\r\n" % LARGE if is_chunked else b"")
+    status = sent(portal, head.replace(b"NAME", owner.name.encode()) + length + rest)
+    assert status in (302, 403, 413)
+    after = memory(portal)
+    assert {name for name in after if after[name] > before[name] + KEPT} == set()
+    assert owner.session("GET", "/api/status").status_code == 200
+
+
+def test_the_proxys_api_reads_no_body_without_its_token(portal: Instance) -> None:
+    port = urlsplit(str(portal.settings["hub"]["proxy_api_url"])).port
+    folder = Path(portal.settings["hub"]["state_dir"]) / "internal-tls"
+    context = unchecking()
+    name = folder / "hub-internal/hub-internal"
+    context.load_cert_chain(name.with_suffix(".crt"), name.with_suffix(".key"))
+    head = b"POST /api/routes/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{"
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+        context.wrap_socket(plain) as wire,
+    ):
+        wire.sendall(head)
+        assert int(wire.recv(1000).split()[1]) == 403
+
+
+def test_a_strangers_requests_leave_no_lines(portal: Instance, http: httpx.Client) -> None:
+    log = LOGS / "hub.log"
+    before = log.stat().st_size
+    for number in range(50):
+        http.get(f"/hub/login?stranger={number}")
+        http.get(f"/hub/no-such-page/stranger/{number}")
+        http.get(f"/hub/api/users/stranger{number}")
+    assert "stranger" not in log.read_bytes()[before:].decode(errors="replace")
+
+
+def test_a_wire_is_closed_where_no_request_comes(wire: Wire) -> None:
+    assert wire.statuses() in ([], [408])

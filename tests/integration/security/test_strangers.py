@@ -1,0 +1,49 @@
+"""What who has no login can make a session and the cluster's service do: next to nothing."""
+
+import json
+import pwd
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from portal.reception import SMALL_BODY
+from tests.visitor import Visitor
+from tests.wire import Wire
+
+HUGE = 400 * 2**20
+
+
+@pytest.mark.parametrize("path", ["/user/NAME/api/contents/x", "/services/cluster/stop"])
+def test_a_long_body_is_refused_before_it_comes(owner: Visitor, wire: Wire, path: str) -> None:
+    host = urlsplit(owner.instance.url).netloc
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {HUGE}\r\n\r\n"
+    wire.send(head.replace("NAME", owner.name).encode() + b"a" * 1000)
+    assert wire.first_status() in (403, 413)
+
+
+@pytest.mark.parametrize("token", ["", "token of-nobody"])
+def test_a_session_writes_nothing_of_what_strangers_try(
+    http: httpx.Client, owner: Visitor, token: str
+) -> None:
+    (job_id,) = owner.instance.jobs(user=owner.name)
+    home = Path(pwd.getpwnam(owner.name).pw_dir)
+    log = home / f".local/state/data-scientist-portal/session-{job_id}.log"
+    before = log.stat().st_size
+    headers = {"Authorization": token} if token else {}
+    for path in ("/api/contents", "/lab", "/no/such/page", "/tools/x/", "/portal/jobs"):
+        address = f"/user/{owner.name}{path}?{'a' * 5000}"
+        for method in ("GET", "POST", "DELETE"):
+            status = http.request(method, address, headers=headers).status_code
+            assert status in (302, 403, 404, 405)
+    assert log.stat().st_size == before
+
+
+def test_who_is_logged_in_may_send_files_and_little_else(owner: Visitor) -> None:
+    file = {"type": "file", "format": "text", "content": "x" * (3 * SMALL_BODY)}
+    sent = owner.session("PUT", "/api/contents/long.txt", content=json.dumps(file))
+    assert sent.status_code == 201
+    assert owner.session("DELETE", "/api/contents/long.txt").status_code == 204
+    refused = owner.session("POST", "/portal/idle", content=b"x" * (SMALL_BODY + 1))
+    assert refused.status_code == 413

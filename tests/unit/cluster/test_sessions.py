@@ -1,0 +1,34 @@
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from portal.cluster.hub_api import HubSession
+from portal.cluster.sessions import SessionList, Sessions
+from tests.unit.cluster.pictures import picture
+
+
+@dataclass
+class FakeHub:
+    """Stands in for the hub where its answer must be one that nobody had thought of."""
+
+    error: Exception
+    asked: int = 0
+
+    async def sessions(self) -> list[HubSession]:
+        self.asked += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [OSError(), KeyError("servers"), ValueError("no JSON")], ids=repr)
+def test_whatever_the_hub_says_the_page_is_there_and_asks_again(error: Exception) -> None:
+    hub = FakeHub(error)
+
+    async def look() -> list[SessionList]:
+        sessions = Sessions(hub, interval=0)  # type: ignore[arg-type]  # a stand-in
+        return [await sessions.listing(picture()) for _ in range(2)]
+
+    for told in asyncio.run(look()):
+        assert told.rows == []
+        assert "out of date" in (told.trouble or "")
+    assert hub.asked == 2

@@ -1,0 +1,128 @@
+"""`make check` proves what a change touches: the tests of what imports it, however far away."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from affected import (
+    HERE,
+    MACHINES,
+    READERS,
+    UNIT,
+    Scope,
+    affected,
+    changed_files,
+    importers,
+    scope,
+)
+
+from tests.instance import ROOT
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Two packages: `portal.page` -> `spawner.form` -> `spawner.pure`; and a test of each."""
+    files = {
+        "spawner/pure.py": "",
+        "spawner/form.py": "from spawner import pure",
+        "spawner/apart.py": "import os",
+        "portal/page.py": "from spawner.form import anything",
+        "tests/unit/test_pure.py": "import spawner.pure",
+        "tests/unit/test_page.py": "from portal.page import anything",
+        "tests/unit/test_apart.py": "from spawner import apart",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("changed", "run"),
+    [
+        ("spawner/pure.py", ["page", "pure"]),
+        ("portal/page.py", ["page"]),
+        ("spawner/apart.py", ["apart"]),
+        ("tests/unit/test_pure.py", ["pure"]),
+    ],
+)
+def test_those_that_import_it_are_run(clone: Path, changed: str, run: list[str]) -> None:
+    assert affected([Path(changed)], clone) == [UNIT / f"test_{name}.py" for name in run]
+
+
+def test_what_tests_share_is_the_business_of_their_folder(clone: Path) -> None:
+    assert affected([UNIT / "conftest.py"], clone) == [UNIT]
+
+
+def test_what_nobody_is_named_after_is_everybodys_business(clone: Path) -> None:
+    assert affected([Path("pyproject.toml")], clone) == [UNIT]
+
+
+def test_a_removed_test_is_not_run(clone: Path) -> None:
+    assert affected([UNIT / "test_gone.py"], clone) == []
+
+
+def test_a_circle_of_imports_comes_to_an_end() -> None:
+    assert importers({"a"}, {"a": {"b"}, "b": {"a"}, "c": set()}) == {"a", "b"}
+
+
+def test_the_readers_of_every_folder_are_there() -> None:
+    for folder, tests in READERS.items():
+        assert (ROOT / folder).exists()
+        assert all((ROOT / test).exists() for test in tests)
+
+
+@pytest.mark.parametrize(
+    ("changed", "touched"),
+    [
+        ([], Scope((), ())),
+        (["docs/how-to/use-https.md", "README.md"], Scope((), ())),
+        (["tests/unit/deploy/test_affected.py", "tests/unit/conftest.py"], Scope((), ())),
+        (["portal/gate.py", "portal/web/error.html", "docs/x.md"], Scope(HERE[:-1], ())),
+        (["notebook_templates/data/cuts.py"], Scope(HERE, ())),
+        (["tests/browser/test_removed.py"], Scope((), ())),
+        (["portal/gate.py", "spawner/form.py"], Scope(HERE, MACHINES)),
+        (["deploy/up"], Scope(HERE, MACHINES)),
+        (["pyproject.toml"], Scope(HERE, MACHINES)),
+        (["tests/visitor.py"], Scope(HERE, MACHINES)),
+        (["tests/integration/conftest.py"], Scope(HERE, MACHINES)),
+        (
+            ["tests/site/test_faults.py", "tests/browser/test_form.py", "tests/unit/test_x.py"],
+            Scope((Path("tests/browser/test_form.py"),), (Path("tests/site/test_faults.py"),)),
+        ),
+        (
+            ["tests/site/test_faults.py", "spawner/form.py"],
+            Scope(HERE[:-1], (Path("tests/site/test_faults.py"),)),
+        ),
+    ],
+)
+def test_a_whole_run_leaves_out_what_no_change_touches(
+    tmp_path: Path, changed: list[str], touched: Scope
+) -> None:
+    for name in ("tests/site/test_faults.py", "tests/browser/test_form.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert scope(map(Path, changed), tmp_path) == touched
+
+
+def test_what_changed_since_a_commit_is_known_to_git(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@test")
+        subprocess.run(
+            ["/usr/bin/git", "-C", tmp_path, *who, *words], check=True, capture_output=True
+        )
+
+    git("init")
+    for name in ("kept", "renamed", "removed"):
+        (tmp_path / name).write_text(name)
+    git("add", "-A")
+    git("commit", "-m", "first")
+    git("mv", "renamed", "moved")
+    (tmp_path / "removed").unlink()
+    git("commit", "-a", "-m", "second")
+    (tmp_path / "new").touch()
+    since = {str(path) for path in changed_files(tmp_path, "HEAD~1")}
+    assert since == {"renamed", "moved", "removed", "new"}
+    assert changed_files(tmp_path) == [Path("new")]
+    with pytest.raises(subprocess.CalledProcessError):
+        changed_files(tmp_path, "0123456789abcdef")

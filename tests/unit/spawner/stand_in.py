@@ -1,0 +1,138 @@
+"""A user of JupyterHub's with a spawner, in a database in memory, and a stand-in for Slurm."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub import orm
+from jupyterhub.objects import Hub
+from jupyterhub.user import User
+from traitlets.config import Config
+
+from spawner.availability import Count
+from spawner.errors import SlurmError, SpawnerError
+from spawner.gpu_spawner import GpuSlurmSpawner
+from spawner.resources import ResourceShape
+from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
+from spawner.slurm.watcher import Pace
+from spawner.traits import SlurmTraits
+
+NODE = Node("node001", "10.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
+CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
+NUMBER = 12
+
+
+@dataclass
+class StandIn:
+    """Says of the job what it is told to, and remembers what it is asked to do.
+
+    ``words`` are said one after another, the last of them for ever. An order fails with the next
+    of ``failures``, as long as there are some.
+    """
+
+    pace = Pace(busy=1.0, waiting=5.0, quiet=10.0)
+    words: list[Job] = field(default_factory=list)
+    failures: list[SpawnerError] = field(default_factory=list)
+    operator_failures: list[SpawnerError] = field(default_factory=list)
+    listed: dict[int, str] = field(default_factory=dict)
+    cancelled: list[int] = field(default_factory=lambda: [NUMBER])
+    log: list[str] | SlurmError = field(default_factory=list)
+    orders: list[tuple[object, ...]] = field(default_factory=list)
+    ages: list[float | None] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
+    while_submitting: Callable[[], object] = lambda: None
+
+    async def submit(self, username: str, session: str, script: str) -> int:
+        self._obey("submit", username, session, script)
+        self.while_submitting()
+        return NUMBER
+
+    async def sessions(self, username: str) -> dict[int, str]:
+        self._obey("sessions", username)
+        return self.listed
+
+    async def cancel(self, username: str, session: str) -> list[int]:
+        self._obey("cancel", username, session)
+        return self.cancelled
+
+    async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
+        self.orders.append(("end", operator, username, session, job_id))
+        if self.operator_failures:
+            raise self.operator_failures.pop(0)
+        return [job_id]
+
+    async def log_tail(self, username: str, job_id: int) -> list[str]:
+        if isinstance(self.log, SlurmError):
+            raise self.log
+        return [f"{username} {job_id}", *self.log]
+
+    async def job(self, job_id: int, max_age: float | None = None) -> Job:
+        await asyncio.sleep(0)
+        assert job_id == NUMBER
+        self.ages.append(max_age)
+        return self.words.pop(0) if len(self.words) > 1 else self.words[0]
+
+    async def cluster(self) -> Cluster:
+        await asyncio.sleep(0)
+        return CLUSTER
+
+    # What the hub's metrics ask.
+    is_answering = None
+
+    def look(self) -> None:
+        """Nothing is known of the cluster."""
+
+    def forget(self, job_id: int) -> None:
+        self.forgotten.append(job_id)
+
+    def told(self) -> list[object]:
+        """Return the names of the orders, in their order."""
+        return [order[0] for order in self.orders]
+
+    def _obey(self, *order: object) -> None:
+        self.orders.append(order)
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+def stand_in_for_slurm(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """Put a stand-in where all spawners look for Slurm."""
+    slurm = StandIn()
+    shared = SimpleNamespace(client=slurm, jobs=slurm, nodes=slurm, free=Count(ResourceShape()))
+    monkeypatch.setattr(SlurmTraits, "_shared", shared)
+    return slurm
+
+
+@cache
+def _database() -> Any:
+    """Make the tables once: it takes longer than most tests."""
+    return orm.new_session_factory("sqlite:///:memory:")
+
+
+@contextmanager
+def spawner_of(name: str, settings: dict[str, Any] | None = None) -> Iterator[Any]:
+    """Give the spawner of a user who has no session."""
+    database = _database()()
+    database.add(account := orm.User(name=name))
+    database.commit()
+    config = Config({"GpuSlurmSpawner": settings or {}})
+    user = User(account, {"spawner_class": GpuSlurmSpawner, "config": config}, database)
+    spawner = user.spawners[""]
+    # What JupyterHub does before it calls `start`.
+    client = orm.OAuthClient(identifier="jupyterhub", secret="hash")
+    spawner.orm_spawner.oauth_client = client
+    database.commit()
+    spawner.hub = Hub(ip="hub.example.org", port=8081, base_url="/hub/")
+    spawner.api_token = user.new_api_token()
+    yield spawner
+    database.rollback()
+    for table in (orm.User, orm.OAuthClient):
+        for row in database.query(table):
+            database.delete(row)
+    database.commit()
+    database.close()

@@ -1,0 +1,75 @@
+"""What the launcher says is its user's word: only what was asked for is taken."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spawner.errors import UnreadableOutput
+from spawner.slurm import answers
+
+A = "a" * 32
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", "null", "7", '"x"', "[" * 100_000, "1" * 10_000])
+def test_what_is_no_object_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(UnreadableOutput) as caught:
+        answers.read(text)
+    assert len(caught.value.detail) < 600
+
+
+@pytest.mark.parametrize(
+    ("read", "answer"),
+    [
+        (answers.job_id, {}),
+        (answers.job_id, {"job_id": "7"}),
+        (answers.job_id, {"job_id": True}),
+        (answers.job_id, {"job_id": 7.0}),
+        (answers.job_id, {"job_id": 0}),
+        (answers.job_id, {"job_id": -7}),
+        (answers.job_id, {"job_id": 1 << 32}),
+        (answers.job_ids, {}),
+        (answers.job_ids, {"job_ids": 7}),
+        (answers.job_ids, {"job_ids": {"7": 7}}),
+        (answers.job_ids, {"job_ids": ["7"]}),
+        (answers.sessions, {}),
+        (answers.sessions, {"sessions": [A]}),
+        (answers.sessions, {"sessions": {"x": A}}),
+        (answers.sessions, {"sessions": {"\u0667": A}}),
+        (answers.sessions, {"sessions": {"7": 7}}),
+        (answers.sessions, {"sessions": {"7": f"{A}\n"}}),
+        (answers.sessions, {"sessions": {"9999999999": A}}),
+        (answers.lines, {}),
+        (answers.lines, {"lines": "x"}),
+        (answers.lines, {"lines": [7]}),
+        (answers.forecast, {}),
+        (answers.forecast, {"start": 7}),
+        (answers.forecast, {"start": "x", "never": "y"}),
+        (answers.complaint, {"error": ["x"]}),
+        (answers.complaint, {"error": "x", "refused": "yes"}),
+    ],
+)
+def test_what_is_not_of_its_type_is_refused(
+    read: Callable[[dict[str, Any]], object], answer: dict[str, Any]
+) -> None:
+    with pytest.raises(UnreadableOutput):
+        read(answer)
+
+
+def test_what_the_launcher_says_is_read() -> None:
+    assert answers.read(json.dumps({"job_id": 7})) == {"job_id": 7}
+    assert answers.job_id({"job_id": 7}) == 7
+    assert answers.job_ids({"job_ids": [7, 8]}) == [7, 8]
+    assert answers.sessions({"sessions": {"7": A}}) == {7: A}
+    assert answers.lines({"lines": ["x", "y"]}) == ["x", "y"]
+    assert answers.forecast({"never": "x"}) == {"never": "x"}
+    assert answers.complaint({"error": "x", "refused": True}) == ("x", True)
+    assert answers.complaint({"job_id": 7}) is None
+
+
+def test_words_are_cut_and_cannot_forge_a_line_of_a_log() -> None:
+    said = answers.lines({"lines": ["x\n[W 2026] forged\x1b[2J\u2028"] + ["y" * 10_000] * 20})
+    assert len(said) == 15
+    assert max(map(len, said)) == 500
+    assert answers.one_line("x\n[W 2026] forged\x1b[2J\u2028") == "x [W 2026] forged [2J"
