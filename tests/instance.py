@@ -107,6 +107,12 @@ class Instance:
         of = [] if user is None else [f"--user={user}"]
         return self.slurm("squeue", "--noheader", "-o", "%i", *of).split()
 
+    def cluster(self) -> str:
+        """Return what Slurm says of its nodes and jobs, for a test that has waited in vain."""
+        nodes = self.slurm("sinfo", "--Node", "--noheader", "--partition=sxm2", "-o", "%N: %T, %E")
+        jobs = self.slurm("squeue", "--noheader", "-o", "%i of %u: %T, %r %N")
+        return f"{nodes}{jobs}"
+
     @contextmanager
     def gpus_taken(self, nodes: int = 3) -> Iterator[list[str]]:
         """Hold all GPUs of some nodes with plain jobs of another user; give their numbers."""

@@ -91,7 +91,11 @@ class Visitor:
                 raise AssertionError("the server is gone while it was awaited")
             return bool(server["ready"])
 
-        until(is_ready, seconds=seconds, what=f"the server of {self.name} is ready")
+        try:
+            until(is_ready, seconds=seconds, what=f"the server of {self.name} is ready")
+        except AssertionError as error:
+            error.add_note(self.instance.cluster())
+            raise
 
     def start_and_wait(self, **options: object) -> str:
         """Start a session; return its job's number when it is ready."""

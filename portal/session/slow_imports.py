@@ -1,12 +1,12 @@
 """Modules that a session's start would import for nothing, put off until they are used.
 
-``jupyter lab`` and JupyterHub's part of it need about 1.7 s to import; four fifths go
-into modules that a session's server uses late or never. While the importing modules
+``jupyter lab`` and JupyterHub's part of it need about 1.3 s to import; more than half goes into
+modules that a session's server uses late or never. While the importing modules
 load, a stand-in takes the slow module's place in ``sys.modules``; afterwards it is gone,
 so whoever imports the module later gets the real one, and whoever holds the stand-in is
 handed on to the real one at the first use.
 
-Checked with jsonschema 4.26, jupyterhub 6.1.1, jupyterlab_server 2.28. With versions
+Checked with jupyterhub 6.1.1, jupyterlab_server 2.28. With versions
 that need more of these modules while they load, a stand-in fetches the real module at
 once: then all is as without this, only slower.
 """
@@ -32,9 +32,6 @@ class _NeverRaised(Exception):
 
 # Module -> the names bound with "from module import name" while the others load.
 _STAND_INS: Mapping[str, Mapping[str, Any]] = {
-    # jsonschema checks the format "iri" with it, which no schema of Jupyter's uses; the
-    # import translates a grammar: 650 ms, more than all that is needed.
-    "rfc3987_syntax": {"is_valid_syntax": _called_later("rfc3987_syntax", "is_valid_syntax")},
     # JupyterHub's database, 350 ms, in a process without one: functions of the hub's in
     # jupyterhub.scopes, jupyterhub.metrics and jupyterhub.utils use it.
     "sqlalchemy": {},

@@ -42,12 +42,10 @@ def test_a_stand_in_becomes_the_real_module_when_used() -> None:
         "jupyterhub.scopes.sa.__version__[:2]": "2.",
         "jupyterhub.scopes.orm.User.__name__": "User",
         "jupyterhub.utils.aiohttp.ClientSession.__name__": "ClientSession",
-        "jsonschema.FormatChecker().conforms('http://a/ä', 'iri')": True,
-        "jsonschema.FormatChecker().conforms('no iri', 'iri')": False,
     }
     found = python(
         "import portal.session.server\n"
-        "import json, jsonschema, jupyterhub.scopes, jupyterhub.utils\n"
+        "import json, jupyterhub.scopes, jupyterhub.utils\n"
         f"print(json.dumps([{', '.join(uses)}]))"
     )
     assert dict(zip(uses, json.loads(found), strict=True)) == uses
