@@ -166,7 +166,7 @@ async def visited(
 def test_who_waits_long_is_shown_that_it_starts(
     place: ToolPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 5.0)
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 2.0)
 
     async def use(tool: Tool) -> None:
         answer = await visited(tool)

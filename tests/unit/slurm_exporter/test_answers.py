@@ -14,7 +14,7 @@ def exporter() -> Iterator[str]:
     """An exporter whose Slurm is not there; its address."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    argv = [sys.executable, "-m", "portal.slurm_exporter", "--slurm-conf=/no/such/file"]
+    argv = [sys.executable, "-m", "portal.slurm_exporter", "--slurm-conf=/dev/null"]
     process = subprocess.Popen([*argv, "--address=127.0.0.1", f"--port={port}"])
     url = f"http://127.0.0.1:{port}/metrics"
 
