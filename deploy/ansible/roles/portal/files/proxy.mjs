@@ -37,6 +37,12 @@ const FOR_THE_ORIGIN = [
   "strict-transport-security",
 ];
 const UNREAD_MS = 2_000;
+// The front keeps connections that it does not use for 60 s, and must be the one that closes them: a
+// request that it sends on one that closes at that moment would be lost.
+const UNUSED_MS = 75_000;
+// How many connections may wait to be accepted: as many as the kernel lets. To a socket in a folder
+// the next one is refused at once, and the front then says that the portal is away.
+const WAITING = 4096;
 const gateKey = createHmac("sha256", process.env.CONFIGPROXY_AUTH_TOKEN)
   .update("portal gate")
   .digest();
@@ -206,9 +212,12 @@ const proxy = new PortalProxy({
   xfwd: false,
   prependPath: true,
   includePrefix: true,
+  keepAliveTimeout: UNUSED_MS,
 });
 // Its own requests, for the pages of errors, show the certificate as well.
 Object.assign(proxy.httpsAgent.options, proxy.options.clientSsl);
 fs.rmSync(settings.socket, { force: true });
-proxy.proxyServer.listen(settings.socket, () => fs.chmodSync(settings.socket, 0o600));
+proxy.proxyServer.listen({ path: settings.socket, backlog: WAITING }, () =>
+  fs.chmodSync(settings.socket, 0o600),
+);
 proxy.apiServer.listen(settings.api_port, "127.0.0.1");
