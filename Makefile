@@ -11,8 +11,8 @@ test-all: check ; deploy/test --long --machines
 mutants: /usr/bin/python3 ; $(DEV)/mutmut run && $(DEV)/mutmut results
 bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page page_load tensorboard_open cluster_page use_sampling login_failover front recovery; do $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
 docs: /usr/bin/python3
-	$(DEV)/python -m portal.cli settings reference docs/reference/settings.md
-	$(DEV)/python -m portal.metrics_reference docs/reference/metrics.md
+	PYTHONPATH=portal:spawner $(DEV)/python -m dsportal.cli settings reference docs/reference/settings.md
+	PYTHONPATH=portal:spawner $(DEV)/python -m dsportal.metrics_reference docs/reference/metrics.md
 	$(DEV)/python deploy/roles_reference.py docs/reference/roles.md
 locks: /usr/bin/python3 ; deploy/lock
 /usr/bin/python3: ; apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends python3

@@ -17,14 +17,15 @@ HERE = (Path("tests/integration"), Path("tests/browser"), Path("tests/deploy"), 
 """Those that need a portal on this machine."""
 MACHINES = (Path("tests/site"), Path("tests/machine"))
 """Those that make machines of their own: three hosts with a site, and Debian as it comes."""
-PACKAGES = ("portal", "spawner")
-PARTS = (*PACKAGES, "notebook_templates")
+DISTRIBUTIONS = ("portal", "spawner")
+"""Folders of this repository, each with a package that can be imported."""
+PARTS = (*DISTRIBUTIONS, "notebook_templates")
 READERS = {
     "deploy": (UNIT / "deploy",),
     "deploy/lab_extension.py": (UNIT / "lab",),
     "docs": (UNIT / "test_documentation.py",),
     "notebook_templates": (UNIT / "templates", UNIT / "data", UNIT / "sizing"),
-    "portal/lab": (UNIT / "lab",),
+    "portal/dsportal/lab": (UNIT / "lab",),
     "tests": (UNIT / "deploy/test_what_tests_start.py",),
     "tests/conftest.py": (UNIT,),
     "tests/instance.py": (UNIT,),
@@ -58,7 +59,7 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
     for path in changed:
         if path.is_relative_to(UNIT):
             found.add(path if path.name.startswith("test_") else path.parent)
-        elif path.suffix == ".py" and path.parts[0] in PACKAGES:
+        elif path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
             modules.add(module_of(path))
             found.add(_OF_EVERY_MODULE)
         elif path.suffix in (".md", ".png"):
@@ -92,7 +93,7 @@ EVERYTHING = Scope(HERE, MACHINES)
 def scope(changed: Iterable[Path], root: Path) -> Scope:
     """Return what changes touch: all when they are in the deployment or in more than one part.
 
-    What is in `PACKAGES` is on the way to a notebook, and not in it.
+    What is in `DISTRIBUTIONS` is on the way to a notebook, and not in it.
     """
     parts: set[str] = set()
     tests: set[Path] = set()
@@ -112,7 +113,7 @@ def scope(changed: Iterable[Path], root: Path) -> Scope:
 
     if not parts:
         return Scope(among(HERE), among(MACHINES))
-    has_notebooks = not parts <= set(PACKAGES) or among([NOTEBOOKS])
+    has_notebooks = not parts <= set(DISTRIBUTIONS) or among([NOTEBOOKS])
     here = HERE if has_notebooks else tuple(part for part in HERE if part != NOTEBOOKS)
     return Scope(here, among(MACHINES))
 
@@ -131,15 +132,15 @@ def importers(modules: set[str], imports: dict[str, set[str]]) -> set[str]:
 
 def ours(root: Path) -> Iterator[tuple[str, Path]]:
     """Give our modules' names and files."""
-    for package in PACKAGES:
-        for file in (root / package).rglob("*.py"):
+    for part in DISTRIBUTIONS:
+        for file in (root / part).rglob("*.py"):
             path = file.relative_to(root)
             yield module_of(path), path
 
 
 def module_of(path: Path) -> str:
-    """Return a module's name: ``portal/gate.py`` is ``portal.gate``."""
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    """Return a module's name: ``portal/dsportal/gate.py`` is ``dsportal.gate``."""
+    return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
 def imported(file: Path) -> Iterator[str]:

@@ -28,8 +28,8 @@ PYTHON = "/usr/bin/python3"
 # Environments of JavaScript: where their package-lock.json is, and what more npm is told.
 NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "proxy": (LOCKS / "proxy", ()),
-    "lab": (REPOSITORY / "portal/lab", ("--omit=dev",)),
-    "lab-dev": (REPOSITORY / "portal/lab", ()),
+    "lab": (REPOSITORY / "portal/dsportal/lab", ("--omit=dev",)),
+    "lab-dev": (REPOSITORY / "portal/dsportal/lab", ()),
 }
 # Where the registry's own index has not what a lock file names: PyTorch's builds for the CPU.
 INDEXES = {"kernel-pytorch": "https://download.pytorch.org/whl/cpu"}

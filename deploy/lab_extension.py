@@ -1,7 +1,7 @@
-"""Our extension of JupyterLab: its sources (portal/lab), its tools, and its build.
+"""Our extension of JupyterLab: its sources (portal/dsportal/lab), its tools, and its build.
 
-Standard library only, as `bootstrap`. The tools come from npm by portal/lab/package-lock.json:
-to build, esbuild alone; to check, also TypeScript, prettier and the types of JupyterLab. They are
+Standard library only, as `bootstrap`. The tools come from npm by the package-lock.json there: to
+build, esbuild alone; to check, also TypeScript, prettier and the types of JupyterLab. They are
 environments of their own, so nothing is installed into the clone.
 
 python deploy/lab_extension.py check | test | watch FOLDER
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import bootstrap
 
-SOURCES = bootstrap.REPOSITORY / "portal/lab"
+SOURCES = bootstrap.REPOSITORY / "portal/dsportal/lab"
 PLACE = Path("share/jupyter/labextensions/data-scientist-portal")
 """Where JupyterLab looks, below the environment that it runs from."""
 NODE = "/usr/bin/node"

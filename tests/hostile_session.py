@@ -64,7 +64,7 @@ if owner.pw_name == OWNER:
         return find(application, request, **more)
 
     web.Application.find_handler = find_handler
-runpy.run_module("portal.session", run_name="__main__", alter_sys=True)
+runpy.run_module("dsportal.session", run_name="__main__", alter_sys=True)
 """
 
 

@@ -93,7 +93,7 @@ class Hosts:
         """Return changed sources, whose environments the head has."""
         sources = _SITE / "upgrade"
         shutil.copytree(ROOT, self.enclosure.path(sources), ignore=_NO_SOURCES)
-        with self.enclosure.path(sources / "portal/__init__.py").open("a") as code:
+        with self.enclosure.path(sources / "portal/dsportal/__init__.py").open("a") as code:
             code.write("# The next release.\n")
         make = (sources / "deploy/venv", "--root", _SITE / "portal/environments", "hub", "session")
         self.enclosure.run(*make, seconds=600, UV_OFFLINE="1")

@@ -23,8 +23,8 @@ def show(handlers):
 # Runs with the hub's own Python and settings: the lists that the hub makes its application from.
 _OF_THE_HUB = """
 from traitlets.config import Config
-from portal.hub import configure_from_file
-import spawner.gpu_spawner
+from dsportal.hub import configure_from_file
+import jupyterhub_gpu_slurm.gpu_spawner
 from jupyterhub import apihandlers, handlers
 configure_from_file(Config())
 both = handlers.default_handlers + apihandlers.default_handlers
@@ -45,9 +45,9 @@ os.environ.update({
     "JUPYTERHUB_SERVICE_PREFIX": f"/user/{name}/", "JUPYTERHUB_SERVER_NAME": "",
     "JUPYTERHUB_SERVICE_URL": "http://127.0.0.1:1/",
 })
-from portal.session import server
-from portal.session.equipment import Place
-from portal.session.tensorboard import Plan
+from dsportal.session import server
+from dsportal.session.equipment import Place
+from dsportal.session.tensorboard import Plan
 
 plan = Plan(sys.executable, 4, 60)
 place = Place(folder, folder, "http://127.0.0.1:1/", (), plan, templates="templates")

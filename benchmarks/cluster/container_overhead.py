@@ -29,7 +29,7 @@ import bootstrap
 
 from benchmarks.cluster.training import mean_after_first
 from benchmarks.commit import circumstances, commit
-from portal.containers.run import exec_argv, exec_environment
+from dsportal.containers.run import exec_argv, exec_environment
 from tests import images
 from tests.instance import ROOT
 

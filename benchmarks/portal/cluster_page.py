@@ -103,7 +103,7 @@ def _service(hub: Hub) -> int:
             parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue
-        if b"portal.cluster" in words and int(parent) == hub.pid:
+        if b"dsportal.cluster" in words and int(parent) == hub.pid:
             return int(process.name)
     raise RuntimeError("the hub has no process of the cluster page")
 

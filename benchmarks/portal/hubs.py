@@ -3,11 +3,11 @@
 Both run as the same ordinary user, in the same environment, each with a proxy of its own, and both
 submit jobs of the same size as real users through sudo. What differs is what is compared.
 
-*ours* is configured by ``portal.hub`` from a portal.toml, its launcher installed as the deployment
-does it. *upstream* is ``batchspawner.MultiSlurmSpawner``: SlurmSpawner for clusters of several
-slurmds on one machine. Its commands, its script and its intervals are its defaults, its sudo rule
-is its documentation's. Besides the size of a job, set are: absolute paths of Slurm's programs (to
-count them), and the stub in place of the single-user server.
+*ours* is configured by ``dsportal.hub`` from a portal.toml, its launcher installed as the
+deployment does it. *upstream* is ``batchspawner.MultiSlurmSpawner``: SlurmSpawner for clusters of
+several slurmds on one machine. Its commands, its script and its intervals are its defaults, its
+sudo rule is its documentation's. Besides the size of a job, set are: absolute paths of Slurm's
+programs (to count them), and the stub in place of the single-user server.
 
 There are two upstreams. In *upstream_wrapped* the job is upstream's whole own: ``srun``, and the
 wrapper ``batchspawner-singleuser``, which imports JupyterHub for 0.7 s. On a real cluster that
@@ -197,14 +197,14 @@ def workshop(cluster: VirtualCluster, folder: Path) -> Workshop:
     folder.mkdir(mode=0o755)
     made = Workshop(folder, cluster)
     code = folder / "code"
-    for package in ("portal", "spawner"):
+    for package in (ROOT / "portal/dsportal", ROOT / "spawner/jupyterhub_gpu_slurm"):
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")
-        shutil.copytree(ROOT / package, code / package, ignore=ignored)
+        shutil.copytree(package, code / package.name, ignore=ignored)
     compileall.compile_dir(code, quiet=1)
     _make_environment(made.python.parents[1], code)
     _install(made.stub, Path(stub_session.__file__).read_text(), 0o755)
     made.launcher.parent.mkdir()
-    source = (ROOT / "spawner" / "slurm" / "launcher.py").read_text()
+    source = (ROOT / "spawner/jupyterhub_gpu_slurm/slurm/launcher.py").read_text()
     _install(made.launcher, f"{_launcher_interpreter()}\n{source}", 0o755)
     for kind in KINDS:
         place = folder / kind

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-    from portal.authentication.ldap import DirectoryAuthenticator
+    from dsportal.authentication.ldap import DirectoryAuthenticator
 
 # isort: split
 from benchmarks.commit import circumstances, commit

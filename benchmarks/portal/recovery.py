@@ -58,7 +58,7 @@ def _measured(portal: Instance, user: Visitor, runs: int) -> dict[str, dict[str,
         parts: dict[str, tuple[Callable[[], int], str]] = {
             "proxy": (lambda: int(faults.service("pid", "proxy")), f"/user/{user.name}/api/status"),
             "cluster_service": (
-                lambda: faults.service_of_hub("portal.cluster"),
+                lambda: faults.service_of_hub("dsportal.cluster"),
                 "/services/cluster/api/v1/cluster",
             ),
             "hub": (lambda: int(faults.service("pid", "hub")), f"/hub/api/users/{user.name}"),

@@ -4,7 +4,7 @@
 The benchmarks measure the hub and Slurm; 100 JupyterLabs on the two cores of one machine would
 measure JupyterLab. One program for both sides:
 
-*ours*: as ``portal.session`` it reads its orders on standard input and reports its port.
+*ours*: as ``dsportal.session`` it reads its orders on standard input and reports its port.
 *upstream*, started in place of ``batchspawner-singleuser`` (as ``stub wrapper``): reports its port.
 *upstream*, run by the real ``batchspawner-singleuser``: the port is in JUPYTERHUB_SERVICE_URL.
 """
@@ -21,7 +21,7 @@ def main() -> None:
     """Listen, report where, answer."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if "portal.session" in sys.argv:
+    if "dsportal.session" in sys.argv:
         environment = json.loads(sys.stdin.read())["environment"]
         listener.bind((EVERYWHERE, 0))
         url = environment["PORTAL_PORT_CALLBACK_URL"]

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
-from portal.session.meter import Meter
-from portal.session.use_history import EVERY_SECONDS, History
+from dsportal.session.meter import Meter
+from dsportal.session.use_history import EVERY_SECONDS, History
 
 JOB = "987654321"
 

@@ -18,7 +18,7 @@ async ([source, where]) => {
 
 @cache
 def _source() -> str:
-    """Return the checker, which the extension's tools bring: portal/lab/package-lock.json."""
+    """Return the checker, which is among the tools of our extension of JupyterLab."""
     tools, _ = bootstrap.environment("lab-dev", bootstrap.CACHE / "environments")
     return (tools / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from spawner.availability import Availability, KindOfGpu, as_json, label
-from spawner.form.render import Live, render
-from spawner.policy import Defaults, Limits, PartitionLimit
-from spawner.resources import ResourceShape
+from jupyterhub_gpu_slurm.availability import Availability, KindOfGpu, as_json, label
+from jupyterhub_gpu_slurm.form.render import Live, render
+from jupyterhub_gpu_slurm.policy import Defaults, Limits, PartitionLimit
+from jupyterhub_gpu_slurm.resources import ResourceShape
 
 pytestmark = pytest.mark.browser
 

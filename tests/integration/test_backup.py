@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from portal.backup import saving
-from portal.settings.slurm import Slurm
-from portal.usage.record import Record
+from dsportal.backup import saving
+from dsportal.settings.slurm import Slurm
+from dsportal.usage.record import Record
 from tests import faults
 from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance

@@ -20,8 +20,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from portal.doctor import expected, plan
-from portal.doctor.checks import (
+from dsportal.doctor import expected, plan
+from dsportal.doctor.checks import (
     directory,
     files,
     host_names,
@@ -31,7 +31,7 @@ from portal.doctor.checks import (
     slurm,
     web,
 )
-from portal.doctor.expected import (
+from dsportal.doctor.expected import (
     Backup,
     Certificate,
     Directory,
@@ -43,8 +43,8 @@ from portal.doctor.expected import (
     PrivateFile,
     Sudo,
 )
-from portal.doctor.finding import Finding, State
-from portal.doctor.rounds import Check, run
+from dsportal.doctor.finding import Finding, State
+from dsportal.doctor.rounds import Check, run
 from tests import faults, names
 from tests import images as built
 from tests.instance import SETTINGS, USERS, Instance

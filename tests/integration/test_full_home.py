@@ -13,9 +13,9 @@ import pytest
 from jupyter_server.utils import ensure_async
 from tornado.ioloop import IOLoop
 
-from portal.session.contents import SessionContents
-from portal.session.files import HomeCheckpoints
-from portal.session.mounts import Mounts
+from dsportal.session.contents import SessionContents
+from dsportal.session.files import HomeCheckpoints
+from dsportal.session.mounts import Mounts
 
 NOTEBOOK = {
     "cells": [

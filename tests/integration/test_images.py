@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.settings.containers import Containers, Image
+from dsportal.settings.containers import Containers, Image
 from tests import registry as registries
 from tests.instance import FOLDER_NAME, PREFIX, ROOT, SETTINGS, USERS, Instance
 from tests.registry import KEY, USER, Registry

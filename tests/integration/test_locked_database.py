@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import httpx
 
-from portal.absence import WORDS
+from dsportal.absence import WORDS
 from tests import faults
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor

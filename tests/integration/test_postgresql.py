@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.exc import OperationalError
 
-from portal import database
-from portal.absence import TITLE, WORDS
+from dsportal import database
+from dsportal.absence import TITLE, WORDS
 from tests import faults
 from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance

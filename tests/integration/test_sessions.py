@@ -219,8 +219,8 @@ def test_slurm_works_in_the_terminal_as_the_user(portal: Instance, visit: Visit)
 def test_what_a_user_keeps_at_home_changes_nothing(portal: Instance, visit: Visit) -> None:
     home = Path(pwd.getpwnam(USERS[4]).pw_dir)
     broken = {
-        "portal/__init__.py": "raise SystemExit('the wrong portal')\n",
-        "spawner/__init__.py": "raise SystemExit('the wrong spawner')\n",
+        "portal/dsportal/__init__.py": "raise SystemExit('the wrong portal')\n",
+        "spawner/jupyterhub_gpu_slurm/__init__.py": "raise SystemExit('the wrong spawner')\n",
         "jupyterlab.py": "raise SystemExit('the wrong jupyterlab')\n",
         ".bashrc": "echo broken >&2; exit 1\n",
         ".profile": "export PYTHONPATH=$HOME; exit 1\n",

@@ -106,11 +106,13 @@ def test_a_killed_proxy_has_its_routes_before_the_hub_looks_for_them(
 
 def test_a_killed_cluster_service_keeps_every_session(portal: Instance, five: list[Living]) -> None:
     before = until(
-        lambda: faults.service_of_hub("portal.cluster"), seconds=20, what="the cluster service runs"
+        lambda: faults.service_of_hub("dsportal.cluster"),
+        seconds=20,
+        what="the cluster service runs",
     )
     os.kill(before, signal.SIGKILL)
     until(
-        lambda: faults.service_of_hub("portal.cluster") not in (0, before),
+        lambda: faults.service_of_hub("dsportal.cluster") not in (0, before),
         seconds=20,
         what="the cluster service is started again",
     )

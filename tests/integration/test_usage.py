@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from portal.backup import databases
-from portal.usage.record import Record
-from portal.usage.report import Use
-from portal.usage.sources import UsageSource
-from spawner.reasons import reason_of
-from spawner.slurm.client import SlurmClient
+from dsportal.backup import databases
+from dsportal.usage.record import Record
+from dsportal.usage.report import Use
+from dsportal.usage.sources import UsageSource
+from jupyterhub_gpu_slurm.reasons import reason_of
+from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from tests import accounting, faults
 from tests.accounting import AccountedCluster
 from tests.instance import USERS, Instance

@@ -192,7 +192,7 @@ def test_two_commands_on_a_fresh_machine(machine: Machine) -> None:
     assert left.strip() == ""
     running = machine.run("/bin/sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true")
     assert "systemd" in running
-    assert not re.search("portal.session|slurmctld|slapd|proxy.mjs|nginx", running)
+    assert not re.search("dsportal.session|slurmctld|slapd|proxy.mjs|nginx", running)
 
 
 @pytest.mark.timeout(900)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portal.logbook import Logbook
+from dsportal.logbook import Logbook
 
 
 class Pages(logging.Handler):

@@ -15,9 +15,9 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, create_signed_value
 
-from portal import reception
-from portal.answers import Unversioned
-from portal.reception import SMALL_BODY, Reception, Rules, is_login, is_stranger
+from dsportal import reception
+from dsportal.answers import Unversioned
+from dsportal.reception import SMALL_BODY, Reception, Rules, is_login, is_stranger
 
 LONG = 3 * SMALL_BODY
 HUGE = 400 * 2**20

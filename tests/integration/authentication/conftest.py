@@ -9,7 +9,7 @@ import pytest
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-    from portal.authentication.ldap import DirectoryAuthenticator
+    from dsportal.authentication.ldap import DirectoryAuthenticator
 
 # isort: split
 from tests.integration.authentication import slapd
@@ -55,7 +55,7 @@ def no_directory() -> str:
 
 @pytest.fixture
 def authenticator(directory: Slapd) -> MakeAuthenticator:
-    """Make an authenticator as portal/hub.py sets it up, with short limits."""
+    """Make an authenticator as portal/dsportal/hub.py sets it up, with short limits."""
 
     def make(*servers: str, **traits: Any) -> DirectoryAuthenticator:
         return DirectoryAuthenticator(

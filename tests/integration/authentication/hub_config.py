@@ -11,7 +11,7 @@ from jupyterhub.spawner import Spawner
 from traitlets.config import get_config
 
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-    from portal.authentication.ldap import DirectoryAuthenticator
+    from dsportal.authentication.ldap import DirectoryAuthenticator
 
 
 class NoProxy(Proxy):  # type: ignore[misc]  # no types

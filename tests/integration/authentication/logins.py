@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tornado import web
 
-from portal.authentication.ldap import DirectoryAuthenticator
+from dsportal.authentication.ldap import DirectoryAuthenticator
 from tests.integration.authentication.slapd import PASSWORD, READER_DN
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tornado import web
 
-from portal.authentication import connection, membership
-from portal.authentication.ldap import DirectoryAuthenticator
+from dsportal.authentication import connection, membership
+from dsportal.authentication.ldap import DirectoryAuthenticator
 from tests.instance import ROOT
 from tests.integration.authentication import machine, samba
 from tests.integration.authentication.logins import log_in as log_in_with
@@ -226,7 +226,7 @@ def test_the_machine_and_the_portal_know_the_same_groups(
 LOG_IN = """\
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
-from portal.authentication.ldap import DirectoryAuthenticator
+from dsportal.authentication.ldap import DirectoryAuthenticator
 used = DirectoryAuthenticator(
     kind="active_directory", servers=[sys.argv[2]], ca_file=sys.argv[3],
     user_search_base=sys.argv[4], group_search_base=sys.argv[4], allowed_groups={"Domain Users"},

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from portal.authentication.attempts import PAIR
+from dsportal.authentication.attempts import PAIR
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, reader, refusal
 from tests.integration.authentication.slapd import BASE, PASSWORD, USER_BASE, Slapd, person

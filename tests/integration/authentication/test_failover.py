@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from tornado import web
 
-from portal.authentication.connection import Access, Conversation
-from portal.authentication.errors import DirectoryError
-from portal.authentication.servers import Servers
+from dsportal.authentication.connection import Access, Conversation
+from dsportal.authentication.errors import DirectoryError
+from dsportal.authentication.servers import Servers
 from tests.integration.authentication import slapd
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, log_in_async, refusal

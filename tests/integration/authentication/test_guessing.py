@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from portal.authentication.connection import Access, Conversation
-from portal.authentication.errors import Locked
+from dsportal.authentication.connection import Access, Conversation
+from dsportal.authentication.errors import Locked
 from tests.integration.authentication import supplied as role
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, refusal

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.instance import ROOT
+from tests.checkout import PYTHONPATH
 from tests.integration.authentication import slapd
 from tests.integration.authentication.logins import reader
 from tests.integration.authentication.slapd import GROUP_BASE, PASSWORD, USER_BASE, Slapd, person
@@ -36,7 +36,7 @@ def hub(directory: Slapd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     }
     environment = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": PYTHONPATH,
         "TEST_HUB": json.dumps({"url": url, "directory": traits}),
     }
     argv = [sys.executable, "-m", "jupyterhub", "-f", str(CONFIG)]

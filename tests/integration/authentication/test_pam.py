@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tornado import web
 
-from portal.authentication.pam import PamAuthenticator
+from dsportal.authentication.pam import PamAuthenticator
 from tests.integration.authentication.logins import browser
 
 PASSWORD = "a password of its own"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portal.authentication.ldap import DirectoryAuthenticator
+from dsportal.authentication.ldap import DirectoryAuthenticator
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, reader
 from tests.integration.authentication.slapd import (

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tornado.web import create_signed_value, decode_signed_value
 
-from portal.authentication.attempts import PAIR
+from dsportal.authentication.attempts import PAIR
 from tests.instance import FOLDER_NAME, PASSWORD, SETTINGS, USERS, Instance
 from tests.visitor import Visitor
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from portal.reception import SMALL_BODY
+from dsportal.reception import SMALL_BODY
 from tests.visitor import Visitor
 from tests.wire import Wire
 

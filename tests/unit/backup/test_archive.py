@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.backup import archive, manifest
-from portal.backup.manifest import FORMAT, BackupError, Kind, Manifest, Part
+from dsportal.backup import archive, manifest
+from dsportal.backup.manifest import FORMAT, BackupError, Kind, Manifest, Part
 
 
 def written(folder: Path, file: Path, *, sha256: str = "") -> Manifest:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.backup import databases
-from portal.backup.manifest import BackupError, Kind, Part
+from dsportal.backup import databases
+from dsportal.backup.manifest import BackupError, Kind, Part
 
 
 def test_a_database_in_use_is_copied_as_of_one_moment_and_put_back(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from portal.backup.manifest import (
+from dsportal.backup.manifest import (
     FORMAT,
     BackupError,
     Kind,

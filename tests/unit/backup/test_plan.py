@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from portal.backup.plan import outermost
-from portal.backup.services import slurm_ports
+from dsportal.backup.plan import outermost
+from dsportal.backup.services import slurm_ports
 
 
 def test_what_lies_in_another_folder_is_taken_once() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.backup import saving
-from portal.settings.slurm import Slurm
+from dsportal.backup import saving
+from dsportal.settings.slurm import Slurm
 
 # slurm.h: NO_VAL, which stands for a field that is not to be changed.
 NOTHING = "Switches=4294967294"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.backup.manifest import BackupError
-from portal.backup.trees import pack, unpack
+from dsportal.backup.manifest import BackupError
+from dsportal.backup.trees import pack, unpack
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from portal.cluster.picture import Picture
-from spawner.slurm.records import Cluster, Gres, Node, Partition, QueuedJob, Share
+from dsportal.cluster.picture import Picture
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition, QueuedJob, Share
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

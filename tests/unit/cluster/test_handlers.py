@@ -19,16 +19,16 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from portal.cluster import handlers
-from portal.cluster.__main__ import application
-from portal.cluster.edition import Edition
-from portal.cluster.guests import STREAMS_EACH, Guests
-from portal.cluster.handlers import Room
-from portal.cluster.pages import Pages
-from portal.cluster.sessions import SessionList
-from portal.look import appearance
-from portal.settings.look import Look
-from spawner.errors import CommandTimedOut
+from dsportal.cluster import handlers
+from dsportal.cluster.__main__ import application
+from dsportal.cluster.edition import Edition
+from dsportal.cluster.guests import STREAMS_EACH, Guests
+from dsportal.cluster.handlers import Room
+from dsportal.cluster.pages import Pages
+from dsportal.cluster.sessions import SessionList
+from dsportal.look import appearance
+from dsportal.settings.look import Look
+from jupyterhub_gpu_slurm.errors import CommandTimedOut
 from tests.unit.cluster.pictures import ADAS, NOW, picture
 
 PREFIX = "/services/cluster/"

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from portal.cluster.edition import Edition
-from portal.cluster.guests import STREAMS_EACH, Guests, TooManyStreams, viewer_of
-from portal.cluster.hub_api import sessions_of
-from portal.cluster.pages import Pages, holders
-from portal.cluster.sessions import SessionList, rows
-from portal.cluster.view import Viewer
-from portal.look import appearance
-from portal.settings.look import Look
-from portal.sizing.answer import answer
-from portal.sizing.question import SizingError, question
+from dsportal.cluster.edition import Edition
+from dsportal.cluster.guests import STREAMS_EACH, Guests, TooManyStreams, viewer_of
+from dsportal.cluster.hub_api import sessions_of
+from dsportal.cluster.pages import Pages, holders
+from dsportal.cluster.sessions import SessionList, rows
+from dsportal.cluster.view import Viewer
+from dsportal.look import appearance
+from dsportal.settings.look import Look
+from dsportal.sizing.answer import answer
+from dsportal.sizing.question import SizingError, question
 from tests.unit.cluster.pictures import ADAS, BOBS, NODE, picture
 
 ADMIN = Viewer("root", sees_names=True)

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from portal.cluster.hub_api import HubSession
-from portal.cluster.sessions import SessionList, Sessions
+from dsportal.cluster.hub_api import HubSession
+from dsportal.cluster.sessions import SessionList, Sessions
 from tests.unit.cluster.pictures import picture
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from portal.cluster import usage
-from portal.cluster.usage import Question
+from dsportal.cluster import usage
+from dsportal.cluster.usage import Question
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from portal.cluster import view
-from portal.cluster.edition import Edition
-from portal.cluster.picture import Picture
-from portal.cluster.view import Viewer
-from spawner.slurm.records import Gres, Share
+from dsportal.cluster import view
+from dsportal.cluster.edition import Edition
+from dsportal.cluster.picture import Picture
+from dsportal.cluster.view import Viewer
+from jupyterhub_gpu_slurm.slurm.records import Gres, Share
 from tests.unit.cluster.pictures import ADAS, BOBS, DRAINED, NODE, WAITING, picture
 
 ADA = Viewer("ada", sees_names=False)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from portal.cluster.edition import Edition
-from portal.cluster.watch import Watch
-from spawner.errors import CommandFailed, SlurmError
-from spawner.slurm.records import Cluster, QueuedJob, Share
+from dsportal.cluster.edition import Edition
+from dsportal.cluster.watch import Watch
+from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
+from jupyterhub_gpu_slurm.slurm.records import Cluster, QueuedJob, Share
 from tests.unit.cluster.pictures import ADAS, SHARES, picture
 
 

@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from portal.containers.contents import COMMAND, ImageKernel, parsed
+from dsportal.containers.contents import COMMAND, ImageKernel, parsed
 
 END = "portal-image end\n"
 

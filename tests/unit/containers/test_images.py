@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.containers.images import ImageError, own_image, own_images, site_image
+from dsportal.containers.images import ImageError, own_image, own_images, site_image
 
 pytestmark = pytest.mark.root
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.containers.run import (
+from dsportal.containers.run import (
     BindError,
     exec_argv,
     exec_environment,

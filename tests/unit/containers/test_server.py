@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.containers.server import holds_server
+from dsportal.containers.server import holds_server
 
 
 def root(folder: Path, *programs: str) -> Path:

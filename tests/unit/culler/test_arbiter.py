@@ -11,9 +11,9 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from portal.culler.__main__ import configuration
-from portal.culler.arbiter import Arbiter, is_marked, path_of
-from portal.settings.hub import Hub as HubTable
+from dsportal.culler.__main__ import configuration
+from dsportal.culler.arbiter import Arbiter, is_marked, path_of
+from dsportal.settings.hub import Hub as HubTable
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 

@@ -21,15 +21,15 @@ from tests.instance import ROOT
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Two packages: `portal.page` -> `spawner.form` -> `spawner.pure`; and a test of each."""
+    """Two packages: `page` -> `jupyterhub_gpu_slurm.form` -> `.pure`; and a test of each."""
     files = {
-        "spawner/pure.py": "",
-        "spawner/form.py": "from spawner import pure",
-        "spawner/apart.py": "import os",
-        "portal/page.py": "from spawner.form import anything",
-        "tests/unit/test_pure.py": "import spawner.pure",
-        "tests/unit/test_page.py": "from portal.page import anything",
-        "tests/unit/test_apart.py": "from spawner import apart",
+        "spawner/jupyterhub_gpu_slurm/pure.py": "",
+        "spawner/jupyterhub_gpu_slurm/form.py": "from jupyterhub_gpu_slurm import pure",
+        "spawner/jupyterhub_gpu_slurm/apart.py": "import os",
+        "portal/dsportal/page.py": "from jupyterhub_gpu_slurm.form import anything",
+        "tests/unit/test_pure.py": "import jupyterhub_gpu_slurm.pure",
+        "tests/unit/test_page.py": "from dsportal.page import anything",
+        "tests/unit/test_apart.py": "from jupyterhub_gpu_slurm import apart",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -40,9 +40,9 @@ def clone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "run"),
     [
-        ("spawner/pure.py", ["page", "pure"]),
-        ("portal/page.py", ["page"]),
-        ("spawner/apart.py", ["apart"]),
+        ("spawner/jupyterhub_gpu_slurm/pure.py", ["page", "pure"]),
+        ("portal/dsportal/page.py", ["page"]),
+        ("spawner/jupyterhub_gpu_slurm/apart.py", ["apart"]),
         ("tests/unit/test_pure.py", ["pure"]),
     ],
 )
@@ -78,10 +78,16 @@ def test_the_readers_of_every_folder_are_there() -> None:
         ([], Scope((), ())),
         (["docs/how-to/use-https.md", "README.md"], Scope((), ())),
         (["tests/unit/deploy/test_affected.py", "tests/unit/conftest.py"], Scope((), ())),
-        (["portal/gate.py", "portal/web/error.html", "docs/x.md"], Scope(HERE[:-1], ())),
+        (
+            ["portal/dsportal/gate.py", "portal/dsportal/web/error.html", "docs/x.md"],
+            Scope(HERE[:-1], ()),
+        ),
         (["notebook_templates/data/cuts.py"], Scope(HERE, ())),
         (["tests/browser/test_removed.py"], Scope((), ())),
-        (["portal/gate.py", "spawner/form.py"], Scope(HERE, MACHINES)),
+        (
+            ["portal/dsportal/gate.py", "spawner/jupyterhub_gpu_slurm/form.py"],
+            Scope(HERE, MACHINES),
+        ),
         (["deploy/up"], Scope(HERE, MACHINES)),
         (["pyproject.toml"], Scope(HERE, MACHINES)),
         (["tests/visitor.py"], Scope(HERE, MACHINES)),
@@ -91,7 +97,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
             Scope((Path("tests/browser/test_form.py"),), (Path("tests/site/test_faults.py"),)),
         ),
         (
-            ["tests/site/test_faults.py", "spawner/form.py"],
+            ["tests/site/test_faults.py", "spawner/jupyterhub_gpu_slurm/form.py"],
             Scope(HERE[:-1], (Path("tests/site/test_faults.py"),)),
         ),
     ],

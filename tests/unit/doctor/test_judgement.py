@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from portal.doctor import finding
-from portal.doctor.expected import Mount
-from portal.doctor.finding import Finding, Line, State
-from portal.doctor.judgement import (
+from dsportal.doctor import finding
+from dsportal.doctor.expected import Mount
+from dsportal.doctor.finding import Finding, Line, State
+from dsportal.doctor.judgement import (
     clock,
     days,
     disks,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from portal.doctor import command, expected, plan
-from portal.doctor.expected import Expected, ExpectedError, Kernel, Mount, Slurm
-from portal.doctor.finding import Finding, State, ok
-from portal.doctor.rounds import Check, run
+from dsportal.doctor import command, expected, plan
+from dsportal.doctor.expected import Expected, ExpectedError, Kernel, Mount, Slurm
+from dsportal.doctor.finding import Finding, State, ok
+from dsportal.doctor.rounds import Check, run
 
 
 def hang() -> Finding:

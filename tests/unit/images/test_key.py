@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.images.errors import ImageError
-from portal.images.key import Key, authfile, from_file
+from dsportal.images.errors import ImageError
+from dsportal.images.key import Key, authfile, from_file
 
 
 def written(folder: Path, content: bytes, mode: int = 0o600) -> Path:

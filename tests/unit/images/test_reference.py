@@ -2,8 +2,8 @@
 
 import pytest
 
-from portal.images.errors import ImageError
-from portal.images.reference import Reference, parse
+from dsportal.images.errors import ImageError
+from dsportal.images.reference import Reference, parse
 
 DIGEST = f"sha256:{'0123456789abcdef' * 4}"
 

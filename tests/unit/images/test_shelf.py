@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.images.errors import ImageError
-from portal.images.shelf import Record, Shelf
+from dsportal.images.errors import ImageError
+from dsportal.images.shelf import Record, Shelf
 
 DIGEST = f"sha256:{'ab' * 32}"
 RECORD = Record("x-1-abababababab.sif", "r.example/x:1", DIGEST, 5, "2026-11-21T00:00:00+00:00")

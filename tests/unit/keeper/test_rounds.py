@@ -3,9 +3,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from portal.keeper.rounds import Keeper
-from spawner.errors import AccountUnavailable, CommandTimedOut
-from spawner.reconciliation import KnownSession
+from dsportal.keeper.rounds import Keeper
+from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
+from jupyterhub_gpu_slurm.reconciliation import KnownSession
 
 A, B = "a" * 32, "b" * 32
 

@@ -7,8 +7,8 @@ import pytest
 from tornado.web import Application
 from traitlets.config import Config
 
-from portal.settings.whole import Settings
-from portal.settings_file import load
+from dsportal.settings.whole import Settings
+from dsportal.settings_file import load
 from tests.unit.portal.a_site import FILE
 
 

@@ -9,8 +9,8 @@ import pytest
 from jupyterhub import orm
 from sqlalchemy import select
 
-from portal import absence, database
-from portal.absence import Breaker, DatabaseAway, HubSession
+from dsportal import absence, database
+from dsportal.absence import Breaker, DatabaseAway, HubSession
 
 
 @pytest.fixture

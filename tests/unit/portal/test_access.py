@@ -8,9 +8,9 @@ from jupyterhub.apihandlers import default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthAuthorizeHandler, TokenAPIHandler
 from jupyterhub.scopes import scope_definitions
 
-from portal import access
-from portal.entering import EnteringHandler
-from portal.settings.whole import Settings
+from dsportal import access
+from dsportal.entering import EnteringHandler
+from dsportal.settings.whole import Settings
 
 DAY = 86_400
 

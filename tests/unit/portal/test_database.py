@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from portal.database import HubConnection, postgresql_url
-from portal.settings_file import SettingsError
+from dsportal.database import HubConnection, postgresql_url
+from dsportal.settings_file import SettingsError
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> object:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.destination import is_allowed
+from dsportal.destination import is_allowed
 
 OWN = [
     "/user/ada/lab",

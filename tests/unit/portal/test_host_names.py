@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.utils import subdomain_hook_idna
 
-from portal import host_names, hub
-from portal.host_names import OwnHost
-from portal.settings.whole import Settings
+from dsportal import host_names, hub
+from dsportal.host_names import OwnHost
+from dsportal.settings.whole import Settings
 
 OWN = OwnHost("https://portal.example.org:8000")
 LABEL = set(string.ascii_lowercase + string.digits + "-")

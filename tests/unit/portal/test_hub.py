@@ -10,18 +10,18 @@ from jupyterhub.app import JupyterHub
 from jupyterhub.handlers import default_handlers
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
-from portal import hub, stylesheet
-from portal.logins import configure_directory
-from portal.settings.limits import UserLimits
-from portal.settings.whole import Settings
-from portal.settings_file import SettingsError, load
-from spawner.allowance import KEYS, NO_LIMITS
-from spawner.gpu_spawner import GpuSlurmSpawner
+from dsportal import hub, stylesheet
+from dsportal.logins import configure_directory
+from dsportal.settings.limits import UserLimits
+from dsportal.settings.whole import Settings
+from dsportal.settings_file import SettingsError, load
+from jupyterhub_gpu_slurm.allowance import KEYS, NO_LIMITS
+from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from tests.unit.portal.a_site import FILE, TOKEN
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-    from portal.authentication.ldap import DirectoryAuthenticator
+    from dsportal.authentication.ldap import DirectoryAuthenticator
 
 MODULES = """\
 modules_init = "/usr/share/lmod/lmod/init/bash"
@@ -113,7 +113,7 @@ def test_a_database_may_be_elsewhere(c: Any, settings: Settings) -> None:
 
 def test_groups_of_the_directory_decide(c: Any, settings: Settings) -> None:
     hub.configure_authentication(c, settings)
-    assert c.JupyterHub.authenticator_class == "portal.authentication.ldap.DirectoryAuthenticator"
+    assert c.JupyterHub.authenticator_class == "dsportal.authentication.ldap.DirectoryAuthenticator"
     assert c.DirectoryAuthenticator.allowed_groups == {"data-scientists"}
     assert c.DirectoryAuthenticator.admin_groups == {"portal-admins"}
     assert c.DirectoryAuthenticator.contact == "Ada"
@@ -125,7 +125,7 @@ def test_groups_of_the_directory_decide(c: Any, settings: Settings) -> None:
 def test_groups_of_the_machine_decide(c: Any, settings: Settings) -> None:
     pam = settings.authentication.model_copy(update={"method": "pam"})
     hub.configure_authentication(c, settings.model_copy(update={"authentication": pam}))
-    assert c.JupyterHub.authenticator_class == "portal.authentication.pam.PamAuthenticator"
+    assert c.JupyterHub.authenticator_class == "dsportal.authentication.pam.PamAuthenticator"
     assert c.PamAuthenticator.allowed_groups == {"data-scientists"}
     assert "DirectoryAuthenticator" not in c
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from portal import hub_process
-from tests.instance import ROOT
+from dsportal import hub_process
+from tests.checkout import PYTHONPATH
 from tests.unit.portal.a_site import FILE
 
 
@@ -33,7 +33,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     file.write_text(f'{text}[cluster]\nurl = "http://127.0.0.1:{port}"\n')
     return {
         "PATH": "/usr/bin:/bin",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": PYTHONPATH,
         "PORTAL_SETTINGS": str(file),
         "JUPYTERHUB_API_TOKEN": "secret",
         "JUPYTERHUB_API_URL": "http://127.0.0.1:1/hub/api",
@@ -49,7 +49,7 @@ def test_a_service_whose_hub_was_killed_before_it_looked_ends(
 ) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    argv = [sys.executable, "-m", f"portal.{service}"]
+    argv = [sys.executable, "-m", f"dsportal.{service}"]
     done = subprocess.run(
         argv,
         env=environment | {hub_process.VARIABLE: str(dead.pid)},
@@ -68,7 +68,7 @@ def test_a_service_that_is_told_to_end_says_nothing_of_it(
     service: str, number: signal.Signals, environment: dict[str, str], tmp_path: Path
 ) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", f"portal.{service}"],
+        [sys.executable, "-m", f"dsportal.{service}"],
         env=environment | hub_process.named(),
         cwd=tmp_path,
         stderr=subprocess.PIPE,

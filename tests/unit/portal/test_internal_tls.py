@@ -10,8 +10,8 @@ import pytest
 from cryptography import x509
 from jupyterhub.app import JupyterHub
 
-from portal import hub_tls, internal_tls
-from portal.settings.hub import Hub
+from dsportal import hub_tls, internal_tls
+from dsportal.settings.hub import Hub
 
 NOW = datetime.now(UTC)
 ALL = ["hub-internal", "proxy-api", "proxy-client"]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from portal.colours import AA_SIGN, AA_TEXT, contrast
-from portal.look import WEB, appearance
-from portal.settings.look import DARK, LIGHT, Look
-from portal.settings_file import SettingsError
+from dsportal.colours import AA_SIGN, AA_TEXT, contrast
+from dsportal.look import WEB, appearance
+from dsportal.settings.look import DARK, LIGHT, Look
+from dsportal.settings_file import SettingsError
 
 SHEET = (WEB / "design.css").read_text(encoding="utf-8")
 COLOURS = dict(re.findall(r"--portal-([a-z-]+): light-dark\((#\w{6}, #\w{6})\)", SHEET))

@@ -13,7 +13,7 @@ import pytest
 from jupyterhub import metrics as hub_metrics
 from prometheus_client import REGISTRY
 
-from portal import metrics_reference
+from dsportal import metrics_reference
 
 ROOT = Path(__file__).resolve().parents[3]
 MONITORING = ROOT / "deploy" / "monitoring"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from portal import cli, reference
-from portal.settings.table import Table
-from portal.settings.whole import Settings
+from dsportal import cli, reference
+from dsportal.settings.table import Table
+from dsportal.settings.whole import Settings
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "settings.md"
 
@@ -21,7 +21,7 @@ def tables(table: type[Table]) -> Iterator[type[Table]]:
 
 def test_the_page_is_not_stale() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference.page(), (
-        "run: python -m portal.cli settings reference docs/reference/settings.md"
+        "run: python -m dsportal.cli settings reference docs/reference/settings.md"
     )
 
 

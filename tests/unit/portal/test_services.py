@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from jupyterhub.services import service
 
-from portal import services
-from portal.settings.whole import Settings
-from portal.settings_file import SettingsError, load
+from dsportal import services
+from dsportal.settings.whole import Settings
+from dsportal.settings_file import SettingsError, load
 from tests.unit.portal.a_site import FILE, TOKEN
 
 
@@ -24,7 +24,7 @@ def test_the_culler_may_see_and_stop_servers_and_nothing_else(c: Any, settings: 
         "delete:servers",
     }
     (service,) = c.JupyterHub.services
-    assert service["command"][1:] == ["-I", "-m", "portal.culler"]
+    assert service["command"][1:] == ["-I", "-m", "dsportal.culler"]
     assert "admin" not in service
 
 

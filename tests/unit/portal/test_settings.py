@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from portal.settings_file import SettingsError, load
+from dsportal.settings_file import SettingsError, load
 
 SMALLEST = """\
 [authentication]

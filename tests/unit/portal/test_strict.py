@@ -6,7 +6,7 @@ import pytest
 from jupyterhub.apihandlers.users import UserServerAPIHandler
 from tornado import web
 
-from portal.strict import StrictServerHandler, _json_body
+from dsportal.strict import StrictServerHandler, _json_body
 
 
 def read(body: object, handler: Any = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from portal.session.asking import is_from_elsewhere
+from dsportal.session.asking import is_from_elsewhere
 
 HOST = "hub.example:8443"
 

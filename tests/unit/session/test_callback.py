@@ -10,7 +10,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from portal.session.callback import HubRefusedError, open_socket, report_port
+from dsportal.session.callback import HubRefusedError, open_socket, report_port
 
 
 class Hub:

@@ -12,7 +12,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
-from portal.session.kernel_configuration import install, with_configuration
+from dsportal.session.kernel_configuration import install, with_configuration
 from tests import sockets
 from tests.waiting import until
 
@@ -99,4 +99,4 @@ def test_a_wrapper_around_ipykernel_hands_the_file_on() -> None:
 
 def test_the_file_is_not_imported_by_the_session() -> None:
     """It is for another Python, and would bring ipykernel into the server."""
-    assert "portal.session.child_output" not in sys.modules
+    assert "dsportal.session.child_output" not in sys.modules

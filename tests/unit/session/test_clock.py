@@ -10,7 +10,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from portal.session.clock import Clock, HubSaysNo, Reading, minutes_from, reading_from
+from dsportal.session.clock import Clock, HubSaysNo, Reading, minutes_from, reading_from
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",

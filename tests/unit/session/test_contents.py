@@ -10,9 +10,9 @@ from jupyter_server.utils import ensure_async
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 
-from portal.session.contents import SessionContents
-from portal.session.files import HomeCheckpoints
-from portal.session.mounts import Mounts, Standing
+from dsportal.session.contents import SessionContents
+from dsportal.session.files import HomeCheckpoints
+from dsportal.session.mounts import Mounts, Standing
 
 
 class OneIsDead(Mounts):
@@ -107,7 +107,7 @@ def test_what_leads_to_a_dead_mount_is_refused_with_words(
 def test_what_hangs_is_begun_anew_once_its_mount_is_known(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portal.session.mounts.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("dsportal.session.mounts.PATIENCE_SECONDS", 0.05)
     mounts, begun, never = Mounts(), [], threading.Event()
 
     async def look() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from portal.session.environment import (
+from dsportal.session.environment import (
     SANE_PATH,
     Account,
     ModulesEntry,

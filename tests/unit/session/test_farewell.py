@@ -1,7 +1,7 @@
 import asyncio
 from typing import Any
 
-from portal.session.farewell import EVENT, Farewell
+from dsportal.session.farewell import EVENT, Farewell
 
 
 class Bus:

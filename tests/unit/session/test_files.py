@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.files import HomeCheckpoints
+from dsportal.session.files import HomeCheckpoints
 
 
 @pytest.fixture

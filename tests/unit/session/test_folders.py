@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
+from dsportal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
 
 
 def test_a_link_is_made(tmp_path: Path) -> None:

@@ -4,23 +4,21 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from portal.session.gpus import devices_of
+from dsportal.session.gpus import devices_of
 from tests import nvml
+from tests.checkout import PYTHONPATH
 
-ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
 import asyncio, dataclasses, json, sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from portal.session.gpus import GpuReader
+from dsportal.session.gpus import GpuReader
 
 async def main():
-    root, devices, seconds, folder, *late = sys.argv[1:]
+    devices, seconds, folder, *late = sys.argv[1:]
     reader = GpuReader(tuple(filter(None, devices.split(","))), float(seconds))
     look = await reader.read()
     print(json.dumps(dataclasses.asdict(look)))
@@ -49,8 +47,8 @@ def read(
     """
     folder = str(library.folder) if library else "/nonexistent"
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(ROOT), devices, str(seconds), folder, *late],
-        env={**os.environ, "LD_LIBRARY_PATH": folder},
+        [sys.executable, "-c", PROGRAM, devices, str(seconds), folder, *late],
+        env={**os.environ, "LD_LIBRARY_PATH": folder, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=60,

@@ -1,6 +1,6 @@
 from typing import Any
 
-from portal.session.hub_login import DISABLED_PLUGINS, _without_plugins, is_login_of_the_hub
+from dsportal.session.hub_login import DISABLED_PLUGINS, _without_plugins, is_login_of_the_hub
 
 
 def test_plugins_are_taken_from_the_page_beside_those_of_the_site() -> None:

@@ -13,8 +13,8 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from portal.session.idle import IdleWatch, Kernels, Rule, kernels_of, rule_from
-from portal.session.meter import Meter
+from dsportal.session.idle import IdleWatch, Kernels, Rule, kernels_of, rule_from
+from dsportal.session.meter import Meter
 
 BEGIN = 1_000_000.0
 LIMIT = 100

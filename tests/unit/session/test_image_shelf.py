@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from portal.containers.images import Image, ImageError
-from portal.session.container_orders import ContainerOrders, ImageOrder
-from portal.session.image_kernels import ImageProvisioner, members
-from portal.session.image_look import Answers, last_words
-from portal.session.image_offer import PROVISIONER, Offer
-from portal.session.image_shelf import Shelf
-from portal.session.kernels import SessionKernels
-from portal.session.mounts import Mounts
+from dsportal.containers.images import Image, ImageError
+from dsportal.session.container_orders import ContainerOrders, ImageOrder
+from dsportal.session.image_kernels import ImageProvisioner, members
+from dsportal.session.image_look import Answers, last_words
+from dsportal.session.image_offer import PROVISIONER, Offer
+from dsportal.session.image_shelf import Shelf
+from dsportal.session.kernels import SessionKernels
+from dsportal.session.mounts import Mounts
 from tests.instance import ROOT
 
 ANSWER = "portal-image kernel python3 3.11.2\nportal-image kernel R 4.2.2\nportal-image end\n"

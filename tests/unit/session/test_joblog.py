@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.joblog import NoLog, decoded, read_piece, words_of
+from dsportal.session.joblog import NoLog, decoded, read_piece, words_of
 
 
 @pytest.fixture

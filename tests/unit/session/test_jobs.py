@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.jobs import Jobs, job_to_cancel
-from portal.session.jobs_service import ClusterService
-from portal.session.jobs_slurm import SlurmPrograms, SlurmSaysNo
+from dsportal.session.jobs import Jobs, job_to_cancel
+from dsportal.session.jobs_service import ClusterService
+from dsportal.session.jobs_slurm import SlurmPrograms, SlurmSaysNo
 from tests.unit.session.cluster_service import StandIn, job
 from tests.unit.session.test_jobs_slurm import calls, program
 

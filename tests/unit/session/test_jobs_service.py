@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from portal.session.jobs_records import FreeGpus, Job
-from portal.session.jobs_service import ClusterService, NoView, free_from, free_gpus, jobs_from
+from dsportal.session.jobs_records import FreeGpus, Job
+from dsportal.session.jobs_service import ClusterService, NoView, free_from, free_gpus, jobs_from
 from tests.unit.session.cluster_service import NODES, StandIn, job
 
 ENVIRONMENT = {"JUPYTERHUB_API_TOKEN": "secret"}

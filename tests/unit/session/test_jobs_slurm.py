@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.jobs_records import Job, exit_of, is_job_id
-from portal.session.jobs_slurm import (
+from dsportal.session.jobs_records import Job, exit_of, is_job_id
+from dsportal.session.jobs_slurm import (
     LogFiles,
     SlurmPrograms,
     SlurmSaysNo,
@@ -183,7 +183,7 @@ def test_slurms_refusal_is_told(tmp_path: Path) -> None:
 
 
 def test_a_program_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portal.session.jobs_slurm._SECONDS", 0.2)
+    monkeypatch.setattr("dsportal.session.jobs_slurm._SECONDS", 0.2)
     program(tmp_path, "squeue", "exec sleep 60")
     with pytest.raises(SlurmSaysNo, match="does not answer"):
         asyncio.run(SlurmPrograms(str(tmp_path), {}).own_jobs())

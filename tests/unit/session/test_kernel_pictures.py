@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from portal.session.kernel_pictures import folder_with_tile, letters_for, tile
+from dsportal.session.kernel_pictures import folder_with_tile, letters_for, tile
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.kernels import MemoryWatch, SessionKernels
-from portal.session.memory import JobMemory, MemoryFolders
+from dsportal.session.kernels import MemoryWatch, SessionKernels
+from dsportal.session.memory import JobMemory, MemoryFolders
 
 IPYKERNEL = ("python", "-m", "ipykernel_launcher", "-f", "{connection_file}")
 
@@ -72,7 +72,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": f"{name} x"}))
     monkeypatch.setattr(sys, "prefix", str(prefix))
     monkeypatch.setattr(
-        "portal.session.kernels.jupyter_path",
+        "dsportal.session.kernels.jupyter_path",
         lambda kind: [str(tmp_path / "shared" / kind), str(prefix / "share/jupyter" / kind)],
     )
     return prefix

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.lab_settings import set_broken_files_aside
+from dsportal.session.lab_settings import set_broken_files_aside
 
 SETTINGS = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
 

@@ -1,6 +1,6 @@
 import json
 
-from portal.session.look import page_config
+from dsportal.session.look import page_config
 
 FOLDERS = {"isilon": "/mnt/isilon", "templates": "/opt/templates"}
 

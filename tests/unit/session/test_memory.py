@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.memory import (
+from dsportal.session.memory import (
     JobMemory,
     MemoryFolders,
     limit_bytes,

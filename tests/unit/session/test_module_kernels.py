@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jupyter_client.manager import AsyncKernelManager
 
-from portal.session.kernels import SessionKernels
-from portal.session.module_kernels import PROVISIONER, ModulesProvisioner, spec
-from portal.session.modules import ModulesError
-from portal.session.orders import KernelOrder
+from dsportal.session.kernels import SessionKernels
+from dsportal.session.module_kernels import PROVISIONER, ModulesProvisioner, spec
+from dsportal.session.modules import ModulesError
+from dsportal.session.orders import KernelOrder
 from tests.instance import ROOT
 
 INIT = 'module() { echo "$2" | grep -q missing && { echo "unknown: $2" >&2; return 1; }; PATH=%s; }'

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.mounts import (
+from dsportal.session.mounts import (
     Mounts,
     NoAnswer,
     Standing,

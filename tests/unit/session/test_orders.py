@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from portal.session.container_orders import ContainerOrders, ImageOrder
-from portal.session.order_values import OrdersError
-from portal.session.orders import Certificate, KernelOrder, ToolOrder, parse_orders
+from dsportal.session.container_orders import ContainerOrders, ImageOrder
+from dsportal.session.order_values import OrdersError
+from dsportal.session.orders import Certificate, KernelOrder, ToolOrder, parse_orders
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session import processes
+from dsportal.session import processes
 from tests.waiting import until
 
 JOB = "987654321"

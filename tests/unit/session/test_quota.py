@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.quota import NoAnswer, Storage, Use, use_from, with_quota
+from dsportal.session.quota import NoAnswer, Storage, Use, use_from, with_quota
 
 GIB = 1024**3
 NAS = Use("/mnt/isilon", "nfs4", 2 * GIB, 1 * GIB, 1 * GIB)
@@ -100,7 +100,7 @@ def test_without_a_size_nothing_is_told(text: str) -> None:
 def test_a_storage_that_hangs_holds_up_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portal.session.quota._SECONDS", 0.2)
+    monkeypatch.setattr("dsportal.session.quota._SECONDS", 0.2)
     # What ignores its end stands for a process that waits in the kernel.
     program(tmp_path, "df", "exec sleep 60")
     monkeypatch.setattr("asyncio.subprocess.Process.kill", lambda process: None)

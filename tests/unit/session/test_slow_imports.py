@@ -1,14 +1,13 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.checkout import PACKAGES
 
 
 def python(program: str) -> str:
     """Run a program in a fresh interpreter that sees this checkout's packages."""
-    given = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}"
+    given = f"import sys; sys.path[:0] = {PACKAGES!r}\n{program}"
     done = subprocess.run(
         [sys.executable, "-I", "-c", given], capture_output=True, text=True, timeout=60, check=False
     )
@@ -18,7 +17,7 @@ def python(program: str) -> str:
 
 def test_the_server_starts_without_the_slow_modules() -> None:
     loaded = python(
-        "import portal.session.server\n"
+        "import dsportal.session.server\n"
         "slow = {'rfc3987_syntax', 'lark', 'sqlalchemy', 'alembic', 'aiohttp', 'requests',\n"
         "        'jupyterhub.orm', 'jupyterhub.handlers', 'nbconvert', 'IPython', 'ipykernel',\n"
         "        'jupyter_server_proxy', 'notebook', 'jupyter_lsp', 'pynvml'}\n"
@@ -32,7 +31,7 @@ def test_the_server_starts_no_other_process() -> None:
         "import subprocess\n"
         "def refuse(*args, **kwargs): raise AssertionError(args)\n"
         "subprocess.Popen.__init__ = refuse\n"
-        "import portal.session.server"
+        "import dsportal.session.server"
     )
 
 
@@ -44,7 +43,7 @@ def test_a_stand_in_becomes_the_real_module_when_used() -> None:
         "jupyterhub.utils.aiohttp.ClientSession.__name__": "ClientSession",
     }
     found = python(
-        "import portal.session.server\n"
+        "import dsportal.session.server\n"
         "import json, jupyterhub.scopes, jupyterhub.utils\n"
         f"print(json.dumps([{', '.join(uses)}]))"
     )
@@ -53,7 +52,7 @@ def test_a_stand_in_becomes_the_real_module_when_used() -> None:
 
 def test_what_is_imported_later_is_real() -> None:
     name = python(
-        "import portal.session.server\n"
+        "import dsportal.session.server\n"
         "from jupyterhub.httpclient import fetch\n"
         "from jupyterhub.handlers.pages import HealthCheckHandler\n"
         "import sqlalchemy.exc\n"
@@ -65,7 +64,7 @@ def test_what_is_imported_later_is_real() -> None:
 def test_the_lab_knows_its_version() -> None:
     assert (
         python(
-            "import portal.session.server, jupyterlab.labapp, importlib.metadata\n"
+            "import dsportal.session.server, jupyterlab.labapp, importlib.metadata\n"
             "print(jupyterlab.labapp.app_version == importlib.metadata.version('jupyterlab'))"
         )
         == "True"

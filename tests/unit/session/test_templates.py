@@ -3,7 +3,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from portal.session.templates import (
+from dsportal.session.templates import (
     Catalogue,
     Template,
     copy_from,

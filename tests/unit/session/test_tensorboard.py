@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from portal.session import tensorboard
-from portal.session.tensorboard import Plan, Shelf
-from portal.session.tensorboard_folders import FolderError
+from dsportal.session import tensorboard
+from dsportal.session.tensorboard import Plan, Shelf
+from dsportal.session.tensorboard_folders import FolderError
 
 EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
 

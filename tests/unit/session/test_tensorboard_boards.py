@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from portal.session.tensorboard_boards import Board, BoardError, Boards, Kit
+from dsportal.session.tensorboard_boards import Board, BoardError, Boards, Kit
+from tests.checkout import PACKAGES
 from tests.waiting import until
 
-ROOT = Path(__file__).resolve().parents[3]
 STAND_IN = """
 import sys
 print("listening", flush=True)
@@ -209,9 +209,9 @@ def children() -> set[int]:
 def test_boards_end_with_the_session_even_when_it_is_killed(kit: Kit, tmp_path: Path) -> None:
     session = tmp_path / "session.py"
     session.write_text(
-        f"import asyncio, os, sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        f"import asyncio, os, sys; sys.path[:0] = {PACKAGES!r}\n"
         "from pathlib import Path\n"
-        "from portal.session.tensorboard_boards import Boards, Kit\n"
+        "from dsportal.session.tensorboard_boards import Boards, Kit\n"
         "async def main():\n"
         "    kit = Kit(sys.executable, Path('.'), '/', 2, None, Path(sys.argv[1]))\n"
         "    board = await Boards(kit).open('logs', Path('/logs'))\n"

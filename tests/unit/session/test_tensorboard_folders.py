@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.tensorboard_folders import FolderError, folder_at, has_events
+from dsportal.session.tensorboard_folders import FolderError, folder_at, has_events
 
 EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
 

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 from tornado.httputil import HTTPHeaders
 
-from portal.session.tensorboard_proxy import BoardProxy
+from dsportal.session.tensorboard_proxy import BoardProxy
 
 
 def test_what_lets_the_user_in_is_not_handed_on() -> None:

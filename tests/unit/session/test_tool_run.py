@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from portal.session import tool_gate
-from portal.session.orders import ToolOrder
-from portal.session.tool_run import ToolError, ToolPlace, ToolRun
+from dsportal.session import tool_gate
+from dsportal.session.orders import ToolOrder
+from dsportal.session.tool_run import ToolError, ToolPlace, ToolRun
 from tests.waiting import until
 
 # Answers each request with its first line and the variable of an environment.

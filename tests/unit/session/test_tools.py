@@ -14,10 +14,10 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 
-from portal.session import asking, tool_pages
-from portal.session.orders import ToolOrder
-from portal.session.tool_run import ToolPlace
-from portal.session.tools import Failure, Tool, Toolbox
+from dsportal.session import asking, tool_pages
+from dsportal.session.orders import ToolOrder
+from dsportal.session.tool_run import ToolPlace
+from dsportal.session.tools import Failure, Tool, Toolbox
 from tests.waiting import until
 
 MODULES = """

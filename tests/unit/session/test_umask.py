@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session.umask import users_umask
+from dsportal.session.umask import users_umask
 
 DEBIAN = """\
 # The umask of logins; UMASK 077 would keep all to oneself.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from portal.session.use import Look, Process, Terminal, are_working, computing_cores, last_use
+from dsportal.session.use import Look, Process, Terminal, are_working, computing_cores, last_use
 
 SERVER = 10
 LAST = 500.0

@@ -2,10 +2,10 @@
 
 import pytest
 
-from portal.session.gpus import Gpu, GpuReading, GpuState
-from portal.session.meter import Held, Reading
-from portal.session.use import Process
-from portal.session.use_history import SAMPLES, History, Sample, sample, unused_seconds
+from dsportal.session.gpus import Gpu, GpuReading, GpuState
+from dsportal.session.meter import Held, Reading
+from dsportal.session.use import Process
+from dsportal.session.use_history import SAMPLES, History, Sample, sample, unused_seconds
 
 HELD = Held(cores=4, memory_bytes=8 << 30)
 

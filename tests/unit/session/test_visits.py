@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from portal.session.visits import Visits
+from dsportal.session.visits import Visits
 
 
 class Login:

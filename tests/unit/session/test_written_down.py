@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.session import written_down
+from dsportal.session import written_down
 
 JOB = {"PORTAL_JOB_ID": "7", "SLURM_CONF": "/etc/slurm/x.conf"}
 

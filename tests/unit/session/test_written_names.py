@@ -8,10 +8,10 @@ import pytest
 from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
-from portal.session.contents import SessionContents
-from portal.session.mended import mend
-from portal.session.places import PlacedKernels
-from portal.session.templates import Catalogue, copy_from
+from dsportal.session.contents import SessionContents
+from dsportal.session.mended import mend
+from dsportal.session.places import PlacedKernels
+from dsportal.session.templates import Catalogue, copy_from
 
 WRONG: list[Any] = [1, True, 1.5, [], {}, ["a"], "\ud800", "\0", "a" * 300, "a/" * 3000]
 

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from portal.sizing import papers, words
-from portal.sizing.answer import answer
-from portal.sizing.question import SizingError, question
+from dsportal.sizing import papers, words
+from dsportal.sizing.answer import answer
+from dsportal.sizing.question import SizingError, question
 
 RESNET = {"model": "resnet50-training", "images": "small"}
 INFERENCE = {"model": "inference", "images": "small"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.cli import main
+from dsportal.cli import main
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:

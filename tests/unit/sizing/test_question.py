@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.sizing.question import FIELDS, MEASURED, Question, SizingError, question
+from dsportal.sizing.question import FIELDS, MEASURED, Question, SizingError, question
 
 
 def test_every_field_is_described_once() -> None:

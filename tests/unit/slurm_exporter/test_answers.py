@@ -1,3 +1,4 @@
+import os
 import socket
 import subprocess
 import sys
@@ -6,6 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.checkout import PYTHONPATH
 from tests.waiting import until
 
 
@@ -14,8 +16,9 @@ def exporter() -> Iterator[str]:
     """An exporter whose Slurm is not there; its address."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    argv = [sys.executable, "-m", "portal.slurm_exporter", "--slurm-conf=/dev/null"]
-    process = subprocess.Popen([*argv, "--address=127.0.0.1", f"--port={port}"])
+    argv = [sys.executable, "-m", "dsportal.slurm_exporter", "--slurm-conf=/dev/null"]
+    argv += ["--address=127.0.0.1", f"--port={port}"]
+    process = subprocess.Popen(argv, env=os.environ | {"PYTHONPATH": PYTHONPATH})
     url = f"http://127.0.0.1:{port}/metrics"
 
     def answers() -> bool:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from portal.slurm_exporter import scheduler
-from portal.slurm_exporter.figures import Answer, Figures
-from spawner.slurm.records import Cluster, Gres, Node, Partition, QueuedJob
+from dsportal.slurm_exporter import scheduler
+from dsportal.slurm_exporter.figures import Answer, Figures
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition, QueuedJob
 
 DATA = Path(__file__).parents[1] / "data"
 SDIAG = (DATA / "sdiag_of_slurm_22.05.txt").read_text(encoding="utf-8")

@@ -14,13 +14,13 @@ from jupyterhub.objects import Hub
 from jupyterhub.user import User
 from traitlets.config import Config
 
-from spawner.availability import Count
-from spawner.errors import SlurmError, SpawnerError
-from spawner.gpu_spawner import GpuSlurmSpawner
-from spawner.resources import ResourceShape
-from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
-from spawner.slurm.watcher import Pace
-from spawner.traits import SlurmTraits
+from jupyterhub_gpu_slurm.availability import Count
+from jupyterhub_gpu_slurm.errors import SlurmError, SpawnerError
+from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
+from jupyterhub_gpu_slurm.slurm.watcher import Pace
+from jupyterhub_gpu_slurm.traits import SlurmTraits
 
 NODE = Node("node001", "10.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spawner.errors import UnreadableOutput
-from spawner.slurm.accounting import AccountedJob, counts_gpus, jobs, read
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob, counts_gpus, jobs, read
 
 CAPTURED = Path(__file__).parents[1] / "data" / "sacct_of_slurm_22.05.txt"
 

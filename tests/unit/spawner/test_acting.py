@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from spawner.errors import (
+from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     CommandFailed,
     SlurmError,
     SubmissionRefused,
     UnreadableOutput,
 )
-from spawner.slurm import acting
+from jupyterhub_gpu_slurm.slurm import acting
 from tests.waiting import until
 
 READY = "echo slurm-launcher: ready >&2"

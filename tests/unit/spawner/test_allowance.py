@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spawner.allowance import NO_LIMITS, Allowance, combine, read
+from jupyterhub_gpu_slurm.allowance import NO_LIMITS, Allowance, combine, read
 
 STUDENTS = Allowance(
     max_gpus_per_session=1,

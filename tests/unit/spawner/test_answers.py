@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from spawner.errors import UnreadableOutput
-from spawner.slurm import answers
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm import answers
 
 A = "a" * 32
 

@@ -1,8 +1,8 @@
 import pytest
 
-from spawner.availability import Count, availability, label
-from spawner.resources import ResourceShape
-from spawner.slurm.records import Cluster, Gres, Node, Partition
+from jupyterhub_gpu_slurm.availability import Count, availability, label
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
 SHAPE = ResourceShape()
 """8 cores and 48 GB for each GPU, 2 and 12 GB without."""

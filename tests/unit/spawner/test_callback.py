@@ -9,8 +9,8 @@ import pytest
 from jupyterhub.apihandlers import default_handlers
 from tornado.web import HTTPError
 
-from spawner import callback
-from spawner.callback import SessionPortHandler, port_from, spawner_of_token
+from jupyterhub_gpu_slurm import callback
+from jupyterhub_gpu_slurm.callback import SessionPortHandler, port_from, spawner_of_token
 
 
 def test_a_port_is_taken() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from portal import hub_tls, internal_tls
-from portal.settings.hub import Hub
-from spawner.certificates import Authority, session_name
+from dsportal import hub_tls, internal_tls
+from dsportal.settings.hub import Hub
+from jupyterhub_gpu_slurm.certificates import Authority, session_name
 
 NOW = datetime.now(UTC)
 NODES = ["node001", "127.0.0.1"]

@@ -2,11 +2,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spawner.allowance import Allowance
-from spawner.deadline import ExtensionRules, extended_limit, offer
-from spawner.errors import OverLimit
-from spawner.policy import Limits, PartitionLimit
-from spawner.slurm.records import Job
+from jupyterhub_gpu_slurm.allowance import Allowance
+from jupyterhub_gpu_slurm.deadline import ExtensionRules, extended_limit, offer
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.policy import Limits, PartitionLimit
+from jupyterhub_gpu_slurm.slurm.records import Job
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 LIMITS = Limits(

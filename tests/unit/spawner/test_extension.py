@@ -1,6 +1,6 @@
 import pytest
 
-from spawner.extension import minutes_from
+from jupyterhub_gpu_slurm.extension import minutes_from
 
 
 def test_minutes_are_taken() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from spawner import forecast
-from spawner.errors import CommandFailed, CommandTimedOut, UnreadableOutput
-from spawner.forecast import Forecast
-from spawner.forecaster import Forecaster
+from jupyterhub_gpu_slurm import forecast
+from jupyterhub_gpu_slurm.errors import CommandFailed, CommandTimedOut, UnreadableOutput
+from jupyterhub_gpu_slurm.forecast import Forecast
+from jupyterhub_gpu_slurm.forecaster import Forecaster
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 

@@ -4,10 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from spawner.availability import Availability, KindOfGpu
-from spawner.form.render import NOT_LIVE, Live, render, render_failure, render_unavailable
-from spawner.policy import Defaults, Limits, PartitionLimit
-from spawner.resources import ResourceShape
+from jupyterhub_gpu_slurm.availability import Availability, KindOfGpu
+from jupyterhub_gpu_slurm.form.render import (
+    NOT_LIVE,
+    Live,
+    render,
+    render_failure,
+    render_unavailable,
+)
+from jupyterhub_gpu_slurm.policy import Defaults, Limits, PartitionLimit
+from jupyterhub_gpu_slurm.resources import ResourceShape
 
 LIMITS = Limits(
     (PartitionLimit("sxm2", 4, timedelta(hours=12)), PartitionLimit("short", 2, timedelta(hours=1)))

@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spawner.idle import IdleReport, ending, limit_for, span, warning_for
-from spawner.idle_api import idle_seconds_from
+from jupyterhub_gpu_slurm.idle import IdleReport, ending, limit_for, span, warning_for
+from jupyterhub_gpu_slurm.idle_api import idle_seconds_from
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spawner.slurm import launcher
+from jupyterhub_gpu_slurm.slurm import launcher
 
 SESSION = "0123456789abcdef" * 2
 

@@ -11,19 +11,19 @@ from jupyterhub import orm
 from jupyterhub.spawner import SpawnException
 from prometheus_client import REGISTRY
 
-from spawner import gpu_spawner
-from spawner.errors import (
+from jupyterhub_gpu_slurm import gpu_spawner
+from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     CommandFailed,
     CommandTimedOut,
     SubmissionRefused,
     UnreadableOutput,
 )
-from spawner.gpu_spawner import GpuSlurmSpawner
-from spawner.observation import Ending, SessionNews
-from spawner.policy import AcceptedRequest
-from spawner.script import SessionProgram, job_name, render
-from spawner.slurm.records import Job
+from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.slurm.records import Job
 from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of, stand_in_for_slurm
 
 PORT = 40123
@@ -151,7 +151,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[SessionProgram]:
         written.append(program)
         return render(name, request, program)
 
-    monkeypatch.setattr("spawner.gpu_spawner.render", look)
+    monkeypatch.setattr("jupyterhub_gpu_slurm.gpu_spawner.render", look)
     return written
 
 
@@ -585,7 +585,7 @@ def test_the_waits_between_two_tries_grow_and_then_stay(
         await sleep(0)
 
     monkeypatch.setattr(gpu_spawner, "_RETRY_SECONDS", (1, 2, 5))
-    monkeypatch.setattr("spawner.gpu_spawner.asyncio.sleep", counted)
+    monkeypatch.setattr("jupyterhub_gpu_slurm.gpu_spawner.asyncio.sleep", counted)
     slurm.failures, slurm.words = [SILENCE] * 5, [IS_CANCELLED]
     stopped(session)
     assert [seconds for seconds in waits if seconds] == [1, 2, 5, 5, 5]

@@ -10,13 +10,13 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry
 from traitlets.config import Application, Config
 
-from spawner import metrics, observed
-from spawner.errors import CommandTimedOut, SlurmError
-from spawner.gpu_spawner import GpuSlurmSpawner
-from spawner.idle import IdleReport
-from spawner.metrics import ClusterSample, Moment, SessionSample
-from spawner.slurm.records import Cluster, Gres, Job, Node, Partition
-from spawner.traits import SlurmTraits
+from jupyterhub_gpu_slurm import metrics, observed
+from jupyterhub_gpu_slurm.errors import CommandTimedOut, SlurmError
+from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.idle import IdleReport
+from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
+from jupyterhub_gpu_slurm.traits import SlurmTraits
 from tests.unit.spawner.stand_in import spawner_of
 
 RUNNING = Job(12, "RUNNING", start=datetime.now(UTC))

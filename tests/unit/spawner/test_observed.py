@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from spawner.idle import IdleReport
-from spawner.observation import Ending, SessionNews, ending_of
-from spawner.slurm.records import _STATES, Job, JobState
+from jupyterhub_gpu_slurm.idle import IdleReport
+from jupyterhub_gpu_slurm.observation import Ending, SessionNews, ending_of
+from jupyterhub_gpu_slurm.slurm.records import _STATES, Job, JobState
 from tests.unit.spawner.stand_in import spawner_of
 
 STARTED = datetime.now(UTC) - timedelta(minutes=10)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spawner.errors import BadOption
-from spawner.options import SessionRequest, parse, single_values
+from jupyterhub_gpu_slurm.errors import BadOption
+from jupyterhub_gpu_slurm.options import SessionRequest, parse, single_values
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from spawner.errors import UnreadableOutput
-from spawner.slurm import parsing
-from spawner.slurm.records import Gres, Job, JobState
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm import parsing
+from jupyterhub_gpu_slurm.slurm.records import Gres, Job, JobState
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 

@@ -3,12 +3,12 @@ from datetime import timedelta
 
 import pytest
 
-from spawner.allowance import Allowance
-from spawner.availability import Count
-from spawner.errors import OverLimit
-from spawner.offer import limits_for
-from spawner.options import SessionRequest
-from spawner.policy import (
+from jupyterhub_gpu_slurm.allowance import Allowance
+from jupyterhub_gpu_slurm.availability import Count
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.offer import limits_for
+from jupyterhub_gpu_slurm.options import SessionRequest
+from jupyterhub_gpu_slurm.policy import (
     AcceptedRequest,
     Defaults,
     Holding,
@@ -18,8 +18,8 @@ from spawner.policy import (
     holding_in_words,
     left,
 )
-from spawner.resources import Resources, ResourceShape
-from spawner.slurm.records import Cluster, Gres, Node, Partition
+from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
 SHAPE = ResourceShape()
 

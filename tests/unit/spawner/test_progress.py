@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spawner import progress
-from spawner.slurm.records import Job
+from jupyterhub_gpu_slurm import progress
+from jupyterhub_gpu_slurm.slurm.records import Job
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 ASKED = NOW - timedelta(minutes=10)

@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spawner.allowance import Allowance
-from spawner.errors import Refusal, ScriptError
-from spawner.options import SessionRequest, parse, single_values
-from spawner.policy import AcceptedRequest, Defaults, Holding, Limits, PartitionLimit, accept
-from spawner.resources import ResourceShape
-from spawner.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.allowance import Allowance
+from jupyterhub_gpu_slurm.errors import Refusal, ScriptError
+from jupyterhub_gpu_slurm.options import SessionRequest, parse, single_values
+from jupyterhub_gpu_slurm.policy import (
+    AcceptedRequest,
+    Defaults,
+    Holding,
+    Limits,
+    PartitionLimit,
+    accept,
+)
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
 from tests.hostile import ENVIRONMENTS, FIELDS, LURES, OPTIONS, TEXTS
 
 PYTHON = "/opt/portal/bin/python"
@@ -41,7 +48,7 @@ MEANT = re.compile(
 )?\#SBATCH[ ]--time=(?P<minutes>[1-9][0-9]{0,5})
 \#SBATCH[ ]--no-requeue
 
-exec[ ]/opt/portal/bin/python[ ]-I[ ]-m[ ]portal\.session[ ]<<'END_OF_SESSION_INPUT'
+exec[ ]/opt/portal/bin/python[ ]-I[ ]-m[ ]dsportal\.session[ ]<<'END_OF_SESSION_INPUT'
 (?P<input>[\x20-\x7e]+)
 END_OF_SESSION_INPUT
 """.replace("[ ]", " ").replace("\\#", "#")

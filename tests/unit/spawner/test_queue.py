@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from spawner.errors import UnreadableOutput
-from spawner.slurm import commands, parsing, queue
-from spawner.slurm.records import JobState, QueuedJob, Share
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm import commands, parsing, queue
+from jupyterhub_gpu_slurm.slurm.records import JobState, QueuedJob, Share
 
 WORD = "3f9a"
 # Slurm 22.05.8: squeue -O "JobID:|WORD|,JobArrayID:|,...,Name:".

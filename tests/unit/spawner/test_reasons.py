@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spawner.reasons import reason_of
+from jupyterhub_gpu_slurm.reasons import reason_of
 
 ALL = Path(__file__).parent.parent / "data" / "job_reasons_of_slurm_22.05_and_26.05.txt"
 

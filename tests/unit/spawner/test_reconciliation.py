@@ -1,6 +1,6 @@
 import pytest
 
-from spawner.reconciliation import KnownSession, Orphan, plan, users_to_ask
+from jupyterhub_gpu_slurm.reconciliation import KnownSession, Orphan, plan, users_to_ask
 
 A, B = "a" * 32, "b" * 32
 

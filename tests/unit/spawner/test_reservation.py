@@ -13,13 +13,13 @@ from jupyterhub.user import User
 from traitlets import TraitError
 from traitlets.config import Config
 
-from spawner.availability import Count
-from spawner.errors import OverLimit
-from spawner.gpu_spawner import GpuSlurmSpawner
-from spawner.policy import Holding
-from spawner.resources import ResourceShape
-from spawner.slurm.records import Cluster, Gres, Node, Partition
-from spawner.traits import SlurmTraits
+from jupyterhub_gpu_slurm.availability import Count
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.policy import Holding
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
+from jupyterhub_gpu_slurm.traits import SlurmTraits
 
 NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
 NONE: frozenset[str] = frozenset()

@@ -1,6 +1,6 @@
 import pytest
 
-from spawner.resources import Resources, ResourceShape
+from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spawner.errors import ScriptError
-from spawner.policy import AcceptedRequest
-from spawner.resources import Resources
-from spawner.script import SessionProgram, render
+from jupyterhub_gpu_slurm.errors import ScriptError
+from jupyterhub_gpu_slurm.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.resources import Resources
+from jupyterhub_gpu_slurm.script import SessionProgram, render
 
 PYTHON = "/opt/portal/bin/python"
 
@@ -26,7 +26,7 @@ TWO_GPUS = """\
 #SBATCH --time=480
 #SBATCH --no-requeue
 
-exec /opt/portal/bin/python -I -m portal.session <<'END_OF_SESSION_INPUT'
+exec /opt/portal/bin/python -I -m dsportal.session <<'END_OF_SESSION_INPUT'
 {"environment": {"A": "1"}, "folders": {}}
 END_OF_SESSION_INPUT
 """
@@ -87,7 +87,7 @@ def test_no_input_leaves_its_line(values: dict[str, str]) -> None:
 )
 def test_the_session_reads_exactly_what_was_meant(value: str) -> None:
     script = render("portal-user1", accepted(), program(value=value))
-    script = script.replace(f"{PYTHON} -I -m portal.session", "/bin/cat")
+    script = script.replace(f"{PYTHON} -I -m dsportal.session", "/bin/cat")
     done = subprocess.run(
         ["/bin/bash"], input=script, capture_output=True, text=True, check=True, timeout=10
     )

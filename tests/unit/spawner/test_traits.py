@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from spawner.traits import scopes_in_turn
+from jupyterhub_gpu_slurm.traits import scopes_in_turn
 
 
 def test_what_jupyterhub_noted_of_a_start_is_saved_before_anything_else_can_happen() -> None:

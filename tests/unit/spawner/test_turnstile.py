@@ -3,7 +3,7 @@ import selectors
 
 import pytest
 
-from spawner.slurm.turnstile import Turns, Turnstile
+from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
 
 
 async def most_at_once(turnstile: Turnstile, comers: int) -> int:

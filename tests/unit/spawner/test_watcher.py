@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from spawner.errors import CommandFailed, SlurmError
-from spawner.slurm.records import Cluster, Job, JobState
-from spawner.slurm.watcher import ClusterWatcher, JobWatcher, Pace
+from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Job, JobState
+from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace
 
 
 @dataclass

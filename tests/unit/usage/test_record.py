@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from portal.usage.record import Record
-from portal.usage.report import Use
-from spawner.observation import Ending, SessionNews
+from dsportal.usage.record import Record
+from dsportal.usage.report import Use
+from jupyterhub_gpu_slurm.observation import Ending, SessionNews
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

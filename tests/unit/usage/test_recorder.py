@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from portal.usage.recorder import Recorder
-from spawner.observation import Ending, SessionNews
+from dsportal.usage.recorder import Recorder
+from jupyterhub_gpu_slurm.observation import Ending, SessionNews
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 KEEP = timedelta(days=90)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from portal.usage.report import GroupRow, UsageRow, Use, by_group, by_user
+from dsportal.usage.report import GroupRow, UsageRow, Use, by_group, by_user
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

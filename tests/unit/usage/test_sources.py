@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from portal.usage.record import Record
-from portal.usage.report import UsageRow
-from portal.usage.sources import UsageSource
-from spawner.errors import CommandFailed
-from spawner.observation import SessionNews
-from spawner.slurm.accounting import AccountedJob
+from dsportal.usage.record import Record
+from dsportal.usage.report import UsageRow
+from dsportal.usage.sources import UsageSource
+from jupyterhub_gpu_slurm.errors import CommandFailed
+from jupyterhub_gpu_slurm.observation import SessionNews
+from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 
 NOW = datetime.now(UTC)
 HOUR = timedelta(hours=1)

@@ -4,7 +4,7 @@ import re
 
 import bootstrap
 
-from portal.authentication.attempts import ADDRESS, NAME, PAIR, Attempts
+from dsportal.authentication.attempts import ADDRESS, NAME, PAIR, Attempts
 
 HOME, AWAY = "192.0.2.7", "198.51.100.9"
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from portal.authentication.bind_answer import PASSWORD_POLICY, is_right
-from portal.authentication.errors import DirectoryError, Refused
+from dsportal.authentication.bind_answer import PASSWORD_POLICY, is_right
+from dsportal.authentication.errors import DirectoryError, Refused
 
 WINDOWS = "80090308: LdapErr: DSID-0C0903A9, comment: AcceptSecurityContext error, data {}, v1db1"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.authentication.groups import Standing, standing
+from dsportal.authentication.groups import Standing, standing
 
 ALLOWED = frozenset({"data-scientists", "guests"})
 ADMIN = frozenset({"portal-admins"})

@@ -13,11 +13,11 @@ from tornado.web import HTTPError
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-    from portal.authentication import ldap
-    from portal.authentication.ldap import DirectoryAuthenticator
+    from dsportal.authentication import ldap
+    from dsportal.authentication.ldap import DirectoryAuthenticator
 
-from portal.authentication.directory import Account
-from portal.authentication.errors import CLOSED, DirectoryError, Locked, Refused
+from dsportal.authentication.directory import Account
+from dsportal.authentication.errors import CLOSED, DirectoryError, Locked, Refused
 
 ADA = Account("ada", ("ml", "staff"))
 PASSWORD = "right"

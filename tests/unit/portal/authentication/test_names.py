@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.authentication.names import shown, unix_name, without_realm
+from dsportal.authentication.names import shown, unix_name, without_realm
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from traitlets.config import Config
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-    from portal.authentication.ldap import DirectoryAuthenticator
+    from dsportal.authentication.ldap import DirectoryAuthenticator
 
-from portal.authentication.pam import PamAuthenticator
+from dsportal.authentication.pam import PamAuthenticator
 
 
 @pytest.mark.parametrize("section", ["LDAPAuthenticator", "DirectoryAuthenticator"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.authentication.origin import household, origin
+from dsportal.authentication.origin import household, origin
 
 PROXY = HERE = "127.0.0.1"
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from portal.authentication.entry import Entry
-from portal.authentication.validity import must_change_password, why_closed
+from dsportal.authentication.entry import Entry
+from dsportal.authentication.validity import must_change_password, why_closed
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 # Of 2026-11-21 00:00 UTC: 100 ns since 1601, and days since 1970.

@@ -1,6 +1,6 @@
-"""Pack a part of portal/ into one file that runs by itself; print where it is.
+"""Pack a part of dsportal into one file that runs by itself; print where it is.
 
-Arguments: the folder portal/, the interpreter of the hosts, and the part, whose `command.main` is
+Arguments: the folder dsportal/, the interpreter of the hosts, and the part, whose `command.main` is
 run. The part must need nothing else. The same sources give the same bytes, so that an unchanged
 program is not copied again.
 """
@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 CACHE = Path(os.environ.get("PORTAL_CACHE", "/var/cache/data-scientist-portal"), "doctor")
-MAIN = "import sys\nfrom portal.{part}.command import main\nsys.exit(main())\n"
+MAIN = "import sys\nfrom dsportal.{part}.command import main\nsys.exit(main())\n"
 
 
 def packed(package: Path, interpreter: str, part: str) -> bytes:

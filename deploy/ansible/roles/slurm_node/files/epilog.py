@@ -14,7 +14,7 @@ behind only if
 - it is in no login session of the machine.
 
 A session whose server was killed leaves its folder for sockets in the temporary directory
-(``portal/session/folders.py``), which is named by the job. The job's user removes it.
+(``portal/dsportal/session/folders.py``), which is named by the job. The job's user removes it.
 """
 
 import fcntl
@@ -88,7 +88,7 @@ def is_left_behind(job: Job, uid: int, cgroups: str, environment: Mapping[str, s
     if groups:
         # Variables can be set by anybody; which job's group a process is in cannot.
         return all(group == (job.node, job.number) for group in groups)
-    # What a session's user starts has none of Slurm's variables (portal/session/environment.py),
+    # What a session's user starts has none of Slurm's variables (dsportal/session/environment.py),
     # unless it is a job again: that one's slurmd has set them.
     names = OF_SLURMD if "SLURMD_NODENAME" in environment else OF_SESSION
     return tuple(map(environment.get, names)) == (job.number, job.node, job.cluster)

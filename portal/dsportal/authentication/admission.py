@@ -1,0 +1,92 @@
+"""Groups decide who gets in and who is an admin, whatever knows the groups."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from jupyterhub.auth import Authenticator
+from tornado import web
+from traitlets import Float, Set, Unicode, default
+
+from dsportal.authentication.door import Door
+from dsportal.authentication.groups import standing
+from dsportal.authentication.names import unix_name, without_realm
+
+NO_ANSWER = 503
+
+
+class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no types
+    """What the portal's authenticators share: the groups that let in and those that make an admin.
+
+    Rights are looked up at each login and not remembered: who has left a group loses what it gave.
+    """
+
+    allowed_groups = Set(Unicode(), help="Names of the groups whose members may log in.").tag(
+        config=True, allow_config=True
+    )
+    admin_groups = Set(
+        Unicode(),
+        help="Names of the groups whose members are admins; they may log in too.",
+    ).tag(config=True, allow_config=True)
+    contact = Unicode(
+        "the administrators of the portal", help="Whom a user who may not log in is told to ask."
+    ).tag(config=True)
+    login_timeout = Float(20.0, help="Seconds that one login may take in all.").tag(config=True)
+
+    @default("manage_groups")
+    def _default_manage_groups(self) -> bool:
+        return True
+
+    async def get_authenticated_user(
+        self, handler: Any, data: dict[str, str]
+    ) -> dict[str, Any] | None:
+        """Ask for the password's sake only as often as the door allows.
+
+        JupyterHub asks to leave this method alone; it is the one place that every login passes,
+        with whatever authenticator.
+        """
+        if handler is None:  # a program's question, with no browser behind it
+            found: dict[str, Any] | None = await super().get_authenticated_user(handler, data)
+            return found
+        typed = data.get("username", "")
+        name = unix_name(without_realm(typed, getattr(self, "realm", "")))
+        knock = self._door.knock(handler, typed, name or "")
+        return await knock.answer(super().get_authenticated_user(handler, data))
+
+    @cached_property
+    def _door(self) -> Door:
+        return Door(self.log, frozenset(getattr(self.parent, "trusted_downstream_ips", ())))
+
+    def auth_model(self, name: str, groups: Iterable[str]) -> dict[str, Any]:
+        """Give what JupyterHub keeps of a login."""
+        found = standing(groups, allowed=self.allowed_groups, admin=self.admin_groups)
+        return {
+            "name": name,
+            # True or False, never None, which would leave an admin of yesterday one.
+            "admin": found.admin or name in self.admin_users,
+            "groups": list(found.groups),
+        }
+
+    async def check_allowed(
+        self, username: str, authentication: dict[str, Any] | None = None
+    ) -> bool:
+        """Let in whom the groups or ``allowed_users`` let in; tell others whom to ask."""
+        if self.is_let_in(username, (authentication or {}).get("groups") or ()):
+            return True
+        raise web.HTTPError(
+            403,
+            f"Your account is not allowed to use the portal; ask {self.contact} for access.",
+        )
+
+    def is_let_in(self, name: str, groups: Iterable[str]) -> bool:
+        """Whether the groups or ``allowed_users`` let somebody in; the log has why not."""
+        found = standing(groups, allowed=self.allowed_groups, admin=self.admin_groups)
+        if found.allowed or name in self.allowed_users | self.admin_users:
+            return True
+        self.log.warning(
+            "Login of %s refused: in none of the groups %s (is in: %s)",
+            name,
+            ", ".join(sorted(self.allowed_groups | self.admin_groups)),
+            ", ".join(found.groups) or "none",
+        )
+        return False

@@ -1,0 +1,82 @@
+"""Files and folders with their owners and modes, as one tar file."""
+
+import fnmatch
+import grp
+import os
+import pwd
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dsportal.backup.manifest import BackupError
+
+_ROOT = "root"
+
+
+def pack(place: Path, to: Path, without: Sequence[str]) -> None:
+    """Write a file or folder that may change meanwhile.
+
+    slurmctld writes its state to new files that take the old ones' names, so each is whole. The
+    files of a folder come before the folders in it: a job that the state knows has its script
+    below, unless it has ended since.
+    """
+    with tarfile.open(to, "w") as tar:
+        for path in _walk(place):
+            if not any(fnmatch.fnmatch(path.name, pattern) for pattern in without):
+                _add(tar, path, place)
+
+
+def _walk(place: Path) -> Iterator[Path]:
+    yield place
+    if place.is_symlink() or not place.is_dir():
+        return
+    for folder, folders, files in os.walk(place):
+        folders.sort()
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        yield from (Path(folder, name) for name in sorted([*files, *links]))
+        yield from (Path(folder, name) for name in folders if name not in links)
+
+
+def _add(tar: tarfile.TarFile, path: Path, place: Path) -> None:
+    name = str(Path(_ROOT, path.relative_to(place)))
+    try:
+        if path.is_symlink() or not path.is_file():
+            member = tar.gettarinfo(path, name)
+            if member is not None and (member.isdir() or member.issym()):
+                tar.addfile(member)
+            return
+        # What is opened is what is written, whatever takes its name meanwhile.
+        with path.open("rb") as content:
+            tar.addfile(tar.gettarinfo(arcname=name, fileobj=content), content)
+    except FileNotFoundError:
+        if path == place:
+            raise BackupError(f"{place} is not there: change the settings ([backup])") from None
+
+
+def unpack(archive: Path, place: Path, aside: Path) -> None:
+    """Put a file or folder back; what stands in its place goes aside."""
+    building = place.with_name(f".{place.name}.restoring")
+    if building.exists():
+        raise BackupError(f"{building} is in the way: another restore runs, or has failed there")
+    building.mkdir(mode=0o700, parents=True)
+    with tarfile.open(archive) as tar:
+        members = tar.getmembers()
+        for member in members:
+            _check(member)
+        tar.extraction_filter = lambda member, _: member
+        tar.extractall(building, members)  # noqa: S202  # each was checked above
+    if place.exists() or place.is_symlink():
+        place.rename(aside)
+    (building / _ROOT).rename(place)
+    building.rmdir()
+
+
+def _check(member: tarfile.TarInfo) -> None:
+    parts = Path(member.name).parts
+    if parts[:1] != (_ROOT,) or ".." in parts:
+        raise BackupError(f"the backup holds {member.name!r}, which would leave its folder")
+    try:
+        pwd.getpwnam(member.uname)
+        grp.getgrnam(member.gname)
+    except KeyError as error:
+        raise BackupError(f"there is no {error} here: deploy first, then restore") from error

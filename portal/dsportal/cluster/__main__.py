@@ -1,0 +1,159 @@
+"""``python -I -m dsportal.cluster``: the service's process."""
+
+import asyncio
+import logging
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
+from tornado.web import Application, RequestHandler
+
+from dsportal import hub_process, hub_tls, reception
+from dsportal.answers import Unversioned
+from dsportal.cluster import admin, handlers, page_handlers
+from dsportal.cluster.guests import Guests
+from dsportal.cluster.handlers import FileHandler, Room
+from dsportal.cluster.hub_api import HubApi
+from dsportal.cluster.pages import FILES, Pages
+from dsportal.cluster.sessions import Sessions
+from dsportal.cluster.watch import Watch
+from dsportal.logbook import Logbook, cut
+from dsportal.look import appearance
+from dsportal.reception import Rules
+from dsportal.settings.whole import Settings
+from dsportal.settings_file import load
+from dsportal.slurm_client import client_of
+from dsportal.usage.record import Record
+from dsportal.usage.sources import UsageSource
+
+log = logging.getLogger("dsportal.cluster")
+
+_PARENT_SECONDS = 1.0
+_PORT_TRIES = 20
+_LONGEST_PATH = 200
+
+
+def room(settings: Settings, environment: Mapping[str, str]) -> Room:
+    """Make what all handlers share; the environment is what the hub gives to its services."""
+    slurm = settings.slurm
+    client = client_of(slurm, may_act=False)
+    interval = slurm.cluster_interval_seconds
+    hub = HubApi(
+        environment["JUPYTERHUB_API_URL"],
+        environment["JUPYTERHUB_API_TOKEN"],
+        hub_tls.client_context(settings.hub),
+    )
+    return Room(
+        watch=Watch(client, settings.hub.name, interval),
+        sessions=Sessions(hub, interval),
+        guests=Guests(),
+        pages=Pages(f"{environment['JUPYTERHUB_BASE_URL']}hub/", appearance(settings.look)),
+        usage=UsageSource(Record.of_hub(settings.hub.state_dir), client),
+        show_names=settings.cluster.show_names,
+        login_seconds=settings.cluster.login_seconds,
+    )
+
+
+def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application:
+    """Put the handlers below the service's address."""
+    given = {"room": shared}
+    routes: list[Any] = [
+        (prefix, page_handlers.PageHandler, given),
+        (f"{prefix}events", page_handlers.PageEventsHandler, given),
+        (f"{prefix}stop", page_handlers.StopFormHandler, given),
+        (f"{prefix}sizing", page_handlers.SizingHandler, given),
+        (f"{prefix}api/v1/cluster", handlers.ClusterHandler, given),
+        (f"{prefix}api/v1/jobs", handlers.JobsHandler, given),
+        (f"{prefix}api/v1/events", handlers.EventsHandler, given),
+        (f"{prefix}api/v1/sessions", admin.SessionsHandler, given),
+        (f"{prefix}api/v1/sessions/([^/]+)/([^/]*)", admin.SessionHandler, given),
+        (rf"{prefix}api/v1/usage", admin.UsageHandler, given),
+        (rf"{prefix}api/v1/usage\.csv", admin.UsageCsvHandler, given),
+        (rf"{prefix}api/openapi\.json", handlers.OpenApiHandler, given),
+        (f"{prefix}oauth_callback", HubOAuthCallbackHandler),
+    ]
+    routes += [(f"{prefix}{name}", FileHandler, {"file": file}) for name, file in FILES.items()]
+    # A secret of this process: a restart only means another redirect through the hub.
+    return Application(
+        routes,
+        transforms=[Unversioned],
+        cookie_secret=os.urandom(32),
+        log_function=_log_request,
+        xsrf_cookie_kwargs={"secure": is_encrypted, "samesite": "Lax"},
+    )
+
+
+def rules(auth: HubOAuth, app: Application) -> Rules:
+    """Say whose requests may have a body, and how long one may be."""
+
+    async def knows(request: HTTPServerRequest) -> bool:
+        return await reception.is_login(auth, app, request)
+
+    return Rules(knows, lambda request: reception.SMALL_BODY)
+
+
+def _log_request(handler: RequestHandler) -> None:
+    status = handler.get_status()
+    if status >= 500:
+        log.warning("%s was answered with %d", cut(handler.request.path, _LONGEST_PATH), status)
+
+
+async def serve(settings: Settings) -> None:
+    """Answer, as long as the hub that started this process is there."""
+    prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
+    auth = HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
+    reception.bound_cache(auth)
+    app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)
+    server = HTTPServer(
+        reception.Reception(app, rules(auth, app)),
+        ssl_options=hub_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
+        **reception.SERVER_ARGUMENTS,
+    )
+    url = urlsplit(settings.cluster.url)
+    await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
+    ended = asyncio.Event()
+    # The hub ends its services with the first, systemd and others with the second.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    while hub_process.is_there() and not ended.is_set():
+        try:
+            async with asyncio.timeout(_PARENT_SECONDS):
+                await ended.wait()
+        except TimeoutError:
+            continue
+
+
+async def _listen(server: HTTPServer, port: int, address: str) -> None:
+    """Take the port, which the service of a hub that was killed may still have for a moment."""
+    for left in reversed(range(_PORT_TRIES)):
+        try:
+            server.listen(port, address)
+            return
+        except OSError as error:
+            if not left:
+                sys.exit(f"cluster.url: {address}:{port} cannot be listened on: {error.strerror}")
+            await asyncio.sleep(_PARENT_SECONDS / 4)
+
+
+def main() -> int:
+    """Read the settings, and serve."""
+    logging.basicConfig(
+        level=logging.INFO, format="[%(levelname).1s %(asctime)s cluster] %(message)s"
+    )
+    Logbook(reception.is_stranger).keep(logging.root.handlers)
+    # JupyterHub's part notes each cookie that it sets.
+    logging.getLogger("tornado.application").setLevel(logging.ERROR)
+    asyncio.run(serve(load(Path(os.environ["PORTAL_SETTINGS"]))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

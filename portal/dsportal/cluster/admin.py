@@ -1,0 +1,120 @@
+"""What the API answers to admins alone: sessions, the end of one, and GPU hours."""
+
+import json
+import logging
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+from tornado.httpclient import HTTPClientError
+from tornado.web import HTTPError
+
+from dsportal.cluster import guests, usage
+from dsportal.cluster.handlers import Handler
+from dsportal.cluster.usage import Question
+
+log = logging.getLogger(__name__)
+
+_REFUSALS = (403, 404)
+
+
+def check_is_admin(handler: Handler) -> None:
+    """Answer 403 to everybody who is no admin."""
+    if not guests.is_admin(handler.model):
+        raise HTTPError(403, "Only the portal's admins may see or do this.")
+
+
+async def stop(handler: Handler, user: str, server: str) -> None:
+    """Stop a session by the admin's own right, which the login at the page, or the token, has.
+
+    A token that can only look, such as that of a session of the admin's, cannot stop anything.
+    """
+    check_is_admin(handler)
+    admin = str(handler.model["name"])
+    try:
+        token = handler.hub_auth.get_token(handler)
+        await handler.room.sessions.stop(user, server, token)
+    except HTTPClientError as error:
+        if error.code in _REFUSALS:
+            raise HTTPError(
+                403, "The hub knows no such session, or this token may not stop it."
+            ) from error
+        raise HTTPError(502, "The hub did not stop the session; look again.") from error
+    except OSError as error:
+        raise HTTPError(502, "The hub does not answer; try again in a moment.") from error
+    log.info("%r stopped the session %r of %r", admin, server, user)
+
+
+class AdminHandler(Handler):
+    """Lets in admins only."""
+
+    async def prepare(self) -> None:
+        """Ask the hub who it is, and whether it is an admin."""
+        await super().prepare()
+        check_is_admin(self)
+
+
+class SessionsHandler(AdminHandler):
+    """Answers which sessions there are."""
+
+    async def get(self) -> None:
+        """Write the sessions."""
+        edition = await self.edition()
+        told = await self.room.sessions.listing(edition.picture)
+        self.set_header("Content-Type", "application/json")
+        self.finish(
+            json.dumps(
+                {
+                    "as_of": edition.picture.as_of.timestamp(),
+                    "trouble": told.trouble or edition.trouble,
+                    "sessions": told.rows,
+                }
+            )
+        )
+
+
+class SessionHandler(AdminHandler):
+    """Ends a session."""
+
+    async def delete(self, user: str, server: str = "") -> None:
+        """Stop it; its job is cancelled while this is answered or soon after."""
+        await stop(self, user, server)
+        self.set_status(202)
+
+
+class UsageHandler(AdminHandler):
+    """Answers how many GPU hours were used."""
+
+    async def get(self) -> None:
+        """Write the rows."""
+        asked = self.question()
+        self.set_header("Content-Type", "application/json")
+        self.finish(
+            json.dumps({"days": asked.days, "by": asked.by, "rows": await self.rows(asked)})
+        )
+
+    def question(self) -> Question:
+        """Read what is asked for."""
+        try:
+            return usage.question(self.get_argument("days", "7"), self.get_argument("by", "user"))
+        except ValueError as error:
+            raise HTTPError(400, str(error)) from error
+
+    async def rows(self, asked: Question) -> list[dict[str, Any]]:
+        """Return what is known."""
+        try:
+            return await usage.answer(self.room.usage, asked, datetime.now(UTC))
+        except sqlite3.Error as error:
+            log.warning("The record of GPU hours cannot be read: %s", error)
+            raise HTTPError(503, "The record of GPU hours cannot be read now.") from error
+
+
+class UsageCsvHandler(UsageHandler):
+    """Gives the same as a file for a table calculation."""
+
+    async def get(self) -> None:
+        """Write the rows as CSV."""
+        asked = self.question()
+        self.set_header("Content-Type", "text/csv; charset=utf-8")
+        self.set_header("Content-Disposition", f'attachment; filename="{asked.file_name}"')
+        self.finish(usage.as_csv(await self.rows(asked)))

@@ -1,0 +1,117 @@
+"""One picture as all who look at it see it: each row is made once for those who see the same."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+from dsportal.cluster import view
+from dsportal.cluster.picture import Picture
+from dsportal.cluster.view import JobRow, NodeRow, Viewer
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Edition:
+    """A picture, and what is written of it, for hundreds who look at the same moment.
+
+    Most have no job there: they see the same. Who has one sees a few nodes differently.
+    """
+
+    picture: Picture
+    mark: str
+    """What the names of this hub's sessions begin with."""
+    trouble: str | None = None
+    """In words, why the picture is not a new one."""
+    _written: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def as_seen_by(self, viewer: Viewer) -> Viewer:
+        """Give who stands for all those who see the same."""
+        return viewer if viewer.name in self._owners else replace(viewer, name=None)
+
+    def nodes(self, viewer: Viewer) -> list[NodeRow]:
+        """Give the rows of all nodes."""
+        return [
+            self.once(
+                ("node", node.name, self._on(node.name, viewer)),
+                lambda node=node: view.node_row(self.picture, node, viewer),  # type: ignore[misc]
+            )
+            for node in self.picture.nodes
+        ]
+
+    def jobs(self, viewer: Viewer) -> list[JobRow]:
+        """Give the rows of all jobs: those that run by their end, those that wait in their turn."""
+        return [
+            self.once(
+                ("job", job.job_id, job.label, self._of(job.user, viewer)),
+                lambda job=job: view.job_row(self.picture, job, viewer, self.mark),  # type: ignore[misc]
+            )
+            for job in self.picture.jobs
+        ]
+
+    def cluster_body(self, viewer: Viewer) -> str:
+        """Write the answer of ``api/v1/cluster``, but for its moment and its brackets."""
+        seen = self.as_seen_by(viewer)
+        return self.once(("cluster", seen), lambda: self._cluster_body(seen))
+
+    def jobs_body(self, viewer: Viewer) -> str:
+        """Write the answer of ``api/v1/jobs``, but for its moment and its brackets."""
+        seen = self.as_seen_by(viewer)
+        return self.once(("jobs", seen), lambda: f'{self._trouble},"jobs":{_json(self.jobs(seen))}')
+
+    def dated(self, body: str) -> str:
+        """Write a body as a whole answer."""
+        return f'{{"as_of":{self.picture.as_of.timestamp():.3f},{body}}}'
+
+    def once(self, key: object, write: Callable[[], T]) -> T:
+        """Give what was written under this key, or write it now."""
+        if key not in self._written:
+            self._written[key] = write()
+        return self._written[key]  # type: ignore[return-value]
+
+    def _cluster_body(self, viewer: Viewer) -> str:
+        return (
+            f'{self._trouble},"gpus":{_json(self.gpus)},"partitions":{_json(self.partitions)}'
+            f',"nodes":{_json(self.nodes(viewer))}'
+        )
+
+    @property
+    def _trouble(self) -> str:
+        return f'"trouble":{_json(self.trouble)}'
+
+    @cached_property
+    def gpus(self) -> view.Count:
+        """All GPUs."""
+        return view.count(self.picture, self.picture.nodes)
+
+    @cached_property
+    def partitions(self) -> list[view.PartitionRow]:
+        """The rows of all partitions, which all see the same."""
+        return [
+            view.partition_row(self.picture, partition)
+            for partition in self.picture.cluster.partitions
+        ]
+
+    @cached_property
+    def _owners(self) -> frozenset[str]:
+        return frozenset(job.user for job in self.picture.jobs)
+
+    @cached_property
+    def _owners_on(self) -> dict[str, frozenset[str]]:
+        return {
+            name: frozenset(gpu.job.user for gpu in gpus if gpu.job)
+            for name, gpus in self.picture.gpus.items()
+        }
+
+    def _on(self, node: str, viewer: Viewer) -> Viewer:
+        is_there = viewer.name in self._owners_on[node]
+        return viewer if is_there else replace(viewer, name=None)
+
+    def _of(self, user: str, viewer: Viewer) -> Viewer:
+        return viewer if viewer.name == user else replace(viewer, name=None)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,102 @@
+"""The sessions that admins see: what the hub knows of each, beside what Slurm knows of its job."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tornado.httpclient import HTTPClientError
+from typing_extensions import TypedDict
+
+from dsportal.cluster.hub_api import HubApi, HubSession
+from dsportal.cluster.picture import Picture
+
+log = logging.getLogger(__name__)
+
+
+class SessionRow(TypedDict):
+    """One session. Moments are seconds since 1970."""
+
+    user: str
+    groups: list[str]
+    server: str
+    is_ready: bool
+    job_id: int | None
+    nodes: list[str]
+    gpus: int | None
+    started: float | None
+    ends: float | None
+    idle_seconds: int | None
+    idle_heard_at: float | None
+
+
+@dataclass(frozen=True)
+class SessionList:
+    """The sessions, and what to know about them: words where they are not as of now."""
+
+    rows: list[SessionRow]
+    trouble: str | None
+
+
+class Sessions:
+    """Asks the hub for all admins who look, and not more often than the cluster is asked."""
+
+    def __init__(self, hub: HubApi, interval: float) -> None:
+        self.hub = hub
+        self._interval = interval
+        self._known: list[HubSession] = []
+        self._trouble: str | None = None
+        self._asked_at = -float("inf")
+        self._turn = asyncio.Lock()
+
+    async def listing(self, picture: Picture) -> SessionList:
+        """Return the sessions as of at most an interval ago; the last ones if the hub is away."""
+        async with self._turn:
+            if time.monotonic() - self._asked_at >= self._interval:
+                await self._ask()
+        return SessionList(rows(self._known, picture), self._trouble)
+
+    async def stop(self, user: str, server: str, token: str) -> None:
+        """Stop a session by the right of whom the token is of; see `HubApi.stop`."""
+        await self.hub.stop(user, server, token)
+        self._asked_at = -float("inf")
+
+    async def _ask(self) -> None:
+        try:
+            self._known, self._trouble = await self.hub.sessions(), None
+            return
+        except (HTTPClientError, OSError) as error:
+            log.warning("The hub does not tell which sessions there are: %s", error)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("The hub's answer about the sessions cannot be used: %r", error)
+        finally:
+            self._asked_at = time.monotonic()
+        self._trouble = "The hub does not answer at the moment; this list may be out of date."
+
+
+def rows(sessions: Iterable[HubSession], picture: Picture) -> list[SessionRow]:
+    """Lay the hub's sessions beside Slurm's jobs; those not used for the longest come first."""
+    jobs = {job.job_id: job for job in picture.jobs}
+    found: list[SessionRow] = []
+    for session in sessions:
+        job = jobs.get(session.job_id) if session.job_id else None
+        started = (job and job.start) or session.started
+        found.append(
+            {
+                "user": session.user,
+                "groups": sorted(session.groups),
+                "server": session.server,
+                "is_ready": session.is_ready,
+                "job_id": session.job_id,
+                "nodes": list(job.nodes) if job else [],
+                "gpus": session.gpus,
+                "started": started.timestamp() if started and session.is_ready else None,
+                "ends": job.end.timestamp() if job and job.end else None,
+                "idle_seconds": session.idle_seconds,
+                "idle_heard_at": (
+                    session.idle_heard_at.timestamp() if session.idle_heard_at else None
+                ),
+            }
+        )
+    return sorted(found, key=lambda row: (-(row["idle_seconds"] or 0), row["user"], row["server"]))

@@ -1,0 +1,80 @@
+"""GPU hours for the page, the API, and a table calculation."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, Protocol, get_args
+
+By = Literal["user", "group"]
+DAYS = (1, 7, 30)
+"""The spans that can be asked for, up to now."""
+# What a table calculation takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+class GpuHours(Protocol):
+    """Who knows: `dsportal.usage.sources.UsageSource`."""
+
+    async def gpu_hours(self, since: datetime, until: datetime) -> Sequence[Any]:
+        """Return a row for each user."""
+        ...
+
+    async def group_gpu_hours(self, since: datetime, until: datetime) -> Sequence[Any]:
+        """Return a row for each group."""
+        ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whose hours of which span."""
+
+    days: int
+    by: By
+
+    @property
+    def file_name(self) -> str:
+        """What a download is called."""
+        return f"gpu-hours-by-{self.by}-{self.days}-days.csv"
+
+
+def question(days: str, by: str) -> Question:
+    """Read a question; raises `ValueError` with a sentence."""
+    if days not in map(str, DAYS):
+        raise ValueError(f"days must be one of {', '.join(map(str, DAYS))}.")
+    if by not in get_args(By):
+        raise ValueError("by must be user or group.")
+    return Question(int(days), "user" if by == "user" else "group")
+
+
+async def answer(source: GpuHours, asked: Question, now: datetime) -> list[dict[str, Any]]:
+    """Return the rows as they are, the largest first."""
+    since = now - timedelta(days=asked.days)
+    ask = source.gpu_hours if asked.by == "user" else source.group_gpu_hours
+    return [_rounded(asdict(row)) for row in await ask(since, now)]
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: round(value, 2) if isinstance(value, float) else value for key, value in row.items()
+    }
+
+
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Write rows for a table calculation; texts that it would take for formulas are marked."""
+    out = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: _cell(value) for key, value in row.items()})
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, list | tuple):
+        value = " ".join(map(str, value))
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

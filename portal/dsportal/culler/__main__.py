@@ -1,0 +1,57 @@
+"""``python -I -m dsportal.culler``: the service's process."""
+
+import os
+import sys
+from pathlib import Path
+
+from jupyterhub_idle_culler import IdleCuller
+from tornado.ioloop import IOLoop, PeriodicCallback
+from traitlets.config import Config
+
+from dsportal import hub_process
+from dsportal.culler.arbiter import Arbiter
+from dsportal.settings.hub import Hub
+from dsportal.settings_file import load
+
+_PARENT_MILLISECONDS = 1000
+
+
+def configuration(interval_seconds: int, arbiter: Arbiter, hub: Hub) -> Config:
+    """Say what differs from the culler's defaults."""
+    return Config(
+        {
+            "IdleCuller": {
+                "cull_every": interval_seconds,
+                "cull_arbiter_hook": arbiter.decide,
+                "ssl_enabled": hub.internal_ssl,
+                "internal_certs_location": hub.certificates_dir,
+                # Its default is a file of the folder that it happens to run in.
+                "config_file": "",
+            }
+        }
+    )
+
+
+def main() -> int:
+    """Read the settings, and look after the servers, as long as the hub is there."""
+    hub_process.end_when_told()
+    settings = load(Path(os.environ["PORTAL_SETTINGS"]))
+    arbiter = Arbiter(
+        os.environ["JUPYTERHUB_API_URL"],
+        os.environ["JUPYTERHUB_API_TOKEN"],
+        settings.hub,
+    )
+    loop = IOLoop.current()
+
+    def end_without_hub() -> None:
+        if not hub_process.is_there():
+            loop.stop()
+
+    loop.add_callback(PeriodicCallback(end_without_hub, _PARENT_MILLISECONDS).start)
+    config = configuration(settings.idle.check_interval_seconds, arbiter, settings.hub)
+    IdleCuller.launch_instance(argv=[], config=config)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

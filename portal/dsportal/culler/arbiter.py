@@ -1,0 +1,59 @@
+"""Whether a server is to end: the hook of jupyterhub-idle-culler.
+
+Whatever JupyterHub takes for the server's last activity is left aside. The hub has marked those
+that said themselves that they are over their limit. For these the hub is asked once more, which
+tells whether the user has come back meanwhile, and makes it remember the reason. Nothing here
+speaks to a session, so none can hold this up.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+
+from dsportal import hub_tls
+from dsportal.settings.hub import Hub
+
+_PATH = "/gpu-session/unused"
+_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Arbiter:
+    """Asks the hub. Raises tornado's `HTTPClientError`, and `OSError`; the culler logs them."""
+
+    url: str
+    """``JUPYTERHUB_API_URL``."""
+    token: str
+    hub: Hub
+    """How it is spoken to. The culler copies this object, which an SSLContext does not bear."""
+
+    async def decide(self, *, server: Mapping[str, Any], **_: object) -> bool:
+        """Return whether to end the server now."""
+        if not is_marked(server):
+            return False
+        answer = await AsyncHTTPClient().fetch(
+            HTTPRequest(
+                self.url + path_of(server),
+                method="POST",
+                headers={"Authorization": f"token {self.token}"},
+                body="",
+                request_timeout=_SECONDS,
+                ssl_options=hub_tls.client_context(self.hub),
+            )
+        )
+        return json.loads(answer.body).get("end") is True
+
+
+def is_marked(server: Mapping[str, Any]) -> bool:
+    """Say whether the hub marked a server of its API's list as unused."""
+    return (server.get("state") or {}).get("is_unused") is True
+
+
+def path_of(server: Mapping[str, Any]) -> str:
+    """Return the address of the question, below the hub's API."""
+    username, _, name = str(server["full_name"]).partition("/")
+    return f"{_PATH}/{quote(username, safe='')}/{quote(name, safe='')}"

@@ -1,0 +1,46 @@
+"""Slurm and munge, by their own programs."""
+
+from dsportal.doctor.expected import Slurm
+from dsportal.doctor.finding import Finding, failed, ok
+from dsportal.doctor.judgement import slurm as judgement
+from dsportal.doctor.programs import Answer, ask
+
+
+def _ask(slurm: Slurm, *argv: str) -> Answer:
+    return ask(*argv, environment={"SLURM_CONF": slurm.conf})
+
+
+def controller(slurm: Slurm) -> Finding:
+    """Ask whether slurmctld answers."""
+    answer = _ask(slurm, "scontrol", "ping")
+    if answer.status is None or not answer.said:
+        return judgement.judge_refusal(answer.last_words)
+    return judgement.judge_ping(answer.said)
+
+
+def settings(slurm: Slurm) -> Finding:
+    """Ask whether slurm.conf is the controller's."""
+    answer = _ask(slurm, "scontrol", "show", "config")
+    if answer.status != 0:
+        return judgement.judge_refusal(answer.last_words)
+    return judgement.judge_settings(answer.said)
+
+
+def node(name: str, slurm: Slurm) -> Finding:
+    """Ask how the controller sees a node of this host."""
+    answer = _ask(slurm, "scontrol", "show", "node", name, "--oneliner")
+    if answer.status != 0:
+        return judgement.judge_refusal(answer.last_words)
+    return judgement.judge_node(answer.said)
+
+
+def munge(slurm: Slurm) -> Finding:
+    """Have a credential made and read."""
+    step = "start munged; its key must be munge's alone, and the same on every host"
+    made = ask("munge", "--no-input", f"--socket={slurm.munge_socket}", seconds=4)
+    if made.status != 0:
+        return failed(made.last_words, step)
+    read = ask("unmunge", f"--socket={slurm.munge_socket}", seconds=4, stdin=made.said)
+    if read.status != 0:
+        return failed(read.last_words, step)
+    return ok("makes and reads credentials")

@@ -1,0 +1,16 @@
+"""How long a certificate is good for."""
+
+from datetime import datetime
+
+from dsportal.doctor.finding import Finding, failed, ok, warning
+
+SOON_DAYS = 21
+
+
+def judge(ends: datetime, now: datetime, renew: str) -> Finding:
+    """Say how many days are left of a certificate; ``renew`` says how it gets new ones."""
+    days = (ends - now).days
+    if days < 0:
+        return failed(f"ended on {ends:%Y-%m-%d}", renew)
+    words = f"good for {days} more days"
+    return warning(words, renew) if days < SOON_DAYS else ok(words)

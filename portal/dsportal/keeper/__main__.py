@@ -1,0 +1,64 @@
+"""``python -I -m dsportal.keeper``: the service's process."""
+
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+
+from tornado.httpclient import HTTPClientError
+
+from dsportal import hub_process, hub_tls
+from dsportal.keeper.hub_api import HubApi
+from dsportal.keeper.rounds import Keeper
+from dsportal.settings_file import load
+from dsportal.slurm_client import client_of
+
+log = logging.getLogger("dsportal.keeper")
+
+# An interrupted start is to go on soon after the hub is back; the hub itself looks first.
+_FIRST_ROUNDS_SECONDS = (1.0, 3.0, 5.0, 10.0, 20.0)
+_FORBIDDEN = 403
+
+
+async def keep(keeper: Keeper, interval: float) -> int:
+    """Do round after round, as long as the hub that started this process is there."""
+    pauses = iter(_FIRST_ROUNDS_SECONDS)
+    while True:
+        left = next(pauses, interval)
+        while left > 0:
+            await asyncio.sleep(min(left, 1.0))
+            left -= 1.0
+            if not hub_process.is_there():
+                return 0
+        try:
+            await keeper.round()
+        except HTTPClientError as error:
+            if error.code == _FORBIDDEN:
+                log.warning("The hub does not know this service any more; it ends")
+                return 0
+            log.warning("The hub did not answer the keeper: %s", error)
+        except OSError as error:
+            log.warning("The hub did not answer the keeper: %s", error)
+
+
+def main() -> int:
+    """Read the settings, and keep."""
+    hub_process.end_when_told()
+    logging.basicConfig(
+        level=logging.INFO, format="[%(levelname).1s %(asctime)s keeper] %(message)s"
+    )
+    settings = load(Path(os.environ["PORTAL_SETTINGS"]))
+    slurm = settings.slurm
+    client = client_of(slurm, may_act=True)
+    hub = HubApi(
+        os.environ["JUPYTERHUB_API_URL"],
+        os.environ["JUPYTERHUB_API_TOKEN"],
+        hub_tls.client_context(settings.hub),
+    )
+    keeper = Keeper(client, hub, settings.hub.name, slurm.operator)
+    return asyncio.run(keep(keeper, slurm.reconcile_interval_seconds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""What the hub writes down about requests: nothing that a stranger could fill its log with.
+
+JupyterHub writes a line for each request, as long as its address. Whoever asks often enough would
+push out of the log, which is kept up to a size, what others did.
+"""
+
+import logging
+from typing import Any
+
+from jupyterhub.handlers import BaseHandler
+from jupyterhub.log import log_request
+from jupyterhub.metrics import prometheus_log_method
+from tornado import web
+from tornado.log import app_log
+
+from dsportal.logbook import cut
+
+LONGEST_ADDRESS = 300
+"""In characters; what is longer is cut."""
+
+
+def install() -> None:
+    """Keep quiet of strangers' mistakes, and of each browser that is given a form's secret."""
+
+    def log_exception(handler: Any, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, web.HTTPError) and error.status_code < 500 and not _is_known(handler):
+            return
+        _log_exception(handler, kind, error, trace)
+
+    BaseHandler.log_exception = log_exception
+    app_log.addFilter(_is_worth_a_line)
+
+
+def log_known(handler: Any) -> None:
+    """Write down requests of users and services, and the hub's own faults.
+
+    Refused logins have lines of their own: `dsportal.authentication.door`.
+    """
+    if handler.get_status() < 500 and not _is_known(handler):
+        prometheus_log_method(handler)
+        return
+    handler.request.uri = cut(handler.request.uri, LONGEST_ADDRESS)
+    log_request(handler)
+
+
+def _is_known(handler: Any) -> bool:
+    try:
+        return handler.current_user is not None
+    except (web.HTTPError, RuntimeError):
+        return False
+
+
+_log_exception = BaseHandler.log_exception
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    return record.module != "_xsrf_utils" or record.levelno > logging.INFO

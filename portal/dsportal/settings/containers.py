@@ -1,0 +1,82 @@
+"""Images in which kernels, sessions and jobs run, with Apptainer."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from dsportal.images.errors import ImageError
+from dsportal.images.reference import parse
+from dsportal.settings.table import Table, setting
+from dsportal.values import FolderName, MarkTables, Name, OptionalPath, Paths, Text
+
+
+class Image(Table):
+    """An image that the site offers to everybody."""
+
+    path: OptionalPath = setting(
+        "", "The image on the compute nodes: a SIF file, or a folder with a root file system."
+    )
+    address: Text = setting(
+        "",
+        "In the place of a path: the image's name in a registry, such as "
+        "`nvcr.io/nvidia/pytorch:24.05-py3`. `portal image pull` brings it into the cache.",
+    )
+    title: Name = setting(..., "What the form calls it, and kernels after their own name.")
+    description: Text = setting("", "What it is for, in a sentence.")
+    kernels: bool = setting(True, "Whether sessions offer the kernels that are in it.")
+    session: bool = setting(
+        False,
+        "Whether the form offers it for a whole session, which runs nothing of the portal's own "
+        "but what is in the image; jupyterhub-singleuser must be there.",
+    )
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if bool(self.path) == bool(self.address):
+            raise PydanticCustomError("rule", "needs either path or address")
+        if self.address:
+            try:
+                parse(self.address)
+            except ImageError as error:
+                raise PydanticCustomError("rule", "{words}", {"words": str(error)}) from error
+        return self
+
+
+class Containers(Table):
+    """What can run in images."""
+
+    apptainer: OptionalPath = setting(
+        "", "The program apptainer on the compute nodes; empty for no containers."
+    )
+    images: MarkTables[Image] = setting(
+        {},
+        "The image NAME: 1 to 32 small letters, digits and hyphens.",
+    )
+    cache: OptionalPath = setting(
+        "",
+        "The folder that `portal image pull` fills for everybody, as the compute nodes see it; "
+        "needed for images with an address.",
+    )
+    own_images: FolderName | Literal[""] = setting(
+        "images",
+        "The folder of a user's home whose images become kernels of that user's sessions; empty "
+        "where the site allows no images of users' own.",
+    )
+    binds: Paths = setting(
+        (),
+        "What images see of the compute nodes, besides the home, `/tmp` and what "
+        "`session.folders` and `session.mounts` name.",
+    )
+
+    @model_validator(mode="after")
+    def _images_need_the_program(self) -> Self:
+        if self.images and not self.apptainer:
+            raise PydanticCustomError("rule", "images needs containers.apptainer")
+        if not self.cache and any(image.address for image in self.images.values()):
+            raise PydanticCustomError("rule", "an image with an address needs containers.cache")
+        return self
+
+    def file_of(self, image: Image) -> str:
+        """Return where an image is on the compute nodes."""
+        return image.path or f"{self.cache}/{parse(image.address).link}"

@@ -1,0 +1,21 @@
+"""What Prometheus is let in with, and what it is told."""
+
+from dsportal.settings.table import Table, setting
+from dsportal.values import OptionalPath
+
+
+class Monitoring(Table):
+    """Metrics for Prometheus, at `/hub/metrics`."""
+
+    token_file: OptionalPath = setting(
+        "",
+        "The file with the token that lets Prometheus read the metrics, readable by the hub's "
+        "user: at least 32 letters, digits, hyphens and underscores. Empty: only "
+        "administrators read the metrics.",
+    )
+    idle_gpu_minutes: float = setting(
+        30.0,
+        "The time without use after which the metrics show the GPUs of a session as idle.",
+        unit="minutes",
+        gt=0,
+    )

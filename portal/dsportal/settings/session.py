@@ -1,0 +1,164 @@
+"""What a session gets, and which kernels are in it."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from dsportal.settings.table import Table, setting
+from dsportal.values import (
+    AbsolutePath,
+    Environment,
+    FolderNotes,
+    Folders,
+    Minutes,
+    ModuleNames,
+    Name,
+    OptionalPath,
+    PartitionName,
+    Paths,
+    Program,
+    Umask,
+)
+
+
+class Session(Table):
+    """What a session gets, and what it runs."""
+
+    python: AbsolutePath = setting(
+        ..., "The interpreter of the session's environment, on the compute nodes."
+    )
+    cores_per_gpu: int = setting(8, "The CPU cores that come with each GPU.", unit="cores", ge=1)
+    memory_mb_per_gpu: int = setting(
+        49152, "The memory that comes with each GPU.", unit="MiB", ge=256
+    )
+    cores_without_gpu: int = setting(
+        2, "The CPU cores of a session without GPUs.", unit="cores", ge=1
+    )
+    memory_mb_without_gpu: int = setting(
+        12288, "The memory of a session without GPUs.", unit="MiB", ge=256
+    )
+    default_gpus: int = setting(1, "The GPUs that the form proposes.", unit="GPUs", ge=0)
+    default_hours: float = setting(
+        8.0, "The session time that the form proposes.", unit="hours", gt=0, le=8760
+    )
+    default_partition: PartitionName = setting(
+        "", "The partition that the form proposes; empty for the cluster's default."
+    )
+    extension_hours: float = setting(
+        4.0,
+        "The most by which a running session can be extended at once.",
+        unit="hours",
+        ge=0.02,
+        le=8760,
+    )
+    max_extensions: int = setting(
+        3,
+        "How often one session can be extended; 0 for never. The limits of partition and groups "
+        "hold for the whole session.",
+        ge=0,
+        le=1000,
+    )
+    warning_minutes: Minutes = setting(
+        (30, 10, 2), "How long before its end a session warns of it.", unit="minutes"
+    )
+    start_timeout_seconds: int = setting(
+        300,
+        "How long a session may take from its job's start on a node until it can be used.",
+        unit="seconds",
+        ge=10,
+        le=3600,
+    )
+    queue_timeout_hours: float = setting(
+        12.0,
+        "How long a session may wait for free GPUs before the hub gives it up.",
+        unit="hours",
+        gt=0,
+        le=720,
+    )
+    tensorboard_python: OptionalPath = setting(
+        "", "The interpreter of TensorBoard's environment; empty for no TensorBoard."
+    )
+    tensorboards: int = setting(
+        4,
+        "How many TensorBoards one session may run at once, some 100 MB each. For one more, that "
+        "which was unused for longest gives way.",
+        ge=1,
+        le=50,
+    )
+    tensorboard_idle_minutes: int = setting(
+        60,
+        "When a TensorBoard that nobody looks at ends; it starts again when somebody does. "
+        "0 for never.",
+        unit="minutes",
+        ge=0,
+        le=10_000,
+    )
+    umask: Umask = setting(
+        "",
+        "Which rights others do not get to what users write in terminals and kernels, or save: "
+        "0022 lets them read, 0002 lets the group write, 0077 keeps everything to the user. Empty "
+        "for what a login on the node gives: UMASK in /etc/login.defs.",
+    )
+    jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
+    folders: Folders = setting(
+        {}, "The links made in a user's home: a name, and the folder it leads to."
+    )
+    folder_notes: FolderNotes = setting(
+        {},
+        "What each of the `folders` is for, in a sentence, for the welcome in JupyterLab; a folder "
+        "without one is shown with the path that it leads to.",
+    )
+    mounts: Paths = setting(
+        (),
+        "What the compute nodes mount from file servers, such as /mnt/isilon. A session says which "
+        "of them is missing or does not answer, and goes on without it.",
+    )
+    templates: str = setting(
+        "templates",
+        "Which of the `folders` has the notebook templates, for **New from Template**; empty for "
+        "none.",
+    )
+    modules_init: OptionalPath = setting(
+        "",
+        "The file that defines `module` in bash, on the compute nodes; empty where there are no "
+        "environment modules.",
+    )
+    module_paths: Paths = setting(
+        (), "The folders with modulefiles (MODULEPATH) that sessions begin with."
+    )
+
+    @model_validator(mode="after")
+    def _templates_are_a_folder(self) -> Self:
+        is_chosen = "templates" in self.model_fields_set and self.templates
+        if is_chosen and self.templates not in self.folders:
+            raise PydanticCustomError(
+                "rule", "templates is {name}, which folders does not have", {"name": self.templates}
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _notes_are_of_folders(self) -> Self:
+        for name in self.folder_notes:
+            if name not in self.folders:
+                raise PydanticCustomError(
+                    "rule",
+                    "folder_notes has {name}, which folders does not have",
+                    {"name": name},
+                )
+        return self
+
+
+class Kernel(Table):
+    """A kernel for everybody, which runs inside environment modules."""
+
+    display_name: Name = setting(..., "What the launcher and the notebook show.")
+    modules: ModuleNames = setting((), "What is loaded before the kernel starts, in this order.")
+    interpreter: Program = setting(
+        "python", "The program that runs the kernel: a name is looked for once all is loaded."
+    )
+    language: Literal["python", "R"] = setting(
+        "python",
+        "How the interpreter is told to be a kernel: with ipykernel (Python 2 too) or IRkernel.",
+    )
+    environment: Environment = setting({}, "Variables that are set besides, and their values.")

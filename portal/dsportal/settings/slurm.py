@@ -1,0 +1,59 @@
+"""How the hub reaches Slurm."""
+
+from dsportal.settings.table import Table, setting
+from dsportal.values import AbsolutePath, UnixName
+
+
+class Slurm(Table):
+    """How the hub reaches Slurm."""
+
+    config_file: AbsolutePath = setting("/etc/slurm/slurm.conf", "Slurm's configuration.")
+    bin_dir: AbsolutePath = setting("/usr/bin", "The folder with squeue, sinfo and scontrol.")
+    launcher: AbsolutePath = setting(
+        "/opt/data-scientist-portal/libexec/portal/slurm-launcher",
+        "The one program that sudo lets the hub run as a user.",
+    )
+    sudo: AbsolutePath = setting("/usr/bin/sudo", "The sudo program.")
+    operator: UnixName = setting(
+        "",
+        "The account as which the launcher raises the time limits of running sessions, and ends "
+        "those of deleted accounts: Slurm's SlurmUser, or an operator in Slurm's accounting; "
+        "empty: sessions are not extended.",
+    )
+    query_interval_seconds: float = setting(
+        1.0,
+        "The time between two questions to squeue, for all sessions together, while one starts.",
+        unit="seconds",
+        ge=0.1,
+        le=60,
+    )
+    quiet_interval_seconds: float = setting(
+        10.0,
+        "The time between two questions to squeue while sessions only run.",
+        unit="seconds",
+        ge=1,
+        le=15,
+    )
+    cluster_interval_seconds: float = setting(
+        10.0,
+        "The time between two looks at what the nodes have free, for all open forms together.",
+        unit="seconds",
+        ge=1,
+        le=600,
+    )
+    reconcile_interval_seconds: float = setting(
+        300.0,
+        "The time between two looks for jobs of this hub that belong to no server.",
+        unit="seconds",
+        ge=1,
+        le=86400,
+    )
+    launches_at_once: int = setting(
+        4,
+        "How many starts and stops may be handed to Slurm at one moment; others wait a little.",
+        ge=1,
+        le=100,
+    )
+    command_timeout_seconds: float = setting(
+        20.0, "How long a program of Slurm may take to answer.", unit="seconds", ge=1, le=600
+    )

@@ -1,0 +1,88 @@
+"""All of ``portal.toml``."""
+
+from typing import Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from dsportal.settings.access import Access
+from dsportal.settings.authentication import Authentication
+from dsportal.settings.backup import Backup
+from dsportal.settings.cluster import Cluster
+from dsportal.settings.containers import Containers
+from dsportal.settings.hub import Hub
+from dsportal.settings.idle import Idle
+from dsportal.settings.limits import Limits
+from dsportal.settings.look import Look
+from dsportal.settings.monitoring import Monitoring
+from dsportal.settings.session import Kernel, Session
+from dsportal.settings.slurm import Slurm
+from dsportal.settings.table import Table, named_tables, one_table, setting
+from dsportal.settings.tools import Tool
+from dsportal.settings.usage import Usage
+from dsportal.values import KernelTables, MarkTables
+
+
+class Settings(Table):
+    """All of ``portal.toml``."""
+
+    hub: Hub = Hub()
+    authentication: Authentication
+    access: Access = Access()
+    slurm: Slurm = Slurm()
+    session: Session
+    kernels: KernelTables[Kernel] = setting(
+        {},
+        "The kernel NAME, besides Python 3. Notebooks remember this name.",
+    )
+    tools: MarkTables[Tool] = setting(
+        {},
+        "The web tool NAME: a card in the launcher, and a web page of the session behind the "
+        "user's own login, at `tools/NAME/`. NAME is 1 to 32 small letters, digits and hyphens.",
+    )
+    containers: Containers = Field(default_factory=Containers)
+    # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
+    limits: Limits = Field(default_factory=Limits)
+    idle: Idle = Field(default_factory=Idle)
+    usage: Usage = Usage()
+    monitoring: Monitoring = Monitoring()
+    cluster: Cluster = Cluster()
+    look: Look = Look()
+    backup: Backup = Backup()
+
+    @model_validator(mode="after")
+    def _modules_can_be_loaded(self) -> Self:
+        kernels = {f"kernel {name}": kernel.modules for name, kernel in self.kernels.items()}
+        tools = {f"tool {name}": tool.modules for name, tool in self.tools.items()}
+        with_modules = [name for name, modules in (kernels | tools).items() if modules]
+        if with_modules and not self.session.modules_init:
+            raise PydanticCustomError(
+                "rule",
+                "the modules of {name} need session.modules_init",
+                {"name": with_modules[0]},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_cluster_page_has_a_port_of_its_own(self) -> Self:
+        hub = self.hub
+        taken = {urlsplit(url).port for url in (hub.public_url, hub.api_url, hub.proxy_api_url)}
+        if urlsplit(self.cluster.url).port in taken:
+            raise PydanticCustomError(
+                "rule", "cluster.url needs another port than the addresses in [hub]"
+            )
+        return self
+
+
+def table_at(keys: list[str]) -> type[Table] | None:
+    """Give the table's model at a path of keys, None where there is none."""
+    if not keys:
+        return Settings
+    *outer, last = keys
+    if (table := table_at(outer)) is not None:
+        return one_table(table.model_fields[last]) if last in table.model_fields else None
+    # The table of a name that the site chose, such as a group's.
+    parent = table_at(outer[:-1]) if outer else None
+    field = parent.model_fields.get(outer[-1]) if parent else None
+    return named_tables(field) if field else None

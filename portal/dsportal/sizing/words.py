@@ -1,0 +1,112 @@
+"""An answer in words, the same for the command and the page: what, how much, and from what."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+from dsportal.sizing.answer import Answer, mb_per_image, mount_mb_per_second
+from dsportal.sizing.question import FIELDS, Choice, Question
+
+ADVICE = (
+    "Where there are several storage nodes, lead each mount to another of them. Process n of a "
+    "training reads from mount n modulo the number of mounts; where there are more storage nodes "
+    "than mounts, hosts begin at different ones."
+)
+LEFT_OUT = (
+    "What it leaves out, as the papers do: the failure of a storage node or of a link, other load "
+    "on the storage (other users, writing, checkpoints, backups), and growth. Caches are taken to "
+    "be of no help: each image is read from the storage in each epoch."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of an answer."""
+
+    what: str
+    value: str
+    how: str
+
+
+def title(asked: Question) -> str:
+    """Say what is asked."""
+    if asked.card == "other":
+        cards = f"{plural(asked.gpus, 'GPU')} of another card"
+    else:
+        cards = plural(asked.gpus, f"{asked.card} GPU")
+    model = meaning("model", asked.model)
+    storage = "other storage" if asked.storage == "other" else f"{asked.storage} nodes"
+    return f"{cards}: {model}, {asked.images} images, from {storage}"
+
+
+def rows(asked: Question, found: Answer) -> list[Row]:
+    """Say each figure."""
+    return [_gpu(asked, found), *_storage(asked, found), *_host(asked, found)]
+
+
+def meaning(name: str, word: str) -> str:
+    """Say what a word of a field means."""
+    field = FIELDS[name]
+    return field.choices[word] if isinstance(field, Choice) else word
+
+
+def tenths(number: Fraction) -> str:
+    """Write a number with one digit, cut and not rounded: 80/27 are the papers' 2.9."""
+    cut = floor(number * 10)
+    return f"{cut // 10:,}.{cut % 10}"
+
+
+def rounded(number: Fraction) -> str:
+    """Write a number with at most one digit behind the point."""
+    return f"{float(number):,.1f}".removesuffix(".0")
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _gpu(asked: Question, found: Answer) -> Row:
+    what = "One GPU reads"
+    if found.mb_per_gpu is None:
+        return Row(what, "not known", "the papers' figure is in GPUs of a storage node")
+    value = f"{rounded(found.mb_per_gpu)} MB/s"
+    if asked.images_per_second is None:
+        return Row(what, value, "the papers' rate")
+    images = f"{float(asked.images_per_second):,g} images/s"
+    return Row(what, value, f"{images} x {float(mb_per_image(asked)):g} MB")
+
+
+def _storage(asked: Question, found: Answer) -> list[Row]:
+    fed = f"{floor(found.gpus_per_node):,} GPUs a node"
+    if found.gpus_per_node < 1:
+        fed = f"{float(found.gpus_per_node):.2f} GPUs a node"
+    source = "measured" if asked.node_mb_per_second is not None else "the papers'"
+    nodes = Row(
+        "Storage nodes", f"{found.whole_nodes:,}", f"{tenths(found.nodes)}: {fed}, {source}"
+    )
+    if found.mb_per_gpu is None or found.mb_per_second is None:
+        return [nodes]
+    how = f"{plural(asked.gpus, 'GPU')} x {rounded(found.mb_per_gpu)} MB/s"
+    needed = Row("The storage must give", f"{rounded(found.mb_per_second)} MB/s", how)
+    links = Row(
+        "Links of the storage",
+        f"{found.storage_links:,}",
+        f"of {float(asked.link_gbps):g} Gb/s, at least one a node",
+    )
+    return [needed, nodes, links]
+
+
+def _host(asked: Question, found: Answer) -> list[Row]:
+    mount = f"{rounded(mount_mb_per_second(asked))} MB/s"
+    filling = f"{plural(found.mounts_per_link, 'mount')} of {mount}"
+    how = f"{filling} fill one of {float(asked.link_gbps):g} Gb/s"
+    hosts = Row("Hosts", f"{found.hosts:,}", f"of {plural(asked.gpus_per_host, 'GPU')}")
+    if found.mb_per_host is None:
+        return [hosts, Row("Mounts for each link of a host", f"{found.mounts_per_link}", how)]
+    return [
+        hosts,
+        Row("One host reads", f"{rounded(found.mb_per_host)} MB/s", "all its GPUs together"),
+        Row("Links of a host", f"{found.links_per_host}", f"of {float(asked.link_gbps):g} Gb/s"),
+        Row("Mounts of a host", f"{found.mounts_per_host}", how),
+    ]

@@ -1,0 +1,141 @@
+"""Where the hub's own API is stricter than JupyterHub's, or closed.
+
+Whatever is sent, the answer is the sender's fault (4xx) and not a fault of the hub's (5xx), which
+would wake somebody up.
+"""
+
+import json
+from typing import Any
+
+from jupyterhub.apihandlers import APIHandler, default_handlers
+from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
+from jupyterhub.apihandlers.groups import GroupPropertiesAPIHandler
+from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
+from jupyterhub.handlers.base import BaseHandler
+from tornado import web
+
+from dsportal.answers import head_as_get
+
+LARGEST_BODY = 2**20
+"""Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""
+
+_LONGEST_SECONDS = 2**31
+
+_find_handler_of_tornado = web.Application.find_handler
+
+_GONE = (CookieAPIHandler, TokenAPIHandler)
+"""How sessions of JupyterHub before 2.0 asked who somebody is: with a cookie, or a token in the
+address. Nothing here does."""
+
+
+_TEXTS = (list[str], type(None))
+_MEMBERS: dict[str, tuple[Any, ...]] = {
+    "admin": (bool,),
+    "auth_state": (dict, type(None)),
+    "expires_in": (int, type(None)),
+    "group": (str, type(None)),
+    "groups": _TEXTS,
+    "last_activity": (str, type(None)),
+    "name": (str,),
+    "note": (str, type(None)),
+    "proxy": (bool,),
+    "remove": (bool,),
+    "roles": _TEXTS,
+    "scopes": _TEXTS,
+    "servers": (bool, dict, type(None)),
+    "user": (str, type(None)),
+    "usernames": _TEXTS,
+    "users": _TEXTS,
+}
+"""What JupyterHub's API takes under these names, wherever it takes them."""
+_FREE = (UserServerAPIHandler, GroupPropertiesAPIHandler)
+"""What takes any names: properties, and a session's options: `jupyterhub_gpu_slurm.options`."""
+
+
+class StrictTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Gives tokens for codes, where what is sent is a text."""
+
+    def post(self) -> None:
+        """Refuse what is none; JupyterHub's library fails at it."""
+        try:
+            self.request.body.decode()
+        except UnicodeDecodeError as error:
+            raise web.HTTPError(400, "The body must be UTF-8.") from error
+        super().post()
+
+
+class StrictServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Starts and stops servers. Their names and options do not change afterwards."""
+
+    patch = web.RequestHandler.patch
+
+
+class StrictUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Adds and deletes users. What they are called, and who is an admin, the directory says."""
+
+    def patch(self, user_name: str) -> None:
+        """Refuse it: whoever renames a user takes over what is that name's."""
+        raise web.HTTPError(403, "Names, and who is an admin, come from the directory.")
+
+
+def install() -> None:
+    """Put all this in the place of JupyterHub's own."""
+    stricter = {
+        OAuthTokenHandler: StrictTokenHandler,
+        UserAPIHandler: StrictUserHandler,
+        UserServerAPIHandler: StrictServerHandler,
+    }
+    default_handlers[:] = [
+        (one[0], stricter.get(one[1], one[1]), *one[2:])
+        for one in default_handlers
+        if one[1] not in _GONE
+    ]
+    APIHandler.get_json_body = _json_body
+    BaseHandler.head = head_as_get
+    # Its GET is for scripts, which are checked; its HEAD would not be.
+    APIHandler.head = web.RequestHandler.head
+    web.Application.find_handler = _find_handler  # type: ignore[assignment, method-assign]
+
+
+def _find_handler(application: web.Application, request: Any, **given: Any) -> Any:
+    # Asked when the head of a request is there, and its body is still to come.
+    request.connection.set_max_body_size(LARGEST_BODY)
+    return _find_handler_of_tornado(application, request, **given)
+
+
+def _json_body(handler: Any) -> Any:
+    if not handler.request.body:
+        return None
+    try:
+        body = json.loads(handler.request.body, parse_constant=_refuse)
+        # No database takes half a character.
+        text = json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise web.HTTPError(400, "The body is not JSON.") from error
+    if body is not None and not isinstance(body, dict):
+        raise web.HTTPError(400, "The body must be an object.")
+    if b"\\u0000" in text:
+        raise web.HTTPError(400, "The body must not contain the character NUL.")
+    if not isinstance(handler, _FREE):
+        _check_members(body or {})
+    return body
+
+
+def _check_members(body: dict[str, Any]) -> None:
+    for name in _MEMBERS.keys() & body.keys():
+        if not any(_is_one(body[name], kind) for kind in _MEMBERS[name]):
+            raise web.HTTPError(400, f"{name} is of the wrong type.")
+    seconds = body.get("expires_in")
+    if seconds is not None and not 0 < seconds <= _LONGEST_SECONDS:
+        raise web.HTTPError(400, f"expires_in must be from 1 to {_LONGEST_SECONDS}.")
+
+
+def _is_one(value: object, kind: Any) -> bool:
+    if kind == list[str]:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    # To Python, true is a number.
+    return isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,144 @@
+"""The hub's own record of sessions: an SQLite file that outlives the hub.
+
+One row for a session, written when it is seen to run and when it ends. Writing the same twice
+changes nothing. A row whose end nobody saw, because the hub was away, says when the session was
+last seen; a session that is seen again goes on.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from dsportal.usage.report import Use
+from jupyterhub_gpu_slurm.observation import Ending, SessionNews
+
+_FILE_NAME = "usage.sqlite"
+_PATIENCE_SECONDS = 10.0
+_LOST_AFTER = timedelta(days=1)
+_UNKNOWN = Ending.UNKNOWN.value
+
+_SCHEMA = """\
+CREATE TABLE IF NOT EXISTS sessions (
+    session_id TEXT PRIMARY KEY,
+    user TEXT NOT NULL,
+    groups TEXT NOT NULL,  -- a JSON list
+    gpus INTEGER NOT NULL,
+    job_id INTEGER NOT NULL,
+    partition TEXT,
+    node TEXT,
+    started INTEGER NOT NULL,  -- seconds of Unix time, as all times here
+    seen INTEGER NOT NULL,
+    ended INTEGER,
+    ending TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS sessions_by_start ON sessions (started);
+"""
+_SEEN = """\
+INSERT INTO sessions (session_id, user, groups, gpus, job_id, partition, node, started, seen)
+VALUES (:session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen)
+ON CONFLICT (session_id) DO UPDATE SET
+    seen = MAX(seen, excluded.seen), ended = NULL, ending = NULL
+WHERE ending IS NULL OR ending = :unknown
+"""
+# The end that Slurm tells, else the moment at which the session was last seen.
+_ENDED = """\
+UPDATE sessions SET ended = MAX(started, COALESCE(:ended, seen)), ending = :ending
+WHERE session_id = :session_id AND (ending IS NULL OR ending = :unknown)
+"""
+_LOST = """\
+UPDATE sessions SET ended = seen, ending = :unknown WHERE ended IS NULL AND seen < :before
+"""
+_OLD = "DELETE FROM sessions WHERE ended < :before"
+_WITHIN = """\
+SELECT user, groups, gpus, started, seen, ended, job_id FROM sessions
+WHERE started < ? AND (ended IS NULL OR ended > ?)
+"""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The file. Only the hub writes it; others may read. Raises `sqlite3.Error`."""
+
+    file: Path
+
+    @classmethod
+    def of_hub(cls, state_dir: str) -> "Record":
+        """Return the record of the hub that keeps its state in this folder."""
+        return cls(Path(state_dir, _FILE_NAME))
+
+    def write(self, news: Iterable[SessionNews]) -> None:
+        """Note what was heard of sessions, in this order."""
+        with closing(self._open()) as database, database:
+            for one in news:
+                _write(database, one)
+
+    def prune(self, now: datetime, keep: timedelta) -> None:
+        """Close what was not seen for a day, and forget what ended before the time to keep."""
+        with closing(self._open()) as database, database:
+            database.execute(_LOST, {"before": _seconds(now - _LOST_AFTER), "unknown": _UNKNOWN})
+            database.execute(_OLD, {"before": _seconds(now - keep)})
+
+    def uses(self, since: datetime, until: datetime) -> list[Use]:
+        """Return the sessions that may have run in a span; none where there is no file yet."""
+        if not self.file.exists():
+            return []
+        address = f"{self.file.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_SECONDS)) as database:
+            rows = database.execute(_WITHIN, (_seconds(until), _seconds(since))).fetchall()
+        return [_use(*row) for row in rows]
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.file, timeout=_PATIENCE_SECONDS)
+        # Readers do not wait for the writer, nor the writer for the disk; see dsportal.database.
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=NORMAL")
+        database.executescript(_SCHEMA)
+        return database
+
+
+def _write(database: sqlite3.Connection, news: SessionNews) -> None:
+    if news.started is not None:
+        row = {
+            "unknown": _UNKNOWN,
+            "session_id": news.session_id,
+            "user": news.user,
+            "groups": json.dumps(sorted(news.groups)),
+            "gpus": news.gpus,
+            "job_id": news.job_id,
+            "partition": news.partition,
+            "node": news.node,
+            "started": _seconds(news.started),
+            # What has ended was not seen to run just now.
+            "seen": _seconds(news.started if news.ending else news.seen),
+        }
+        database.execute(_SEEN, row)
+    if news.ending is not None:
+        ended = None if news.ended is None else _seconds(news.ended)
+        end = {"session_id": news.session_id, "ended": ended, "ending": news.ending.value}
+        database.execute(_ENDED, {**end, "unknown": _UNKNOWN})
+
+
+def _use(
+    user: str, groups: str, gpus: int, started: int, seen: int, ended: int | None, job_id: int
+) -> Use:
+    return Use(
+        user=user,
+        groups=frozenset(json.loads(groups)),
+        gpus=gpus,
+        started=_moment(started),
+        seen=_moment(seen),
+        ended=None if ended is None else _moment(ended),
+        job_id=job_id,
+    )
+
+
+def _seconds(moment: datetime) -> int:
+    return round(moment.timestamp())
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,80 @@
+"""Takes what the hub's spawners tell of sessions, and has it written without waiting for it."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from dsportal.usage.record import Record
+from jupyterhub_gpu_slurm.observation import SessionNews
+
+log = logging.getLogger(__name__)
+
+_AGAIN = timedelta(seconds=60)
+_PRUNE_EVERY = timedelta(hours=1)
+_MOST_WAITING = 10_000
+
+
+class Recorder:
+    """Writes in a thread, all that has gathered at once.
+
+    A session is seen every few seconds; once in a minute is enough for the record. When the file
+    cannot be written, what was told waits for the next try.
+    """
+
+    def __init__(self, record: Record, keep: timedelta) -> None:
+        self._record = record
+        self._keep = keep
+        self._waiting: list[SessionNews] = []
+        self._taken_at: dict[str, datetime] = {}
+        self._writing: asyncio.Task[None] | None = None
+        self._pruned_at: datetime | None = None
+        self._is_failing = False
+
+    def observer(self) -> Callable[[SessionNews], None]:
+        """Return what `GpuSlurmSpawner.session_observer` wants.
+
+        A function of its own: of a method, the configuration would copy this object along.
+        """
+        return lambda news: self.take(news)
+
+    def take(self, news: SessionNews) -> None:
+        """Take it, and return at once; must be called on the hub's event loop."""
+        if not self._is_wanted(news):
+            return
+        self._waiting.append(news)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.get_running_loop().create_task(self._write())
+
+    def _is_wanted(self, news: SessionNews) -> bool:
+        if news.ending is not None:
+            self._taken_at.pop(news.session_id, None)
+            return True
+        taken_at = self._taken_at.get(news.session_id)
+        if taken_at is not None and news.seen - taken_at < _AGAIN:
+            return False
+        self._taken_at[news.session_id] = news.seen
+        return True
+
+    async def _write(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                await asyncio.to_thread(self._store, batch)
+            except (sqlite3.Error, OSError) as error:
+                if not self._is_failing:
+                    log.warning("The record of sessions cannot be written: %s", error)
+                self._is_failing = True
+                self._waiting = [*batch, *self._waiting][-_MOST_WAITING:]
+                return
+            if self._is_failing:
+                log.warning("The record of sessions is written again")
+            self._is_failing = False
+
+    def _store(self, batch: list[SessionNews]) -> None:
+        self._record.write(batch)
+        now = datetime.now(UTC)
+        if self._pruned_at is None or now - self._pruned_at > _PRUNE_EVERY:
+            self._record.prune(now, self._keep)
+            self._pruned_at = now

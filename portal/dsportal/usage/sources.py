@@ -1,0 +1,130 @@
+"""Where GPU hours are from: the hub's record of sessions, and Slurm's accounting where it is on.
+
+The record knows the portal's sessions and the groups that their users were in. The accounting
+knows all jobs, sessions among them, and no groups: those that the user is in now are taken. Where
+there is no accounting, or it does not count GPUs, the record speaks for itself.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from dsportal.usage import report
+from dsportal.usage.record import Record
+from dsportal.usage.report import GroupRow, UsageRow, Use
+from jupyterhub_gpu_slurm.errors import SlurmError
+from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
+from jupyterhub_gpu_slurm.slurm.client import SlurmClient
+from jupyterhub_gpu_slurm.unix_groups import groups_of
+
+log = logging.getLogger(__name__)
+
+_GOOD_FOR_SECONDS = 60.0
+_MINUTE = timedelta(minutes=1)
+_MOST_KEPT = 50
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Who held GPUs in a span, and who says so."""
+
+    uses: tuple[Use, ...]
+    has_all_jobs: bool
+    """Whether Slurm's accounting was asked: else these are the portal's sessions only."""
+    as_of: datetime
+
+
+class UsageSource:
+    """Answers for a minute with what it found; who asks the same meanwhile costs nothing."""
+
+    def __init__(
+        self,
+        record: Record,
+        client: SlurmClient,
+        groups_of_user: Callable[[str], Collection[str]] = groups_of,
+    ) -> None:
+        self._record = record
+        self._client = client
+        self._groups_of_user = groups_of_user
+        self._kept: dict[tuple[datetime, datetime], tuple[float, asyncio.Task[Uses]]] = {}
+
+    async def gpu_hours(self, since: datetime, until: datetime) -> list[UsageRow]:
+        """Return what each user used. Raises `sqlite3.Error` when the record cannot be read."""
+        found = await self.uses(since, until)
+        return report.by_user(found.uses, since, until, found.as_of)
+
+    async def group_gpu_hours(self, since: datetime, until: datetime) -> list[GroupRow]:
+        """Return what the members of each group used; see `gpu_hours`."""
+        found = await self.uses(since, until)
+        return report.by_group(found.uses, since, until, found.as_of)
+
+    async def uses(self, since: datetime, until: datetime) -> Uses:
+        """Return who held GPUs in the span, as of at most a minute ago."""
+        # Who asks for "until now" asks for the same as others in this minute.
+        span = (_to_minute(since), _to_minute(until) + _MINUTE)
+        asked_at, asking = self._kept.get(span, (-float("inf"), None))
+        if asking is None or time.monotonic() - asked_at > _GOOD_FOR_SECONDS:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            asking = asyncio.create_task(self._ask(*span))
+            self._kept[span] = (time.monotonic(), asking)
+            # What failed is asked again by the next one.
+            asking.add_done_callback(lambda task: task.exception() and self._kept.pop(span, None))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, since: datetime, until: datetime) -> Uses:
+        now = datetime.now(UTC)
+        sessions = await asyncio.to_thread(self._record.uses, since, until)
+        jobs = await self._accounted(since, until)
+        if jobs is None:
+            return Uses(tuple(sessions), False, now)
+        names = {job.user for job in jobs}
+        groups = await asyncio.to_thread(
+            lambda: {name: frozenset(self._groups_of_user(name)) for name in names}
+        )
+        return Uses(tuple(together(sessions, jobs, groups, now)), True, now)
+
+    async def _accounted(self, since: datetime, until: datetime) -> list[AccountedJob] | None:
+        try:
+            if not await self._client.accounts_gpus():
+                return None
+            return await self._client.accounted_jobs(since, until)
+        except SlurmError as error:
+            log.warning("Slurm's accounting does not answer: %s", error.detail)
+            return None
+
+
+def together(
+    sessions: Iterable[Use],
+    jobs: Iterable[AccountedJob],
+    groups: dict[str, frozenset[str]],
+    now: datetime,
+) -> list[Use]:
+    """Return all jobs, the sessions among them with the groups that the record has.
+
+    A session that the accounting does not know, since it was turned on later, stays.
+    """
+    left = {(use.job_id, use.user): use for use in sessions}
+    found = []
+    for job in jobs:
+        session = left.pop((job.job_id, job.user), None)
+        found.append(
+            Use(
+                user=job.user,
+                groups=session.groups if session else groups.get(job.user, frozenset()),
+                gpus=job.gpus,
+                started=job.started,
+                seen=now,
+                ended=job.ended,
+                is_session=session is not None,
+                job_id=job.job_id,
+            )
+        )
+    return [*found, *left.values()]
+
+
+def _to_minute(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(second=0, microsecond=0)

@@ -1,0 +1,188 @@
+"""What the cluster has free now, as far as one session on one node is concerned."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
+
+# How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
+_MODEL = re.compile(r"[a-z]{1,4}[0-9]{1,4}[a-z]?", re.ASCII)
+_MIG = re.compile(r"(\d+g\.\d+gb)(?:\.|\+|$)", re.ASCII)
+_MAKER = re.compile(r"^nvidia[_-]", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class KindOfGpu:
+    """One type of GPU in a partition."""
+
+    type: str | None
+    """Slurm's word, which a request can name; ``None`` where the nodes give none."""
+    label: str
+    free: int
+    total: int
+    largest_free: int
+    """The most that one session could have now: on one node, with its cores and memory."""
+    largest: int
+    """The most that one session could have if the partition were empty."""
+
+
+@dataclass(frozen=True)
+class Availability:
+    """What one partition has. Counts are GPUs (or MIG slices, which Slurm counts as GPUs)."""
+
+    partition: str
+    kinds: tuple[KindOfGpu, ...]
+    free: int
+    total: int
+    largest_free: int
+    largest: int
+    has_room_without_gpu: bool
+    could_have_room_without_gpu: bool
+    """As ``largest``: if the partition were empty."""
+    shards_free: int
+    """At least: those of GPUs that no job uses. Slurm does not always tell of the others."""
+    shards_total: int
+    """Parts of GPUs that several jobs share (``shard``); sessions get whole ones."""
+
+    def is_free(self, gpus: int, gpu_type: str | None) -> bool:
+        """Say whether there is room now for one session with so many GPUs of a type, or of any."""
+        if gpus == 0:
+            return self.has_room_without_gpu
+        return gpus <= (self if gpu_type is None else self._of(gpu_type)).largest_free
+
+    def is_large_enough(self, gpus: int, gpu_type: str | None) -> bool:
+        """Say whether a node, free or not, in service or not, has so much."""
+        if gpus == 0:
+            return self.could_have_room_without_gpu
+        return gpus <= (self if gpu_type is None else self._of(gpu_type)).largest
+
+    def _of(self, gpu_type: str) -> KindOfGpu:
+        none = KindOfGpu(gpu_type, label(gpu_type), 0, 0, 0, 0)
+        return next((kind for kind in self.kinds if kind.type == gpu_type), none)
+
+
+class Count:
+    """Counts each state of the cluster once, however many look at it."""
+
+    def __init__(self, shape: ResourceShape) -> None:
+        self._shape = shape
+        self._cluster: Cluster | None = None
+        self._counted: dict[str, Availability] = {}
+
+    def of(self, cluster: Cluster) -> Mapping[str, Availability]:
+        """Return what each partition has free, by the partition's name."""
+        if cluster is not self._cluster:
+            self._counted = {
+                partition.name: availability(partition, self._shape)
+                for partition in cluster.partitions
+            }
+            self._cluster = cluster
+        return self._counted
+
+
+def availability(partition: Partition, shape: ResourceShape) -> Availability:
+    """Count what a partition has free."""
+    places = [_place(node, shape) for node in partition.nodes]
+    kinds: dict[str | None, list[_Block]] = {}
+    for place in places:
+        for gpu_type, block in place.kinds:
+            kinds.setdefault(gpu_type, []).append(block)
+    blocks = [place.gpus for place in places]
+    return Availability(
+        partition=partition.name,
+        kinds=tuple(
+            KindOfGpu(
+                type=gpu_type,
+                label=label(gpu_type),
+                free=sum(block.free for block in found),
+                total=sum(block.total for block in found),
+                largest_free=max(block.largest_free for block in found),
+                largest=max(block.largest for block in found),
+            )
+            for gpu_type, found in sorted(kinds.items(), key=lambda item: item[0] or "")
+        ),
+        free=sum(block.free for block in blocks),
+        total=sum(block.total for block in blocks),
+        largest_free=max((block.largest_free for block in blocks), default=0),
+        largest=max((block.largest for block in blocks), default=0),
+        has_room_without_gpu=any(place.has_room_without_gpu for place in places),
+        could_have_room_without_gpu=any(place.could_have_room_without_gpu for place in places),
+        shards_free=sum(place.shards_free for place in places),
+        shards_total=sum(place.shards_total for place in places),
+    )
+
+
+def as_json(found: Availability) -> dict[str, object]:
+    """Return what the form's script reads of one partition."""
+    return asdict(found)
+
+
+def label(gpu_type: str | None) -> str:
+    """Return what people call a type of GPU: ``V100``, ``MIG slice 1g.10gb of A100``, ``GPU``."""
+    if gpu_type is None:
+        return "GPU"
+    mig = _MIG.search(gpu_type)
+    if mig is None:
+        return gpu_type.upper() if _MODEL.fullmatch(gpu_type) else gpu_type
+    model = _MAKER.sub("", gpu_type[: mig.start()].strip("_-. "))
+    return f"MIG slice {mig.group(1)}" + (f" of {model.upper()}" if model else "")
+
+
+@dataclass(frozen=True)
+class _Block:
+    """GPUs of one node. The largest ones are what one session could have of them."""
+
+    free: int
+    total: int
+    largest_free: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A node, as far as sessions on it are concerned."""
+
+    kinds: tuple[tuple[str | None, _Block], ...]
+    gpus: _Block
+    has_room_without_gpu: bool
+    could_have_room_without_gpu: bool
+    shards_free: int
+    shards_total: int
+
+
+# A node may be in several partitions, and most are as they were at the last look.
+@lru_cache(maxsize=8192)
+def _place(node: Node, shape: ResourceShape) -> _Place:
+    cores_free = node.cores - node.cores_used
+    memory_free_mb = node.memory_mb - node.memory_used_mb
+    fit_now = shape.most_gpus(cores_free, memory_free_mb)
+    fit = shape.most_gpus(node.cores, node.memory_mb)
+
+    def block(kinds: list[Gres]) -> _Block:
+        free, total = sum(map(node.free, kinds)), sum(kind.count for kind in kinds)
+        return _Block(free, total, min(free, fit_now), min(total, fit))
+
+    gpus = [kind for kind in node.gres if kind.name == "gpu"]
+    shards = [kind for kind in node.gres if kind.name == "shard"]
+    needs = shape.resources(0)
+    return _Place(
+        # A node names each type once, see `parsing.gres`.
+        kinds=tuple((kind.type, block([kind])) for kind in gpus),
+        gpus=block(gpus),
+        has_room_without_gpu=(
+            node.is_up and needs.cores <= cores_free and needs.memory_mb <= memory_free_mb
+        ),
+        could_have_room_without_gpu=(
+            needs.cores <= node.cores and needs.memory_mb <= node.memory_mb
+        ),
+        shards_free=sum(_shards_free(node, kind) for kind in shards),
+        shards_total=sum(kind.count for kind in shards),
+    )
+
+
+def _shards_free(node: Node, shards: Gres) -> int:
+    gpus = node.gpus(shards.type)
+    return shards.count * node.gpus_free(shards.type) // gpus if gpus else 0

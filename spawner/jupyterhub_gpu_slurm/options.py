@@ -1,0 +1,139 @@
+"""What a user may ask for, and the one parser of it.
+
+The form, a link's query string and the JSON of JupyterHub's REST API all end in :func:`parse`,
+which runs again where the session starts: whatever was stored or sent, only a
+:class:`SessionRequest` goes further.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jupyterhub_gpu_slurm.errors import BadOption
+
+KEYS = ("gpus", "gpu_type", "hours", "partition", "image")
+
+# Far above any cluster; a bound so that no absurd number travels on.
+_MOST_GPUS = 1024
+_MOST_HOURS = 24 * 366
+
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
+_DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+_GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
+_IMAGE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
+_PARTITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """A well-formed request. ``None`` means: the site's default."""
+
+    gpus: int | None = None
+    time: timedelta | None = None
+    partition: str | None = None
+    gpu_type: str | None = None
+    """Slurm's word for a model of GPU; ``None``: any."""
+    image: str | None = None
+    """The site's name of the image in which the session runs; ``None``: in none."""
+
+    def as_json(self) -> dict[str, int | float | str]:
+        """Return the request as JupyterHub stores it; :func:`parse` reads it back."""
+        stored: dict[str, int | float | str] = {}
+        if self.gpus is not None:
+            stored["gpus"] = self.gpus
+        if self.time is not None:
+            stored["hours"] = self.time / timedelta(hours=1)
+        if self.partition is not None:
+            stored["partition"] = self.partition
+        if self.gpu_type is not None:
+            stored["gpu_type"] = self.gpu_type
+        if self.image is not None:
+            stored["image"] = self.image
+        return stored
+
+
+def parse(options: object) -> SessionRequest:
+    """Read options as they come from JSON, or from a form through :func:`single_values`.
+
+    Raises `BadOption` for anything that is not a mapping of the known keys to sound values.
+    """
+    if not isinstance(options, Mapping):
+        raise BadOption("The options must be a JSON object, such as {'gpus': 1}.")
+    for key in options:
+        if key not in KEYS:
+            raise BadOption(f"Unknown option {_shown(key)}. The options are {', '.join(KEYS)}.")
+    gpus = options.get("gpus")
+    hours = options.get("hours")
+    partition = options.get("partition")
+    gpu_type = options.get("gpu_type")
+    image = options.get("image")
+    return SessionRequest(
+        gpus=None if gpus is None else _gpus(gpus),
+        time=None if hours is None else _time(hours),
+        partition=None if partition is None or partition == "" else _partition(partition),
+        gpu_type=None if gpu_type is None or gpu_type == "" else _gpu_type(gpu_type),
+        image=None if image is None or image == "" else _image(image),
+    )
+
+
+def single_values(fields: Mapping[str, list[str]]) -> dict[str, str]:
+    """Take the one value of each field of a form or query string.
+
+    Raises `BadOption` for a field that was sent twice. JupyterHub's own field is dropped.
+    """
+    single: dict[str, str] = {}
+    for key, values in fields.items():
+        if key == "_xsrf":
+            continue
+        if len(values) != 1:
+            raise BadOption(f"Option {_shown(key)} was given {len(values)} times; give it once.")
+        single[key] = values[0]
+    return single
+
+
+def _gpus(value: object) -> int:
+    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value.strip(" ")):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_GPUS:
+        raise BadOption(f"The number of GPUs must be a whole number from 0, not {_shown(value)}.")
+    return value
+
+
+def _time(value: object) -> timedelta:
+    if isinstance(value, str) and _DECIMAL.fullmatch(value.strip(" ")):
+        value = float(value)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or not 0 < value <= _MOST_HOURS
+    ):
+        raise BadOption(f"The session time must be a number of hours, not {_shown(value)}.")
+    # Slurm counts time limits in minutes.
+    return timedelta(minutes=max(1, round(value * 60)))
+
+
+def _partition(value: object) -> str:
+    if not isinstance(value, str) or not _PARTITION.fullmatch(value):
+        raise BadOption(f"{_shown(value)} is not the name of a partition.")
+    return value
+
+
+def _gpu_type(value: object) -> str:
+    if not isinstance(value, str) or not _GPU_TYPE.fullmatch(value):
+        raise BadOption(f"{_shown(value)} is not the name of a type of GPU.")
+    return value
+
+
+def _image(value: object) -> str:
+    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
+        raise BadOption(f"{_shown(value)} is not the name of an image.")
+    return value
+
+
+def _shown(value: object) -> str:
+    """Return a value as it may appear in a message: short, on one line."""
+    text = ascii(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,191 @@
+"""The one place that runs Slurm's programs, and the launcher, for the hub."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from jupyterhub_gpu_slurm import metrics
+from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
+from jupyterhub_gpu_slurm.slurm import (
+    accounting,
+    acting,
+    answers,
+    commands,
+    parsing,
+    program,
+    queue,
+)
+from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Job, QueuedJob, Share
+from jupyterhub_gpu_slurm.slurm.turnstile import Turnstile
+
+# Of one answer of Slurm's own programs: the queue of a large cluster in JSON, and some more.
+_MOST_BYTES = 1 << 29
+# A month of a large cluster's jobs takes a database some time.
+_ACCOUNTING_SECONDS = 60.0
+_NOTHING: Mapping[str, str] = {}
+_NO_SUCH_JOB = "Invalid job id specified"
+
+
+@dataclass(frozen=True)
+class SlurmClient:
+    """Asks Slurm as the hub's user, and acts as others through the launcher.
+
+    Every call has a time limit, and may say only so much. What went wrong is raised from the tree
+    in `jupyterhub_gpu_slurm.errors`; ``calls`` counts the programs that were run, by name.
+    """
+
+    bin_dir: str
+    slurm_conf: str
+    launcher_cmd: tuple[str, ...]
+    """The launcher's argv; ``{username}`` stands for the user it is to act as."""
+    time_limit: float
+    """Seconds for one of the hub's own questions."""
+    launches: Turnstile = field(default_factory=Turnstile, compare=False)
+    """How many launchers are at work at once."""
+    calls: dict[str, int] = field(default_factory=dict, compare=False)
+
+    async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
+        """Return those of the jobs that Slurm knows."""
+        if not job_ids:
+            return {}
+        try:
+            return parsing.jobs(await self._ask(commands.jobs(job_ids)))
+        except CommandFailed as error:
+            # squeue fails so when it was asked for one job only and does not know it.
+            if len(job_ids) == 1 and _is_no_such_job(error):
+                return {}
+            raise
+
+    async def knows(self, job_id: int) -> bool:
+        """Ask in another way whether Slurm knows a job that squeue did not name."""
+        try:
+            await self._ask(commands.job(job_id))
+        except CommandFailed as error:
+            if _is_no_such_job(error):
+                return False
+            raise
+        return True
+
+    async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
+        """Return, by user, the jobs that may be a hub's: a hint, see `parsing.marked_jobs`."""
+        word = secrets.token_hex(8)
+        told = await self._ask(commands.queue(), more=commands.marked(word))
+        return parsing.marked_jobs(told, mark, word)
+
+    async def cluster(self) -> Cluster:
+        """Return the partitions and their nodes."""
+        nodes, partitions = await asyncio.gather(
+            self._ask(commands.nodes()), self._ask(commands.partitions())
+        )
+        return parsing.cluster(nodes, partitions)
+
+    async def accounts_gpus(self) -> bool:
+        """Return whether Slurm's accounting knows who held GPUs."""
+        return accounting.counts_gpus(await self._ask(accounting.settings()))
+
+    async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
+        """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
+        seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
+        return accounting.read(await self._ask(accounting.jobs(since, until), seconds))
+
+    async def queue(self) -> tuple[QueuedJob, ...]:
+        """Return everybody's jobs that have not ended."""
+        word = secrets.token_hex(8)
+        return queue.jobs(await self._ask(commands.queue(), more=commands.shown(word)), word)
+
+    async def gpu_shares(self) -> dict[int, tuple[Share, ...]]:
+        """Return which GPUs each job holds, on each of its nodes in turn."""
+        return queue.shares(await self._ask(commands.gpu_shares()))
+
+    async def diagnostics(self) -> str:
+        """Return how the scheduler is, in sdiag's own words."""
+        return await self._ask(commands.diagnostics())
+
+    async def submit(self, username: str, session: str, script: str) -> int:
+        """Submit a session's script as a user; return the job's number."""
+        answer = await self._launch(
+            username, {"verb": "submit", "session": session, "script": script}
+        )
+        return answers.job_id(answer)
+
+    async def forecast(self, username: str, script: str) -> dict[str, str]:
+        """Ask when a script would start as a user; see the launcher's ``forecast``."""
+        return answers.forecast(
+            await self._launch(username, {"verb": "forecast", "script": script})
+        )
+
+    async def cancel(self, username: str, session: str) -> list[int]:
+        """Cancel a user's jobs of one session; return their numbers."""
+        return answers.job_ids(await self._launch(username, {"verb": "cancel", "session": session}))
+
+    async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
+        """Cancel, as Slurm's operator, a session of a user as whom the hub cannot act."""
+        request: dict[str, object] = {"session": session, "job_id": job_id, "user": username}
+        return answers.job_ids(await self._launch(operator, {"verb": "end", **request}))
+
+    async def sessions(self, username: str) -> dict[int, str]:
+        """Return a user's jobs that carry this hub's mark and have not ended: job -> session."""
+        return answers.sessions(await self._launch(username, {"verb": "list"}))
+
+    async def session_of(self, job_id: int, mark: str) -> str | None:
+        """Return the session that a job says it is of this hub, as anybody can see it."""
+        try:
+            return parsing.session(await self._ask(commands.comment(job_id)), mark)
+        except CommandFailed as error:
+            if _is_no_such_job(error):
+                return None
+            raise
+
+    async def log_tail(self, username: str, job_id: int) -> list[str]:
+        """Return the last lines that a session's job wrote; none where there is no log."""
+        return answers.lines(await self._launch(username, {"verb": "log", "job_id": job_id}))
+
+    async def extend(
+        self, operator: str, username: str, session: str, job_id: int, minutes: int
+    ) -> None:
+        """Raise the time limit of a user's session, as Slurm's operator, to ``minutes`` in all.
+
+        Raises `ExtensionRefused` when the limit is certainly what it was.
+        """
+        request: dict[str, object] = {"session": session, "job_id": job_id, "minutes": minutes}
+        await self._launch(operator, {"verb": "extend", "user": username, **request})
+
+    async def _ask(
+        self, argv: list[str], seconds: float | None = None, more: Mapping[str, str] = _NOTHING
+    ) -> str:
+        name, *arguments = argv
+        environment = {
+            "LC_ALL": "C",
+            "PATH": "/usr/bin:/bin",
+            "SLURM_CONF": self.slurm_conf,
+            "TZ": "UTC",
+            **more,
+        }
+        argv = [str(PurePosixPath(self.bin_dir, name)), *arguments]
+        self._count(argv)
+        with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, name, _is_no_such_job):
+            done = await program.run(argv, environment, seconds or self.time_limit, _MOST_BYTES)
+            if done.code != 0:
+                detail = f"{name} ended with {done.code}: {answers.one_line(done.err)}"
+                raise CommandFailed(f"Slurm's {name} failed.", detail=detail)
+        return done.out
+
+    async def _launch(self, username: str, request: dict[str, object]) -> dict[str, Any]:
+        self._count(self.launcher_cmd)
+        with metrics.timed(metrics.LAUNCHER, metrics.LAUNCHER_FAILURES, str(request["verb"])):
+            async with self.launches.passage():
+                return await acting.order(self.launcher_cmd, username, request)
+
+    def _count(self, argv: Sequence[str]) -> None:
+        name = program.name_of(argv)
+        self.calls[name] = self.calls.get(name, 0) + 1
+
+
+def _is_no_such_job(error: SlurmError) -> bool:
+    """Say whether Slurm answered, and does not know the job: no failure of Slurm's."""
+    return _NO_SUCH_JOB in error.detail

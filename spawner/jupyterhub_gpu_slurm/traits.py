@@ -1,0 +1,279 @@
+"""The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
+
+from collections.abc import Collection, Coroutine
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from batchspawner import BatchSpawnerBase
+from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode, default, validate
+
+from jupyterhub_gpu_slurm import allowance
+from jupyterhub_gpu_slurm.allowance import Allowance
+from jupyterhub_gpu_slurm.availability import Count
+from jupyterhub_gpu_slurm.forecaster import Forecaster
+from jupyterhub_gpu_slurm.policy import Defaults
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.client import SlurmClient
+from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
+from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """The way to Slurm that all sessions of a hub share."""
+
+    client: SlurmClient
+    jobs: JobWatcher
+    nodes: ClusterWatcher
+    free: Count
+    forecasts: Forecaster
+
+
+class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
+    """What a site can set: ``c.GpuSlurmSpawner.NAME`` in the hub's configuration."""
+
+    slurm_conf = Unicode(
+        "/etc/slurm/slurm.conf", help="Slurm's configuration file, for the hub's own questions."
+    ).tag(config=True)
+    slurm_bin_dir = Unicode(
+        "/usr/bin",
+        help="The folder with squeue, sinfo and scontrol. An absolute path: the hub has no PATH.",
+    ).tag(config=True)
+    launcher_cmd = List(
+        Unicode(),
+        ["/usr/bin/sudo", "-n", "-u", "{username}", "--", "/usr/local/libexec/slurm-launcher"],
+        help="""
+        The argv that runs the launcher as a user; ``{username}`` stands for the user.
+        The launcher is the one program that sudo must allow.
+        """,
+    ).tag(config=True)
+    hub_mark = Unicode(
+        "portal", help="Names this hub: the start of its jobs' names. Letters, digits, hyphens."
+    ).tag(config=True)
+    query_interval = Float(
+        1.0,
+        help="""
+        Seconds between two questions to squeue, for all sessions of the hub together, while a
+        session starts.
+        """,
+    ).tag(config=True)
+    quiet_interval = Float(
+        10.0, help="Seconds between two questions to squeue while sessions only run."
+    ).tag(config=True)
+    cluster_interval = Float(
+        10.0,
+        help="""
+        Seconds between two questions to Slurm for what its nodes have free, for all who look at a
+        form together. Nothing is asked while nobody looks.
+        """,
+    ).tag(config=True)
+    launches_at_once = Integer(
+        4,
+        min=1,
+        help="""
+        How many launchers may start at the same moment, whatever the number of users who press
+        Start: the hub's pages must have their share of the machine. One that waits for Slurm
+        does not count after two seconds.
+        """,
+    ).tag(config=True)
+    command_timeout = Float(
+        20.0, help="Seconds after which a Slurm program is taken not to answer."
+    ).tag(config=True)
+    cores_per_gpu = Integer(8, help="CPU cores that come with each GPU.").tag(config=True)
+    memory_mb_per_gpu = Integer(
+        48 * 1024, help="Memory in MiB that comes with each GPU. Default: 48 GB."
+    ).tag(config=True)
+    cores_without_gpu = Integer(2, help="CPU cores of a session without GPUs.").tag(config=True)
+    memory_mb_without_gpu = Integer(
+        12 * 1024, help="Memory in MiB of a session without GPUs. Default: 12 GB."
+    ).tag(config=True)
+    default_gpus = Integer(1, help="GPUs of a session where the user says nothing.").tag(
+        config=True
+    )
+    default_hours = Float(
+        8.0, help="Hours of a session where the user says nothing; the partition's limit if less."
+    ).tag(config=True)
+    default_partition = Unicode(
+        "", help="Partition where the user says nothing. Empty: the cluster's default."
+    ).tag(config=True)
+    default_limits = Dict(
+        help="""
+        What a user may have where none of the user's groups says something. The keys, each of
+        them optional: ``max_gpus_per_session``, ``max_gpus`` (at once, over all sessions),
+        ``max_hours``, ``max_sessions`` (at once), ``partitions`` (a list), ``account``, ``qos``.
+        """,
+    ).tag(config=True)
+    group_limits = Dict(
+        help="""
+        What the members of a group may have: ``{"students": {"max_gpus": 1}}``, with the keys of
+        ``default_limits``. The groups are JupyterHub's and the system's. Of several groups of a
+        user, the highest figure counts and all their partitions are open; account and QOS are
+        those of the user's first group in this order.
+        """,
+    ).tag(config=True)
+    launch_timeout = Float(
+        180.0,
+        help="""
+        Seconds from the job's start on its node until its server listens. The time in the queue
+        counts for ``start_timeout`` only.
+        """,
+    ).tag(config=True)
+    queue_timeout = Float(
+        12 * 3600.0,
+        help="Seconds in the queue after which a session is given up; below ``start_timeout``.",
+    ).tag(config=True)
+    end_timeout = Float(
+        60.0,
+        help="""
+        Seconds that Stop waits for a cancelled job to leave its node. Slurm ends what does not end
+        by itself after its ``KillWait``.
+        """,
+    ).tag(config=True)
+    slurm_operator = Unicode(
+        "",
+        help="""
+        The account through which the launcher raises time limits, and ends sessions of accounts
+        that were deleted: Slurm's ``SlurmUser``, or one that is an operator in Slurm's accounting.
+        Empty: sessions are not extended.
+        """,
+    ).tag(config=True)
+    extension_hours = Float(
+        4.0, help="Hours by which a running session can be extended at once, at most."
+    ).tag(config=True)
+    max_extensions = Integer(
+        3, help="How often one session can be extended. 0: sessions are not extended."
+    ).tag(config=True)
+    idle_minutes = Float(
+        0.0,
+        min=0.0,
+        help="""
+        Minutes that a session may be unused before it counts as over; 0: any time. The session
+        tells the hub; jupyterhub-idle-culler with the hook ``dsportal.culler.arbiter`` ends it.
+        """,
+    ).tag(config=True)
+    group_idle_minutes = Dict(
+        value_trait=Float(min=0.0),
+        help="""
+        The same for the members of groups: ``{"students": 30}``. Of several groups of a user, the
+        most generous counts.
+        """,
+    ).tag(config=True)
+    idle_warning_minutes = Float(
+        10.0, min=0.0, help="Minutes before such an end from which a session warns of it."
+    ).tag(config=True)
+    session_python = Unicode(
+        help="The interpreter on the compute nodes that has ``dsportal.session``. Absolute path."
+    ).tag(config=True)
+    session_input = Dict(
+        help="What ``dsportal.session`` is told besides its environment: folders, kernels, tools."
+    ).tag(config=True)
+    session_images = Dict(
+        help="""
+        The images that the form offers for whole sessions: name -> what ``dsportal.session`` gets
+        as ``image``, with its ``title``.
+        """,
+    ).tag(config=True)
+    image_check = Callable(
+        None,
+        allow_none=True,
+        help="""
+        Called in a thread with an image's path before a session in it is submitted; says whether
+        jupyterhub-singleuser is in it, or ``None`` where that cannot be told.
+        """,
+    ).tag(config=True)
+
+    @default("start_timeout")
+    def _default_start_timeout(self) -> int:
+        # A job may wait in the queue for long; the user sees why, and can cancel.
+        return 13 * 3600
+
+    @validate("default_limits")
+    def _check_default_limits(self, proposal: Any) -> Any:
+        _check_limits("default_limits", proposal.value)
+        return proposal.value
+
+    @validate("group_limits")
+    def _check_group_limits(self, proposal: Any) -> Any:
+        for name, table in proposal.value.items():
+            _check_limits(f"group_limits[{name!r}]", table)
+        return proposal.value
+
+    def _allowance(self, groups: Collection[str]) -> Allowance:
+        by_group = {name: allowance.read(table) for name, table in self.group_limits.items()}
+        return allowance.combine(allowance.read(self.default_limits), by_group, groups)
+
+    @default("server_token_scopes")
+    def _default_server_token_scopes(self) -> Any:
+        return scopes_in_turn
+
+    _turns: ClassVar[Turns] = Turns()
+
+    # One for the whole hub, made from the settings of the first spawner that needs it.
+    _shared: ClassVar[Slurm | None] = None
+
+    @property
+    def _slurm(self) -> Slurm:
+        if SlurmTraits._shared is None:
+            client = SlurmClient(
+                bin_dir=self.slurm_bin_dir,
+                slurm_conf=self.slurm_conf,
+                launcher_cmd=tuple(self.launcher_cmd),
+                time_limit=self.command_timeout,
+                launches=Turnstile(self.launches_at_once),
+            )
+            SlurmTraits._shared = Slurm(
+                client,
+                JobWatcher(
+                    client,
+                    Pace(
+                        busy=self.query_interval,
+                        waiting=max(self.query_interval, self.quiet_interval / 2),
+                        quiet=self.quiet_interval,
+                    ),
+                ),
+                ClusterWatcher(client, self.cluster_interval),
+                Count(self._shape),
+                Forecaster(client),
+            )
+        return SlurmTraits._shared
+
+    @property
+    def _shape(self) -> ResourceShape:
+        return ResourceShape(
+            self.cores_per_gpu,
+            self.memory_mb_per_gpu,
+            self.cores_without_gpu,
+            self.memory_mb_without_gpu,
+        )
+
+    @property
+    def _defaults(self) -> Defaults:
+        return Defaults(
+            self.default_gpus, timedelta(hours=self.default_hours), self.default_partition or None
+        )
+
+
+def _check_limits(where: str, table: object) -> None:
+    try:
+        allowance.read(table)
+    except ValueError as error:
+        raise TraitError(f"{where}: {error}") from error
+
+
+def scopes_in_turn(spawner: Any) -> Coroutine[Any, Any, list[str]]:
+    """Return no scopes of our own, which means JupyterHub's; but wait for this start's turn.
+
+    JupyterHub works some 20 ms for a start, without a pause, and this is the first moment of it in
+    which it waits for us: so when a class of students presses Start, pages are answered between
+    their starts, not after all of them.
+    """
+    # Now, not in the coroutine, which begins later: whoever answers a page in between would roll
+    # back what JupyterHub has just noted of this start.
+    spawner.user.db.commit()
+    return _no_scopes_in_turn()
+
+
+async def _no_scopes_in_turn() -> list[str]:
+    await SlurmTraits._turns.wait()
+    return []
