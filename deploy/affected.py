@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from bootstrap import DISTRIBUTIONS
+
 UNIT = Path("tests/unit")
 NOTEBOOKS = Path("tests/notebooks")
 """Each notebook as a whole, in the environment of its framework."""
@@ -17,8 +19,6 @@ HERE = (Path("tests/integration"), Path("tests/browser"), Path("tests/deploy"), 
 """Those that need a portal on this machine."""
 MACHINES = (Path("tests/site"), Path("tests/machine"))
 """Those that make machines of their own: three hosts with a site, and Debian as it comes."""
-DISTRIBUTIONS = ("portal", "spawner")
-"""Folders of this repository, each with a package that can be imported."""
 PARTS = (*DISTRIBUTIONS, "notebook_templates")
 READERS = {
     "deploy": (UNIT / "deploy",),
@@ -91,13 +91,17 @@ EVERYTHING = Scope(HERE, MACHINES)
 
 
 def scope(changed: Iterable[Path], root: Path) -> Scope:
-    """Return what changes touch: all when they are in the deployment or in more than one part.
+    """Return what changes touch.
+
+    All, when they are in the deployment, in what is asked for, or in more than one part.
 
     What is in `DISTRIBUTIONS` is on the way to a notebook, and not in it.
     """
     parts: set[str] = set()
     tests: set[Path] = set()
     for path in changed:
+        if path.name == "pyproject.toml":
+            return EVERYTHING
         if path.name.startswith("test_") and path.suffix == ".py" and path.parts[0] == "tests":
             tests.add(path)
         elif path.parts[0] in PARTS:

@@ -3,7 +3,7 @@
 Standard library only: this is what runs before anything is installed.
 
 An environment is a folder NAME-HASH, where HASH covers everything it is made of: its lock file
-and, for hub and session, our wheel. It is built under a temporary name and renamed when complete,
+and, for hub and session, our wheels. It is built under a temporary name and renamed when complete,
 so a half-made one is never used and a finished one never changes.
 """
 
@@ -24,6 +24,8 @@ import inventory
 DEPLOY = Path(__file__).resolve().parent
 REPOSITORY = DEPLOY.parent
 LOCKS = DEPLOY / "locks"
+DISTRIBUTIONS = ("portal", "spawner")
+"""Folders of this repository, each with a package that can be installed."""
 PYTHON = "/usr/bin/python3"
 # Environments of JavaScript: where their package-lock.json is, and what more npm is told.
 NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
@@ -46,7 +48,7 @@ SYSTEM_PACKAGES = {
 
 @dataclass(frozen=True)
 class Addition:
-    """What is put into an environment besides its lock file and wheel, and what it is made of."""
+    """What is put into an environment besides its lock file and wheels, and what it is made of."""
 
     sources: Sequence[Path]
     put: Callable[[Path], None]
@@ -163,14 +165,13 @@ def rename_interpreter(script: Path, old: Path, new: Path) -> None:
 
 
 def environment(
-    name: str, root: Path, wheel: Path | None = None, addition: Addition | None = None
+    name: str, root: Path, wheels: Sequence[Path] = (), addition: Addition | None = None
 ) -> tuple[Path, bool]:
     """Return the environment NAME of its lock file (and more) below ROOT, and whether it is new.
 
     Readable by everybody, so that sessions can run from it.
     """
-    parts = [lock_file(name)] if wheel is None else [lock_file(name), wheel]
-    final = environment_path(name, root, wheel, addition)
+    final = environment_path(name, root, wheels, addition)
     os.umask(0o022)
     with only_one(root, name):
         if final.exists():
@@ -181,7 +182,7 @@ def environment(
         if name in NPM:
             install_with_npm(name, building)
         else:
-            install_with_uv(parts, building, sources_of(name))
+            install_with_uv(lock_file(name), building, wheels, sources_of(name))
         if addition:
             addition.put(building)
         building.rename(final)
@@ -189,12 +190,11 @@ def environment(
 
 
 def environment_path(
-    name: str, root: Path, wheel: Path | None = None, addition: Addition | None = None
+    name: str, root: Path, wheels: Sequence[Path] = (), addition: Addition | None = None
 ) -> Path:
     """Return where the environment NAME is, or would be."""
-    parts = [lock_file(name)] if wheel is None else [lock_file(name), wheel]
     sources = addition.sources if addition else ()
-    return root / f"{name}-{content_hash([*parts, *sources])}"
+    return root / f"{name}-{content_hash([lock_file(name), *wheels, *sources])}"
 
 
 def lock_file(name: str) -> Path:
@@ -245,13 +245,15 @@ def pip_find_links() -> list[str]:
 
 
 def install_with_uv(
-    parts: Sequence[Path], building: Path, sources: Sequence[str | Path] = ()
+    lock: Path,
+    building: Path,
+    wheels: Sequence[Path] = (),
+    sources: Sequence[str | Path] = (),
 ) -> None:
-    """Install a lock file, and our wheel when it is among the parts; byte-compiled.
+    """Install a lock file, and our wheels; byte-compiled.
 
     uv's relocatable environments do not name their own folder, so one may be renamed.
     """
-    lock, *wheels = parts
     uv = deploy_environment() / "bin/uv"
     settings = {"UV_CACHE_DIR": str(CACHE / "uv"), "UV_PYTHON_DOWNLOADS": "never"}
     call([uv, "venv", "--quiet", "--relocatable", "--python", PYTHON, building], **settings)
@@ -262,34 +264,35 @@ def install_with_uv(
         call([*install, *wheels], **settings)
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build our wheel, the same bytes from the same sources, and return its path.
+def build_wheels(folder: Path) -> list[Path]:
+    """Build our wheels, the same bytes from the same sources, and return their paths.
 
-    Python wants a wheel's name in its own form, so the folder carries the hash of its content.
+    Python wants a wheel's name in its own form, so the folder carries the hash of what is in it.
     """
     hatchling = deploy_environment() / "bin/hatchling"
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with only_one(folder, "wheel"):
+    with only_one(folder, "wheels"):
         building = folder / ".building"
         shutil.rmtree(building, ignore_errors=True)
         argv = [str(hatchling), "build", "-t", "wheel", "-d", str(building)]
-        result = subprocess.run(
-            argv,
-            cwd=REPOSITORY,
-            env=child_environment(SOURCE_DATE_EPOCH="1577836800"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if result.returncode:
-            raise DeploymentError(f"the wheel could not be built:\n{result.stderr}")
-        (wheel,) = building.glob("*.whl")
-        final = folder / content_hash([wheel])
+        for name in DISTRIBUTIONS:
+            result = subprocess.run(
+                argv,
+                cwd=REPOSITORY / name,
+                env=child_environment(SOURCE_DATE_EPOCH="1577836800"),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if result.returncode:
+                raise DeploymentError(f"the wheel of {name} could not be built:\n{result.stderr}")
+        wheels = sorted(building.glob("*.whl"))
+        final = folder / content_hash(wheels)
         if not final.exists():
             building.rename(final)
         shutil.rmtree(building, ignore_errors=True)
-    return final / wheel.name
+    return [final / wheel.name for wheel in wheels]
 
 
 def play(playbook: str, given: str, arguments: Sequence[str]) -> int:

@@ -105,7 +105,7 @@ def session_folder() -> Path:
     def make(folder: Path) -> None:
         root = folder / "root"
         roots.copy(kernel_folder(), root)
-        bootstrap.install_with_uv([lock], root / _SERVER)
+        bootstrap.install_with_uv(lock, root / _SERVER)
         for name in ("jupyterhub-singleuser", "jupyter"):
             (root / "usr/local/bin" / name).symlink_to(Path("/", _SERVER, "bin", name))
 
@@ -125,7 +125,7 @@ def training_folder() -> Path:
     def make(folder: Path) -> None:
         root = folder / "root"
         roots.copy(kernel_folder(), root)
-        bootstrap.install_with_uv([lock], root / TRAINING, bootstrap.sources_of(lock.stem))
+        bootstrap.install_with_uv(lock, root / TRAINING, sources=bootstrap.sources_of(lock.stem))
         # An environment knows itself by the folder that its Python is called from.
         python = root / "usr/local/bin/python"
         python.write_text(f'#!/bin/sh\nexec /{TRAINING}/bin/python "$@"\n')

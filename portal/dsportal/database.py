@@ -4,16 +4,13 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psycopg
-
 from dsportal.settings_file import SettingsError
 
-CONNECT_SECONDS = 2
 ANSWER_SECONDS = 1.0
 BUSY_SECONDS = 0.25
 
@@ -62,63 +59,6 @@ def _check_password_file(file: Path) -> None:
         raise SettingsError(f"{key}: {file} cannot be read by the hub's user")
     if file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SettingsError(f"{key}: {file} can be read by others; its mode must be 0600")
-
-
-class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that gives up when the server says nothing for a while, and is closed then.
-
-    The server may be stopped, and its host take what is sent: no parameter of libpq's covers that.
-    """
-
-    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Wait for an answer."""
-        try:
-            return super().wait(gen, interval, timeout or ANSWER_SECONDS)
-        except psycopg.OperationalError:
-            self.pgconn.finish()
-            raise
-
-
-def connect_postgresql(url: str) -> BoundedConnection:
-    """Connect; ``url`` as `libpq_url` gives it. A server that says nothing is given up soon."""
-    return BoundedConnection.connect(
-        url,
-        connect_timeout=CONNECT_SECONDS,
-        keepalives_idle=10,
-        keepalives_interval=2,
-        keepalives_count=3,
-    )
-
-
-def postgresql_options(url: str, check: Callable[[], None]) -> dict[str, Any]:
-    """Return how the hub reaches PostgreSQL, unless ``check`` raises."""
-
-    def connect() -> BoundedConnection:
-        check()
-        return connect_postgresql(url)
-
-    return {"creator": connect}
-
-
-class PostgresqlProbe:
-    """Asks the server for nothing, on a connection of its own; raises when it does not answer."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._connection: BoundedConnection | None = None
-
-    def __call__(self) -> None:
-        """Ask; once more on a new connection where the one of before has ended."""
-        if self._connection is not None:
-            with suppress(psycopg.Error):
-                self._connection.execute("SELECT 1")
-                return
-            self._connection.close()
-            self._connection = None
-        connection = connect_postgresql(self._url)
-        connection.autocommit = True
-        connection.execute("SELECT 1")
-        self._connection = connection
 
 
 def sqlite_probe(file: str) -> Callable[[], None]:

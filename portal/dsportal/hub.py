@@ -150,10 +150,12 @@ def configure_database(c: Config, settings: Settings) -> None:
     c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
     if settings.hub.database_url:
         given = settings.hub.database_url, settings.hub.database_password_file
+        from dsportal import postgresql
+
         c.JupyterHub.db_url = database.postgresql_url(*given)
         url = database.libpq_url(*given)
-        breaker = Breaker(database.PostgresqlProbe(url), is_asked_first=True)
-        c.JupyterHub.db_kwargs = database.postgresql_options(url, breaker.check)
+        breaker = Breaker(postgresql.Probe(url), is_asked_first=True)
+        c.JupyterHub.db_kwargs = postgresql.options(url, breaker.check)
     else:
         file = f"{state}/jupyterhub.sqlite"
         c.JupyterHub.db_url = f"sqlite:///{file}"

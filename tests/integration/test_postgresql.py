@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.exc import OperationalError
 
-from dsportal import database
+from dsportal import database, postgresql
 from dsportal.absence import TITLE, WORDS
 from tests import faults
 from tests.administrator import portal as command
@@ -316,7 +316,7 @@ def test_a_password_comes_from_the_file(with_password: str, tmp_path: Path) -> N
     url = database.libpq_url(with_password, str(file))
     engine = create_engine(
         database.postgresql_url(with_password, str(file)),
-        **database.postgresql_options(url, lambda: None),
+        **postgresql.options(url, lambda: None),
     )
     file.write_text("*:*:*:postgres:wrong\n")
     with pytest.raises(OperationalError, match="password authentication failed"):

@@ -90,6 +90,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
         ),
         (["deploy/up"], Scope(HERE, MACHINES)),
         (["pyproject.toml"], Scope(HERE, MACHINES)),
+        (["portal/pyproject.toml"], Scope(HERE, MACHINES)),
         (["tests/visitor.py"], Scope(HERE, MACHINES)),
         (["tests/integration/conftest.py"], Scope(HERE, MACHINES)),
         (

@@ -24,7 +24,7 @@ def clone(tmp_path: Path) -> Path:
         "deploy/venv",
         "deploy/ansible/inventories/site/secrets.yml",
         "portal/dsportal/hub.py",
-        "portal/__pycache__/hub.pyc",
+        "portal/dsportal/__pycache__/hub.pyc",
         "portal/dsportal/lab/node_modules/esbuild/index.js",
         "spawner/jupyterhub_gpu_slurm/script.py",
         "notebook_templates/one.ipynb",

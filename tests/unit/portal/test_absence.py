@@ -9,7 +9,7 @@ import pytest
 from jupyterhub import orm
 from sqlalchemy import select
 
-from dsportal import absence, database
+from dsportal import absence, database, postgresql
 from dsportal.absence import Breaker, DatabaseAway, HubSession
 
 
@@ -180,7 +180,7 @@ def test_the_loop_does_not_wait_for_a_server_that_says_nothing(
     silent: str, session: HubSession
 ) -> None:
     async def ask() -> int:
-        breaker = Breaker(database.PostgresqlProbe(silent), is_asked_first=True)
+        breaker = Breaker(postgresql.Probe(silent), is_asked_first=True)
         session.breaker = breaker
         ticks = await ticks_during(lambda: absence.ensure_answer(session))
         assert breaker.is_open

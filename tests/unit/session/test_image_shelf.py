@@ -60,7 +60,7 @@ def test_a_page_gets_the_kernels_in_images_beside_the_others(tmp_path: Path) -> 
 
 
 def test_jupyter_finds_what_starts_it_by_its_name() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "portal/pyproject.toml").read_text())["project"]
     named = project["entry-points"]["jupyter_client.kernel_provisioners"]
     module, _, name = named[PROVISIONER].partition(":")
     assert getattr(importlib.import_module(module), name) is ImageProvisioner

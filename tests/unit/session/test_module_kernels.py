@@ -85,7 +85,7 @@ def test_a_module_without_the_interpreter_is_told(init: str, tmp_path: Path) -> 
 
 
 def test_jupyter_finds_what_starts_it_by_its_name() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "portal/pyproject.toml").read_text())["project"]
     named = project["entry-points"]["jupyter_client.kernel_provisioners"]
     module, _, name = named[PROVISIONER].partition(":")
     assert getattr(importlib.import_module(module), name) is ModulesProvisioner

@@ -1,0 +1,123 @@
+"""What anybody can install with pip, in an environment that has nothing else."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bootstrap
+import httpx
+import pytest
+
+from tests.waiting import until
+
+CONFIG = """
+c.JupyterHub.spawner_class = "gpu-slurm"
+c.JupyterHub.authenticator_class = "{authenticator}"
+c.JupyterHub.bind_url = "http://127.0.0.1:{ports[0]}"
+c.JupyterHub.hub_port = {ports[1]}
+c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{ports[2]}"
+c.ConfigurableHTTPProxy.command = {proxy!r}
+c.JupyterHub.db_url = "sqlite://"
+c.Authenticator.allow_all = True
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels() -> dict[str, Path]:
+    """Our wheels, by the name of their distribution."""
+    made = bootstrap.build_wheels(bootstrap.CACHE / "wheels")
+    return {wheel.name.partition("-")[0].replace("_", "-"): wheel for wheel in made}
+
+
+def installed(folder: Path, *wanted: str | Path) -> Path:
+    """Make an environment with these and what they ask for; return its programs."""
+    uv = bootstrap.deploy_environment() / "bin/uv"
+    settings = {"UV_CACHE_DIR": str(bootstrap.CACHE / "uv"), "UV_PYTHON_DOWNLOADS": "never"}
+    bootstrap.call([uv, "venv", "--quiet", "--python", bootstrap.PYTHON, folder], **settings)
+    install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", folder / "bin/python"]
+    bootstrap.call([*install, *wanted], **settings)
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def spawner_alone(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(tmp_path_factory.mktemp("alone") / "venv", wheels["jupyterhub-gpu-slurm"])
+
+
+@pytest.fixture(scope="module")
+def whole(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    both = (wheels["jupyterhub-gpu-slurm"], f"{wheels['data-scientist-portal']}[ldap]")
+    return installed(tmp_path_factory.mktemp("whole") / "venv", *both)
+
+
+def output(*argv: str | Path) -> str:
+    done = subprocess.run(
+        [str(word) for word in argv],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+@contextmanager
+def hub(programs: Path, folder: Path, authenticator: str) -> Iterator[str]:
+    """Run a hub with a proxy of its own; give its address."""
+    proxy, _ = bootstrap.environment("proxy", bootstrap.CACHE / "environments")
+    program = proxy / "node_modules/configurable-http-proxy/bin/configurable-http-proxy"
+    ports = free_ports(3)
+    given = {"ports": ports, "authenticator": authenticator}
+    config = folder / "jupyterhub_config.py"
+    config.write_text(CONFIG.format(proxy=["/usr/bin/node", str(program)], **given))
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    argv = [str(programs / "jupyterhub"), "-f", str(config)]
+    with (folder / "log").open("wb") as log:
+        running = subprocess.Popen(argv, env=environment, cwd=folder, stdout=log, stderr=log)
+    address = f"http://127.0.0.1:{ports[0]}"
+
+    def answers() -> bool:
+        assert running.poll() is None, (folder / "log").read_text()
+        try:
+            return httpx.get(f"{address}/hub/health", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    try:
+        until(answers, seconds=60, what="the hub answers")
+        yield address
+    finally:
+        running.terminate()
+        running.wait(30)
+
+
+def test_the_spawner_alone_is_found_by_its_name_and_its_traits_are_shown(
+    spawner_alone: Path, tmp_path: Path
+) -> None:
+    shown = output(spawner_alone / "jupyterhub", "--help-all")
+    assert "gpu-slurm: jupyterhub_gpu_slurm.gpu_spawner.GpuSlurmSpawner" in shown
+    assert "--GpuSlurmSpawner.cores_per_gpu=" in shown
+    with hub(spawner_alone, tmp_path, "dummy") as address:
+        assert httpx.get(f"{address}/hub/login").status_code == 200
+
+
+def test_the_portal_brings_its_login_and_its_command(whole: Path, tmp_path: Path) -> None:
+    shown = output(whole / "jupyterhub", "--help-all")
+    assert "directory: dsportal.authentication.ldap.DirectoryAuthenticator" in shown
+    assert "doctor" in output(whole / "portal", "--help")
+    listed = "import os, dsportal; print(os.listdir(os.path.dirname(dsportal.__file__)))"
+    assert "py.typed" in output(whole / "python", "-I", "-c", listed)
