@@ -1,6 +1,11 @@
 """The documentation's links lead somewhere, and its commands exist."""
 
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,3 +44,30 @@ def test_every_test_that_a_page_names_exists(page: Path) -> None:
         assert f"def {name}(" in tests, name
     for path in re.findall(r"`(tests/[\w/]+\.py)`", text):
         assert (ROOT / path).exists(), path
+
+
+def named(nav: object) -> Iterator[str]:
+    """Give the pages that a table of contents leads to."""
+    if isinstance(nav, str):
+        yield nav
+    elif isinstance(nav, dict | list):
+        for part in nav.values() if isinstance(nav, dict) else nav:
+            yield from named(part)
+
+
+def test_the_site_leads_to_each_page_once() -> None:
+    project = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    pages = (ROOT / "docs").rglob("*.md")
+    assert sorted(named(project["nav"])) == sorted(str(p.relative_to(ROOT / "docs")) for p in pages)
+
+
+def test_the_site_has_no_broken_link_and_asks_nothing_of_other_sites(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "zensical.toml", tmp_path)
+    argv = [str(Path(sys.executable).with_name("zensical")), "build", "--strict"]
+    built = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > len(PAGES) / 2
+    asked = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^>]*>")
+    assert {found for page in pages for found in asked.findall(page.read_text())} == set()
