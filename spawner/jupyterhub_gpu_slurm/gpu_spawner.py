@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from jupyterhub import orm
 
-from jupyterhub_gpu_slurm import callback, form_api, metrics, progress
+from jupyterhub_gpu_slurm import hub_api, metrics, progress
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     SessionEnded,
@@ -30,8 +30,8 @@ from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
 T = TypeVar("T")
 
-callback.install()
-form_api.install()
+# JupyterHub puts its API together after it has imported its spawner.
+hub_api.install()
 
 _STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
@@ -84,7 +84,7 @@ class GpuSlurmSpawner(Observed):
     async def _submit(self, request: AcceptedRequest) -> None:
         environment = self.get_env()
         environment["SLURM_CONF"] = self.slurm_conf
-        environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + callback.PATH
+        environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + hub_api.PORT_PATH
         orders = {**self.session_input, "environment": environment}
         if request.image is not None:
             orders["image"] = self.session_images[request.image]

@@ -3,11 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jupyterhub_gpu_slurm import idle, idle_api
+from jupyterhub_gpu_slurm import idle
 from jupyterhub_gpu_slurm.idle import IdleReport
 from jupyterhub_gpu_slurm.lifetime import Lifetime
-
-idle_api.install()
 
 
 class Idling(Lifetime):

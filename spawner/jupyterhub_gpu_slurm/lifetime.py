@@ -3,12 +3,9 @@
 import asyncio
 from datetime import timedelta
 
-from jupyterhub_gpu_slurm import extension
 from jupyterhub_gpu_slurm.deadline import ExtensionRules, Offer, extended_limit, offer
 from jupyterhub_gpu_slurm.errors import ExtensionRefused
 from jupyterhub_gpu_slurm.options_page import OptionsPage
-
-extension.install()
 
 
 class Lifetime(OptionsPage):

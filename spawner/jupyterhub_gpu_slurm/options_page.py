@@ -8,7 +8,7 @@ from urllib.parse import quote
 from jupyterhub.spawner import SpawnException
 from traitlets import default
 
-from jupyterhub_gpu_slurm import form_api, options, script
+from jupyterhub_gpu_slurm import hub_api, options, script
 from jupyterhub_gpu_slurm.availability import Availability
 from jupyterhub_gpu_slurm.errors import (
     OverLimit,
@@ -80,7 +80,7 @@ class OptionsPage(Reservation):
         """Return where the form's script asks; ``{what}`` stands for what it asks for."""
         server = f"/{quote(self.name, safe='')}" if self.name else ""
         path = f"/{quote(self.user.name, safe='')}{server}"
-        return f"{self.hub.base_url}api{form_api.PATH}/{{what}}{path}"
+        return f"{self.hub.base_url}api{hub_api.PATH}/{{what}}{path}"
 
     async def availability(self, limits: Limits | None = None) -> tuple[Availability, ...]:
         """Return what the partitions that are open to the user have free.

@@ -3,7 +3,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jupyterhub_gpu_slurm.idle import IdleReport, ending, limit_for, span, warning_for
-from jupyterhub_gpu_slurm.idle_api import idle_seconds_from
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -71,27 +70,3 @@ def test_a_time_is_written_for_people(seconds: float, words: str) -> None:
 
 def test_the_end_says_why() -> None:
     assert "had not been used for 2 h:" in ending(IdleReport(3 * HOUR, NOW, 2 * HOUR))
-
-
-def test_seconds_are_taken() -> None:
-    assert idle_seconds_from(b'{"idle_seconds": 7200}') == 7200
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"7200",
-        b"{}",
-        b'{"idle_seconds": -1}',
-        b'{"idle_seconds": 1.5}',
-        b'{"idle_seconds": "1"}',
-        b'{"idle_seconds": true}',
-        b'{"idle_seconds": 1e400}',
-        b'{"idle_seconds": 99999999999}',
-        b'{"idle_seconds": 1, "username": "other"}',
-    ],
-)
-def test_nothing_else_is_taken(body: bytes) -> None:
-    with pytest.raises(ValueError, match=r"seconds|JSON|body"):
-        idle_seconds_from(body)
