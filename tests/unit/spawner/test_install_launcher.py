@@ -32,8 +32,8 @@ def test_the_rule_names_one_program_and_no_more_users() -> None:
         {"operator": "%slurm"},
         {"mark": "a b"},
         {"path": Path("libexec/launcher")},
-        {"path": Path("/usr/bin/launcher, /bin/sh")},
-        {"path": Path("/usr/libexec/../../tmp/launcher")},
+        {"path": Path("/opt/launcher, /opt/shell")},
+        {"path": Path("/opt/../tmp/launcher")},
         {"slurm_conf": Path("slurm.conf")},
     ],
 )
