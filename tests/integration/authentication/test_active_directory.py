@@ -11,7 +11,7 @@ from tornado import web
 
 from dsportal.authentication import connection, membership
 from dsportal.authentication.ldap import DirectoryAuthenticator
-from tests.instance import ROOT
+from tests.checkout import PYTHONPATH
 from tests.integration.authentication import machine, samba
 from tests.integration.authentication.logins import log_in as log_in_with
 from tests.integration.authentication.machine import Machine
@@ -225,7 +225,7 @@ def test_the_machine_and_the_portal_know_the_same_groups(
 
 LOG_IN = """\
 import asyncio, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1].split(":")
 from dsportal.authentication.ldap import DirectoryAuthenticator
 used = DirectoryAuthenticator(
     kind="active_directory", servers=[sys.argv[2]], ca_file=sys.argv[3],
@@ -243,5 +243,5 @@ def test_who_has_capitals_on_the_machine_is_refused_there(
 ) -> None:
     own = f"replace: unicodePwd\n{samba.password_line(PASSWORD)}"
     domain.change(f"dn: CN=Mallory,{USERS}\nchangetype: modify\n{own}")
-    given = [str(ROOT), domain.tls_url, domain.ca_file, USERS, name, PASSWORD]
+    given = [PYTHONPATH, domain.tls_url, domain.ca_file, USERS, name, PASSWORD]
     assert accounts.told(sys.executable, "-c", LOG_IN, *given) == logged_in
