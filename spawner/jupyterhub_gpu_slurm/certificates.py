@@ -11,7 +11,8 @@ import hashlib
 import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from cryptography import x509
@@ -19,9 +20,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from jupyterhub_gpu_slurm.slurm.records import Cluster
+
 # Nodes whose clocks are behind.
 _CLOCKS = timedelta(hours=1)
 _AUTHORITY = "notebooks-ca"
+# An administrator may have made the job longer.
+_SPARE = timedelta(days=30)
 
 
 def session_name(username: str) -> str:
@@ -96,3 +101,32 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
+
+
+_authority = lru_cache(Authority.of_hub)
+
+
+@dataclass(frozen=True)
+class CertificateIssuer:
+    """Makes the certificate of a session where it is submitted, and none before.
+
+    ``lasts`` is the longest that a session's time can be beyond what it asks for.
+    """
+
+    folder: Path
+    trusted_file: Path
+    lasts: timedelta
+
+    def issue(
+        self, username: str, cluster: Cluster, partition: str, time: timedelta
+    ) -> Mapping[str, str]:
+        """Return what the input of a session in this partition says of its certificate."""
+        nodes = [
+            node for each in cluster.partitions if each.name == partition for node in each.nodes
+        ]
+        return _authority(self.folder, self.trusted_file).issue(
+            username,
+            [host for node in nodes for host in (node.name, node.address)],
+            time + self.lasts + _SPARE,
+            datetime.now(UTC),
+        )

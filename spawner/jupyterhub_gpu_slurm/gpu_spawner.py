@@ -1,56 +1,218 @@
-"""A session as a Slurm job: the life of the job.
+"""What JupyterHub asks of a session, and the parts that answer.
 
-Glossary. A *session* is what the user asked for once; it has a random name, chosen and saved before
+Glossary. A *session* is what the user asked for once; it has a random id, chosen and saved before
 anything is submitted. Its *job* is what Slurm makes of it, and has a number. An *interrupted* start
 is one whose hub ended while it was under way: the job may be there, and is taken over.
 """
 
 import asyncio
-import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+from weakref import WeakSet
 
 from jupyterhub import orm
+from jupyterhub.spawner import SpawnException
+from traitlets import default
+from traitlets.config import Application
 
-from jupyterhub_gpu_slurm import hub_api, metrics, progress
+from jupyterhub_gpu_slurm import hub_api, idle, metrics, options, progress
+from jupyterhub_gpu_slurm.availability import Availability
+from jupyterhub_gpu_slurm.certificates import CertificateIssuer
+from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.deadline import ExtensionRules, Offer
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
+    OverLimit,
+    Refusal,
     SessionEnded,
     SlurmError,
     SpawnerError,
     SubmissionRefused,
 )
-from jupyterhub_gpu_slurm.observation import Ending, ending_of
-from jupyterhub_gpu_slurm.observed import Observed
+from jupyterhub_gpu_slurm.forecast import Forecast
+from jupyterhub_gpu_slurm.form import render as form
+from jupyterhub_gpu_slurm.idle import IdleTracker
+from jupyterhub_gpu_slurm.job import STARTING_INTERVAL, JobLimits, SessionJob
+from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
+from jupyterhub_gpu_slurm.other_sessions import OtherSessions
 from jupyterhub_gpu_slurm.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.reporter import SessionReporter
 from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
-from jupyterhub_gpu_slurm.slurm.records import Job, JobState
-
-T = TypeVar("T")
-
-# JupyterHub puts its API together after it has imported its spawner.
-hub_api.install()
-
-_STARTING_INTERVAL = 0.5
-_ENDING_INTERVAL = 0.2
-_LAST_WORD_SECONDS = 2.0
-_SHORT_WAIT_SECONDS = 60.0
-# How often a user is asked for whom sudo does not let the hub act as.
-_ACCOUNT_TRIES = 3
-_RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
-_LATE_COMER_LOOKS = 5
-_LATE_COMER_SECONDS = 2.0
+from jupyterhub_gpu_slurm.session_options import SessionOptions, SitePolicy
+from jupyterhub_gpu_slurm.slurm.records import JobState
+from jupyterhub_gpu_slurm.state import SessionState
+from jupyterhub_gpu_slurm.time_extension import TimeExtension
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 
-class GpuSlurmSpawner(Observed):
+class GpuSlurmSpawner(SpawnerTraits):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
 
-    _job: Job | None = None
+    session = SessionState()
+    """What is kept of the session, beside the job's number (``job_id``)."""
+
+    # Why the last session of a server ended, for its form. Not on the instance: JupyterHub makes
+    # a new spawner after each stop.
+    _endings: ClassVar[dict[str, str]] = {}
+    _all: ClassVar["WeakSet[GpuSlurmSpawner]"] = WeakSet()
+
+    _is_interrupted = False
     _submitted_at: datetime | None = None
-    _exit_status: int | None = None
     _port_awaited: "asyncio.Future[int] | None" = None
+    _prefill: Mapping[str, str] | None = None
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        GpuSlurmSpawner._all.add(self)
+
+    # --- its parts, each made when it is first needed ---
+
+    @cached_property
+    def reporter(self) -> SessionReporter:
+        """Whom its job's news are told to."""
+        return SessionReporter(
+            self.user.name, lambda: self.session, self.session_observer, self.log
+        )
+
+    @cached_property
+    def job(self) -> SessionJob:
+        """Its job at Slurm."""
+        limits = JobLimits(self.launch_timeout, self.queue_timeout, self.end_timeout)
+        return SessionJob(
+            self.slurm,
+            self.user.name,
+            self._log_name,
+            limits,
+            self.slurm_operator,
+            self.reporter,
+            self.log,
+        )
+
+    @cached_property
+    def session_options(self) -> SessionOptions:
+        """What its user can ask for."""
+        site = SitePolicy(
+            self._shape, self._defaults, self._allowance, self.session_images, self.image_check
+        )
+        others = OtherSessions(self.user, self.name, self.slurm.client)
+        return SessionOptions(self.slurm, self.user.name, site, self._hub_groups, others)
+
+    @cached_property
+    def time_extension(self) -> TimeExtension:
+        """Its time, which can be extended."""
+        return TimeExtension(
+            self.slurm,
+            self.user.name,
+            self,
+            self.session_options.limits,
+            ExtensionRules(
+                timedelta(hours=self.extension_hours),
+                self.max_extensions if self.slurm_operator else 0,
+            ),
+            self.slurm_operator,
+            self.log,
+        )
+
+    @cached_property
+    def certificate_issuer(self) -> CertificateIssuer:
+        """Who makes its certificate, where the hub has `internal_ssl`."""
+        return CertificateIssuer(
+            Path(self.internal_certs_location),
+            Path(self.internal_trust_bundles["notebooks-ca"]),
+            timedelta(seconds=self.queue_timeout)
+            + timedelta(hours=self.extension_hours) * self.max_extensions,
+        )
+
+    @cached_property
+    def idle_tracker(self) -> IdleTracker:
+        """For how long nobody has used it."""
+        return IdleTracker()
+
+    # --- the form ---
+
+    @default("options_form")
+    def _default_options_form(self) -> Any:
+        return type(self).render_form
+
+    @default("options_from_form")
+    def _default_options_from_form(self) -> Any:
+        return self.read_form
+
+    async def render_form(self) -> str:
+        """Return the options form for this user: what JupyterHub calls ``options_form``."""
+        prefill = self._prefill
+        note = self._endings.get(self._log_name, "")
+        if prefill is not None:
+            note = "The link that you followed filled in this form. Nothing has been started."
+        chosen = prefill if prefill is not None else self._last_options()
+        server = f"/{quote(self.name, safe='')}" if self.name else ""
+        path = f"/{quote(self.user.name, safe='')}{server}"
+        # ``{what}`` stands for what the form's script asks for.
+        api_url = f"{self.hub.base_url}api{hub_api.PATH}/{{what}}{path}"
+        try:
+            page = await self.session_options.form(chosen, note, api_url, self.cluster_interval)
+        except SlurmError as error:
+            self.log.warning("No options form for %s: %s", self.user.name, error.detail)
+            return form.render_unavailable(str(error))
+        except OverLimit as error:
+            return form.render_unavailable(str(error), is_fault=False)
+        self._prefill = None
+        return page
+
+    def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
+        """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
+        try:
+            return options.parse(options.single_values(fields)).as_json()
+        except SpawnerError as error:
+            raise _for_the_page(error) from error
+
+    def options_from_query(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
+        """Let a link fill in the form; it never starts a job.
+
+        JupyterHub asks here what to start when a link has options. Raising makes it show the form,
+        with these words above it.
+        """
+        try:
+            self._prefill = options.single_values(query)
+            options.parse(self._prefill)
+        except SpawnerError as error:
+            self._prefill = None
+            raise _for_the_page(error) from error
+        raise _exception("", reason="link", log_message="a link filled in the form", status=200)
+
+    async def availability(self) -> tuple[Availability, ...]:
+        """Return what the partitions that are open to the user have free.
+
+        Raises `SlurmError`, `OverLimit`.
+        """
+        return await self.session_options.availability()
+
+    async def forecast(self, fields: Mapping[str, list[str]]) -> Forecast:
+        """Return when what a form asks for would start. Nothing is reserved or submitted.
+
+        Raises `BadOption`, `SlurmError`.
+        """
+        program = SessionProgram(self.session_python, {})
+        return await self.session_options.forecast(
+            fields, lambda request: render(self._job_name, request, program)
+        )
+
+    def _last_options(self) -> Mapping[str, str]:
+        stored = self.orm_spawner.user_options or {}
+        try:
+            return {key: f"{value}" for key, value in options.parse(stored).as_json().items()}
+        except Refusal:
+            return {}
+
+    def _hub_groups(self) -> set[str]:
+        """Return those that the directory named at the login: JupyterHub's record of its user."""
+        return {group.name for group in self.user.groups}
 
     # --- the start ---
 
@@ -58,55 +220,68 @@ class GpuSlurmSpawner(Observed):
         """Submit the job and wait until its server listens; return the server's address."""
         self._endings.pop(self._log_name, None)
         self.ip, self.port = "0.0.0.0", 0  # noqa: S104  where the session listens, on its node
-        self._job = None
         self._submitted_at = datetime.now(UTC)
-        self._begin_observation()
+        self.job.begin()
+        self.reporter.begin()
         try:
             if not await self._take_over():
-                await self._submit(await self._accepted())
-            port = await self._await_port()
+                await self._submit(
+                    await self.session_options.grant(self.user_options, self._reserve)
+                )
+            assert self._port_awaited is not None  # noqa: S101  made by either of them
+            port = await self.job.await_port(self.job_id, self._port_awaited)
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
             await self._turns.wait()
             scheme = "https" if self.internal_ssl else "http"
-            url = f"{scheme}://{await self._address()}:{port}"
-            self.is_ready = True
-            self._note_ready()
+            url = f"{scheme}://{await self.job.address(self.job_id)}:{port}"
+            self._change(is_ready=True)
+            self.reporter.note_ready()
         except SpawnerError as error:
             metrics.START_FAILURES.labels(error.reason).inc()
             if isinstance(error, SessionEnded):
                 self._endings[self._log_name] = str(error)
-            raise self._shown(error) from error
+            raise _for_the_page(error) from error
         else:
             return url
         finally:
             self._port_awaited = None
 
+    def _reserve(self, request: AcceptedRequest, groups: set[str]) -> None:
+        self._change(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
+
     async def _submit(self, request: AcceptedRequest) -> None:
+        script = render(self._job_name, request, await self._program(request))
+        self._change(
+            id=secrets.token_hex(16),
+            options=self.user_options,
+            token_id=orm.APIToken.find(self.user.db, self.api_token).id,
+            client_secret=self.orm_spawner.oauth_client.secret,
+        )
+        self._port_awaited = asyncio.get_running_loop().create_future()
+        self._save_state()
+        self.reporter.note_submission()
+        try:
+            self.job_id = await self.job.submit(self.session.id, script)
+        except (AccountUnavailable, SubmissionRefused):
+            self._change(id="")  # there is no job to look for
+            raise
+        self._save_state()
+        self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
+
+    async def _program(self, request: AcceptedRequest) -> SessionProgram:
+        """Return what the job runs, and what it is told."""
         environment = self.get_env()
         environment["SLURM_CONF"] = self.slurm_conf
         environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + hub_api.PORT_PATH
-        orders = {**self.session_input, "environment": environment}
+        told = {**self.session_input, "environment": environment}
         if request.image is not None:
-            orders["image"] = self.session_images[request.image]
-        program = SessionProgram(
-            self.session_python, {**orders, **await self._certificate(request)}
-        )
-        name = job_name(self.hub_mark, self.user.name, self.name)
-        script = render(name, request, program)
-        self.session_id, self.session_options = secrets.token_hex(16), self.user_options
-        self.token_id = orm.APIToken.find(self.user.db, self.api_token).id
-        self.client_secret = self.orm_spawner.oauth_client.secret
-        self._port_awaited = asyncio.get_running_loop().create_future()
-        self._save_state()
-        self._note_submission()
-        try:
-            number = await self._slurm.client.submit(self.user.name, self.session_id, script)
-        except (AccountUnavailable, SubmissionRefused):
-            self.session_id = ""  # there is no job to look for
-            raise
-        self.job_id = str(number)
-        self._save_state()
-        self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
+            told["image"] = self.session_images[request.image]
+        if self.internal_ssl:
+            cluster = await self.slurm.nodes.cluster()
+            told["certificate"] = self.certificate_issuer.issue(
+                self.user.name, cluster, request.partition, request.time
+            )
+        return SessionProgram(self.session_python, told)
 
     async def _take_over(self) -> bool:
         """Go on with the job of an interrupted start, if it is there and still what is wanted."""
@@ -114,115 +289,23 @@ class GpuSlurmSpawner(Observed):
             return False
         self._is_interrupted = False
         self._port_awaited = asyncio.get_running_loop().create_future()
-        if self.session_options != self.user_options:
-            await self._cancel()
+        if self.session.options != self.user_options:
+            await self.job.cancel(self.session.id, self.job_id)
             self._forget_session()
             return False
-        sessions = await self._insist(lambda: self._slurm.client.sessions(self.user.name))
-        numbers = [number for number, session in sessions.items() if session == self.session_id]
-        if not numbers:
+        self.job_id = await self.job.find(self.session.id)
+        if not self.job_id:
             self._forget_session()
             return False
-        self.job_id = str(numbers[0])
         # The session holds the token and secret of its first start, which stay valid.
-        self.orm_spawner.oauth_client.secret = self.client_secret
+        self.orm_spawner.oauth_client.secret = self.session.client_secret
         self.will_resume = False
         self._save_state()
         # It may have said so just now, while Slurm was asked.
-        if self.session_port and not self._port_awaited.done():
-            self._port_awaited.set_result(self.session_port)
+        if self.session.port and not self._port_awaited.done():
+            self._port_awaited.set_result(self.session.port)
         self.log.info("Job %s of %s is taken over", self.job_id, self._log_name)
         return True
-
-    async def _await_port(self) -> int:
-        """Wait for the session's own word, as long as its job is well."""
-        assert self._port_awaited is not None  # noqa: S101  made by _submit or _take_over
-        watching = asyncio.create_task(self._watch_start())
-        try:
-            either: set[asyncio.Future[Any]] = {self._port_awaited, watching}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not self._port_awaited.done():
-                watching.result()
-            return self._port_awaited.result()
-        finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError, SpawnerError):
-                await watching
-
-    async def _watch_start(self) -> None:
-        """Look after a starting job; raises `SessionEnded` when it will not become a session."""
-        loop = asyncio.get_running_loop()
-        asked_at, launched_at = loop.time(), None
-        while True:
-            waited = loop.time() - asked_at
-            is_hurried = launched_at is not None or waited < _SHORT_WAIT_SECONDS
-            pace = self._slurm.jobs.pace
-            job = await self._look(max_age=pace.busy if is_hurried else pace.waiting)
-            if job.state.is_over:
-                ending = await self._record_end(job)
-                raise SessionEnded(
-                    f"The session could not be started. {ending}", log_lines=await self._log_tail()
-                )
-            if job.state is JobState.RUNNING:
-                launched_at = launched_at or loop.time()
-                if loop.time() - launched_at > self.launch_timeout:
-                    raise SessionEnded(
-                        f"Job {self.job_id} runs on {job.node}, but its server did not answer "
-                        f"within {self.launch_timeout:g} seconds, so it was cancelled.",
-                        log_lines=await self._log_tail(),
-                    )
-            elif waited > self.queue_timeout:
-                raise SessionEnded(
-                    f"Job {self.job_id} waited in the queue for "
-                    f"{self.queue_timeout / 3600:.3g} hours and was cancelled. Choose fewer GPUs, "
-                    "or another partition."
-                )
-            await asyncio.sleep(_STARTING_INTERVAL)
-
-    async def _address(self) -> str:
-        """Return where the job's node is reached, as Slurm says."""
-        job = await self._look(max_age=self._slurm.jobs.pace.busy)
-        while job.node is None:
-            # A question that failed says nothing: the server listens, so its node will be known.
-            if job.state.is_over:
-                ending = await self._record_end(job)
-                raise SessionEnded(f"The session ended while it started. {ending}")
-            job = await self._look(max_age=0)
-            if job.node is None:
-                await asyncio.sleep(_STARTING_INTERVAL)
-        cluster = await self._slurm.nodes.cluster()
-        return cluster.address_of(job.node) or job.node
-
-    async def _look(self, max_age: float | None = None) -> Job:
-        self._job = await self._slurm.jobs.job(int(self.job_id), max_age=max_age)
-        self._note_job(self._job)
-        return self._job
-
-    async def _log_tail(self) -> tuple[str, ...]:
-        """Return the end of the job's own words, where they can be had."""
-        try:
-            return tuple(await self._slurm.client.log_tail(self.user.name, int(self.job_id)))
-        except SlurmError as error:
-            self.log.warning("No log of job %s: %s", self.job_id, error.detail)
-            return ()
-
-    # --- the end ---
-
-    async def _record_end(self, job: Job) -> str:
-        """Remember that the job is over; return how it ended, in words.
-
-        Until the job has left its node Slurm says "completing"; its last word is worth a moment.
-        """
-        deadline = asyncio.get_running_loop().time() + _LAST_WORD_SECONDS
-        while job.state is JobState.COMPLETING and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(_ENDING_INTERVAL)
-            job = await self._look(max_age=0)
-        self._note_end(ending_of(job), job)
-        ending = progress.ending(job)
-        self.log.info("The session of %s is over: %s", self._log_name, ending)
-        self._slurm.jobs.forget(job.job_id)
-        self._exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
-        return ending
 
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
@@ -231,8 +314,71 @@ class GpuSlurmSpawner(Observed):
                 return False
             self._port_awaited.set_result(port)
         # The session says it once: a hub that ends now must not have forgotten it.
-        self.session_port = port
+        self._change(port=port)
         self._save_state()
+        return True
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """Tell the spawn page how the job is, whenever that changes."""
+        said: dict[str, Any] = {}
+        while True:
+            event = progress.event(self.job.last, self._submitted_at, datetime.now(UTC))
+            if event != said:
+                said = event
+                yield event
+            await asyncio.sleep(STARTING_INTERVAL)
+
+    async def create_certs(self) -> dict[str, str]:
+        """Make no files: JupyterHub's would be one for all servers of a user, and stay."""
+        return {}
+
+    @property
+    def _job_name(self) -> str:
+        return job_name(self.hub_mark, self.user.name, self.name)
+
+    # --- while it runs ---
+
+    @property
+    def has_job(self) -> bool:
+        """Whether there is a job whose deadline can be asked for."""
+        return bool(self.session.id and self.job_id)
+
+    async def extension_offer(self, max_age: float | None = None) -> Offer:
+        """Say by how much the session can be extended now; see `TimeExtension.offer`."""
+        return await self.time_extension.offer(max_age)
+
+    async def extend(self, minutes: int) -> Offer:
+        """Add minutes to the session's limit; see `TimeExtension.extend`."""
+        return await self.time_extension.extend(minutes)
+
+    def count_extensions(self, number: int) -> None:
+        """Remember how often the session has been extended."""
+        self._change(extensions=number)
+        self._save_state()
+
+    async def take_idle(self, seconds: int) -> dict[str, int | None]:
+        """Take the session's word for how long nobody has used it; return what holds for it."""
+        groups = await self.session_options.groups()
+        limit = idle.limit_for(self.idle_minutes, self.group_idle_minutes, groups)
+        self.idle_tracker.hear(seconds, limit, datetime.now(UTC))
+        warning = idle.warning_for(limit, self.idle_warning_minutes)
+        return {
+            "limit_seconds": None if limit is None else max(1, round(limit.total_seconds())),
+            "warning_seconds": round(warning.total_seconds()),
+        }
+
+    def note_unused(self) -> bool:
+        """Remember why the session is about to end; ``False`` if it is in use again."""
+        report = self.idle_tracker.report
+        self.reporter.ends_unused = report is not None and report.is_over(datetime.now(UTC))
+        if report is None or not self.reporter.ends_unused:
+            return False
+        self._endings[self._log_name] = idle.ending(report)
+        self.log.info(
+            "The session of %s has not been used for %d s and ends",
+            self._log_name,
+            report.idle.total_seconds(),
+        )
         return True
 
     async def poll(self) -> int | None:
@@ -240,35 +386,27 @@ class GpuSlurmSpawner(Observed):
         if self._is_interrupted:
             # Not a server yet: JupyterHub is to start it again, which takes its job over.
             return 1
-        if self._exit_status is not None or not (self.session_id or self.job_id):
-            return self._exit_status or 0
+        if self.job.exit_status is not None or not (self.session.id or self.job_id):
+            return self.job.exit_status or 0
         if not self.job_id:
             # Submitted, perhaps: stop() will find out.
             return None
-        job = await self._look()
-        if self.is_ready and job.state is JobState.PENDING:
-            return await self._end_requeued(job)
-        if not job.state.is_over:
+        job = await self.job.look(self.job_id)
+        if self.session.is_ready and job.state is JobState.PENDING:
+            if not await self.job.end_requeued(self.session.id, self.job_id):
+                return None
+            ending = (
+                f"Job {self.job_id} was put back into Slurm's queue, by an administrator or "
+                "because its node failed, and was cancelled."
+            )
+        elif job.state.is_over:
+            ending = await self.job.record_end(job)
+        else:
             return None
-        ending = await self._record_end(job)
         self._endings[self._log_name] = f"Your last session has ended. {ending}"
-        return self._exit_status
+        return self.job.exit_status
 
-    async def _end_requeued(self, job: Job) -> int | None:
-        """Cancel a job that somebody put back into the queue: what it was is lost."""
-        try:
-            await self._cancel_once()
-        except SlurmError as error:
-            self.log.warning("Job %s is not cancelled yet: %s", self.job_id, error.detail)
-            return None
-        self._note_end(Ending.REQUEUED, None)
-        self._slurm.jobs.forget(job.job_id)
-        self._exit_status = 1
-        self._endings[self._log_name] = (
-            f"Your last session has ended. Job {job.job_id} was put back into Slurm's queue, by an "
-            "administrator or because its node failed, and was cancelled."
-        )
-        return self._exit_status
+    # --- the end ---
 
     async def stop(self, now: bool = False) -> None:
         """Cancel the job; return when it has left its node, or at once if ``now``.
@@ -277,15 +415,15 @@ class GpuSlurmSpawner(Observed):
         returns, and a forgotten job would keep its GPUs. Where nobody lets the hub act for the
         user, the job is left to the keeper.
         """
-        if not self.session_id:
+        if not self.session.id:
             return
         try:
             if not self.job_id:
-                await self._cancel_late_comer()
+                await self.job.cancel_late_comer(self.session.id)
             else:
-                await self._cancel()
+                await self.job.cancel(self.session.id, self.job_id)
                 if not now:
-                    await self._await_end()
+                    await self.job.await_end(self.job_id)
         except AccountUnavailable as error:
             self.log.error(
                 "Job %s of %s may go on for now, the keeper is to end it: %s",
@@ -293,82 +431,146 @@ class GpuSlurmSpawner(Observed):
                 self._log_name,
                 error.detail,
             )
-        self._note_stop(self._job)
-        if self.job_id:
-            self._slurm.jobs.forget(int(self.job_id))
+        self.reporter.note_stop(self.job.last)
+        self.job.forget(self.job_id)
 
-    async def _cancel_late_comer(self) -> None:
-        """Cancel a job whose number never came.
+    def delete_forever(self) -> None:
+        """Forget a named server that its user has deleted."""
+        self._endings.pop(self._log_name, None)
 
-        A slurmctld that had stopped answering may still find the submission in its inbox, so one
-        look is not enough.
-        """
-        for _ in range(_LATE_COMER_LOOKS):
-            if await self._cancel():
-                return
-            await asyncio.sleep(_LATE_COMER_SECONDS)
+    # --- what survives the hub ---
 
-    async def _await_end(self) -> None:
-        """Wait until the job has left its node: until then its GPUs are not free."""
-        deadline = asyncio.get_running_loop().time() + self.end_timeout
-        while (await self._look(max_age=0)).state not in (JobState.ENDED, JobState.GONE):
-            if asyncio.get_running_loop().time() > deadline:
-                self.log.warning(
-                    "Job %s of %s is cancelled, but still on its node after %g s",
-                    self.job_id,
-                    self._log_name,
-                    self.end_timeout,
-                )
-                return
-            await asyncio.sleep(_ENDING_INTERVAL)
+    @property
+    def held_gpus(self) -> int | None:
+        """What the session was granted; ``None``: there is no session."""
+        return self.session.gpus
 
-    async def _cancel(self) -> list[int]:
-        """Cancel the session's jobs, once Slurm takes the order; return their numbers."""
-        return await self._insist(self._cancel_once)
+    def get_state(self) -> dict[str, Any]:
+        """Return what must survive a restart of the hub, and what other services go by."""
+        state: dict[str, Any] = super().get_state()
+        state.pop("job_status", None)
+        return state | self.session.to_json() | self.idle_tracker.to_json(datetime.now(UTC))
 
-    async def _cancel_once(self) -> list[int]:
-        client = self._slurm.client
-        try:
-            return await client.cancel(self.user.name, self.session_id)
-        except AccountUnavailable:
-            if not (self.slurm_operator and self.job_id):
-                raise
-        operator, job_id = self.slurm_operator, int(self.job_id)
-        return await client.end(operator, self.user.name, self.session_id, job_id)
-
-    async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask Slurm until it answers; raises `AccountUnavailable` when that does not help."""
-        attempt = refusals = 0
-        while True:
-            try:
-                return await ask()
-            except SlurmError as error:
-                refusals += isinstance(error, AccountUnavailable)
-                if refusals >= _ACCOUNT_TRIES:
-                    raise
-                delay = _RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)]
-                self.log.warning(
-                    "Slurm does not take care of job %s of %s yet, next try in %d s: %s",
-                    self.job_id,
-                    self._log_name,
-                    delay,
-                    error.detail,
-                )
-                await asyncio.sleep(delay)
-                attempt += 1
-
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
-        """Tell the spawn page how the job is, whenever that changes."""
-        said: dict[str, Any] = {}
-        while True:
-            event = progress.event(self._job, self._submitted_at, datetime.now(UTC))
-            if event != said:
-                said = event
-                yield event
-            await asyncio.sleep(_STARTING_INTERVAL)
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `get_state` gave."""
+        super().load_state(state)
+        self.session = SessionState.from_json(state)
+        if self.session.is_unfinished:
+            self._is_interrupted = True
+            # So JupyterHub keeps the session's token when it notes that there is no server.
+            self.will_resume = True
 
     def clear_state(self) -> None:
-        """Forget the session and how it ended."""
+        """Forget the session, and revoke its token; an interrupted one waits to be taken over.
+
+        JupyterHub calls this when a start has failed and when the session has stopped: both free
+        what was held.
+        """
+        self.job.exit_status = None
+        self.idle_tracker.report = None
+        if self._is_interrupted:
+            return
         super().clear_state()
-        self._exit_status = None
-        self._idle_report = None
+        self._forget_session()
+
+    def _forget_session(self) -> None:
+        # JupyterHub revokes the token that it remembers; after a restart it remembers none.
+        number = self.session.token_id
+        token = self.user.db.get(orm.APIToken, number) if number else None
+        if token is not None:
+            self.user.db.delete(token)
+            self.user.db.commit()
+        self.job_id = ""
+        self.session = SessionState()
+        self.will_resume = False
+
+    def _change(self, **changes: Any) -> None:
+        self.session = replace(self.session, **changes)
+
+    def _save_state(self) -> None:
+        self.orm_spawner.state = self.get_state()
+        self.user.db.commit()
+
+    # --- what Prometheus asks ---
+
+    def sample(self) -> SessionSample | None:
+        """Return the session as it is now; ``None`` where there is none.
+
+        JupyterHub makes a new spawner after each stop; the one before does not count.
+        """
+        is_current = self.user is not None and self.user.spawners.get(self.name) is self
+        if not (is_current and self.session.id):
+            return None
+        state, holds = self._situation()
+        return SessionSample(
+            state,
+            (self.session.gpus or 0) if holds else 0,
+            self.idle_tracker.use(timedelta(minutes=self.idle_gpu_minutes)),
+            self.reporter.waited().total_seconds() if state == "waiting" else 0.0,
+        )
+
+    def _situation(self) -> tuple[str, bool]:
+        """Return the session's state, one of `metrics.STATES`, and whether it holds its GPUs."""
+        is_ready, runs = self.session.is_ready, self.reporter.last_running is not None
+        if self._is_interrupted:
+            state = "interrupted"
+        elif self.pending == "stop":
+            state = "stopping"
+        elif is_ready:
+            state = "running"
+        else:
+            state = "starting" if runs else "waiting"
+        return state, is_ready or runs
+
+
+def _for_the_page(error: SpawnerError) -> SpawnException:
+    """Turn one of our errors into JupyterHub's: its words, its label, its log line."""
+    shown = _exception(
+        str(error),
+        reason=error.reason,
+        log_message=error.detail,
+        status=400 if isinstance(error, Refusal) else 503,
+    )
+    if isinstance(error, SessionEnded) and error.log_lines:
+        shown.jupyterhub_html_message = form.render_failure(str(error), error.log_lines)
+    return shown
+
+
+def _exception(words: str, *, reason: str, log_message: str, status: int) -> SpawnException:
+    error = SpawnException(words, reason=reason, log_message=log_message, status_code=status)
+    # Pages show this where it is set, and else the exception's own text, which is for logs.
+    error.jupyterhub_message = words
+    return error
+
+
+def _sessions() -> Iterator[SessionSample]:
+    for spawner in list(GpuSlurmSpawner._all):
+        sample = spawner.sample()
+        if sample is not None:
+            yield sample
+
+
+def _cluster() -> ClusterSample | None:
+    """Return what Slurm said last, and have it asked again: whoever reads metrics is a viewer."""
+    slurm = SpawnerTraits._connection or _slurm_of_hub()
+    if slurm is None:
+        return None
+    slurm.nodes.look()
+    if slurm.nodes.is_answering is None:
+        return None
+    last = slurm.nodes.last
+    return ClusterSample(slurm.nodes.is_answering, last.gpus_by_state() if last else {})
+
+
+def _slurm_of_hub() -> SlurmConnection | None:
+    """Return the way to Slurm of a hub that has not met a user yet, made from its settings."""
+    hub = Application.instance() if Application.initialized() else None
+    kind = getattr(hub, "spawner_class", None)
+    if hub is None or not (isinstance(kind, type) and issubclass(kind, GpuSlurmSpawner)):
+        return None
+    return kind(config=hub.config).slurm
+
+
+# JupyterHub puts its API and its metrics together after it has imported its spawner.
+hub_api.install()
+metrics.register(Moment(_sessions, _cluster))

@@ -26,6 +26,40 @@ class IdleReport:
         return self.limit is not None and self.idle >= self.limit and fresh
 
 
+class IdleTracker:
+    """Hears for how long a session was not used.
+
+    JupyterHub's own ``last_activity`` is of no help: the requests of an open page count as
+    activity there, and a cell that runs with no page open does not.
+    """
+
+    report: IdleReport | None = None
+
+    def hear(self, seconds: int, limit: timedelta | None, now: datetime) -> None:
+        """Take the session's word."""
+        self.report = IdleReport(timedelta(seconds=seconds), now, limit)
+
+    def is_over(self, now: datetime) -> bool:
+        """Say whether the session is to end because nobody uses it."""
+        return self.report is not None and self.report.is_over(now)
+
+    def use(self, idle_after: timedelta) -> str:
+        """Say whether its GPUs are used, idle, or that nothing is known of it."""
+        if self.report is None:
+            return "unknown"
+        return "idle" if self.report.idle >= idle_after else "used"
+
+    def to_json(self, now: datetime) -> dict[str, object]:
+        """Return what the culler goes by, and what the cluster page shows; not to be read back."""
+        if self.report is None:
+            return {}
+        said: dict[str, object] = {
+            "idle_seconds": round(self.report.idle.total_seconds()),
+            "idle_heard_at": self.report.heard_at.isoformat(),
+        }
+        return {**said, "is_unused": True} if self.is_over(now) else said
+
+
 def limit_for(
     default_minutes: float, by_group: Mapping[str, float], groups: Collection[str]
 ) -> timedelta | None:

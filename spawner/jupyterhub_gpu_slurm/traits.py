@@ -1,7 +1,6 @@
 """The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
 
 from collections.abc import Collection, Coroutine
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -10,27 +9,15 @@ from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode,
 
 from jupyterhub_gpu_slurm import allowance
 from jupyterhub_gpu_slurm.allowance import Allowance
-from jupyterhub_gpu_slurm.availability import Count
-from jupyterhub_gpu_slurm.forecaster import Forecaster
+from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
-from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace
+from jupyterhub_gpu_slurm.slurm.watcher import Pace
 
 
-@dataclass(frozen=True)
-class Slurm:
-    """The way to Slurm that all sessions of a hub share."""
-
-    client: SlurmClient
-    jobs: JobWatcher
-    nodes: ClusterWatcher
-    free: Count
-    forecasts: Forecaster
-
-
-class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
+class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
     """What a site can set: ``c.GpuSlurmSpawner.NAME`` in the hub's configuration."""
 
     slurm_conf = Unicode(
@@ -183,6 +170,20 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
         """,
     ).tag(config=True)
 
+    session_observer = Callable(
+        None,
+        allow_none=True,
+        help="""
+        A function that hears of sessions: it is called with a
+        ``jupyterhub_gpu_slurm.observation.SessionNews`` each time a session's job is seen running,
+        and once when it has ended. It is called on the hub's event loop and must return at once.
+        What it raises is logged, and changes nothing.
+        """,
+    ).tag(config=True)
+    idle_gpu_minutes = Float(
+        30.0, help="Minutes without use after which a session's GPUs count as idle in the metrics."
+    ).tag(config=True)
+
     @default("start_timeout")
     def _default_start_timeout(self) -> int:
         # A job may wait in the queue for long; the user sees why, and can cancel.
@@ -210,11 +211,12 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
     _turns: ClassVar[Turns] = Turns()
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
-    _shared: ClassVar[Slurm | None] = None
+    _connection: ClassVar[SlurmConnection | None] = None
 
     @property
-    def _slurm(self) -> Slurm:
-        if SlurmTraits._shared is None:
+    def slurm(self) -> SlurmConnection:
+        """The hub's way to Slurm."""
+        if SpawnerTraits._connection is None:
             client = SlurmClient(
                 bin_dir=self.slurm_bin_dir,
                 slurm_conf=self.slurm_conf,
@@ -222,21 +224,15 @@ class SlurmTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has n
                 time_limit=self.command_timeout,
                 launches=Turnstile(self.launches_at_once),
             )
-            SlurmTraits._shared = Slurm(
-                client,
-                JobWatcher(
-                    client,
-                    Pace(
-                        busy=self.query_interval,
-                        waiting=max(self.query_interval, self.quiet_interval / 2),
-                        quiet=self.quiet_interval,
-                    ),
-                ),
-                ClusterWatcher(client, self.cluster_interval),
-                Count(self._shape),
-                Forecaster(client),
+            pace = Pace(
+                busy=self.query_interval,
+                waiting=max(self.query_interval, self.quiet_interval / 2),
+                quiet=self.quiet_interval,
             )
-        return SlurmTraits._shared
+            SpawnerTraits._connection = SlurmConnection.through(
+                client, pace, self.cluster_interval, self._shape
+            )
+        return SpawnerTraits._connection
 
     @property
     def _shape(self) -> ResourceShape:
@@ -275,5 +271,5 @@ def scopes_in_turn(spawner: Any) -> Coroutine[Any, Any, list[str]]:
 
 
 async def _no_scopes_in_turn() -> list[str]:
-    await SlurmTraits._turns.wait()
+    await SpawnerTraits._turns.wait()
     return []

@@ -20,7 +20,7 @@ from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.slurm.watcher import Pace
-from jupyterhub_gpu_slurm.traits import SlurmTraits
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 NODE = Node("node001", "10.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
@@ -66,6 +66,11 @@ class StandIn:
             raise self.operator_failures.pop(0)
         return [job_id]
 
+    async def extend(
+        self, operator: str, username: str, session: str, job_id: int, minutes: int
+    ) -> None:
+        self._obey("extend", operator, username, session, job_id, minutes)
+
     async def log_tail(self, username: str, job_id: int) -> list[str]:
         if isinstance(self.log, SlurmError):
             raise self.log
@@ -100,11 +105,15 @@ class StandIn:
             raise self.failures.pop(0)
 
 
+def connection_of(slurm: StandIn) -> SimpleNamespace:
+    """Give the connection through which all questions go to this stand-in."""
+    return SimpleNamespace(client=slurm, jobs=slurm, nodes=slurm, free=Count(ResourceShape()))
+
+
 def stand_in_for_slurm(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """Put a stand-in where all spawners look for Slurm."""
     slurm = StandIn()
-    shared = SimpleNamespace(client=slurm, jobs=slurm, nodes=slurm, free=Count(ResourceShape()))
-    monkeypatch.setattr(SlurmTraits, "_shared", shared)
+    monkeypatch.setattr(SpawnerTraits, "_connection", connection_of(slurm))
     return slurm
 
 

@@ -10,7 +10,8 @@ from cryptography import x509
 
 from dsportal import hub_tls, internal_tls
 from dsportal.settings.hub import Hub
-from jupyterhub_gpu_slurm.certificates import Authority, session_name
+from jupyterhub_gpu_slurm.certificates import Authority, CertificateIssuer, session_name
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Node, Partition
 
 NOW = datetime.now(UTC)
 NODES = ["node001", "127.0.0.1"]
@@ -97,6 +98,28 @@ def test_it_ends(authority: Authority) -> None:
     made = authority.issue("ada", NODES, timedelta(days=1), NOW)
     found = x509.load_pem_x509_certificate(made["certificate"].encode())
     assert found.not_valid_after_utc == (NOW + timedelta(days=1)).replace(microsecond=0)
+
+
+def test_it_is_for_the_nodes_of_its_partition_and_for_as_long_as_the_session_can_be(
+    hub: Hub,
+) -> None:
+    folder = Path(hub.certificates_dir)
+    trusted = folder / "notebooks-ca_trust.crt"
+    issuer = CertificateIssuer(folder, trusted, timedelta(hours=20))
+    here = Node("node001", "10.0.0.1", (), 40, 384 * 1024, is_up=True)
+    elsewhere = Node("node009", "10.0.0.9", (), 40, 384 * 1024, is_up=True)
+    cluster = Cluster(
+        (
+            Partition("sxm2", True, True, None, None, (here,)),
+            Partition("dgx", True, False, None, None, (elsewhere,)),
+        )
+    )
+    made = issuer.issue("ada", cluster, "sxm2", timedelta(hours=8))
+    found = x509.load_pem_x509_certificate(made["certificate"].encode())
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [f"{name.value}" for name in names] == [session_name("ada"), "node001", "10.0.0.1"]
+    lasts = found.not_valid_after_utc - datetime.now(UTC)
+    assert timedelta(days=31) < lasts < timedelta(days=32)
 
 
 def test_each_has_a_key_of_its_own(authority: Authority) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from jupyterhub.spawner import SpawnException
 from prometheus_client import REGISTRY
 
 from jupyterhub_gpu_slurm import gpu_spawner
+from jupyterhub_gpu_slurm import job as session_job
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     CommandFailed,
@@ -24,6 +27,7 @@ from jupyterhub_gpu_slurm.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.policy import AcceptedRequest
 from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
 from jupyterhub_gpu_slurm.slurm.records import Job
+from jupyterhub_gpu_slurm.state import SessionState
 from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of, stand_in_for_slurm
 
 PORT = 40123
@@ -45,10 +49,11 @@ UNKNOWN = Job(NUMBER, "")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have nobody wait between two looks."""
-    for name in ("_STARTING_INTERVAL", "_ENDING_INTERVAL", "_LATE_COMER_SECONDS"):
-        monkeypatch.setattr(gpu_spawner, name, 0.001)
-    monkeypatch.setattr(gpu_spawner, "_RETRY_SECONDS", (0,))
-    monkeypatch.setattr(gpu_spawner, "_LAST_WORD_SECONDS", 0.1)
+    monkeypatch.setattr(gpu_spawner, "STARTING_INTERVAL", 0.001)
+    for name in ("STARTING_INTERVAL", "_ENDING_INTERVAL", "_LATE_COMER_SECONDS"):
+        monkeypatch.setattr(session_job, name, 0.001)
+    monkeypatch.setattr(session_job, "_RETRY_SECONDS", (0,))
+    monkeypatch.setattr(session_job, "_LAST_WORD_SECONDS", 0.1)
     monkeypatch.setattr(GpuSlurmSpawner, "_endings", {})
 
 
@@ -110,11 +115,11 @@ def test_a_start_submits_and_gives_the_address_that_the_session_says(
     assert started(spawner, slurm) == f"http://10.0.0.1:{PORT}"
     (order,) = slurm.orders
     name, username, session, script = order
-    assert (name, username, session) == ("submit", "ada", spawner.session_id)
+    assert (name, username, session) == ("submit", "ada", spawner.session.id)
     assert len(str(session)) == 32
     assert f"#SBATCH --job-name={job_name('portal', 'ada', '')}\n" in str(script)
     assert "#SBATCH --gres=gpu:2\n" in str(script)
-    assert spawner.is_ready
+    assert spawner.session.is_ready
     assert spawner._endings == {}
     assert (spawner.ip, spawner.job_id) == ("0.0.0.0", f"{NUMBER}")  # noqa: S104
 
@@ -124,7 +129,7 @@ def test_what_a_start_leaves_is_enough_for_another_hub(spawner: Any, slurm: Stan
     started(spawner, slurm)
     token = orm.APIToken.find(spawner.user.db, spawner.api_token)
     state = kept(spawner)
-    assert state["session_id"] == spawner.session_id
+    assert state["session_id"] == spawner.session.id
     assert state["session_options"] == {"gpus": 2}
     assert (state["job_id"], state["session_port"]) == (f"{NUMBER}", PORT)
     assert (state["token_id"], state["client_secret"]) == (token.id, "hash")
@@ -138,7 +143,7 @@ def test_the_sessions_name_is_kept_before_anything_is_submitted(
     slurm.words = [RUNS]
     started(spawner, slurm)
     (state,) = seen
-    assert state["session_id"] == spawner.session_id
+    assert state["session_id"] == spawner.session.id
     assert "job_id" not in state
 
 
@@ -187,10 +192,7 @@ def test_an_image_is_given_to_the_session_as_the_site_names_it(
 def test_with_tls_the_address_says_so(
     spawner: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def certificate(request: object) -> dict[str, Any]:
-        return {}
-
-    monkeypatch.setattr(spawner, "_certificate", certificate)
+    spawner.certificate_issuer = SimpleNamespace(issue=lambda *about: {"key": "PEM"})
     slurm.words = [RUNS]
     monkeypatch.setattr(spawner, "get_env", dict)
     spawner.internal_ssl = True
@@ -229,7 +231,7 @@ def test_a_refused_submission_leaves_nothing_to_look_for(
     error = failure(spawner, slurm)
     assert (error.jupyterhub_message, error.status_code) == (str(refusal), 503)
     assert REGISTRY.get_sample_value(FAILURES, counted) == before + 1
-    assert spawner.session_id == ""
+    assert spawner.session.id == ""
     assert spawner._endings == {}
 
 
@@ -238,11 +240,11 @@ def test_a_submission_that_slurm_does_not_answer_is_looked_for(
 ) -> None:
     slurm.failures = [SILENCE]
     failure(spawner, slurm)
-    assert spawner.session_id == kept(spawner)["session_id"] != ""
+    assert spawner.session.id == kept(spawner)["session_id"] != ""
     slurm.orders.clear()
     slurm.words = [IS_CANCELLED]
     asyncio.run(spawner.stop())
-    assert slurm.orders == [("cancel", "ada", spawner.session_id)]
+    assert slurm.orders == [("cancel", "ada", spawner.session.id)]
 
 
 def test_what_is_wrong_in_the_options_submits_nothing(spawner: Any, slurm: StandIn) -> None:
@@ -301,7 +303,7 @@ def test_slurm_is_asked_less_often_once_the_wait_is_long(
     failure(spawner, slurm)
     assert slurm.ages == [1.0] * 6
     slurm.ages.clear()
-    monkeypatch.setattr(gpu_spawner, "_SHORT_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(session_job, "_SHORT_WAIT_SECONDS", 0.0)
     slurm.words = [WAITS] * 3 + [RUNS] * 2 + [FAILED]
     failure(spawner, slurm)
     # Again in haste as soon as the job runs.
@@ -322,7 +324,7 @@ def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:
     slurm.words = [RUNS]
     started(spawner, slurm)
     assert spawner.take_port(PORT + 1) is False
-    assert spawner.session_port == kept(spawner)["session_port"] == PORT
+    assert spawner.session.port == kept(spawner)["session_port"] == PORT
 
 
 # --- taking over ---
@@ -368,14 +370,14 @@ def test_one_whose_job_is_not_there_starts_anew(interrupted: Any, slurm: StandIn
     slurm.listed, slurm.words = {7: "b" * 32}, [RUNS]
     started(interrupted, slurm)
     assert slurm.told()[-1] == "submit"
-    assert interrupted.session_id != SESSION
+    assert interrupted.session.id != SESSION
 
 
 def test_one_that_is_wanted_otherwise_is_cancelled_first(interrupted: Any, slurm: StandIn) -> None:
     interrupted.user_options = {"gpus": 1}
     slurm.words = [RUNS]
     old = orm.APIToken.find(interrupted.user.db, interrupted.user.new_api_token())
-    interrupted.token_id, number = old.id, old.id
+    interrupted.session, number = replace(interrupted.session, token_id=old.id), old.id
     started(interrupted, slurm)
     assert slurm.orders[0] == ("cancel", "ada", SESSION)
     assert slurm.told()[-1] == "submit"
@@ -406,7 +408,7 @@ def test_an_interrupted_start_is_no_server_yet(interrupted: Any) -> None:
 
 
 def test_a_submission_without_a_number_is_perhaps_a_job(spawner: Any, slurm: StandIn) -> None:
-    spawner.session_id, spawner.job_id = SESSION, ""
+    spawner.session, spawner.job_id = SessionState(SESSION), ""
     assert polled(spawner) is None
     assert slurm.ages == []
 
@@ -466,7 +468,8 @@ def test_and_again_if_slurm_did_not_answer(session: Any, slurm: StandIn) -> None
 
 
 def test_a_start_that_waits_is_not_back_in_the_queue(spawner: Any, slurm: StandIn) -> None:
-    spawner.session_id, spawner.job_id, slurm.words = SESSION, f"{NUMBER}", [WAITS]
+    spawner.session, spawner.job_id = SessionState(SESSION), f"{NUMBER}"
+    slurm.words = [WAITS]
     assert polled(spawner) is None
     assert slurm.orders == []
 
@@ -530,7 +533,7 @@ def test_nothing_to_stop_asks_nothing(spawner: Any, slurm: StandIn) -> None:
 def test_a_job_without_a_number_is_looked_for_some_times(
     spawner: Any, slurm: StandIn, found: list[int], looks: int
 ) -> None:
-    spawner.session_id, spawner.job_id, slurm.cancelled = SESSION, "", found
+    spawner.session, spawner.job_id, slurm.cancelled = SessionState(SESSION), "", found
     stopped(spawner)
     assert slurm.orders == [("cancel", "ada", SESSION)] * looks
     assert slurm.forgotten == []
@@ -558,7 +561,7 @@ def test_a_stop_that_nobody_may_carry_out_is_left_to_the_keeper(
 
 
 def test_without_a_number_no_operator_is_asked(spawner: Any, slurm: StandIn) -> None:
-    spawner.session_id, spawner.job_id, spawner.slurm_operator = SESSION, "", "slurm"
+    spawner.session, spawner.job_id, spawner.slurm_operator = SessionState(SESSION), "", "slurm"
     slurm.failures = [NO_ACCOUNT] * 9
     stopped(spawner)
     assert slurm.told() == ["cancel"] * 3
@@ -584,8 +587,8 @@ def test_the_waits_between_two_tries_grow_and_then_stay(
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr(gpu_spawner, "_RETRY_SECONDS", (1, 2, 5))
-    monkeypatch.setattr("jupyterhub_gpu_slurm.gpu_spawner.asyncio.sleep", counted)
+    monkeypatch.setattr(session_job, "_RETRY_SECONDS", (1, 2, 5))
+    monkeypatch.setattr("jupyterhub_gpu_slurm.job.asyncio.sleep", counted)
     slurm.failures, slurm.words = [SILENCE] * 5, [IS_CANCELLED]
     stopped(session)
     assert [seconds for seconds in waits if seconds] == [1, 2, 5, 5, 5]
@@ -606,7 +609,7 @@ def test_the_page_hears_each_news_once(spawner: Any, slurm: StandIn) -> None:
         raise AssertionError("the progress has an end")
 
     def next_job() -> None:
-        spawner._job = WAITS if spawner._job is None else RUNS
+        spawner.job.last = WAITS if spawner.job.last is None else RUNS
 
     async def limited() -> list[str]:
         return await asyncio.wait_for(heard(3, next_job), 10)
@@ -633,4 +636,4 @@ def test_a_cleared_session_is_as_if_it_had_never_been(session: Any, slurm: Stand
     polled(session)
     session.clear_state()
     assert polled(session) == 0
-    assert (session.session_id, session.job_id, session._idle_report) == ("", "", None)
+    assert (session.session.id, session.job_id, session.idle_tracker.report) == ("", "", None)

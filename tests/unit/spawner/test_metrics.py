@@ -10,15 +10,17 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry
 from traitlets.config import Application, Config
 
-from jupyterhub_gpu_slurm import metrics, observed
+from jupyterhub_gpu_slurm import gpu_spawner, metrics
 from jupyterhub_gpu_slurm.errors import CommandTimedOut, SlurmError
 from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.idle import IdleReport
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
-from jupyterhub_gpu_slurm.traits import SlurmTraits
+from jupyterhub_gpu_slurm.state import SessionState
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
 from tests.unit.spawner.stand_in import spawner_of
 
+READY = SessionState("a" * 32, gpus=2, is_ready=True)
 RUNNING = Job(12, "RUNNING", start=datetime.now(UTC))
 
 
@@ -110,29 +112,29 @@ def test_gpus_of_a_node_in_two_partitions_are_counted_once() -> None:
 def session() -> Iterator[Any]:
     """The spawner of a session with two GPUs, in the queue."""
     with spawner_of("ada") as spawner:
-        spawner.session_id, spawner.held_gpus = "a" * 32, 2
+        spawner.session = SessionState("a" * 32, gpus=2)
         yield spawner
 
 
 def test_a_session_that_waits_holds_no_gpus(session: Any) -> None:
-    session._waits_since = datetime.now(UTC) - timedelta(minutes=1)
+    session.reporter._waits_since = datetime.now(UTC) - timedelta(minutes=1)
     sample = session.sample()
     assert (sample.state, sample.gpus) == ("waiting", 0)
     assert sample.waited_seconds >= 60
 
 
 def test_one_whose_job_runs_holds_them(session: Any) -> None:
-    session._note_job(RUNNING)
+    session.reporter.note_job(RUNNING)
     assert session.sample() == SessionSample("starting", 2, "unknown")
 
 
 def test_one_that_another_hub_started_holds_them(session: Any) -> None:
-    session.is_ready = True
+    session.session = READY
     assert session.sample() == SessionSample("running", 2, "unknown")
 
 
 def test_one_that_is_stopped_holds_them_until_it_is_gone(session: Any) -> None:
-    session.is_ready = session._stop_pending = True
+    session.session, session._stop_pending = READY, True
     assert session.sample() == SessionSample("stopping", 2, "unknown")
     session.clear_state()
     assert session.sample() is None
@@ -145,9 +147,9 @@ def test_an_interrupted_start_is_called_so(session: Any) -> None:
 
 @pytest.mark.parametrize(("minutes", "use"), [(0, "used"), (29, "used"), (30, "idle")])
 def test_gpus_are_idle_as_the_session_says(session: Any, minutes: int, use: str) -> None:
-    session.is_ready = True
+    session.session = READY
     idle = timedelta(minutes=minutes)
-    session._idle_report = IdleReport(idle, datetime.now(UTC), limit=None)
+    session.idle_tracker.report = IdleReport(idle, datetime.now(UTC), limit=None)
     assert session.sample().use == use
 
 
@@ -160,10 +162,10 @@ def test_a_spawner_that_jupyterhub_has_let_go_of_does_not_count(session: Any) ->
 def test_whoever_reads_the_metrics_has_slurm_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
     nodes = SimpleNamespace(look=lambda: looks.append(1), is_answering=None, last=None)
-    monkeypatch.setattr(SlurmTraits, "_shared", SimpleNamespace(nodes=nodes))
-    assert observed._cluster() is None
+    monkeypatch.setattr(SpawnerTraits, "_connection", SimpleNamespace(nodes=nodes))
+    assert gpu_spawner._cluster() is None
     nodes.is_answering = False
-    assert observed._cluster() == ClusterSample(False, {})
+    assert gpu_spawner._cluster() == ClusterSample(False, {})
     assert len(looks) == 2
 
 
@@ -172,13 +174,13 @@ def test_a_hub_that_has_met_no_user_knows_its_slurm(monkeypatch: pytest.MonkeyPa
         spawner_class = GpuSlurmSpawner
 
     async def look() -> object:
-        return observed._cluster()
+        return gpu_spawner._cluster()
 
-    monkeypatch.setattr(SlurmTraits, "_shared", None)
+    monkeypatch.setattr(SpawnerTraits, "_connection", None)
     hub = Hub.instance(config=Config({"GpuSlurmSpawner": {"slurm_bin_dir": "/no/such/folder"}}))
     try:
         assert asyncio.run(look()) is None
-        assert hub.spawner_class._shared is not None
-        assert hub.spawner_class._shared.client.bin_dir == "/no/such/folder"
+        assert hub.spawner_class._connection is not None
+        assert hub.spawner_class._connection.client.bin_dir == "/no/such/folder"
     finally:
         Hub.clear_instance()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,10 +20,9 @@ from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.policy import Holding
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
-from jupyterhub_gpu_slurm.traits import SlurmTraits
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
-NONE: frozenset[str] = frozenset()
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
 
 
@@ -49,7 +49,7 @@ class Client:
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     stand_in = SimpleNamespace(nodes=Nodes(), client=Client(), free=Count(ResourceShape()))
-    monkeypatch.setattr(SlurmTraits, "_shared", stand_in)
+    monkeypatch.setattr(SpawnerTraits, "_connection", stand_in)
     return stand_in
 
 
@@ -88,7 +88,10 @@ def start(*spawners: Any) -> list[object]:
     """Check and reserve as starts at the same time do; give each one's end."""
 
     async def all_at_once() -> list[object]:
-        accepting = (spawner._accepted() for spawner in spawners)
+        accepting = (
+            spawner.session_options.grant(spawner.user_options, spawner._reserve)
+            for spawner in spawners
+        )
         return list(await asyncio.gather(*accepting, return_exceptions=True))
 
     return asyncio.run(all_at_once())
@@ -127,12 +130,17 @@ def test_a_refused_start_holds_nothing(user: User) -> None:
 def test_a_session_does_not_count_against_itself(user: User) -> None:
     one = server(user, "", gpus=4)
     start(one)
-    assert one._held_by_others(NONE) == Holding()
+    assert held_by_others(one) == Holding()
 
 
 def test_a_session_without_gpus_counts_as_a_session(user: User) -> None:
     start(server(user, "", gpus=0))
-    assert server(user, "second")._held_by_others(NONE) == Holding(gpus=0, sessions=1)
+    assert held_by_others(server(user, "second")) == Holding(gpus=0, sessions=1)
+
+
+def held_by_others(spawner: Any) -> Holding:
+    held: Holding = asyncio.run(spawner.session_options.holding())
+    return held
 
 
 def restarted(user: User) -> User:
@@ -142,7 +150,7 @@ def restarted(user: User) -> User:
 
 def saved(spawner: Any, session_id: str) -> None:
     """Save a spawner's state as a start does before it submits."""
-    spawner.session_id = session_id
+    spawner.session = replace(spawner.session, id=session_id)
     spawner.orm_spawner.state = spawner.get_state()
     spawner.db.commit()
 
@@ -152,7 +160,7 @@ def test_what_is_held_is_known_after_a_restart_of_the_hub(user: User) -> None:
     saved(first, "a" * 32)
     after = restarted(user)
     after.spawners["first"]._check_pending = True
-    assert server(after, "")._held_by_others(NONE) == Holding(gpus=3, sessions=1)
+    assert held_by_others(server(after, "")) == Holding(gpus=3, sessions=1)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +173,7 @@ def test_an_interrupted_start_counts_while_its_job_is_there(
     saved(first, "a" * 32)
     slurm.client.listed = {12: in_slurm}
     one = server(restarted(user), "")
-    assert one._held_by_others(asyncio.run(one._interrupted())) == expected
+    assert held_by_others(one) == expected
 
 
 def test_slurm_is_asked_for_interrupted_starts_only(user: User, slurm: SimpleNamespace) -> None:
@@ -176,7 +184,7 @@ def test_slurm_is_asked_for_interrupted_starts_only(user: User, slurm: SimpleNam
 def test_a_spawner_of_another_class_holds_nothing(user: User) -> None:
     server(user, "other")
     user.spawners["other"] = SimpleLocalProcessSpawner()
-    assert server(user, "")._held_by_others(NONE) == Holding()
+    assert held_by_others(server(user, "")) == Holding()
 
 
 def test_each_server_of_a_user_has_its_own_last_word(user: User) -> None:

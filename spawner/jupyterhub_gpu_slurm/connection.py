@@ -1,0 +1,38 @@
+"""The way to Slurm that all sessions of a hub share."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from jupyterhub_gpu_slurm.availability import Count
+from jupyterhub_gpu_slurm.forecaster import Forecaster
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.client import SlurmClient
+from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace
+
+
+@dataclass(frozen=True)
+class SlurmConnection:
+    """Who asks Slurm, and what is known of its answers: one for a hub."""
+
+    client: SlurmClient
+    jobs: JobWatcher
+    nodes: ClusterWatcher
+    free: Count
+    forecasts: Forecaster
+
+    @classmethod
+    def through(
+        cls, client: SlurmClient, pace: Pace, cluster_interval: float, shape: ResourceShape
+    ) -> Self:
+        """Return the one that asks through this client.
+
+        It asks for jobs at this pace, and for nodes every ``cluster_interval`` seconds while
+        somebody looks; what is free is counted in sessions of this shape.
+        """
+        return cls(
+            client,
+            JobWatcher(client, pace),
+            ClusterWatcher(client, cluster_interval),
+            Count(shape),
+            Forecaster(client),
+        )
