@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from jupyterhub_gpu_slurm.options import KEYS
+from jupyterhub_gpu_slurm.options.request import KEYS
 
 LURES = (
     "1\n#SBATCH --gres=gpu:4",

@@ -49,7 +49,7 @@ _MEMBERS: dict[str, tuple[Any, ...]] = {
 }
 """What JupyterHub's API takes under these names, wherever it takes them."""
 _FREE = (UserServerAPIHandler, GroupPropertiesAPIHandler)
-"""What takes any names: properties, and a session's options: `jupyterhub_gpu_slurm.options`."""
+"""What takes any names: properties, and a session's options, which the spawner checks."""
 
 
 class StrictTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types

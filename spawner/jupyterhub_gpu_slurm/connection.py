@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Self
 
-from jupyterhub_gpu_slurm.availability import Count
-from jupyterhub_gpu_slurm.forecaster import Forecaster
+from jupyterhub_gpu_slurm.outlook.availability import Count
+from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace

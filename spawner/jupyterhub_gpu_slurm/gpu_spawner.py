@@ -21,11 +21,8 @@ from jupyterhub.spawner import SpawnException
 from traitlets import default
 from traitlets.config import Application
 
-from jupyterhub_gpu_slurm import hub_api, idle, metrics, options, progress
-from jupyterhub_gpu_slurm.availability import Availability
-from jupyterhub_gpu_slurm.certificates import CertificateIssuer
+from jupyterhub_gpu_slurm import hub_api, metrics
 from jupyterhub_gpu_slurm.connection import SlurmConnection
-from jupyterhub_gpu_slurm.deadline import ExtensionRules, Offer
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     OverLimit,
@@ -35,19 +32,24 @@ from jupyterhub_gpu_slurm.errors import (
     SpawnerError,
     SubmissionRefused,
 )
-from jupyterhub_gpu_slurm.forecast import Forecast
-from jupyterhub_gpu_slurm.form import render as form
-from jupyterhub_gpu_slurm.idle import IdleTracker
-from jupyterhub_gpu_slurm.job import STARTING_INTERVAL, JobLimits, SessionJob
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
-from jupyterhub_gpu_slurm.other_sessions import OtherSessions
-from jupyterhub_gpu_slurm.policy import AcceptedRequest
-from jupyterhub_gpu_slurm.reporter import SessionReporter
-from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
-from jupyterhub_gpu_slurm.session_options import SessionOptions, SitePolicy
+from jupyterhub_gpu_slurm.options.form import render as form
+from jupyterhub_gpu_slurm.options.other_sessions import OtherSessions
+from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.options.request import parse, single_values
+from jupyterhub_gpu_slurm.options.session_options import SessionOptions, SitePolicy
+from jupyterhub_gpu_slurm.outlook.availability import Availability
+from jupyterhub_gpu_slurm.outlook.forecast import Forecast
+from jupyterhub_gpu_slurm.session import idle, progress
+from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, Offer
+from jupyterhub_gpu_slurm.session.idle import IdleTracker
+from jupyterhub_gpu_slurm.session.job import STARTING_INTERVAL, JobLimits, SessionJob
+from jupyterhub_gpu_slurm.session.reporter import SessionReporter
+from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.slurm.records import JobState
-from jupyterhub_gpu_slurm.state import SessionState
-from jupyterhub_gpu_slurm.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 
@@ -168,7 +170,7 @@ class GpuSlurmSpawner(SpawnerTraits):
     def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
         """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
         try:
-            return options.parse(options.single_values(fields)).as_json()
+            return parse(single_values(fields)).as_json()
         except SpawnerError as error:
             raise _for_the_page(error) from error
 
@@ -179,8 +181,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         with these words above it.
         """
         try:
-            self._prefill = options.single_values(query)
-            options.parse(self._prefill)
+            self._prefill = single_values(query)
+            parse(self._prefill)
         except SpawnerError as error:
             self._prefill = None
             raise _for_the_page(error) from error
@@ -206,7 +208,7 @@ class GpuSlurmSpawner(SpawnerTraits):
     def _last_options(self) -> Mapping[str, str]:
         stored = self.orm_spawner.user_options or {}
         try:
-            return {key: f"{value}" for key, value in options.parse(stored).as_json().items()}
+            return {key: f"{value}" for key, value in parse(stored).as_json().items()}
         except Refusal:
             return {}
 

@@ -33,8 +33,8 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.scopes import needs_scope
 from tornado import web
 
-from jupyterhub_gpu_slurm.availability import as_json
 from jupyterhub_gpu_slurm.errors import Refusal, SlurmError
+from jupyterhub_gpu_slurm.outlook.availability import as_json
 
 PATH = "/gpu-session"
 """Below the hub's API."""

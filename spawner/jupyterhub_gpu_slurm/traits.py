@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from batchspawner import BatchSpawnerBase
 from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode, default, validate
 
-from jupyterhub_gpu_slurm import allowance
-from jupyterhub_gpu_slurm.allowance import Allowance
 from jupyterhub_gpu_slurm.connection import SlurmConnection
-from jupyterhub_gpu_slurm.policy import Defaults
+from jupyterhub_gpu_slurm.options import allowance
+from jupyterhub_gpu_slurm.options.allowance import Allowance
+from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
@@ -175,9 +175,9 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         allow_none=True,
         help="""
         A function that hears of sessions: it is called with a
-        ``jupyterhub_gpu_slurm.observation.SessionNews`` each time a session's job is seen running,
-        and once when it has ended. It is called on the hub's event loop and must return at once.
-        What it raises is logged, and changes nothing.
+        ``jupyterhub_gpu_slurm.session.observation.SessionNews`` each time a session's job is seen
+        running, and once when it has ended. It is called on the hub's event loop and must return at
+        once. What it raises is logged, and changes nothing.
         """,
     ).tag(config=True)
     idle_gpu_minutes = Float(

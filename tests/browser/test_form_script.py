@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from jupyterhub_gpu_slurm.availability import Availability, KindOfGpu, as_json, label
-from jupyterhub_gpu_slurm.form.render import Live, render
-from jupyterhub_gpu_slurm.policy import Defaults, Limits, PartitionLimit
+from jupyterhub_gpu_slurm.options.form.render import Live, render
+from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
+from jupyterhub_gpu_slurm.outlook.availability import Availability, KindOfGpu, as_json, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 
 pytestmark = pytest.mark.browser

@@ -7,12 +7,12 @@ from datetime import timedelta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jupyterhub_gpu_slurm.allowance import Allowance
 from jupyterhub_gpu_slurm.errors import Refusal
-from jupyterhub_gpu_slurm.options import parse
-from jupyterhub_gpu_slurm.policy import Defaults, Limits, PartitionLimit, accept
+from jupyterhub_gpu_slurm.options.allowance import Allowance
+from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit, accept
+from jupyterhub_gpu_slurm.options.request import parse
 from jupyterhub_gpu_slurm.resources import ResourceShape
-from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
 from tests.hostile import ENVIRONMENTS, OPTIONS, TEXTS
 from tests.instance import LIMITED, Instance
 

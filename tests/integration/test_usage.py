@@ -16,7 +16,7 @@ from dsportal.backup import databases
 from dsportal.usage.record import Record
 from dsportal.usage.report import Use
 from dsportal.usage.sources import UsageSource
-from jupyterhub_gpu_slurm.reasons import reason_of
+from jupyterhub_gpu_slurm.session.reasons import reason_of
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from tests import accounting, faults
 from tests.accounting import AccountedCluster

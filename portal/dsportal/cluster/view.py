@@ -12,8 +12,8 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from dsportal.cluster.picture import Gpu, Picture
-from jupyterhub_gpu_slurm.availability import label
-from jupyterhub_gpu_slurm.reasons import reason_of
+from jupyterhub_gpu_slurm.outlook.availability import label
+from jupyterhub_gpu_slurm.session.reasons import reason_of
 from jupyterhub_gpu_slurm.slurm.records import JobState, Node, Partition, QueuedJob
 
 GpuState = Literal["free", "mine", "others", "down"]

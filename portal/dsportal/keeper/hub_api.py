@@ -4,7 +4,7 @@ import ssl
 from typing import Any
 
 from dsportal.hub_rest import HubRest, server_path
-from jupyterhub_gpu_slurm.reconciliation import KnownSession
+from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
 
 _SECONDS = 60.0
 

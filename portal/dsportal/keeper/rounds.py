@@ -8,7 +8,13 @@ from tornado.httpclient import HTTPClientError
 
 from dsportal.keeper.hub_api import HubApi
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, SlurmError
-from jupyterhub_gpu_slurm.reconciliation import KnownSession, Orphan, ownerless, plan, users_to_ask
+from jupyterhub_gpu_slurm.session.reconciliation import (
+    KnownSession,
+    Orphan,
+    ownerless,
+    plan,
+    users_to_ask,
+)
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dsportal.usage.report import Use
-from jupyterhub_gpu_slurm.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
 _FILE_NAME = "usage.sqlite"
 _PATIENCE_SECONDS = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from dsportal.usage.record import Record
-from jupyterhub_gpu_slurm.observation import SessionNews
+from jupyterhub_gpu_slurm.session.observation import SessionNews
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from dsportal.usage import report
 from dsportal.usage.record import Record
 from dsportal.usage.report import GroupRow, UsageRow, Use
 from jupyterhub_gpu_slurm.errors import SlurmError
+from jupyterhub_gpu_slurm.options.unix_groups import groups_of
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from jupyterhub_gpu_slurm.unix_groups import groups_of
 
 log = logging.getLogger(__name__)
 

@@ -76,7 +76,7 @@ def lines(answer: Mapping[str, Any]) -> list[str]:
 
 
 def forecast(answer: Mapping[str, Any]) -> dict[str, str]:
-    """Read the answer to ``forecast``; `jupyterhub_gpu_slurm.forecast` reads the words."""
+    """Read the answer to ``forecast``; `jupyterhub_gpu_slurm.outlook.forecast` reads the words."""
     words = {key: answer[key] for key in ("start", "never") if key in answer}
     if len(words) != 1 or not all(isinstance(word, str) for word in words.values()):
         raise _unreadable(answer)

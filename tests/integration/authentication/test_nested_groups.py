@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dsportal.authentication import membership
-from jupyterhub_gpu_slurm.allowance import Allowance, combine
+from jupyterhub_gpu_slurm.options.allowance import Allowance, combine
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, reader
 from tests.integration.authentication.slapd import GROUP_BASE, USER_BASE, Slapd

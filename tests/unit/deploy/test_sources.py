@@ -26,7 +26,7 @@ def clone(tmp_path: Path) -> Path:
         "portal/dsportal/hub.py",
         "portal/dsportal/__pycache__/hub.pyc",
         "portal/dsportal/lab/node_modules/esbuild/index.js",
-        "spawner/jupyterhub_gpu_slurm/script.py",
+        "spawner/jupyterhub_gpu_slurm/session/script.py",
         "notebook_templates/one.ipynb",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def test_neither_inventories_nor_leftovers_are_sent(script: dict[str, Any], clon
         "deploy/venv",
         "notebook_templates/one.ipynb",
         "portal/dsportal/hub.py",
-        "spawner/jupyterhub_gpu_slurm/script.py",
+        "spawner/jupyterhub_gpu_slurm/session/script.py",
     ]
 
 

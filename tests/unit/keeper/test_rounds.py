@@ -5,7 +5,7 @@ import pytest
 
 from dsportal.keeper.rounds import Keeper
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
-from jupyterhub_gpu_slurm.reconciliation import KnownSession
+from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
 
 A, B = "a" * 32, "b" * 32
 

@@ -14,9 +14,9 @@ from jupyterhub.objects import Hub
 from jupyterhub.user import User
 from traitlets.config import Config
 
-from jupyterhub_gpu_slurm.availability import Count
 from jupyterhub_gpu_slurm.errors import SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.outlook.availability import Count
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.slurm.watcher import Pace

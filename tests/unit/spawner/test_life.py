@@ -14,7 +14,6 @@ from jupyterhub.spawner import SpawnException
 from prometheus_client import REGISTRY
 
 from jupyterhub_gpu_slurm import gpu_spawner
-from jupyterhub_gpu_slurm import job as session_job
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     CommandFailed,
@@ -23,11 +22,12 @@ from jupyterhub_gpu_slurm.errors import (
     UnreadableOutput,
 )
 from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
-from jupyterhub_gpu_slurm.observation import Ending, SessionNews
-from jupyterhub_gpu_slurm.policy import AcceptedRequest
-from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.session import job as session_job
+from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
-from jupyterhub_gpu_slurm.state import SessionState
 from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of, stand_in_for_slurm
 
 PORT = 40123
@@ -588,7 +588,7 @@ def test_the_waits_between_two_tries_grow_and_then_stay(
         await sleep(0)
 
     monkeypatch.setattr(session_job, "_RETRY_SECONDS", (1, 2, 5))
-    monkeypatch.setattr("jupyterhub_gpu_slurm.job.asyncio.sleep", counted)
+    monkeypatch.setattr("jupyterhub_gpu_slurm.session.job.asyncio.sleep", counted)
     slurm.failures, slurm.words = [SILENCE] * 5, [IS_CANCELLED]
     stopped(session)
     assert [seconds for seconds in waits if seconds] == [1, 2, 5, 5, 5]

@@ -13,10 +13,10 @@ from traitlets.config import Application, Config
 from jupyterhub_gpu_slurm import gpu_spawner, metrics
 from jupyterhub_gpu_slurm.errors import CommandTimedOut, SlurmError
 from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
-from jupyterhub_gpu_slurm.idle import IdleReport
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
+from jupyterhub_gpu_slurm.session.idle import IdleReport
+from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
-from jupyterhub_gpu_slurm.state import SessionState
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 from tests.unit.spawner.stand_in import spawner_of
 

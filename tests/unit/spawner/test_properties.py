@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyterhub_gpu_slurm.allowance import Allowance
 from jupyterhub_gpu_slurm.errors import Refusal, ScriptError
-from jupyterhub_gpu_slurm.options import SessionRequest, parse, single_values
-from jupyterhub_gpu_slurm.policy import (
+from jupyterhub_gpu_slurm.options.allowance import Allowance
+from jupyterhub_gpu_slurm.options.policy import (
     AcceptedRequest,
     Defaults,
     Holding,
@@ -22,8 +21,9 @@ from jupyterhub_gpu_slurm.policy import (
     PartitionLimit,
     accept,
 )
+from jupyterhub_gpu_slurm.options.request import SessionRequest, parse, single_values
 from jupyterhub_gpu_slurm.resources import ResourceShape
-from jupyterhub_gpu_slurm.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
 from tests.hostile import ENVIRONMENTS, FIELDS, LURES, OPTIONS, TEXTS
 
 PYTHON = "/opt/portal/bin/python"

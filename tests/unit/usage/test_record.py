@@ -10,7 +10,7 @@ import pytest
 
 from dsportal.usage.record import Record
 from dsportal.usage.report import Use
-from jupyterhub_gpu_slurm.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

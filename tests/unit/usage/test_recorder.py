@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dsportal.usage.recorder import Recorder
-from jupyterhub_gpu_slurm.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 KEEP = timedelta(days=90)

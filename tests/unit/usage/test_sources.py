@@ -11,7 +11,7 @@ from dsportal.usage.record import Record
 from dsportal.usage.report import UsageRow
 from dsportal.usage.sources import UsageSource
 from jupyterhub_gpu_slurm.errors import CommandFailed
-from jupyterhub_gpu_slurm.observation import SessionNews
+from jupyterhub_gpu_slurm.session.observation import SessionNews
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 
 NOW = datetime.now(UTC)

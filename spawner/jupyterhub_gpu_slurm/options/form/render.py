@@ -1,0 +1,215 @@
+"""From a user's limits, and what the cluster has free, to the options form's HTML.
+
+JupyterHub's page brings the ``<form>`` element and the Start button. The form works without
+JavaScript; the script narrows the choices to what the chosen partition has, and keeps what is free
+and the forecast up to date.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit, hours
+from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, label
+from jupyterhub_gpu_slurm.resources import ResourceShape
+
+_MB_PER_GB = 1024
+_ALL_UP_TO = 8
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("jupyterhub_gpu_slurm.options.form", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True)
+class Live:
+    """What changes while the form is open, and where its script asks for it."""
+
+    partitions: tuple[Availability, ...] = ()
+    api_url: str = ""
+    """``{what}`` in it stands for ``forecast`` or ``availability``."""
+    interval: float = 10.0
+    """Seconds between two looks at what is free."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """One choice of a number of GPUs, and what comes with it."""
+
+    gpus: int
+    cores: int
+    memory: str
+    is_chosen: bool
+    is_free: bool | None
+    """Whether the chosen partition has room for it now; ``None`` where that is not known."""
+
+    @property
+    def label(self) -> str:
+        """The choice in words."""
+        return "No GPU" if self.gpus == 0 else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One partition, for the form and its script."""
+
+    name: str
+    max_gpus: int
+    max_hours: float | None
+    is_chosen: bool
+    types: dict[str, int]
+    """The types of GPU that can be named, and the most of each."""
+
+
+@dataclass(frozen=True)
+class GpuType:
+    """One type of GPU, and the partitions that have it."""
+
+    name: str
+    label: str
+    partitions: tuple[str, ...]
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image in which the session can run."""
+
+    name: str
+    title: str
+    is_chosen: bool
+
+
+NOT_LIVE = Live()
+
+
+def render(
+    limits: Limits,
+    shape: ResourceShape,
+    defaults: Defaults,
+    chosen: Mapping[str, str],
+    note: str = "",
+    *,
+    live: Live = NOT_LIVE,
+) -> str:
+    """Return the form. ``chosen`` pre-fills it; what does not fit is left at its default."""
+    if not limits.partitions:
+        return render_unavailable("No partition of the cluster is open to you now.")
+    gpu_type = chosen.get("gpu_type", "")
+    partition = _partition(chosen.get("partition", ""), gpu_type, limits)
+    gpus = _whole_number(chosen.get("gpus", ""))
+    if gpus is None or gpus > limits.max_gpus:
+        gpus = min(defaults.gpus, limits.max_gpus)
+    rows = [_row(limit, partition) for limit in limits.partitions]
+    of_type = next((gpu_type for row in rows if row.is_chosen and gpu_type in row.types), None)
+    free = next((one for one in live.partitions if one.partition == partition), None)
+    return _TEMPLATES.get_template("form.html.j2").render(
+        sizes=[_size(count, gpus, shape, free, of_type) for count in _counts(rows, gpus)],
+        hours=_hours(chosen.get("hours", ""), defaults, limits, partition),
+        rows=rows,
+        types=_types(limits, gpu_type),
+        images=[
+            Image(name, title, name == chosen.get("image")) for name, title in limits.images.items()
+        ],
+        live=live,
+        data={
+            "partitions": [
+                {"name": row.name, "max_gpus": row.max_gpus, "max_hours": row.max_hours}
+                | {"types": row.types}
+                for row in rows
+            ],
+            "available": [as_json(one) for one in live.partitions],
+            "api_url": live.api_url,
+            "interval": live.interval,
+        },
+        note=note,
+    )
+
+
+def render_unavailable(reason: str, *, is_fault: bool = True) -> str:
+    """Return what stands in the form's place when nothing can be started.
+
+    Where that is a rule and no fault of the portal's, the reason says what to do.
+    """
+    return _TEMPLATES.get_template("unavailable.html.j2").render(reason=reason, is_fault=is_fault)
+
+
+def render_failure(words: str, log_lines: Sequence[str]) -> str:
+    """Return what the page of a failed start says: why, and the end of the job's log."""
+    return _TEMPLATES.get_template("failure.html.j2").render(words=words, log_lines=log_lines)
+
+
+def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
+    names = [limit.name for limit in limits.partitions]
+    having = [limit.name for limit in limits.partitions if gpu_type in dict(limit.max_of_type)]
+    return chosen if chosen in names else (having or names)[0]
+
+
+def _row(limit: PartitionLimit, chosen: str) -> Row:
+    return Row(
+        limit.name,
+        limit.max_gpus,
+        None if limit.max_time is None else limit.max_time / timedelta(hours=1),
+        limit.name == chosen,
+        {name: min(most, limit.max_gpus) for name, most in limit.max_of_type},
+    )
+
+
+def _counts(rows: Sequence[Row], chosen: int) -> list[int]:
+    """Return the numbers of GPUs to choose from: all small ones, of large ones some.
+
+    A node that is cut into MIG slices may have more than fifty.
+    """
+    most = max(row.max_gpus for row in rows)
+    counts = {*range(min(most, _ALL_UP_TO) + 1), chosen}
+    for row in rows:
+        counts.update((row.max_gpus, *row.types.values()))
+    step = _ALL_UP_TO
+    while step < most:
+        counts.update(range(step, min(2 * step, most), step // 4))
+        step *= 2
+    return sorted(counts)
+
+
+def _types(limits: Limits, chosen: str) -> list[GpuType]:
+    """Return the types to choose from; none where no partition has two of them."""
+    if all(len(limit.max_of_type) < 2 for limit in limits.partitions):
+        return []
+    found: dict[str, list[str]] = {}
+    for limit in limits.partitions:
+        for name, _ in limit.max_of_type:
+            found.setdefault(name, []).append(limit.name)
+    return [
+        GpuType(name, label(name), tuple(partitions), name == chosen)
+        for name, partitions in sorted(found.items())
+    ]
+
+
+def _size(
+    count: int, chosen: int, shape: ResourceShape, has: Availability | None, gpu_type: str | None
+) -> Size:
+    needs = shape.resources(count)
+    memory = f"{needs.memory_mb / _MB_PER_GB:g} GB"
+    is_free = None if has is None else has.is_free(count, gpu_type)
+    return Size(count, needs.cores, memory, count == chosen, is_free)
+
+
+def _hours(text: str, defaults: Defaults, limits: Limits, partition: str) -> str:
+    limit = next(limit for limit in limits.partitions if limit.name == partition).max_time
+    try:
+        time = timedelta(hours=float(text))
+    except (ValueError, OverflowError):
+        time = defaults.time
+    if time <= timedelta(0):
+        time = defaults.time
+    return hours(time if limit is None else min(time, limit))
+
+
+def _whole_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else None

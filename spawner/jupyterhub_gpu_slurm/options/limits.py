@@ -1,0 +1,54 @@
+"""What the cluster offers a user: from its partitions and the user's groups to limits."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
+from jupyterhub_gpu_slurm.options.policy import Limits, PartitionLimit
+from jupyterhub_gpu_slurm.outlook.availability import Availability, Count
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Partition
+
+NO_IMAGES: Mapping[str, str] = MappingProxyType({})
+
+
+def limits_for(
+    groups: Iterable[str],
+    cluster: Cluster,
+    count: Count,
+    preferred_partition: str | None = None,
+    allowance: Allowance = NO_LIMITS,
+    images: Mapping[str, str] = NO_IMAGES,
+) -> Limits:
+    """Return what a member of the Unix ``groups`` may have on ``cluster``.
+
+    Slurm's own limits of its partitions know Unix groups only. ``images``: name -> title.
+    """
+    mine = frozenset(groups)
+    counted = count.of(cluster)
+    is_open = [
+        partition
+        for partition in cluster.partitions
+        if partition.is_up
+        and partition.nodes
+        and (partition.allowed_groups is None or partition.allowed_groups & mine)
+        and (allowance.partitions is None or partition.name in allowance.partitions)
+    ]
+    is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
+    return Limits(
+        tuple(_limit(partition, counted[partition.name]) for partition in is_open),
+        allowance,
+        images,
+    )
+
+
+def _rank(partition: Partition) -> tuple[bool, str]:
+    return (not partition.is_default, partition.name)
+
+
+def _limit(partition: Partition, has: Availability) -> PartitionLimit:
+    return PartitionLimit(
+        partition.name,
+        has.largest,
+        partition.max_time,
+        tuple((kind.type, kind.largest) for kind in has.kinds if kind.type is not None),
+    )

@@ -1,0 +1,261 @@
+"""What a user may have, and the answer to a request.
+
+A *request* is what the user asked for, with gaps. An *accepted* one has every value, and is known
+to fit on one node of a partition that is open to the user. What the user's other sessions *hold*
+counts from their start's acceptance to the end of their jobs, so those in the queue count too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
+from jupyterhub_gpu_slurm.options.request import SessionRequest
+from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
+
+
+@dataclass(frozen=True)
+class PartitionLimit:
+    """What one session may have in one partition."""
+
+    name: str
+    max_gpus: int
+    max_time: timedelta | None
+    max_of_type: tuple[tuple[str, int], ...] = ()
+    """The types of GPU that a request can name, each with the most of it for one session."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one user may have: the partitions open to the user, the default first."""
+
+    partitions: tuple[PartitionLimit, ...]
+    allowance: Allowance = NO_LIMITS
+    """What the site grants the user, whatever a partition would give."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """The images in which a session may run: name -> title."""
+
+    @property
+    def max_gpus(self) -> int:
+        """The most GPUs that any of the partitions gives on one node."""
+        return max((limit.max_gpus for limit in self.partitions), default=0)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a user's other sessions hold."""
+
+    gpus: int = 0
+    sessions: int = 0
+
+
+NOTHING = Holding()
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a session gets where the user says nothing."""
+
+    gpus: int = 1
+    time: timedelta = timedelta(hours=8)
+    partition: str | None = None
+    """``None``: the cluster's own default."""
+
+
+@dataclass(frozen=True)
+class AcceptedRequest:
+    """A request that may be submitted."""
+
+    resources: Resources
+    time: timedelta
+    partition: str
+    account: str | None = None
+    qos: str | None = None
+    """``None`` for both: Slurm's own choice."""
+    gpu_type: str | None = None
+    """``None``: any type."""
+    image: str | None = None
+    """``None``: in none."""
+
+
+def accept(
+    request: SessionRequest,
+    limits: Limits,
+    shape: ResourceShape,
+    defaults: Defaults,
+    holding: Holding = NOTHING,
+) -> AcceptedRequest:
+    """Fill the gaps of a request and check it.
+
+    Raises `OverLimit` with a sentence for the user.
+    """
+    if not limits.partitions:
+        raise OverLimit("No partition of the cluster is open to you now; ask its administrators.")
+    allowance = limits.allowance
+    _check_sessions(allowance, holding)
+    limit = _limit_of(request.partition, limits)
+    gpus = _gpus(request.gpus, limit, allowance, defaults)
+    _check_total(gpus, allowance, holding)
+    time = _time(request.time, limit, allowance, defaults)
+    return AcceptedRequest(
+        shape.resources(gpus),
+        time,
+        limit.name,
+        allowance.account,
+        allowance.qos,
+        _gpu_type(request.gpu_type, gpus, limit),
+        _image(request.image, limits.images),
+    )
+
+
+def left(limits: Limits, holding: Holding) -> Limits:
+    """Return what one more session may have now: what a form can offer.
+
+    Raises `OverLimit` when the user may not have one more.
+    """
+    allowance = limits.allowance
+    _check_sessions(allowance, holding)
+    free = None if allowance.max_gpus is None else max(0, allowance.max_gpus - holding.gpus)
+    partitions = tuple(
+        replace(
+            limit,
+            max_gpus=_least(limit.max_gpus, allowance.max_gpus_per_session, free),
+            max_time=_shortest(limit.max_time, allowance.max_time),
+        )
+        for limit in limits.partitions
+    )
+    return replace(limits, partitions=partitions)
+
+
+def holding_in_words(limits: Limits, holding: Holding) -> str:
+    """Return what is held and what may be, for the form; empty where it takes nothing away."""
+    if limits.allowance.max_gpus is None or not holding.gpus:
+        return ""
+    return f"{_you_hold(holding)} and may hold {limits.allowance.max_gpus} at once."
+
+
+def hours(time: timedelta) -> str:
+    """Return a time as hours for people: ``8``, ``0.5``."""
+    return f"{time / timedelta(hours=1):g}"
+
+
+def _limit_of(name: str | None, limits: Limits) -> PartitionLimit:
+    if name is None:
+        return limits.partitions[0]
+    for limit in limits.partitions:
+        if limit.name == name:
+            return limit
+    names = ", ".join(limit.name for limit in limits.partitions)
+    raise OverLimit(f"Partition {name} is not open to you. You can use: {names}.")
+
+
+def _gpus(
+    asked: int | None, limit: PartitionLimit, allowance: Allowance, defaults: Defaults
+) -> int:
+    if asked is None:
+        # What others of the user's sessions hold does not lower it: a script that says nothing
+        # is refused rather than given less than yesterday.
+        most = _least(limit.max_gpus, allowance.max_gpus_per_session, allowance.max_gpus)
+        return min(defaults.gpus, most)
+    if asked > limit.max_gpus:
+        raise OverLimit(
+            f"{_asked(asked)}; one session in partition {limit.name} "
+            f"can have at most {limit.max_gpus}."
+        )
+    most_per_session = allowance.max_gpus_per_session
+    if most_per_session is not None and asked > most_per_session:
+        raise OverLimit(
+            f"{_asked(asked)}; you may have {most_per_session} "
+            f"in one session: choose at most {most_per_session}."
+        )
+    return asked
+
+
+def _gpu_type(asked: str | None, gpus: int, limit: PartitionLimit) -> str | None:
+    if asked is None or gpus == 0:
+        return None
+    most = dict(limit.max_of_type).get(asked)
+    if most is None:
+        names = ", ".join(name for name, _ in limit.max_of_type) or "none that can be named"
+        raise OverLimit(
+            f"Partition {limit.name} has no GPUs of type {asked}. Its types are: {names}."
+        )
+    if gpus > most:
+        raise OverLimit(
+            f"{_asked(gpus)}; one session in partition {limit.name} can have at most {most} "
+            f"of type {asked}."
+        )
+    return asked
+
+
+def _image(asked: str | None, offered: Mapping[str, str]) -> str | None:
+    if asked is None or asked in offered:
+        return asked
+    names = ", ".join(offered) or "none"
+    raise OverLimit(f"Image {asked} is not offered for sessions. There are: {names}.")
+
+
+def _time(
+    asked: timedelta | None, limit: PartitionLimit, allowance: Allowance, defaults: Defaults
+) -> timedelta:
+    if asked is None:
+        return _shortest(defaults.time, limit.max_time, allowance.max_time) or defaults.time
+    if limit.max_time is not None and asked > limit.max_time:
+        raise OverLimit(
+            f"{hours(asked)} hours were asked for; partition {limit.name} "
+            f"allows at most {hours(limit.max_time)}."
+        )
+    if allowance.max_time is not None and asked > allowance.max_time:
+        raise OverLimit(
+            f"{hours(asked)} hours were asked for; a session of yours may last "
+            f"{hours(allowance.max_time)}: choose at most {hours(allowance.max_time)}."
+        )
+    return asked
+
+
+def _check_sessions(allowance: Allowance, holding: Holding) -> None:
+    most = allowance.max_sessions
+    if most is None or holding.sessions < most:
+        return
+    if most == 0:
+        raise OverLimit("You may not have sessions on this portal; ask its administrators.")
+    raise OverLimit(
+        f"You have {_sessions_in_words(holding.sessions)} and may have {most} at once; "
+        "stop one first."
+    )
+
+
+def _check_total(gpus: int, allowance: Allowance, holding: Holding) -> None:
+    most = allowance.max_gpus
+    if most is None or gpus == 0 or holding.gpus + gpus <= most:
+        return
+    free = max(0, most - holding.gpus)
+    choice = f"choose at most {free}" if free else "choose no GPU"
+    if not holding.gpus:
+        raise OverLimit(f"{_asked(gpus)}; you may hold {most} at once: {choice}.")
+    raise OverLimit(f"{_you_hold(holding)} and may hold {most} at once; stop one or {choice}.")
+
+
+def _you_hold(holding: Holding) -> str:
+    return f"You hold {_gpus_in_words(holding.gpus)} in {_sessions_in_words(holding.sessions)}"
+
+
+def _asked(gpus: int) -> str:
+    return f"{_gpus_in_words(gpus)} {'was' if gpus == 1 else 'were'} asked for"
+
+
+def _gpus_in_words(gpus: int) -> str:
+    return f"{gpus} GPU{'' if gpus == 1 else 's'}"
+
+
+def _sessions_in_words(sessions: int) -> str:
+    return f"{sessions} session{'' if sessions == 1 else 's'}"
+
+
+def _least(figure: int, *limits: int | None) -> int:
+    return min([figure, *(limit for limit in limits if limit is not None)])
+
+
+def _shortest(*times: timedelta | None) -> timedelta | None:
+    return min((time for time in times if time is not None), default=None)

@@ -1,0 +1,114 @@
+"""When a session's time is up, and how much longer it may be made.
+
+Glossary. A session's *limit* is the time that Slurm gives its job in all; its *deadline* is the
+job's start and that limit. An *extension* raises the limit of a job that runs.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.options.policy import Limits, hours
+from jupyterhub_gpu_slurm.slurm.records import Job, JobState
+
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class ExtensionRules:
+    """What the site allows, besides the limits that hold for every session."""
+
+    most_at_once: timedelta
+    most_times: int
+    """How often one session may be extended; 0 where sessions are not extended at all."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """By how much a session can be extended now."""
+
+    deadline: datetime | None
+    """``None``: the job does not run, or has no limit."""
+    limit: timedelta
+    """The limit as it is; zero where there is no deadline."""
+    longest: timedelta
+    """In whole minutes; zero where nothing can be added."""
+    reason: str = ""
+    """Why nothing can be added, for the user."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return what the hub tells the session. Moments are seconds since 1970."""
+        is_possible = self.deadline is not None and self.longest > timedelta(0)
+        until = self.deadline + self.longest if self.deadline and is_possible else None
+        return {
+            "deadline": self.deadline and round(self.deadline.timestamp()),
+            "longest_minutes": self.longest // _MINUTE,
+            "until": until and round(until.timestamp()),
+            "reason": self.reason,
+        }
+
+
+def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> Offer:
+    """Say by how much a session can be extended that was extended ``times`` times before."""
+    if job.state is JobState.UNKNOWN:
+        return _nothing("Slurm does not say how the session's job is at the moment.")
+    if job.state is not JobState.RUNNING or job.start is None:
+        return _nothing("The session's job does not run.")
+    if job.end is None:
+        return _nothing("The session's time is not limited.")
+    limit = job.end - job.start
+    longest, reason = _longest(job, limit, times, limits, rules)
+    return Offer(job.end, limit, longest, reason)
+
+
+def extended_limit(minutes: int, possible: Offer) -> int:
+    """Return a session's limit in minutes once ``minutes`` are added.
+
+    Raises `OverLimit` with a sentence for the user.
+    """
+    longest = possible.longest // _MINUTE
+    if longest == 0:
+        raise OverLimit(possible.reason)
+    if minutes > longest:
+        raise OverLimit(
+            f"{minutes} minutes more were asked for; this session can have at most {longest} more."
+        )
+    # Slurm counts limits in minutes.
+    return possible.limit // _MINUTE + minutes
+
+
+def _nothing(reason: str) -> Offer:
+    return Offer(None, timedelta(0), timedelta(0), reason)
+
+
+def _longest(
+    job: Job, limit: timedelta, times: int, limits: Limits, rules: ExtensionRules
+) -> tuple[timedelta, str]:
+    none = timedelta(0)
+    if rules.most_times == 0:
+        return none, "Sessions are not extended on this portal."
+    if times >= rules.most_times:
+        return none, f"This session has been extended {_times(times)}, and that is the most."
+    own = next((own for own in limits.partitions if own.name == job.partition), None)
+    if own is None:
+        return none, f"Partition {job.partition} is not open to you any more."
+    added = _whole_minutes(rules.most_at_once)
+    for longest, whose in (
+        (own.max_time, f"A session in partition {own.name}"),
+        (limits.allowance.max_time, "A session of yours"),
+    ):
+        if longest is None:
+            continue
+        left = _whole_minutes(longest - limit)
+        if left <= none:
+            return none, f"{whose} may last {hours(longest)} hours, and this one does."
+        added = min(added, left)
+    return added, ""
+
+
+def _whole_minutes(time: timedelta) -> timedelta:
+    return time // _MINUTE * _MINUTE
+
+
+def _times(times: int) -> str:
+    return {1: "once", 2: "twice"}.get(times, f"{times} times")

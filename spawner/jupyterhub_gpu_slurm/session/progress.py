@@ -1,0 +1,85 @@
+"""What the spawn page says about a starting session, and what is said of an ended one."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from jupyterhub_gpu_slurm.session.reasons import reason_of
+from jupyterhub_gpu_slurm.slurm.records import Job, JobState
+
+_ENDINGS = {
+    "BOOT_FAIL": "its node did not start",
+    "CANCELLED": "it was cancelled",
+    "COMPLETED": "it ended",
+    "DEADLINE": "its deadline passed",
+    "FAILED": "it failed",
+    "NODE_FAIL": "its node failed",
+    "OUT_OF_MEMORY": "it used more memory than it had asked for",
+    "PREEMPTED": "a job with a higher priority took its place",
+    "REVOKED": "another cluster of the federation took it over",
+    "TIMEOUT": "its time was up",
+    "GONE": "Slurm does not know it any more",
+}
+
+_SUBMITTING, _QUEUED, _CALLED, _LAUNCHING = 5, 10, 60, 70
+
+
+def event(job: Job | None, since: datetime | None, now: datetime) -> dict[str, Any]:
+    """Return one event of the spawn page: JupyterHub's keys and ours.
+
+    ``message`` and ``progress`` (percent) are JupyterHub's; ``advice`` says what the user can do,
+    ``since`` and ``expected`` are moments (ISO 8601, UTC) of the request and of the likely start.
+    """
+    said: dict[str, Any] = {"since": None if since is None else since.isoformat()}
+    if job is None:
+        return said | {"message": "Submitting the job to Slurm.", "progress": _SUBMITTING}
+    said |= {"message": describe(job), "progress": percent(job, since, now), "job": job.job_id}
+    if job.state is JobState.PENDING:
+        reason = reason_of(job.reason or "None")
+        if reason is not None:
+            said["advice"] = _sentence(reason.advice)
+        if job.start is not None and job.start > now:
+            said["expected"] = job.start.isoformat()
+    return said
+
+
+def describe(job: Job) -> str:
+    """Return one sentence on a job that has not ended, with Slurm's own words in it."""
+    name = f"Job {job.job_id}"
+    if job.state is JobState.PENDING:
+        reason = reason_of(job.reason or "None")
+        because = f": {reason.why}" if reason else ""
+        words = ", ".join(word for word in (job.slurm_state, job.reason) if word)
+        return f"{name} waits in the queue ({words}){because}."
+    if job.state is JobState.RUNNING:
+        where = f" on {job.node}" if job.node else ""
+        return f"{name} runs{where} ({job.slurm_state}); JupyterLab is starting."
+    if job.state is JobState.UNKNOWN:
+        return f"{name} was submitted; Slurm does not say how it is at the moment."
+    return ending(job)
+
+
+def ending(job: Job) -> str:
+    """Return one sentence on a job that has ended."""
+    words = _ENDINGS.get(job.slurm_state, "it ended")
+    shown = "" if job.state is JobState.GONE else f" ({job.slurm_state})"
+    return f"Job {job.job_id} is over{shown}: {words}."
+
+
+def percent(job: Job, since: datetime | None, now: datetime) -> int:
+    """Return how far a start is, for the progress bar.
+
+    In the queue: the part of the wait that is over, where Slurm says when the job will start.
+    """
+    if job.state is JobState.RUNNING:
+        return _LAUNCHING
+    if job.state is not JobState.PENDING or since is None or job.start is None:
+        return _QUEUED
+    whole = job.start - since
+    if whole <= timedelta(0):
+        return _CALLED
+    part = min(1.0, max(0.0, (now - since) / whole))
+    return round(_QUEUED + part * (_CALLED - _QUEUED))
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:] + "."

@@ -1,0 +1,112 @@
+"""A session as the site's metrics and records see it."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from jupyterhub_gpu_slurm import metrics
+from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.slurm.records import Job, JobState
+
+for _ending in Ending:
+    metrics.ENDS.labels(_ending.value)
+
+
+class SessionReporter:
+    """Tells how a session fares: to the hub's metrics, and to the site's observer.
+
+    ``state`` gives the session as it is now; ``observer`` is the site's own code, or ``None``.
+    """
+
+    def __init__(
+        self,
+        username: str,
+        state: Callable[[], SessionState],
+        observer: Callable[[SessionNews], object] | None,
+        log: logging.Logger | logging.LoggerAdapter[Any],
+    ) -> None:
+        self._username = username
+        self._state = state
+        self._observer = observer
+        self.log = log
+        self._waits_since: datetime | None = None
+        self._is_end_noted = False
+        self.last_running: Job | None = None
+        """What Slurm said when the job was last seen running."""
+        self.ends_unused = False
+        """Whether the coming stop is not the user's."""
+
+    def begin(self) -> None:
+        """Forget what was noted of the session before."""
+        self._waits_since = self.last_running = None
+        self._is_end_noted = self.ends_unused = False
+
+    def note_submission(self) -> None:
+        """Remember when the session was asked for."""
+        self._waits_since = datetime.now(UTC)
+
+    def note_job(self, job: Job) -> None:
+        """Tell that the session's job runs; nothing for one that waits, or is over."""
+        if job.state is not JobState.RUNNING:
+            return
+        if self.last_running is None and self._waits_since and job.start:
+            metrics.WAIT.observe(max(0.0, (job.start - self._waits_since).total_seconds()))
+        self.last_running = job
+        self._tell(job)
+
+    def note_ready(self) -> None:
+        """Note that the session can be used.
+
+        How long the start of one took that was taken over is not known: its hub was away.
+        """
+        job = self.last_running
+        if self._waits_since and job and job.start:
+            metrics.START.observe(max(0.0, (datetime.now(UTC) - job.start).total_seconds()))
+
+    def note_stop(self, job: Job | None) -> None:
+        """Tell that the session was stopped through the hub."""
+        self.note_end(Ending.UNUSED if self.ends_unused else Ending.STOPPED, job)
+
+    def note_end(self, ending: Ending, job: Job | None) -> None:
+        """Tell of the session's end, once; ``job`` is what Slurm said last."""
+        if self._is_end_noted:
+            return
+        self._is_end_noted = True
+        is_ready = self._state().is_ready
+        ending = ending if is_ready else Ending.NOT_STARTED
+        metrics.ENDS.labels(ending.value).inc()
+        job = job or self.last_running
+        if job is not None and (self.last_running or is_ready):
+            self._tell(job, ending)
+
+    def waited(self) -> timedelta:
+        """Return for how long the session has waited."""
+        return datetime.now(UTC) - self._waits_since if self._waits_since else timedelta(0)
+
+    def _tell(self, job: Job, ending: Ending | None = None) -> None:
+        if self._observer is None:
+            return
+        try:
+            self._observer(self._news(job, ending))
+        except Exception:
+            # The site's own code: no session fails for it.
+            self.log.exception("The observer of sessions failed")
+
+    def _news(self, job: Job, ending: Ending | None) -> SessionNews:
+        before = self.last_running or job
+        state = self._state()
+        return SessionNews(
+            session_id=state.id,
+            user=self._username,
+            groups=state.groups,
+            gpus=state.gpus or 0,
+            job_id=job.job_id,
+            partition=job.partition or before.partition,
+            node=job.node or before.node,
+            started=before.start or job.start,
+            seen=datetime.now(UTC),
+            ending=ending,
+            ended=job.end if ending and job.state.is_over else None,
+        )

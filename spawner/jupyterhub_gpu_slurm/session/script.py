@@ -1,0 +1,110 @@
+"""From an accepted request to the text that sbatch reads.
+
+A directive's value is one word from a short list of characters: quoting does not help there,
+because Slurm's own parser reads the line and a newline leaves it. What the session needs to know,
+its token too, follows the command as one line of ASCII JSON on its standard input, so that it is
+on no command line and in no job record that others can read.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from jupyterhub_gpu_slurm.errors import ScriptError
+from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+
+_END_OF_INPUT = "END_OF_SESSION_INPUT"
+_LONGEST_WORD = 128
+_WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.@-]{{0,{_LONGEST_WORD - 1}}}", re.ASCII)
+_NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9_.@-]")
+_GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
+_PATH = re.compile(r"/[\x21-\x7e]+", re.ASCII)
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("jupyterhub_gpu_slurm", "."),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,  # noqa: S701  a shell script, not a page; every value is checked below
+)
+
+
+@dataclass(frozen=True)
+class SessionProgram:
+    """What runs in the job: an interpreter that has ``dsportal.session``, and its input."""
+
+    python: str
+    """Absolute path."""
+    session_input: Mapping[str, object]
+    """What ``dsportal.session`` reads; values that JSON knows."""
+
+
+def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> str:
+    """Return the script of a session's job.
+
+    Raises `ScriptError` when a value could leave its place in the script.
+    """
+    return _TEMPLATES.get_template("session.sbatch.j2").render(
+        job_name=_word("job name", job_name),
+        partition=_word("partition", request.partition),
+        account=None if request.account is None else _word("account", request.account),
+        qos=None if request.qos is None else _word("QOS", request.qos),
+        gres=_gres(request),
+        cores=_count("cores", request.resources.cores),
+        memory_mb=_count("memory", request.resources.memory_mb),
+        minutes=_count("minutes", max(1, request.time // timedelta(minutes=1))),
+        python=shlex.quote(_path("interpreter", program.python)),
+        session_input=_one_line(program.session_input),
+        end_of_input=_END_OF_INPUT,
+    )
+
+
+def job_name(mark: str, username: str, server_name: str) -> str:
+    """Return the name of a session's job: one word, for people who read ``squeue``."""
+    name = f"{mark}-{username}.{server_name}" if server_name else f"{mark}-{username}"
+    return _NOT_IN_A_WORD.sub("_", name)[:_LONGEST_WORD]
+
+
+def _word(what: str, value: str) -> str:
+    if not _WORD.fullmatch(value):
+        raise ScriptError(f"The {what} {value!a} may not be written into a job script.")
+    return value
+
+
+def _gres(request: AcceptedRequest) -> str | None:
+    gpus = _count("GPUs", request.resources.gpus)
+    if gpus == 0:
+        return None
+    if request.gpu_type is None:
+        return f"gpu:{gpus}"
+    if not _GPU_TYPE.fullmatch(request.gpu_type):
+        raise ScriptError(f"The GPU type {request.gpu_type!a} may not be written into a script.")
+    return f"gpu:{request.gpu_type}:{gpus}"
+
+
+def _path(what: str, value: str) -> str:
+    if not _PATH.fullmatch(value):
+        raise ScriptError(f"The {what} {value!a} is not an absolute path of plain characters.")
+    return value
+
+
+def _count(what: str, value: int) -> int:
+    if type(value) is not int or value < 0:
+        raise ScriptError(f"The number of {what} {value!a} may not be written into a script.")
+    return value
+
+
+def _one_line(session_input: Mapping[str, object]) -> str:
+    """Return JSON without any character that could end the line or the here-document."""
+    try:
+        text = json.dumps(session_input, ensure_ascii=True, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise ScriptError(f"The session's input cannot be written as JSON: {error}") from error
+    if not text.isprintable():
+        raise ScriptError("The session's input would not stay on one line.")
+    return text

@@ -1,0 +1,243 @@
+"""What a user's sessions hold together: JupyterHub's own users and spawners, no cluster."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub import orm
+from jupyterhub.objects import Hub
+from jupyterhub.spawner import SimpleLocalProcessSpawner
+from jupyterhub.user import User
+from traitlets import TraitError
+from traitlets.config import Config
+
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.options.policy import Holding
+from jupyterhub_gpu_slurm.outlook.availability import Count
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
+
+NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
+CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
+
+
+class Nodes:
+    """Stands in for the watcher of the nodes; like it, it lets others run before it answers."""
+
+    async def cluster(self) -> Cluster:
+        await asyncio.sleep(0)
+        return CLUSTER
+
+
+class Client:
+    """Stands in for the way to Slurm: which sessions a user has there."""
+
+    def __init__(self) -> None:
+        self.listed: dict[int, str] = {}
+        self.calls = 0
+
+    async def sessions(self, username: str) -> dict[int, str]:
+        self.calls += 1
+        return self.listed
+
+
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    stand_in = SimpleNamespace(nodes=Nodes(), client=Client(), free=Count(ResourceShape()))
+    monkeypatch.setattr(SpawnerTraits, "_connection", stand_in)
+    return stand_in
+
+
+@pytest.fixture
+def config() -> Config:
+    limits = {"max_gpus": 4, "max_sessions": 3}
+    return Config({"GpuSlurmSpawner": {"default_limits": limits}})
+
+
+@pytest.fixture
+def user(config: Config, slurm: SimpleNamespace) -> Iterator[User]:
+    """A user of JupyterHub's, in a database in memory."""
+    session = orm.new_session_factory("sqlite:///:memory:")()
+    session.add(account := orm.User(name="ada"))
+    session.commit()
+    yield User(
+        account,
+        {"spawner_class": GpuSlurmSpawner, "allow_named_servers": True, "config": config},
+        session,
+    )
+    session.close()
+    session.bind.dispose()
+
+
+def server(user: User, name: str, **options: object) -> Any:
+    """Give the spawner of a server that is about to start."""
+    spawner = user.get_or_create_spawner(name, name)
+    spawner.user_options = options
+    # As JupyterHub does before it calls start().
+    spawner._spawn_pending = True
+    spawner.hub = Hub()
+    return spawner
+
+
+def start(*spawners: Any) -> list[object]:
+    """Check and reserve as starts at the same time do; give each one's end."""
+
+    async def all_at_once() -> list[object]:
+        accepting = (
+            spawner.session_options.grant(spawner.user_options, spawner._reserve)
+            for spawner in spawners
+        )
+        return list(await asyncio.gather(*accepting, return_exceptions=True))
+
+    return asyncio.run(all_at_once())
+
+
+def test_of_two_starts_at_once_over_the_total_one_passes(user: User) -> None:
+    ends = start(server(user, "", gpus=3), server(user, "second", gpus=3))
+    refused = [end for end in ends if isinstance(end, OverLimit)]
+    assert len(refused) == 1
+    assert str(refused[0]) == (
+        "You hold 3 GPUs in 1 session and may hold 4 at once; stop one or choose at most 1."
+    )
+
+
+def test_of_many_starts_at_once_no_more_pass_than_sessions_are_allowed(user: User) -> None:
+    ends = start(*(server(user, f"s{number}", gpus=0) for number in range(6)))
+    assert sum(isinstance(end, OverLimit) for end in ends) == 3
+
+
+def test_what_is_held_counts_for_the_next_and_is_free_again(user: User) -> None:
+    first = server(user, "", gpus=4)
+    second = server(user, "second", gpus=1)
+    start(first)
+    assert isinstance(start(second)[0], OverLimit)
+    # What JupyterHub does after a stop, and after a start that failed.
+    first.clear_state()
+    assert not isinstance(start(second)[0], OverLimit)
+
+
+def test_a_refused_start_holds_nothing(user: User) -> None:
+    refused = server(user, "", gpus=5)
+    assert isinstance(start(refused)[0], OverLimit)
+    assert refused.held_gpus is None
+
+
+def test_a_session_does_not_count_against_itself(user: User) -> None:
+    one = server(user, "", gpus=4)
+    start(one)
+    assert held_by_others(one) == Holding()
+
+
+def test_a_session_without_gpus_counts_as_a_session(user: User) -> None:
+    start(server(user, "", gpus=0))
+    assert held_by_others(server(user, "second")) == Holding(gpus=0, sessions=1)
+
+
+def held_by_others(spawner: Any) -> Holding:
+    held: Holding = asyncio.run(spawner.session_options.holding())
+    return held
+
+
+def restarted(user: User) -> User:
+    """Give the same user in a hub that was started again."""
+    return User(user.orm_user, user.settings, user.db)
+
+
+def saved(spawner: Any, session_id: str) -> None:
+    """Save a spawner's state as a start does before it submits."""
+    spawner.session = replace(spawner.session, id=session_id)
+    spawner.orm_spawner.state = spawner.get_state()
+    spawner.db.commit()
+
+
+def test_what_is_held_is_known_after_a_restart_of_the_hub(user: User) -> None:
+    start(first := server(user, "first", gpus=3))
+    saved(first, "a" * 32)
+    after = restarted(user)
+    after.spawners["first"]._check_pending = True
+    assert held_by_others(server(after, "")) == Holding(gpus=3, sessions=1)
+
+
+@pytest.mark.parametrize(
+    ("in_slurm", "expected"), [("a" * 32, Holding(3, 1)), ("b" * 32, Holding(0, 0))]
+)
+def test_an_interrupted_start_counts_while_its_job_is_there(
+    user: User, slurm: SimpleNamespace, in_slurm: str, expected: Holding
+) -> None:
+    start(first := server(user, "first", gpus=3))
+    saved(first, "a" * 32)
+    slurm.client.listed = {12: in_slurm}
+    one = server(restarted(user), "")
+    assert held_by_others(one) == expected
+
+
+def test_slurm_is_asked_for_interrupted_starts_only(user: User, slurm: SimpleNamespace) -> None:
+    start(server(user, "first", gpus=1), server(user, "second", gpus=1))
+    assert slurm.client.calls == 0
+
+
+def test_a_spawner_of_another_class_holds_nothing(user: User) -> None:
+    server(user, "other")
+    user.spawners["other"] = SimpleLocalProcessSpawner()
+    assert held_by_others(server(user, "")) == Holding()
+
+
+def test_each_server_of_a_user_has_its_own_last_word(user: User) -> None:
+    one, other = server(user, ""), server(user, "second")
+    one._endings[other._log_name] = "It was cancelled."
+    assert "It was cancelled." not in asyncio.run(one.render_form())
+    assert "It was cancelled." in asyncio.run(other.render_form())
+    other.delete_forever()
+    assert "It was cancelled." not in asyncio.run(other.render_form())
+
+
+def test_groups_of_the_directory_count(user: User, config: Config) -> None:
+    config.GpuSlurmSpawner.group_limits = {"students": {"max_gpus": 1}}
+    user.orm_user.groups.append(orm.Group(name="students"))
+    user.db.commit()
+    (end,) = start(server(user, "", gpus=2))
+    assert str(end) == "2 GPUs were asked for; you may hold 1 at once: choose at most 1."
+
+
+def test_groups_of_the_system_count(user: User, config: Config) -> None:
+    config.GpuSlurmSpawner.group_limits = {"daemon": {"max_gpus": 1}}
+    user.orm_user.name = "daemon"
+    (end,) = start(server(user, "", gpus=2))
+    assert isinstance(end, OverLimit)
+
+
+def test_the_form_offers_what_the_other_sessions_leave(user: User) -> None:
+    start(server(user, "first", gpus=3))
+    form = asyncio.run(server(user, "").render_form())
+    assert 'name="gpus" value="1"' in form
+    assert 'name="gpus" value="2"' not in form
+    assert "You hold 3 GPUs in 1 session and may hold 4 at once." in form
+
+
+def test_who_may_have_no_more_sessions_reads_so_in_place_of_the_form(user: User) -> None:
+    start(*(server(user, f"s{number}", gpus=0) for number in range(3)))
+    form = asyncio.run(server(user, "").render_form())
+    assert "You have 3 sessions and may have 3 at once; stop one first." in form
+    assert 'name="gpus"' not in form
+    assert "Try again in a minute" not in form
+
+
+@pytest.mark.parametrize(
+    ("traits", "words"),
+    [
+        ({"default_limits": {"max_gpu": 4}}, "default_limits: 'max_gpu' is not a known key"),
+        (
+            {"group_limits": {"students": {"max_hours": -1}}},
+            r"group_limits\['students'\]: max_hours = -1: must be hours",
+        ),
+        ({"group_limits": {"students": 4}}, r"group_limits\['students'\]: 4: must be a table"),
+    ],
+)
+def test_a_mistake_in_the_limits_is_named(traits: dict[str, object], words: str) -> None:
+    with pytest.raises(TraitError, match=words):
+        GpuSlurmSpawner(**traits)

@@ -1,0 +1,132 @@
+import pytest
+
+from jupyterhub_gpu_slurm.outlook.availability import Count, availability, label
+from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
+
+SHAPE = ResourceShape()
+"""8 cores and 48 GB for each GPU, 2 and 12 GB without."""
+
+
+def node(*gres: Gres, cores: int = 40, used: int = 0, is_up: bool = True) -> Node:
+    """A node of which each used core takes its share of the memory."""
+    return Node("n", "n", gres, cores, 384 * 1024, is_up, used, used * 6 * 1024)
+
+
+def partition(*nodes: Node) -> Partition:
+    return Partition("sxm2", True, True, None, None, nodes)
+
+
+def v100(count: int, used: int = 0) -> Gres:
+    return Gres("gpu", "v100", count, used)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "free", "total", "largest_free"),
+    [
+        ([node(v100(4))], 4, 4, 4),
+        ([node(v100(4, 1), used=8), node(v100(4, 2), used=16)], 5, 8, 3),
+        ([node(v100(4, 4), used=32)], 0, 4, 0),
+        # GPUs are free, but the cores that come with them are not.
+        ([node(v100(4, 1), used=30)], 3, 4, 1),
+        ([node(v100(4), used=40)], 4, 4, 0),
+        ([node(v100(8))], 8, 8, 5),
+        ([node(v100(4), is_up=False), node(v100(4, 3), used=24)], 1, 8, 1),
+        ([], 0, 0, 0),
+    ],
+)
+def test_what_is_free(nodes: list[Node], free: int, total: int, largest_free: int) -> None:
+    found = availability(partition(*nodes), SHAPE)
+    assert (found.free, found.total, found.largest_free) == (free, total, largest_free)
+
+
+def test_a_state_of_the_cluster_is_counted_once() -> None:
+    count = Count(SHAPE)
+    first = Cluster((partition(node(v100(4))),))
+    assert count.of(first) is count.of(first)
+    assert count.of(Cluster((partition(node(v100(4, 3))),)))["sxm2"].free == 1
+    assert count.of(first)["sxm2"].free == 4
+
+
+def test_each_type_is_counted_by_itself() -> None:
+    both = node(Gres("gpu", "a100", 2, 1), Gres("gpu", "t4", 2), used=8)
+    found = availability(partition(both, node(v100(4))), SHAPE)
+    assert [(kind.type, kind.free, kind.total, kind.largest_free) for kind in found.kinds] == [
+        ("a100", 1, 2, 1),
+        ("t4", 2, 2, 2),
+        ("v100", 4, 4, 4),
+    ]
+    # One session may have GPUs of both types, where it does not name one.
+    assert found.largest_free == 4
+
+
+@pytest.mark.parametrize(
+    ("gpus", "gpu_type", "is_free"),
+    [(0, None, True), (2, None, True), (3, None, False), (1, "a100", True), (2, "a100", False)],
+)
+def test_whether_a_size_is_free(gpus: int, gpu_type: str | None, is_free: bool) -> None:
+    found = availability(partition(node(Gres("gpu", "a100", 1)), node(v100(2))), SHAPE)
+    assert found.is_free(gpus, gpu_type) is is_free
+
+
+def test_gpus_without_a_type_are_a_kind_of_their_own() -> None:
+    found = availability(partition(node(Gres("gpu", None, 4, 1), Gres("gpu", "t4", 2))), SHAPE)
+    assert [(kind.type, kind.free, kind.total) for kind in found.kinds] == [
+        (None, 3, 4),
+        ("t4", 2, 2),
+    ]
+
+
+def test_shards_are_no_gpus() -> None:
+    found = availability(partition(node(Gres("gpu", "l4", 4, 1), Gres("shard", "l4", 16))), SHAPE)
+    assert (found.free, found.total) == (3, 4)
+    assert (found.shards_free, found.shards_total) == (12, 16)
+
+
+@pytest.mark.parametrize("shard_type", ["l4", None])
+def test_a_gpu_that_jobs_share_is_not_free(shard_type: str | None) -> None:
+    shared = node(Gres("gpu", "l4", 4, 1), Gres("shard", shard_type, 16, 2))
+    found = availability(partition(shared), SHAPE)
+    assert (found.free, found.largest_free) == (1, 1)
+    assert found.shards_free == 4
+
+
+@pytest.mark.parametrize(("used", "has_room"), [(0, True), (38, True), (39, False)])
+def test_whether_there_is_room_without_a_gpu(used: int, has_room: bool) -> None:
+    found = availability(partition(node(v100(4), used=used)), SHAPE)
+    assert found.has_room_without_gpu is has_room
+
+
+@pytest.mark.parametrize(
+    ("gpus", "gpu_type", "expected"),
+    [(0, None, True), (4, None, True), (4, "v100", True), (1, "a100", False), (5, None, False)],
+)
+def test_a_node_is_large_enough_whatever_its_state(
+    gpus: int, gpu_type: str | None, expected: bool
+) -> None:
+    drained = partition(node(v100(4, 4), used=40, is_up=False))
+    assert availability(drained, SHAPE).is_large_enough(gpus, gpu_type) is expected
+
+
+def test_no_node_is_large_enough_whose_cores_do_not_do() -> None:
+    small = availability(partition(node(v100(4), cores=31)), SHAPE)
+    assert small.is_large_enough(3, None)
+    assert not small.is_large_enough(4, None)
+    assert not availability(partition(node(v100(4), cores=1)), SHAPE).is_large_enough(0, None)
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "shown"),
+    [
+        ("v100", "V100"),
+        ("a100", "A100"),
+        ("rtx6000", "RTX6000"),
+        ("nvidia_a100-sxm4-80gb", "nvidia_a100-sxm4-80gb"),
+        ("1g.10gb", "MIG slice 1g.10gb"),
+        ("a100_1g.5gb", "MIG slice 1g.5gb of A100"),
+        ("nvidia_h200_3g.71gb", "MIG slice 3g.71gb of H200"),
+        (None, "GPU"),
+    ],
+)
+def test_what_people_call_a_type(gpu_type: str | None, shown: str) -> None:
+    assert label(gpu_type) == shown

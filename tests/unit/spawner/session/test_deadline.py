@@ -1,0 +1,102 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.options.allowance import Allowance
+from jupyterhub_gpu_slurm.options.policy import Limits, PartitionLimit
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, extended_limit, offer
+from jupyterhub_gpu_slurm.slurm.records import Job
+
+START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+LIMITS = Limits(
+    (
+        PartitionLimit("sxm2", 4, timedelta(hours=12)),
+        PartitionLimit("long", 4, None),
+    )
+)
+RULES = ExtensionRules(timedelta(hours=4), 3)
+
+
+def job(hours: float, partition: str = "sxm2", state: str = "RUNNING") -> Job:
+    end = START + timedelta(hours=hours)
+    return Job(7, state, user="u", partition=partition, node="n", start=START, end=end)
+
+
+@pytest.mark.parametrize(
+    ("hours", "partition", "times", "minutes"),
+    [
+        (1, "sxm2", 0, 240),
+        (8, "sxm2", 2, 240),
+        (9, "sxm2", 0, 180),
+        (11.99, "sxm2", 0, 0),
+        (12, "sxm2", 0, 0),
+        (13, "sxm2", 0, 0),
+        (100, "long", 0, 240),
+        (1, "sxm2", 3, 0),
+        (1, "gone", 0, 0),
+    ],
+)
+def test_what_can_be_added(hours: float, partition: str, times: int, minutes: int) -> None:
+    possible = offer(job(hours, partition), times, LIMITS, RULES)
+    assert possible.longest == timedelta(minutes=minutes)
+    assert bool(possible.reason) == (minutes == 0)
+
+
+@pytest.mark.parametrize(
+    ("hours", "partition", "times", "rules", "words"),
+    [
+        (12, "sxm2", 0, RULES, "may last 12 hours"),
+        (1, "sxm2", 3, RULES, "extended 3 times"),
+        (1, "sxm2", 1, ExtensionRules(timedelta(hours=4), 1), "extended once"),
+        (1, "sxm2", 0, ExtensionRules(timedelta(hours=4), 0), "not extended on this portal"),
+        (1, "gone", 0, RULES, "gone is not open"),
+    ],
+)
+def test_the_user_reads_why_nothing_can_be_added(
+    hours: float, partition: str, times: int, rules: ExtensionRules, words: str
+) -> None:
+    possible = offer(job(hours, partition), times, LIMITS, rules)
+    assert words in possible.reason
+    with pytest.raises(OverLimit, match=words):
+        extended_limit(1, possible)
+
+
+def test_the_limit_of_the_users_groups_counts_too() -> None:
+    mine = Limits(LIMITS.partitions, Allowance(max_time=timedelta(hours=6)))
+    assert offer(job(5), 0, mine, RULES).longest == timedelta(hours=1)
+    assert offer(job(5, "long"), 0, mine, RULES).longest == timedelta(hours=1)
+    assert offer(job(1), 0, mine, RULES).longest == timedelta(hours=4)
+    assert "of yours may last 6 hours" in offer(job(6), 0, mine, RULES).reason
+
+
+@pytest.mark.parametrize("state", ["PENDING", "COMPLETING", "TIMEOUT", "GONE", ""])
+def test_a_job_that_does_not_run_is_not_extended(state: str) -> None:
+    possible = offer(job(1, state=state), 0, LIMITS, RULES)
+    assert (possible.deadline, possible.longest) == (None, timedelta(0))
+    with pytest.raises(OverLimit):
+        extended_limit(1, possible)
+
+
+def test_a_job_without_a_limit_needs_no_extension() -> None:
+    endless = Job(7, "RUNNING", partition="long", node="n", start=START, end=None)
+    assert "not limited" in offer(endless, 0, LIMITS, RULES).reason
+
+
+def test_minutes_are_added_to_the_limit_as_it_is() -> None:
+    possible = offer(job(1.5), 0, LIMITS, RULES)
+    assert extended_limit(30, possible) == 120
+    assert extended_limit(240, possible) == 330
+    with pytest.raises(OverLimit, match="at most 240 more"):
+        extended_limit(241, possible)
+
+
+def test_the_hub_tells_moments_as_seconds() -> None:
+    deadline = START.timestamp() + 11 * 3600
+    assert offer(job(11), 0, LIMITS, RULES).as_json() == {
+        "deadline": deadline,
+        "longest_minutes": 60,
+        "until": deadline + 3600,
+        "reason": "",
+    }
+    assert offer(job(12), 0, LIMITS, RULES).as_json()["until"] is None

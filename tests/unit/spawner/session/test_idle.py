@@ -1,0 +1,72 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jupyterhub_gpu_slurm.session.idle import IdleReport, ending, limit_for, span, warning_for
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("groups", "minutes"),
+    [
+        ((), 120),
+        (("others",), 120),
+        (("students",), 30),
+        (("students", "research"), 600),
+        (("students", "forever"), None),
+    ],
+)
+def test_the_most_generous_group_counts(groups: tuple[str, ...], minutes: float | None) -> None:
+    by_group = {"students": 30.0, "research": 600.0, "forever": 0.0}
+    limit = limit_for(120, by_group, groups)
+    assert limit == (None if minutes is None else timedelta(minutes=minutes))
+
+
+def test_zero_minutes_are_no_limit() -> None:
+    assert limit_for(0, {}, ()) is None
+    assert limit_for(0, {"students": 30}, ("students",)) == timedelta(minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("idle", "age", "limit", "is_over"),
+    [
+        (HOUR, timedelta(), HOUR, True),
+        (2 * HOUR, timedelta(seconds=30), HOUR, True),
+        (HOUR - timedelta(seconds=1), timedelta(), HOUR, False),
+        (9 * HOUR, timedelta(), None, False),
+        # Time alone makes no session over: it was used since, or cannot be heard.
+        (timedelta(minutes=59), timedelta(minutes=30), HOUR, False),
+        (2 * HOUR, timedelta(minutes=3), HOUR, False),
+    ],
+)
+def test_a_sessions_own_fresh_word_ends_it(
+    idle: timedelta, age: timedelta, limit: timedelta | None, is_over: bool
+) -> None:
+    assert IdleReport(idle, NOW - age, limit).is_over(NOW) is is_over
+
+
+@pytest.mark.parametrize(("limit", "warning"), [(None, 10), (120, 10), (20, 10), (10, 5)])
+def test_a_warning_leaves_time_without_one(limit: float | None, warning: float) -> None:
+    given = None if limit is None else timedelta(minutes=limit)
+    assert warning_for(given, 10) == timedelta(minutes=warning)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (12, "12 s"),
+        (18.4, "18 s"),
+        (60, "1 min"),
+        (3599, "1 h"),
+        (7200, "2 h"),
+        (5400, "1 h 30 min"),
+    ],
+)
+def test_a_time_is_written_for_people(seconds: float, words: str) -> None:
+    assert span(timedelta(seconds=seconds)) == words
+
+
+def test_the_end_says_why() -> None:
+    assert "had not been used for 2 h:" in ending(IdleReport(3 * HOUR, NOW, 2 * HOUR))

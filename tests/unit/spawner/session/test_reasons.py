@@ -1,0 +1,43 @@
+"""Slurm's reasons. The list is the one of its sources, of the first and last release looked at."""
+
+from pathlib import Path
+
+import pytest
+
+from jupyterhub_gpu_slurm.session.reasons import reason_of
+
+ALL = Path(__file__).parents[2] / "data" / "job_reasons_of_slurm_22.05_and_26.05.txt"
+
+
+@pytest.mark.parametrize("word", ALL.read_text(encoding="utf-8").split())
+def test_every_reason_of_slurm_has_words_and_advice(word: str) -> None:
+    reason = reason_of(word)
+    assert reason is not None
+    assert reason.why
+    assert reason.advice
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("AssocGrpGRES", "your Slurm account as a whole is at its limit of GPUs"),
+        ("QOSMaxGRESPerUser", "you are at your limit of GPUs under your QOS"),
+        ("QOSMaxCpuPerJobLimit", "it asks for more than your QOS allows for one job (cores)"),
+        ("QOSMinGRES", "it asks for less than your QOS demands (GPUs)"),
+        ("AssocGrpGRESMinutes", "your Slurm account as a whole is at its limit of GPUs over time"),
+        ("MaxJobsPerAccount", "your Slurm account as a whole is at its limit of jobs"),
+        (
+            "ReqNodeNotAvail, UnavailableNodes:node[1-3]",
+            "the nodes that it could use are down, drained or set aside for maintenance",
+        ),
+    ],
+)
+def test_the_limits_are_read_by_their_grammar(word: str, why: str) -> None:
+    reason = reason_of(word)
+    assert reason is not None
+    assert reason.why == why
+
+
+@pytest.mark.parametrize("word", ["", "Fnord", "AssocMaxFnordPerJob", "<script>"])
+def test_what_no_slurm_says_is_not_explained(word: str) -> None:
+    assert reason_of(word) is None
