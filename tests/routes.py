@@ -24,9 +24,10 @@ def show(handlers):
 _OF_THE_HUB = """
 from traitlets.config import Config
 from dsportal.hub import configure_from_file
-import jupyterhub_gpu_slurm.gpu_spawner
+from jupyterhub_gpu_slurm.spawner import join_hub
 from jupyterhub import apihandlers, handlers
 configure_from_file(Config())
+join_hub()
 both = handlers.default_handlers + apihandlers.default_handlers
 show([(f"/hub{one[0]}", one[1]) for one in both])
 """

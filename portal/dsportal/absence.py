@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import ORMExecuteState, Session, sessionmaker
 from tornado import web
 
-from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 
 log = logging.getLogger("JupyterHub")
 

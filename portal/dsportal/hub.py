@@ -38,6 +38,7 @@ from dsportal.settings_file import SettingsError, load
 from dsportal.slurm_client import launcher_cmd
 from dsportal.usage.record import Record
 from dsportal.usage.recorder import Recorder
+from jupyterhub_gpu_slurm.spawner import join_hub_once_chosen
 
 log = logging.getLogger("JupyterHub")
 
@@ -210,6 +211,7 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     """Set how sessions reach Slurm."""
     slurm = settings.slurm
     c.JupyterHub.spawner_class = "dsportal.absence.PatientSpawner"
+    join_hub_once_chosen()
     spawner = c.GpuSlurmSpawner
     spawner.slurm_conf = slurm.config_file
     spawner.slurm_bin_dir = slurm.bin_dir

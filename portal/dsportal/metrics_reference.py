@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from jupyterhub_gpu_slurm import gpu_spawner
+from jupyterhub_gpu_slurm import spawner
 
 PREFIX = "gpu_spawner_"
 _HEAD = """\
@@ -51,7 +51,7 @@ class Row:
 
 def rows() -> list[Row]:
     """Return the spawner's metrics, by name."""
-    assert gpu_spawner  # noqa: S101  # imported for what it registers
+    spawner.join_hub()
     found = (row for collector in _collectors() for row in _rows(collector))
     return sorted(found, key=lambda row: row.name)
 

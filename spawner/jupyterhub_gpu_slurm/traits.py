@@ -1,6 +1,7 @@
 """The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
 
 from collections.abc import Collection, Coroutine
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -8,10 +9,12 @@ from batchspawner import BatchSpawnerBase
 from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode, default, validate
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.inherited import duration
 from jupyterhub_gpu_slurm.options import allowance
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.session.script import site_options
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
 from jupyterhub_gpu_slurm.slurm.watcher import Pace
@@ -88,17 +91,22 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         help="""
         What a user may have where none of the user's groups says something. The keys, each of
         them optional: ``max_gpus_per_session``, ``max_gpus`` (at once, over all sessions),
-        ``max_hours``, ``max_sessions`` (at once), ``partitions`` (a list), ``account``, ``qos``.
+        ``max_hours``, ``max_sessions`` (at once), ``partitions`` (a list), ``account``, ``qos``,
+        ``reservation``.
         """,
     ).tag(config=True)
     group_limits = Dict(
         help="""
         What the members of a group may have: ``{"students": {"max_gpus": 1}}``, with the keys of
         ``default_limits``. The groups are JupyterHub's and the system's. Of several groups of a
-        user, the highest figure counts and all their partitions are open; account and QOS are
-        those of the user's first group in this order.
+        user, the highest figure counts and all their partitions are open; account, QOS and
+        reservation are those of the user's first group in this order.
         """,
     ).tag(config=True)
+    req_qos = Unicode("", help="The QOS where none of these limits names one.").tag(config=True)
+    req_reservation = Unicode("", help="The reservation where none of these limits names one.").tag(
+        config=True
+    )
     launch_timeout = Float(
         180.0,
         help="""
@@ -194,6 +202,23 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         _check_limits("default_limits", proposal.value)
         return proposal.value
 
+    @validate("req_account", "req_qos", "req_reservation")
+    def _check_word(self, proposal: Any) -> Any:
+        name = proposal.trait.name
+        if proposal.value:
+            _check_limits(name, {name.removeprefix("req_"): proposal.value})
+        return proposal.value
+
+    @validate("req_runtime", "req_options")
+    def _check_text(self, proposal: Any) -> Any:
+        reading = {"req_runtime": duration, "req_options": site_options}[proposal.trait.name]
+        try:
+            if proposal.value:
+                reading(proposal.value)
+        except ValueError as error:
+            raise TraitError(f"{proposal.trait.name}: {error}") from error
+        return proposal.value
+
     @validate("group_limits")
     def _check_group_limits(self, proposal: Any) -> Any:
         for name, table in proposal.value.items():
@@ -202,7 +227,17 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
 
     def _allowance(self, groups: Collection[str]) -> Allowance:
         by_group = {name: allowance.read(table) for name, table in self.group_limits.items()}
-        return allowance.combine(allowance.read(self.default_limits), by_group, groups)
+        default = allowance.read(self.default_limits)
+        return allowance.combine(
+            replace(
+                default,
+                account=default.account or self.req_account or None,
+                qos=default.qos or self.req_qos or None,
+                reservation=default.reservation or self.req_reservation or None,
+            ),
+            by_group,
+            groups,
+        )
 
     @default("server_token_scopes")
     def _default_server_token_scopes(self) -> Any:
@@ -245,9 +280,11 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
 
     @property
     def _defaults(self) -> Defaults:
-        return Defaults(
-            self.default_gpus, timedelta(hours=self.default_hours), self.default_partition or None
-        )
+        time = timedelta(hours=self.default_hours)
+        if self.req_runtime:
+            time = duration(self.req_runtime)
+        partition = self.default_partition or self.req_partition or None
+        return Defaults(self.default_gpus, time, partition)
 
 
 def _check_limits(where: str, table: object) -> None:

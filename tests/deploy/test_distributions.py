@@ -75,15 +75,33 @@ def free_ports(number: int) -> list[int]:
     return ports
 
 
+OF_BATCHSPAWNER = """
+import batchspawner
+
+c.JupyterHub.spawner_class = "gpu-slurm"
+c.Spawner.http_timeout = 120
+c.Spawner.mem_limit = "8G"
+c.BatchSpawnerBase.req_prologue = "module load python"
+c.SlurmSpawner.batch_script = "#!/bin/bash\\n{cmd}\\n"
+c.SlurmSpawner.req_partition = "sxm2"
+c.SlurmSpawner.req_runtime = "8:00:00"
+"""
+OF_BATCHSPAWNER_NOW = """
+c.GpuSlurmSpawner.req_partition = "sxm2"
+c.GpuSlurmSpawner.req_runtime = "8:00:00"
+c.Spawner.http_timeout = 120
+"""
+
+
 @contextmanager
-def hub(programs: Path, folder: Path, authenticator: str) -> Iterator[str]:
+def hub(programs: Path, folder: Path, authenticator: str, more: str = "") -> Iterator[str]:
     """Run a hub with a proxy of its own; give its address."""
     proxy, _ = bootstrap.environment("proxy", bootstrap.CACHE / "environments")
     program = proxy / "node_modules/configurable-http-proxy/bin/configurable-http-proxy"
     ports = free_ports(3)
     given = {"ports": ports, "authenticator": authenticator}
     config = folder / "jupyterhub_config.py"
-    config.write_text(CONFIG.format(proxy=["/usr/bin/node", str(program)], **given))
+    config.write_text(CONFIG.format(proxy=["/usr/bin/node", str(program)], **given) + more)
     environment = {"PATH": f"{programs}:{os.environ['PATH']}"}
     argv = [str(programs / "jupyterhub"), "-f", str(config)]
     with (folder / "log").open("wb") as log:
@@ -109,9 +127,37 @@ def test_the_spawner_alone_is_found_by_its_name_and_its_traits_are_shown(
     spawner_alone: Path, tmp_path: Path
 ) -> None:
     shown = output(spawner_alone / "jupyterhub", "--help-all")
-    assert "gpu-slurm: jupyterhub_gpu_slurm.gpu_spawner.GpuSlurmSpawner" in shown
+    assert "gpu-slurm: jupyterhub_gpu_slurm.GpuSlurmSpawner" in shown
     assert "--GpuSlurmSpawner.cores_per_gpu=" in shown
     with hub(spawner_alone, tmp_path, "dummy") as address:
+        assert httpx.get(f"{address}/hub/login").status_code == 200
+
+
+def test_a_configuration_for_batchspawner_is_obeyed_or_refused_by_name(
+    spawner_alone: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "jupyterhub_config.py"
+    config.write_text(OF_BATCHSPAWNER)
+    done = subprocess.run(
+        [str(spawner_alone / "jupyterhub"), "-f", str(config)],
+        env={"PATH": f"{spawner_alone}:/usr/bin:/bin"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    for words in (
+        "c.Spawner.mem_limit has no effect: ",
+        "c.BatchSpawnerBase.req_prologue has no effect: ",
+        "c.SlurmSpawner.batch_script has no effect: ",
+        "c.SlurmSpawner.req_partition has no effect: write c.GpuSlurmSpawner.req_partition.",
+    ):
+        assert words in done.stderr
+    assert "http_timeout" not in done.stderr
+    assert "Traceback" not in done.stderr
+    with hub(spawner_alone, tmp_path, "dummy", OF_BATCHSPAWNER_NOW) as address:
         assert httpx.get(f"{address}/hub/login").status_code == 200
 
 

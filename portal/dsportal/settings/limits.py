@@ -26,6 +26,9 @@ class UserLimits(Table):
         None, "The account that Slurm charges the sessions' jobs to."
     )
     qos: SlurmName | None = setting(None, "The QOS that the sessions' jobs ask for.")
+    reservation: SlurmName | None = setting(
+        None, "The reservation of Slurm's that the sessions' jobs use, such as a course's."
+    )
 
 
 class Limits(Table):

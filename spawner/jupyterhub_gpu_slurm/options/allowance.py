@@ -19,6 +19,7 @@ KEYS = (
     "partitions",
     "account",
     "qos",
+    "reservation",
 )
 
 _T = TypeVar("_T")
@@ -40,6 +41,7 @@ class Allowance:
     partitions: frozenset[str] | None = None
     account: str | None = None
     qos: str | None = None
+    reservation: str | None = None
 
 
 NO_LIMITS = Allowance()
@@ -54,7 +56,7 @@ def combine(
 
     - a figure is the highest that a group of the user grants;
     - partitions are those that any group of the user grants;
-    - account and QOS are those of the user's first group, in the order of ``by_group``;
+    - account, QOS and reservation are the first group's, in the order of ``by_group``;
     - a key that none of the user's groups grants is the default's.
     """
     mine = [allowance for name, allowance in by_group.items() if name in groups]
@@ -73,6 +75,7 @@ def combine(
         partitions=frozenset().union(*partitions) if partitions else None,
         account=next(iter(granted(lambda one: one.account)), None),
         qos=next(iter(granted(lambda one: one.qos)), None),
+        reservation=next(iter(granted(lambda one: one.reservation)), None),
     )
 
 
@@ -98,6 +101,7 @@ def read(table: object) -> Allowance:
         partitions=value_of("partitions", _words),
         account=value_of("account", _word),
         qos=value_of("qos", _word),
+        reservation=value_of("reservation", _word),
     )
 
 

@@ -72,7 +72,8 @@ class AcceptedRequest:
     partition: str
     account: str | None = None
     qos: str | None = None
-    """``None`` for both: Slurm's own choice."""
+    reservation: str | None = None
+    """``None`` for these three: Slurm's own choice."""
     gpu_type: str | None = None
     """``None``: any type."""
     image: str | None = None
@@ -102,10 +103,11 @@ def accept(
         shape.resources(gpus),
         time,
         limit.name,
-        allowance.account,
-        allowance.qos,
-        _gpu_type(request.gpu_type, gpus, limit),
-        _image(request.image, limits.images),
+        account=allowance.account,
+        qos=allowance.qos,
+        reservation=allowance.reservation,
+        gpu_type=_gpu_type(request.gpu_type, gpus, limit),
+        image=_image(request.image, limits.images),
     )
 
 

@@ -9,7 +9,7 @@ on no command line and in no job record that others can read.
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -23,10 +23,27 @@ _LONGEST_WORD = 128
 _WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.@-]{{0,{_LONGEST_WORD - 1}}}", re.ASCII)
 _NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9_.@-]")
 _GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
+_OPTION_VALUE = re.compile(r"[A-Za-z0-9_.,:;@%&|*()\[\]/+-]*", re.ASCII)
+_SITE_OPTIONS = frozenset(
+    (
+        "acctg-freq",
+        "constraint",
+        "exclude",
+        "hint",
+        "licenses",
+        "mail-type",
+        "mail-user",
+        "nice",
+        "prefer",
+        "switches",
+        "tmp",
+        "wckey",
+    )
+)
 _PATH = re.compile(r"/[\x21-\x7e]+", re.ASCII)
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("jupyterhub_gpu_slurm", "."),
+    loader=PackageLoader("jupyterhub_gpu_slurm.session", "."),
     undefined=StrictUndefined,
     trim_blocks=True,
     keep_trailing_newline=True,
@@ -44,8 +61,10 @@ class SessionProgram:
     """What ``dsportal.session`` reads; values that JSON knows."""
 
 
-def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> str:
-    """Return the script of a session's job.
+def render(
+    job_name: str, request: AcceptedRequest, program: SessionProgram, more: Sequence[str] = ()
+) -> str:
+    """Return the script of a session's job; ``more`` are options of `site_options`.
 
     Raises `ScriptError` when a value could leave its place in the script.
     """
@@ -54,6 +73,10 @@ def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> 
         partition=_word("partition", request.partition),
         account=None if request.account is None else _word("account", request.account),
         qos=None if request.qos is None else _word("QOS", request.qos),
+        reservation=None
+        if request.reservation is None
+        else _word("reservation", request.reservation),
+        more=more,
         gres=_gres(request),
         cores=_count("cores", request.resources.cores),
         memory_mb=_count("memory", request.resources.memory_mb),
@@ -62,6 +85,26 @@ def render(job_name: str, request: AcceptedRequest, program: SessionProgram) -> 
         session_input=_one_line(program.session_input),
         end_of_input=_END_OF_INPUT,
     )
+
+
+def site_options(text: str) -> tuple[str, ...]:
+    """Read what a site adds to the command line of sbatch, for all sessions.
+
+    Only options that choose nodes, priority and mail: what a session is, is not theirs to change.
+    Raises `ValueError`.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from error
+    for word in words:
+        name, _, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or name not in _SITE_OPTIONS:
+            known = ", ".join(f"--{each}" for each in sorted(_SITE_OPTIONS))
+            raise ValueError(f"{word!r} is not --OPTION=VALUE with one of these: {known}")
+        if not _OPTION_VALUE.fullmatch(value):
+            raise ValueError(f"{word!r}: a character in its value is not of Slurm's names")
+    return words
 
 
 def job_name(mark: str, username: str, server_name: str) -> str:

@@ -15,8 +15,8 @@ from dsportal.logins import configure_directory
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
-from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.options.allowance import KEYS, NO_LIMITS
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from tests.unit.portal.a_site import FILE, TOKEN
 
 # ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.

@@ -13,7 +13,7 @@ from jupyterhub import orm
 from jupyterhub.spawner import SpawnException
 from prometheus_client import REGISTRY
 
-from jupyterhub_gpu_slurm import gpu_spawner
+from jupyterhub_gpu_slurm import spawner as gpu_spawner
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     CommandFailed,
@@ -21,13 +21,13 @@ from jupyterhub_gpu_slurm.errors import (
     SubmissionRefused,
     UnreadableOutput,
 )
-from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
 from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of, stand_in_for_slurm
 
 PORT = 40123
@@ -152,11 +152,11 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[SessionProgram]:
     """What is written into the jobs' scripts."""
     written: list[SessionProgram] = []
 
-    def look(name: str, request: AcceptedRequest, program: SessionProgram) -> str:
+    def look(name: str, request: AcceptedRequest, program: SessionProgram, *more: Any) -> str:
         written.append(program)
-        return render(name, request, program)
+        return render(name, request, program, *more)
 
-    monkeypatch.setattr("jupyterhub_gpu_slurm.gpu_spawner.render", look)
+    monkeypatch.setattr("jupyterhub_gpu_slurm.spawner.render", look)
     return written
 
 
@@ -176,6 +176,42 @@ def test_the_session_is_told_where_its_hub_and_its_slurm_are(
     address = "http://hub.example.org:8081/hub/api/gpu-session/port"
     assert environment["PORTAL_PORT_CALLBACK_URL"] == address
     assert environment["JUPYTERHUB_API_TOKEN"] == spawner.api_token
+
+
+def test_options_of_batchspawner_hold_where_nobody_says_otherwise(slurm: StandIn) -> None:
+    options = {
+        "req_partition": "sxm2",
+        "req_runtime": "2:00:00",
+        "req_account": "physics",
+        "req_qos": "high",
+        "req_reservation": "course",
+        "req_options": "--constraint=v100|a100 --nice=10",
+    }
+    slurm.words = [RUNS]
+    settings = {**options, "session_python": "/opt/session/bin/python"}
+    with spawner_of("grace", settings) as spawner:
+        started(spawner, slurm)
+    directives = [line for line in str(slurm.orders[0][3]).split("\n") if "#SBATCH" in line]
+    for words in ("partition=sxm2", "time=120", "account=physics", "qos=high"):
+        assert f"#SBATCH --{words}" in directives
+    for words in ("reservation=course", "constraint=v100|a100", "nice=10"):
+        assert f"#SBATCH --{words}" in directives
+
+
+def test_limits_of_the_users_groups_come_before_them(slurm: StandIn) -> None:
+    settings = {
+        "req_account": "physics",
+        "req_reservation": "course",
+        "default_limits": {"reservation": "all"},
+        "group_limits": {"daemon": {"account": "biology"}},
+        "session_python": "/opt/session/bin/python",
+    }
+    slurm.words = [RUNS]
+    with spawner_of("daemon", settings) as spawner:
+        started(spawner, slurm)
+    script = str(slurm.orders[0][3])
+    assert "#SBATCH --account=biology\n" in script
+    assert "#SBATCH --reservation=all\n" in script
 
 
 def test_an_image_is_given_to_the_session_as_the_site_names_it(

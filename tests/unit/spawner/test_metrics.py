@@ -10,13 +10,13 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry
 from traitlets.config import Application, Config
 
-from jupyterhub_gpu_slurm import gpu_spawner, metrics
+from jupyterhub_gpu_slurm import metrics, spawner
 from jupyterhub_gpu_slurm.errors import CommandTimedOut, SlurmError
-from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
 from jupyterhub_gpu_slurm.session.idle import IdleReport
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 from tests.unit.spawner.stand_in import spawner_of
 
@@ -163,9 +163,9 @@ def test_whoever_reads_the_metrics_has_slurm_asked(monkeypatch: pytest.MonkeyPat
     looks = []
     nodes = SimpleNamespace(look=lambda: looks.append(1), is_answering=None, last=None)
     monkeypatch.setattr(SpawnerTraits, "_connection", SimpleNamespace(nodes=nodes))
-    assert gpu_spawner._cluster() is None
+    assert spawner._cluster() is None
     nodes.is_answering = False
-    assert gpu_spawner._cluster() == ClusterSample(False, {})
+    assert spawner._cluster() == ClusterSample(False, {})
     assert len(looks) == 2
 
 
@@ -174,7 +174,7 @@ def test_a_hub_that_has_met_no_user_knows_its_slurm(monkeypatch: pytest.MonkeyPa
         spawner_class = GpuSlurmSpawner
 
     async def look() -> object:
-        return gpu_spawner._cluster()
+        return spawner._cluster()
 
     monkeypatch.setattr(SpawnerTraits, "_connection", None)
     hub = Hub.instance(config=Config({"GpuSlurmSpawner": {"slurm_bin_dir": "/no/such/folder"}}))

@@ -15,11 +15,11 @@ from traitlets import TraitError
 from traitlets.config import Config
 
 from jupyterhub_gpu_slurm.errors import OverLimit
-from jupyterhub_gpu_slurm.gpu_spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.options.policy import Holding
 from jupyterhub_gpu_slurm.outlook.availability import Count
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jupyterhub_gpu_slurm.errors import ScriptError
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
 from jupyterhub_gpu_slurm.resources import Resources
-from jupyterhub_gpu_slurm.session.script import SessionProgram, render
+from jupyterhub_gpu_slurm.session.script import SessionProgram, render, site_options
 
 PYTHON = "/opt/portal/bin/python"
 
@@ -103,3 +103,30 @@ def test_a_type_of_gpu_is_asked_for_by_name() -> None:
 def test_what_is_no_type_is_not_written(gpu_type: str) -> None:
     with pytest.raises(ScriptError):
         render("portal-user1", replace(accepted(gpus=2), gpu_type=gpu_type), program())
+
+
+def test_what_a_site_adds_is_written_as_it_is() -> None:
+    more = site_options("--exclude=node[001-003] --constraint='v100&nvlink' --exclude=node009")
+    assert more == ("--exclude=node[001-003]", "--constraint=v100&nvlink", "--exclude=node009")
+    text = render("portal-ada", accepted(), SessionProgram(PYTHON, {}), more)
+    assert "#SBATCH --constraint=v100&nvlink\n" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--gres=gpu:8",
+        "--uid=0",
+        "-C v100",
+        "constraint=v100",
+        "--constraint v100",
+        "--constraint='a b'",
+        "--constraint='a\nb'",
+        "--constraint=$(id)",
+        "--constraint='",
+        "--comment=x",
+    ],
+)
+def test_what_a_site_may_not_add(text: str) -> None:
+    with pytest.raises(ValueError, match=r"constraint|No closing"):
+        site_options(text)

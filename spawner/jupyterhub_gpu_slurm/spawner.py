@@ -21,7 +21,7 @@ from jupyterhub.spawner import SpawnException
 from traitlets import default
 from traitlets.config import Application
 
-from jupyterhub_gpu_slurm import hub_api, metrics
+from jupyterhub_gpu_slurm import hub_api, inherited, metrics
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
@@ -46,7 +46,7 @@ from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, Offer
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
 from jupyterhub_gpu_slurm.session.job import STARTING_INTERVAL, JobLimits, SessionJob
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
-from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
+from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render, site_options
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.slurm.records import JobState
@@ -202,7 +202,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         """
         program = SessionProgram(self.session_python, {})
         return await self.session_options.forecast(
-            fields, lambda request: render(self._job_name, request, program)
+            fields, lambda request: self._script(request, program)
         )
 
     def _last_options(self) -> Mapping[str, str]:
@@ -252,7 +252,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         self._change(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
 
     async def _submit(self, request: AcceptedRequest) -> None:
-        script = render(self._job_name, request, await self._program(request))
+        script = self._script(request, await self._program(request))
         self._change(
             id=secrets.token_hex(16),
             options=self.user_options,
@@ -269,6 +269,10 @@ class GpuSlurmSpawner(SpawnerTraits):
             raise
         self._save_state()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
+
+    def _script(self, request: AcceptedRequest, program: SessionProgram) -> str:
+        name = job_name(self.hub_mark, self.user.name, self.name)
+        return render(name, request, program, site_options(self.req_options))
 
     async def _program(self, request: AcceptedRequest) -> SessionProgram:
         """Return what the job runs, and what it is told."""
@@ -333,10 +337,6 @@ class GpuSlurmSpawner(SpawnerTraits):
     async def create_certs(self) -> dict[str, str]:
         """Make no files: JupyterHub's would be one for all servers of a user, and stay."""
         return {}
-
-    @property
-    def _job_name(self) -> str:
-        return job_name(self.hub_mark, self.user.name, self.name)
 
     # --- while it runs ---
 
@@ -573,6 +573,27 @@ def _slurm_of_hub() -> SlurmConnection | None:
     return kind(config=hub.config).slurm
 
 
-# JupyterHub puts its API and its metrics together after it has imported its spawner.
-hub_api.install()
-metrics.register(Moment(_sessions, _cluster))
+def join_hub() -> None:
+    """Give the hub of this process what it needs of us: an API, and metrics."""
+    hub_api.install()
+    metrics.register(Moment(_sessions, _cluster))
+
+
+def join_hub_once_chosen() -> None:
+    """Join the hub of this process if its configuration names this spawner, or a subclass of it.
+
+    The hub makes Tornado's settings when it has read its configuration, and its API after that. It
+    ends, with their names, where its configuration has options that would have no effect.
+    """
+    hub = Application.instance() if Application.initialized() else None
+    if hub is not None and hub.has_trait("tornado_settings"):
+        hub.observe(_joined_if_chosen, "tornado_settings")
+
+
+def _joined_if_chosen(change: Any) -> None:
+    hub = change.owner
+    if issubclass(hub.spawner_class, GpuSlurmSpawner):
+        names = [kind.__name__ for kind in hub.spawner_class.__mro__]
+        if found := inherited.mistakes(hub.config, names):
+            hub.exit("\n".join(found))
+        join_hub()

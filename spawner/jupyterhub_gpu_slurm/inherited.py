@@ -1,0 +1,120 @@
+"""The options that come from batchspawner and JupyterHub: what holds, and what to set instead.
+
+Nothing that a site wrote is ignored in silence. An option that means something here is obeyed
+(`OBEYED`); any other that is set is refused when the hub starts, with what to set for it.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+OBEYED = {
+    "req_partition": "the partition where the user chooses none",
+    "req_runtime": "the time where the user says none, as Slurm writes it: `8:00:00`, `1-00:00:00`",
+    "req_account": "the account where no limit names one",
+    "req_qos": "the QOS where no limit names one",
+    "req_reservation": "the reservation where no limit names one",
+    "req_options": "options of sbatch for all sessions, such as `--constraint=v100 --nice=10`",
+}
+"""Of batchspawner's, and what they mean here."""
+
+_FORM = "the user chooses, and the size of a GPU's share is"
+_PROGRAM = "the launcher runs Slurm's programs; see"
+_ENVIRONMENT = "a session's environment is built from nothing; variables are set with"
+INSTEAD = {
+    # batchspawner's.
+    "batch_script": "the script is not a template; options of sbatch are set with `req_options`",
+    "batch_submit_cmd": f"{_PROGRAM} `launcher_cmd`",
+    "batch_query_cmd": "all jobs are asked for together; see `slurm_bin_dir` and `query_interval`",
+    "batch_cancel_cmd": f"{_PROGRAM} `launcher_cmd`",
+    "batchspawner_singleuser_cmd": "the job runs `session_python`",
+    "exec_prefix": f"{_PROGRAM} `launcher_cmd`",
+    "req_cluster": "a hub serves one cluster, that of `slurm_conf`",
+    "req_epilogue": "what must happen after a job belongs into Slurm's `Epilog`",
+    "req_gres": "the user chooses a number of GPUs; `default_gpus` is the first choice",
+    "req_host": "Slurm chooses the node; `req_options` may have `--exclude`",
+    "req_keepvars_extra": f"{_ENVIRONMENT} `environment` or `env_keep`",
+    "req_memory": f"{_FORM} `memory_mb_per_gpu`, without one `memory_mb_without_gpu`",
+    "req_ngpus": "the user chooses a number of GPUs; `default_gpus` is the first choice",
+    "req_nprocs": f"{_FORM} `cores_per_gpu`, without one `cores_without_gpu`",
+    "req_prologue": f"{_ENVIRONMENT} `environment`",
+    "req_queue": "set `req_partition`",
+    "req_srun": "the session is the job's batch step, without srun",
+    "startup_poll_interval": "set `query_interval`",
+    "state_exechost_re": "no text of Slurm's is matched with patterns",
+    "state_pending_re": "no text of Slurm's is matched with patterns",
+    "state_running_re": "no text of Slurm's is matched with patterns",
+    "state_unknown_re": "no text of Slurm's is matched with patterns",
+    # JupyterHub's.
+    "args": "the job runs `session_python`; what the session is told is `session_input`",
+    "cmd": "the job runs `session_python`",
+    "cpu_guarantee": f"{_FORM} `cores_per_gpu`",
+    "cpu_limit": f"{_FORM} `cores_per_gpu`",
+    "debug": "what a session logs is in its job's log",
+    "ip": "a session listens on its node",
+    "mem_guarantee": f"{_FORM} `memory_mb_per_gpu`",
+    "mem_limit": f"{_FORM} `memory_mb_per_gpu`",
+    "port": "a session takes a free port, and says which",
+    "ssl_alt_names": "a session's certificate has its node's names",
+    "ssl_alt_names_include_local": "a session's certificate has its node's names",
+    # jupyterhub_moss's.
+    "partitions": "the form asks Slurm; `default_limits` and `group_limits` choose among them",
+    "singularity_cmd": "images for sessions are `session_images`",
+    "slurm_info_cmd": "the form asks Slurm by itself; see `slurm_bin_dir`",
+    "slurm_info_resources": "the form asks Slurm by itself",
+}
+"""What is refused, and what to do for it."""
+
+_OTHERS = ("SlurmSpawner", "MOSlurmSpawner")
+_EITHER = {"req_partition": "default_partition", "req_runtime": "default_hours"}
+
+
+_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})", re.ASCII)
+
+
+def duration(text: str) -> timedelta:
+    """Read a time as ``sbatch --time`` does: ``90``, ``90:00``, ``8:00:00``, ``1-12``, ``1-12:30``.
+
+    Raises `ValueError`.
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a time such as 8:00:00 or 1-00:00:00")
+    parts = [int(part) for part in match["rest"].split(":")]
+    if match["days"] or len(parts) == 3:
+        hours, minutes, seconds = (*parts, 0, 0)[:3]
+    else:
+        hours, (minutes, seconds) = 0, (*parts, 0)[:2]
+    days = int(match["days"] or 0)
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def mistakes(config: Mapping[str, Mapping[str, Any]], own: Collection[str]) -> list[str]:
+    """Return a sentence for each option that would not do what was meant; sorted, mostly none.
+
+    ``config`` is a configuration of JupyterHub's, section by section; ``own`` names the sections
+    that our spawner reads.
+    """
+    return sorted({*_refused(config, own), *_elsewhere(config), *_doubled(config, own)})
+
+
+def _refused(config: Mapping[str, Mapping[str, Any]], own: Collection[str]) -> Iterator[str]:
+    for section in own:
+        for name in config.get(section, {}):
+            if name in INSTEAD:
+                yield f"c.{section}.{name} has no effect: {INSTEAD[name]}."
+
+
+def _elsewhere(config: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for section in _OTHERS:
+        for name in config.get(section, {}):
+            why = INSTEAD.get(name, f"write c.GpuSlurmSpawner.{name}")
+            yield f"c.{section}.{name} has no effect: {why}."
+
+
+def _doubled(config: Mapping[str, Mapping[str, Any]], own: Collection[str]) -> Iterator[str]:
+    names = {name for section in own for name in config.get(section, {})}
+    for theirs, ours in _EITHER.items():
+        if theirs in names and ours in names:
+            yield f"{theirs} and {ours} say the same: keep one of them."

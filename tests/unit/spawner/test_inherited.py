@@ -1,0 +1,177 @@
+"""Options of batchspawner, JupyterHub and jupyterhub_moss: obeyed, or refused by name."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from batchspawner import BatchSpawnerBase, SlurmSpawner
+from batchspawner.api import BatchSpawnerAPIHandler
+from jupyterhub.spawner import Spawner
+from traitlets import Dict, HasTraits, TraitError, Type
+from traitlets.config import Application, Config
+
+import jupyterhub_gpu_slurm
+from jupyterhub_gpu_slurm import hub_api
+from jupyterhub_gpu_slurm.inherited import INSTEAD, OBEYED, duration, mistakes
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
+
+OWN = [kind.__name__ for kind in GpuSlurmSpawner.__mro__]
+PAGE = Path(__file__).resolve().parents[3] / "docs/how-to/come-from-batchspawner-or-moss.md"
+# JupyterHub's own that do here what its documentation says.
+JUPYTERHUBS = {
+    "apply_user_options",
+    "auth_state_hook",
+    "consecutive_failure_limit",
+    "default_url",
+    "disable_user_config",
+    "env_keep",
+    "environment",
+    "group_overrides",
+    "http_timeout",
+    "hub_connect_url",
+    "notebook_dir",
+    "oauth_client_allowed_scopes",
+    "oauth_roles",
+    "options_form",
+    "options_from_form",
+    "poll_interval",
+    "poll_jitter",
+    "post_stop_hook",
+    "pre_spawn_hook",
+    "progress_ready_hook",
+    "server_token_scopes",
+    "start_timeout",
+}
+
+
+def settable(kind: type[HasTraits]) -> set[str]:
+    return set(kind.class_own_traits(config=True))
+
+
+def test_of_each_option_that_can_be_set_it_is_decided_whether_it_holds() -> None:
+    ours = settable(SpawnerTraits)
+    theirs = settable(Spawner) | settable(BatchSpawnerBase) | settable(SlurmSpawner)
+    assert theirs <= ours | JUPYTERHUBS | set(OBEYED) | set(INSTEAD)
+    assert not set(INSTEAD) & (set(OBEYED) | ours | JUPYTERHUBS)
+    assert set(OBEYED) <= set(GpuSlurmSpawner.class_traits(config=True))
+
+
+def test_the_page_has_a_row_for_each() -> None:
+    text = PAGE.read_text("utf-8")
+    for name, words in {**OBEYED, **INSTEAD}.items():
+        assert f"| `{name}` | {words} |" in text
+
+
+@pytest.mark.parametrize("section", ["GpuSlurmSpawner", "BatchSpawnerBase", "Spawner"])
+def test_what_would_have_no_effect_is_named_with_what_to_set(section: str) -> None:
+    config = Config({section: {"mem_limit": "8G", "environment": {"A": "b"}}})
+    (words,) = mistakes(config, OWN)
+    assert words.startswith(f"c.{section}.mem_limit has no effect: ")
+    assert "`memory_mb_per_gpu`" in words
+
+
+def test_what_was_written_for_another_spawner_is_named() -> None:
+    config = Config({"SlurmSpawner": {"req_qos": "high", "req_gres": "gpu:1"}})
+    config.MOSlurmSpawner.partitions = {}
+    first, second, third = mistakes(config, OWN)
+    assert first.startswith("c.MOSlurmSpawner.partitions has no effect: the form asks Slurm")
+    assert "c.SlurmSpawner.req_gres has no effect: the user chooses" in second
+    assert third == "c.SlurmSpawner.req_qos has no effect: write c.GpuSlurmSpawner.req_qos."
+
+
+def test_the_same_said_twice_is_a_mistake() -> None:
+    config = Config({"GpuSlurmSpawner": {"default_partition": "a"}})
+    config.BatchSpawnerBase.req_partition = "b"
+    assert mistakes(config, OWN) == [
+        "req_partition and default_partition say the same: keep one of them."
+    ]
+
+
+def test_what_is_obeyed_is_no_mistake() -> None:
+    assert mistakes(Config({"GpuSlurmSpawner": dict.fromkeys(OBEYED, "")}), OWN) == []
+
+
+class Hub(Application):
+    """What of JupyterHub tells a spawner that it was chosen."""
+
+    spawner_class = Type(Spawner, klass=Spawner).tag(config=True)
+    tornado_settings = Dict()
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    yield Hub.instance()
+    Hub.clear_instance()
+
+
+def test_a_hub_with_a_mistake_ends_with_its_name(hub: Hub) -> None:
+    hub.update_config(Config({"Spawner": {"cmd": ["jupyter-labhub"]}}))
+    hub.spawner_class = jupyterhub_gpu_slurm.GpuSlurmSpawner
+    with pytest.raises(SystemExit, match=r"c\.Spawner\.cmd has no effect: .*session_python"):
+        hub.tornado_settings = {"log": "made"}
+
+
+def test_a_hub_with_another_spawner_keeps_its_api(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = [(r"/api/batchspawner", BatchSpawnerAPIHandler)]
+    monkeypatch.setattr(hub_api, "default_handlers", handlers := list(theirs))
+    assert jupyterhub_gpu_slurm.GpuSlurmSpawner is GpuSlurmSpawner
+    hub.update_config(Config({"Spawner": {"cmd": ["jupyter-labhub"]}}))
+    hub.spawner_class, hub.tornado_settings = SlurmSpawner, {"log": "made"}
+    assert handlers == theirs
+
+
+def test_a_hub_with_this_one_has_its_api_once(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers = [(r"/api/batchspawner", BatchSpawnerAPIHandler)]
+    monkeypatch.setattr(hub_api, "default_handlers", handlers)
+    for _ in range(2):
+        hub.spawner_class = jupyterhub_gpu_slurm.GpuSlurmSpawner
+    for name in ("given", "made"):
+        hub.tornado_settings = {"log": name}
+    assert handlers == list(hub_api.HANDLERS)
+
+
+def test_nothing_else_is_to_be_had_from_the_package() -> None:
+    with pytest.raises(AttributeError, match="SlurmSpawner"):
+        _ = jupyterhub_gpu_slurm.SlurmSpawner
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("90", 1.5),
+        ("90:00", 1.5),
+        ("8:00:00", 8),
+        ("0:30:00", 0.5),
+        ("1-0", 24),
+        ("1-12", 36),
+        ("1-12:30", 36.5),
+        ("2-00:00:00", 48),
+    ],
+)
+def test_times_are_those_of_sbatch(text: str, hours: float) -> None:
+    assert duration(text) == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize("text", ["", "8h", "-1", "1:2:3:4", "1-", "8:00:00\n", "1-1-1"])
+def test_other_texts_are_no_times(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        duration(text)
+
+
+@pytest.mark.parametrize(
+    ("trait", "value"),
+    [
+        ("req_account", "a b"),
+        ("req_qos", "x\ny"),
+        ("req_reservation", "-r"),
+        ("req_runtime", "8h"),
+        ("req_options", "--gres=gpu:8"),
+    ],
+)
+def test_a_value_that_slurm_would_not_take_is_refused(trait: str, value: str) -> None:
+    with pytest.raises(TraitError, match=trait):
+        GpuSlurmSpawner(**{trait: value})
