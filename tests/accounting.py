@@ -19,6 +19,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from tests.instance import ROOT, Instance
+from tests.sockets import free_ports
 from tests.waiting import until
 
 NAME = "accounted"
@@ -132,7 +133,7 @@ def _write_configuration(folder: Path, portal: Instance) -> None:
         (folder / name).mkdir()
     os.chown(folder / "run", slurm.pw_uid, slurm.pw_gid)
     munge = portal.slurm("scontrol", "show", "config").partition("AuthInfo")[2].split()[1]
-    dbd_port, ctld_port, slurmd_port = _free_ports(3)
+    dbd_port, ctld_port, slurmd_port = free_ports(3)
     words: dict[str, object] = {
         "folder": folder,
         "munge": munge.removeprefix("socket="),
@@ -210,14 +211,6 @@ def _from_role(template: str, variables: dict[str, object]) -> str:
 
 def _socket(folder: Path) -> Path:
     return folder / "socket/mariadb"
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def _start(

@@ -1,8 +1,10 @@
 """What processes listen on, from ``/proc`` (proc(5)), as root sees it."""
 
 import pwd
+import socket
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
@@ -75,3 +77,12 @@ def _unix() -> Iterator[tuple[str, Listener]]:
         accepts = int(fields[3], 16) & _UNIX_ACCEPTS or fields[4] == "0002"
         if accepts and len(fields) == 8:
             yield fields[6], Listener("unix", fields[7])
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of this machine that nobody listens on now."""
+    with ExitStack() as stack:
+        sockets = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [int(one.getsockname()[1]) for one in sockets]

@@ -1,7 +1,6 @@
 """What anybody can install with pip, in an environment that has nothing else."""
 
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import bootstrap
 import httpx
 import pytest
 
+from tests.sockets import free_ports
 from tests.waiting import until
 
 CONFIG = """
@@ -65,14 +65,6 @@ def output(*argv: str | Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 OF_BATCHSPAWNER = """

@@ -28,8 +28,9 @@ class Arbiter:
     url: str
     """``JUPYTERHUB_API_URL``."""
     token: str
-    hub: Hub
-    """How it is spoken to. The culler copies this object, which an SSLContext does not bear."""
+    hub: Hub | None = None
+    """The portal's settings, where the hub may speak TLS within; ``None``: a hub of JupyterHub's
+    own. The culler copies this object, which an SSLContext does not bear."""
 
     async def decide(self, *, server: Mapping[str, Any], **_: object) -> bool:
         """Return whether to end the server now."""
@@ -42,7 +43,7 @@ class Arbiter:
                 headers={"Authorization": f"token {self.token}"},
                 body="",
                 request_timeout=_SECONDS,
-                ssl_options=hub_tls.client_context(self.hub),
+                ssl_options=None if self.hub is None else hub_tls.client_context(self.hub),
             )
         )
         return json.loads(answer.body).get("end") is True
