@@ -47,8 +47,8 @@ os.environ.update({
     "JUPYTERHUB_SERVICE_URL": "http://127.0.0.1:1/",
 })
 from dsportal.session import server
-from dsportal.session.equipment import Place
-from dsportal.session.tensorboard import Plan
+from dsportal.session.components import Place
+from dsportal.session.tensorboard.routes import Plan
 
 plan = Plan(sys.executable, 4, 60)
 place = Place(folder, folder, "http://127.0.0.1:1/", (), plan, templates="templates")

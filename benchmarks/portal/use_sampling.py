@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
-from dsportal.session.meter import Meter
-from dsportal.session.use_history import EVERY_SECONDS, History
+from dsportal.session.usage.history import EVERY_SECONDS, History
+from dsportal.session.usage.meter import Meter
 
 JOB = "987654321"
 

@@ -1,4 +1,4 @@
-"""Settings as what the hub says to each session: `dsportal.session.orders` reads it."""
+"""Settings as what the hub says to each session: `dsportal.session.config.whole` reads it."""
 
 from dsportal.settings.containers import Containers, Image
 from dsportal.settings.session import Kernel

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dsportal.session.notices import is_nearly_full
-from dsportal.session.quota import use_from, with_quota
+from dsportal.session.files.quota import use_from, with_quota
+from dsportal.session.page.notices import is_nearly_full
 from tests import nfs
 from tests.instance import ROOT
 

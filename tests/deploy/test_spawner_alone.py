@@ -100,7 +100,7 @@ class Reader:
         uv_settings = {"UV_CACHE_DIR": str(bootstrap.CACHE / "uv")}
         for line in self.read(block).splitlines():
             argv = shlex.split(line)
-            if argv[0].endswith("/bin/pip"):
+            if Path(argv[0]).name == "pip":
                 python = Path(argv[0]).with_name("python")
                 uv = [self._uv, "pip", "install", "--quiet", "--python", python, *self._wheels]
                 argv = [*map(str, uv), *argv[2:]]

@@ -13,9 +13,9 @@ import pytest
 from jupyter_server.utils import ensure_async
 from tornado.ioloop import IOLoop
 
-from dsportal.session.contents import SessionContents
-from dsportal.session.files import HomeCheckpoints
-from dsportal.session.mounts import Mounts
+from dsportal.session.files.contents import SessionContents
+from dsportal.session.files.mounts import Mounts
+from dsportal.session.files.static import HomeCheckpoints
 
 NOTEBOOK = {
     "cells": [

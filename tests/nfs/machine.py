@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "portal"))
 
-from dsportal.session.mounts import Mounts  # noqa: E402 - from this clone
+from dsportal.session.files.mounts import Mounts  # noqa: E402 - from this clone
 
 NAS = Path("/srv/nas")
 THREADS = Path("/proc/fs/nfsd/threads")
@@ -189,7 +189,7 @@ def quota(nas: Path) -> dict[str, str]:
                 os.fsync(file.fileno())
 
     ended = as_user(OTHER, fill)
-    # As portal/dsportal/session/quota.py does. It ends with 1 for who is over the limit.
+    # As portal/dsportal/session/files/quota.py does. It ends with 1 for who is over the limit.
     argv = ["/usr/bin/quota", "--no-wrap", "--raw-grace", "--filesystem-list", str(nas)]
     told = as_user(OTHER, lambda: subprocess.run(argv, **CAPTURED).stdout)
     fields = "--output=size,used,avail,fstype,target"

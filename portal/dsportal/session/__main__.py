@@ -11,11 +11,12 @@ import pwd
 import sys
 from pathlib import Path
 
-from dsportal.session import internal_tls, kernel_configuration, written_down
+from dsportal.session import internal_tls, state_save
+from dsportal.session.config.values import OrdersError
+from dsportal.session.config.whole import Orders, parse_orders
 from dsportal.session.environment import Account, ModulesEntry, session_environment, with_port
-from dsportal.session.folders import make_runtime_folder, refresh_links, remove_runtime_folder
-from dsportal.session.order_values import OrdersError
-from dsportal.session.orders import Orders, parse_orders
+from dsportal.session.files.home import make_runtime_folder, refresh_links, remove_runtime_folder
+from dsportal.session.kernels import configuration
 from dsportal.session.umask import users_umask
 
 log = logging.getLogger("dsportal.session")
@@ -38,7 +39,7 @@ def main() -> int:
         log.critical("No account, home or scratch space to work in: %s", error)
         return 3
     os.environ["JUPYTER_RUNTIME_DIR"] = str(runtime_folder)
-    written_down.begin(orders.slurm_bin_dir)
+    state_save.begin(orders.slurm_bin_dir)
     try:
         if orders.certificate is not None:
             os.environ.update(internal_tls.install(orders.certificate, runtime_folder))
@@ -86,9 +87,9 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
     # The server first: it says how Jupyter's own modules are imported.
     from dsportal.session import server
     from dsportal.session.callback import open_socket
-    from dsportal.session.equipment import Place
-    from dsportal.session.look import page_config
-    from dsportal.session.tensorboard import Plan
+    from dsportal.session.components import Place
+    from dsportal.session.page.look import page_config
+    from dsportal.session.tensorboard.routes import Plan
 
     listener = open_socket()
     os.environ["JUPYTERHUB_SERVICE_URL"] = with_port(
@@ -106,7 +107,7 @@ def _serve(orders: Orders, home: Path, runtime_folder: Path) -> int:
         warning_minutes=orders.warning_minutes,
         modules_init=orders.modules_init,
         kernels=orders.kernels,
-        kernel_configuration=kernel_configuration.install(runtime_folder),
+        kernel_configuration=configuration.install(runtime_folder),
         templates=orders.templates,
         tools=orders.tools,
         page=page_config(orders.look, orders.folders, orders.folder_notes, orders.templates),

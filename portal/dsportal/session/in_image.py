@@ -17,13 +17,13 @@ from pathlib import Path
 
 from dsportal.containers.run import exec_argv, exec_environment, has_nvidia_devices
 from dsportal.containers.server import PROGRAM
-from dsportal.session import kernel_configuration
 from dsportal.session.callback import HubRefusedError, report_port
+from dsportal.session.config.whole import ImageOrder
 from dsportal.session.environment import with_port
-from dsportal.session.mounts import PATIENCE_SECONDS
-from dsportal.session.orders import ImageOrder
-from dsportal.session.threads import in_thread
-from dsportal.session.tool_gate import owners_of_port
+from dsportal.session.files.mounts import PATIENCE_SECONDS
+from dsportal.session.files.threads import in_thread
+from dsportal.session.kernels import configuration
+from dsportal.session.tools.gate import owners_of_port
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ async def _serve(order: ImageOrder, place: ImagePlace, callback_url: str, port: 
         [PROGRAM, *_KERNELS_WITHOUT_PORTS],
         home=str(place.home),
         binds=await _there([*place.folders, str(place.runtime_folder)]),
-        shown_at={_READ_BY_IPYKERNEL: str(kernel_configuration.install(place.runtime_folder))},
+        shown_at={_READ_BY_IPYKERNEL: str(configuration.install(place.runtime_folder))},
         nv=has_nvidia_devices(),
     )
     server = await asyncio.create_subprocess_exec(

@@ -17,7 +17,7 @@ from traitlets.config import Config
 from dsportal import reception
 from dsportal.answers import Unversioned
 from dsportal.logbook import Logbook
-from dsportal.session.slow_imports import postponed, without_node
+from dsportal.session.upstream.slow_imports import postponed, without_node
 
 with postponed():
     from jupyter_server.serverapp import ServerApp
@@ -27,22 +27,25 @@ with postponed():
         import jupyterlab.labapp  # noqa: F401 - the server's settings name the package
     from jupyterlab.handlers.announcements import NeverCheckForUpdate
 
-from dsportal.session import bodies, image_kernels, internal_tls, module_kernels, places
+from dsportal.session import internal_tls
 from dsportal.session.callback import HubRefusedError, report_port
-from dsportal.session.contents import SessionContents
-from dsportal.session.equipment import Equipment, Place
-from dsportal.session.farewell import Farewell
-from dsportal.session.files import HomeCheckpoints, LinkedFileHandler
-from dsportal.session.hub_login import is_login_of_the_hub
-from dsportal.session.kernels import (
+from dsportal.session.components import Equipment, Place
+from dsportal.session.files import working_folders
+from dsportal.session.files.contents import SessionContents
+from dsportal.session.files.lab_settings import set_broken_files_aside
+from dsportal.session.files.static import HomeCheckpoints, LinkedFileHandler
+from dsportal.session.kernels import image_kernels, module_kernels
+from dsportal.session.kernels.manager import (
     MEMORY_WATCH,
     MemoryWatch,
     SessionKernelConnection,
     SessionKernels,
 )
-from dsportal.session.lab_settings import set_broken_files_aside
-from dsportal.session.memory import JobMemory
-from dsportal.session.mended import mend
+from dsportal.session.page.shutdown import Farewell
+from dsportal.session.upstream import bodies
+from dsportal.session.upstream.hub_login import is_login_of_the_hub
+from dsportal.session.upstream.jupyter_server import mend
+from dsportal.session.usage.memory import JobMemory
 
 log = logging.getLogger(__name__)
 
@@ -76,14 +79,14 @@ def settings(place: Place) -> Config:
                 "jpserver_extensions": {
                     "jupyterlab": True,
                     "jupyter_server_terminals": True,
-                    "dsportal.session.hub_login": True,
+                    "dsportal.session.upstream.hub_login": True,
                 },
                 # A handler that forgets to ask for the login is closed, not open.
                 "allow_unauthenticated_access": False,
                 # Without this, an extension that does not load is a warning.
                 "reraise_server_extension_failures": True,
                 "contents_manager_class": SessionContents,
-                "kernel_manager_class": places.PlacedKernels,
+                "kernel_manager_class": working_folders.PlacedKernels,
                 "kernel_spec_manager_class": SessionKernels,
                 "kernel_websocket_connection_class": SessionKernelConnection,
                 # Its default is over the limit that Jupyter sets itself, which it then warns of.
@@ -146,7 +149,7 @@ class SessionServer(ServerApp):
     def init_webapp(self) -> None:
         """Set the application up; what takes the place of an extension's routes is before them."""
         super().init_webapp()
-        for routes in places.routes(self.base_url), image_kernels.routes(self.base_url):
+        for routes in working_folders.routes(self.base_url), image_kernels.routes(self.base_url):
             self.web_app.add_handlers(".*", routes)  # type: ignore[no-untyped-call]
 
     def init_httpserver(self) -> None:

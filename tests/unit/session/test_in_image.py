@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.session import in_image
-from dsportal.session.orders import ImageOrder
+from dsportal.session.config.whole import ImageOrder
 
 # In the place of Apptainer with what it runs: listens as one of two users until the hub has heard
 # of the port, or, where that is never to be, until it is told to end.

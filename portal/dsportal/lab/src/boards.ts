@@ -1,6 +1,6 @@
 // TensorBoards as data: which folder one is wanted for, and how those that run are shown.
 
-/** What the session's server knows of a TensorBoard that runs: portal/dsportal/session/tensorboard.py. */
+/** What the session's server knows of a TensorBoard that runs: portal/dsportal/session/tensorboard/routes.py. */
 export interface IBoard {
   id: string;
   /** As the file browser knows it: below the home. */

@@ -4,7 +4,7 @@ import type { ITexts } from './time';
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** What the session's server knows of a storage: portal/dsportal/session/quota.py. Sizes are bytes. */
+/** What the session's server knows of a storage: portal/dsportal/session/files/quota.py. Sizes are bytes. */
 export interface IStorage {
   /** A link's name in the home, empty for the home itself. */
   name: string;

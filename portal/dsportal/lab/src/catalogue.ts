@@ -1,6 +1,6 @@
 // The list of templates as data: what belongs together, and what is looked for.
 
-/** What the session's server knows of a template: portal/dsportal/session/templates.py. */
+/** What the session's server knows of a template: portal/dsportal/session/page/templates.py. */
 export interface ITemplate {
   path: string;
   folder: string;

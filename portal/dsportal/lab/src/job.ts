@@ -2,7 +2,7 @@
 
 import { hour, span, type ITexts } from './time';
 
-/** What the session's server knows of a job: portal/dsportal/session/jobs_records.py. `null`: not known. */
+/** What the session's server knows of a job: portal/dsportal/session/jobs/records.py. `null`: not known. */
 export interface IJob {
   id: string;
   state: string;

@@ -62,7 +62,7 @@ function makeRoom(shell: ILabShell | null): void {
   }
 }
 
-/** What the session's server put into the page: portal/dsportal/session/look.py. */
+/** What the session's server put into the page: portal/dsportal/session/page/look.py. */
 export function readLook(): ILook {
   return {
     title: '',

@@ -15,7 +15,7 @@ const READ_MILLISECONDS = 60_000;
 /** The session's first round of questions takes a moment. */
 const FIRST_MILLISECONDS = 5_000;
 const REFUSED_MILLISECONDS = 8_000;
-/** The server's word for files on a mount that does not answer: portal/dsportal/session/contents.py. */
+/** The server's word for files on a mount that does not answer: portal/dsportal/session/files/contents.py. */
 const NO_ANSWER = 504;
 
 /** Notices of the storage. */

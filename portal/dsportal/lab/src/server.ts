@@ -1,4 +1,4 @@
-// What the session's server knows of its time: portal/dsportal/session/clock.py.
+// What the session's server knows of its time: portal/dsportal/session/page/clock.py.
 
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
@@ -33,7 +33,7 @@ export function extend(settings: ServerConnection.ISettings, minutes: number): P
   return request(settings, 'portal/clock/extend', { method: 'POST', body });
 }
 
-/** What the session's server knows of its use: portal/dsportal/session/idle.py. */
+/** What the session's server knows of its use: portal/dsportal/session/usage/idle.py. */
 export interface IIdle {
   now: number;
   used_at: number;
@@ -91,7 +91,7 @@ export function readUse(settings: ServerConnection.ISettings, since: number): Pr
   return request(settings, `portal/use?since=${since}`, {});
 }
 
-/** Somebody else who came into this session: portal/dsportal/session/visits.py. */
+/** Somebody else who came into this session: portal/dsportal/session/page/visits.py. */
 export interface IVisit {
   name: string;
   /** Seconds since 1970. */
@@ -125,7 +125,7 @@ export function lookForEvents(
   return request(settings, `portal/tensorboard/look?${query}`, {});
 }
 
-/** A web tool: portal/dsportal/session/tools.py. */
+/** A web tool: portal/dsportal/session/tools/toolbox.py. */
 export interface ITool {
   name: string;
   title: string;

@@ -3,7 +3,7 @@
 import { summary, type IStorage } from './bytes';
 import { hour, type ITexts } from './time';
 
-/** A mount that is not as it should be: portal/dsportal/session/mounts.py, notices.py. */
+/** A mount that is not as it should be: portal/dsportal/session/files/mounts.py, notices.py. */
 export interface ITrouble {
   /** The link in the home that leads to it; `~` for the home, empty for none. */
   name: string;

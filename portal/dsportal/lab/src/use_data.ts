@@ -29,7 +29,7 @@ export interface IGpu {
   unused_seconds: number;
 }
 
-/** What the server tells: portal/dsportal/session/use_history.py. */
+/** What the server tells: portal/dsportal/session/usage/history.py. */
 export interface IUse {
   /** The number of the first sample in it. */
   first: number;

@@ -9,7 +9,7 @@ import { Widget } from '@lumino/widgets';
 import { element } from './elements';
 import { STYLE } from './welcome_style';
 
-/** A folder of the home that the portal put there: portal/dsportal/session/look.py. */
+/** A folder of the home that the portal put there: portal/dsportal/session/page/look.py. */
 export interface IFolder {
   name: string;
   target: string;

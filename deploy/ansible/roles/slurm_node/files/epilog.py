@@ -14,7 +14,7 @@ behind only if
 - it is in no login session of the machine.
 
 A session whose server was killed leaves its folder for sockets in the temporary directory
-(``portal/dsportal/session/folders.py``), which is named by the job. The job's user removes it.
+(``portal/dsportal/session/files/home.py``), which is named by the job. The job's user removes it.
 """
 
 import fcntl

@@ -1,0 +1,156 @@
+"""What the server of a session has besides Jupyter's own: a concern each, with its routes."""
+
+import asyncio
+import importlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.serverapp import ServerApp
+
+from dsportal.session.config.containers import ContainerOrders
+from dsportal.session.config.whole import KernelOrder, ToolOrder
+from dsportal.session.files import quota
+from dsportal.session.files.mounts import Mounts
+from dsportal.session.jobs import job_log
+from dsportal.session.jobs import routes as jobs
+from dsportal.session.jobs.service import ClusterService
+from dsportal.session.jobs.slurm import SlurmPrograms
+from dsportal.session.kernels.images import Shelf
+from dsportal.session.page import clock, notices, proxied, shutdown, templates, visits
+from dsportal.session.page.shutdown import Farewell
+from dsportal.session.tensorboard import routes as tensorboard
+from dsportal.session.tools import pages as tool_pages
+from dsportal.session.tools.run import ToolPlace
+from dsportal.session.tools.toolbox import Toolbox
+from dsportal.session.upstream.lazy_routes import DeferredRoutes
+from dsportal.session.usage import idle, sampler
+from dsportal.session.usage.meter import Meter
+
+# Slow to import.
+_BOARD_PROXY = "dsportal.session.tensorboard.proxy"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a session runs."""
+
+    home: Path
+    runtime_folder: Path
+    """Only the user can enter it: sockets, connection files."""
+    callback_url: str
+    """Where the hub wants to hear of the port."""
+    jupyter_path: tuple[str, ...]
+    tensorboard: tensorboard.Plan | None
+    warning_minutes: tuple[int, ...] = ()
+    modules_init: str | None = None
+    kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
+    kernel_configuration: Path | None = None
+    """What ipykernel is to read."""
+    tools: Mapping[str, ToolOrder] = field(default_factory=dict)
+    templates: str = ""
+    """The link in the home that leads to them."""
+    page: Mapping[str, str] = field(default_factory=dict)
+    """What JupyterLab's page is told besides."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """Links in the home, and where they lead."""
+    mounts: tuple[str, ...] = ()
+    """What a node has mounted from file servers."""
+    containers: ContainerOrders = field(default_factory=ContainerOrders)
+    cluster_url: str | None = None
+    """Where the service of the cluster's view listens."""
+    slurm_bin_dir: str | None = None
+    is_encrypted: bool = False
+    """Whether browsers come over HTTPS."""
+
+
+class Equipment:
+    """Made when the server is about to listen."""
+
+    def __init__(self, place: Place, server: ServerApp) -> None:
+        self._place = place
+        self._web_app, self._base_url = server.web_app, server.base_url
+        self.clock = clock.Clock(warning_minutes=place.warning_minutes)
+        self.farewell = Farewell(server.event_logger)
+        self.mounts = Mounts(place.mounts)
+        self.images = Shelf(
+            place.containers, place.home, self.mounts, folders=self._shown_in_images()
+        )
+        self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
+        self._visits.watch(server.identity_provider)
+        meter = Meter()
+        self.use_watch = sampler.UseWatch(meter)
+        self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)
+        self._toolbox = Toolbox(place.tools, self._tool_place())
+        self._shelf: tensorboard.Shelf | None = None
+        if place.tensorboard is not None:
+            self._shelf = place.tensorboard.shelf(place.home, place.runtime_folder, server.base_url)
+        self._deferred = DeferredRoutes(
+            (tensorboard.BOARDS, *tool_pages.ROUTES),
+            (_BOARD_PROXY, *proxied.MODULES),
+            self._add_proxied_routes,
+        )
+        self._running: tuple[asyncio.Task[None], ...] = ()
+
+    def add_routes(self) -> None:
+        """Give the server all routes; what is slow to import has placeholders first."""
+        for routes in self._routes(self._base_url), self._deferred.placeholders(self._base_url):
+            self._web_app.add_handlers(".*", routes)  # type: ignore[no-untyped-call]
+
+    async def run(self) -> None:
+        """Begin to watch, and load what is slow. The server listens already."""
+        self._running = (
+            asyncio.create_task(self.use_watch.run()),
+            asyncio.create_task(self.idle_watch.run()),
+            asyncio.create_task(self.mounts.watch()),
+            asyncio.create_task(self.images.look()),
+        )
+        await self._deferred.load()
+
+    async def stop(self) -> None:
+        """Stop what was started."""
+        if self._shelf is not None:
+            await self._shelf.boards.stop_all()
+
+    def _routes(self, base_url: str) -> list[Any]:
+        place = self._place
+        catalogue = templates.Catalogue(place.home, place.templates)
+        storage = quota.Storage(place.home, place.folders, mounts=self.mounts)
+        told = notices.Notices(self.mounts, storage, place.home, place.folders)
+        found = jobs.Jobs(ClusterService(place.cluster_url), SlurmPrograms(place.slurm_bin_dir))
+        return [
+            *clock.routes(base_url, self.clock),
+            *shutdown.routes(base_url, self.farewell),
+            *idle.routes(base_url, self.idle_watch),
+            *templates.routes(base_url, catalogue),
+            *tool_pages.routes(base_url, self._toolbox),
+            *jobs.routes(base_url, found),
+            *job_log.routes(base_url, job_log.Logs(found)),
+            *notices.routes(base_url, told),
+            *quota.routes(base_url, storage),
+            *sampler.routes(base_url, self.use_watch),
+            *visits.routes(base_url, self._visits),
+            *(tensorboard.routes(base_url, self._shelf) if self._shelf else ()),
+        ]
+
+    def _add_proxied_routes(self) -> None:
+        tool_pages.add_routes(self._web_app, self._toolbox, self.idle_watch.keep)
+        if self._shelf is not None:
+            importlib.import_module(_BOARD_PROXY).add_routes(self._web_app, self._shelf)
+
+    def _shown_in_images(self) -> tuple[str, ...]:
+        place = self._place
+        # Kernels' sockets are below the second.
+        own = (os.environ.get("TMPDIR", "/tmp"), str(place.runtime_folder))  # noqa: S108
+        return (*own, *place.mounts, *place.folders.values())
+
+    def _tool_place(self) -> ToolPlace:
+        return ToolPlace(
+            home=self._place.home,
+            folder=self._place.runtime_folder,
+            base_url=self._base_url,
+            modules_init=self._place.modules_init,
+            environment=dict(os.environ),
+        )

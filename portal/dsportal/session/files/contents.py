@@ -1,0 +1,198 @@
+"""Jupyter's contents, so that a file server which does not answer holds up its own files alone.
+
+Jupyter asks about files in the thread that serves everybody: one listing of a home with a link to a
+dead mount would stop the whole session. Here each call has a thread of its own (``threads``), and
+what leads to a dead mount is refused, with words that name it (``mounts``).
+"""
+
+import functools
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from jupyter_server.services.contents.largefilemanager import LargeFileManager
+from tornado import web
+from tornado.ioloop import IOLoop
+from traitlets import default
+
+from dsportal.session.files.mounts import Mounts, NoAnswer
+from dsportal.session.files.names import check
+from dsportal.session.files.signatures import Notary
+
+T = TypeVar("T")
+
+# What changes nothing, and may therefore be begun anew.
+_READS = (
+    *("get", "dir_exists", "file_exists", "exists", "is_hidden", "resolve_path"),
+    *("get_kernel_path", "increment_filename", "list_checkpoints"),
+)
+_CHANGES = (
+    *("save", "delete", "delete_file", "rename", "rename_file", "update", "new", "new_untitled"),
+    *("copy", "trust_notebook", "create_checkpoint", "restore_checkpoint", "delete_checkpoint"),
+)
+
+_NAMES = frozenset({"path", "name", "type", "format", "ext", "mimetype"})
+"""Of the keys of a file's model."""
+
+
+_WITH_A_MODEL = ("save", "update", "new")
+
+
+class _Files(LargeFileManager):
+    """The contents as a thread sees them; a link to a dead mount is a folder that says nothing."""
+
+    mounts: Mounts = Mounts()
+    loop: IOLoop | None = None
+    """Where events and the signatures of notebooks are at home; SQLite's connections are bound."""
+    _silent = threading.local()
+
+    @default("notary")
+    def _our_notary(self) -> Notary:
+        return Notary(parent=self)  # type: ignore[no-untyped-call]
+
+    def get(self, path: str, content: bool = True, *asked: Any, **named: Any) -> Any:
+        """Describe a file or folder."""
+        if not content and self.mounts.trouble_on(self.place(path)):
+            return self._unavailable(path)
+        return super().get(path, content, *asked, **named)  # type: ignore[no-untyped-call]
+
+    def save(self, model: dict[str, Any], path: str = "") -> Any:
+        """Save a file, or make a folder; in one that is there."""
+        folder = path.strip("/").rpartition("/")[0]
+        if not os.path.isdir(self.place(folder)):
+            raise web.HTTPError(404, f"There is no folder {folder}")
+        return super().save(model, path)  # type: ignore[no-untyped-call]
+
+    def _dir_model(self, path: str, content: bool = True) -> Any:
+        if not content:
+            return super()._dir_model(path, content)  # type: ignore[no-untyped-call]
+        # Jupyter looks where a link leads to already to find out whether it is hidden.
+        self._silent.names = names = self._silent_links(path)
+        model = super()._dir_model(path, content)  # type: ignore[no-untyped-call]
+        model["content"] += [self._unavailable(f"{path}/{name}") for name in sorted(names)]
+        return model
+
+    def should_list(self, name: str) -> bool:
+        """Say whether an entry of the folder that this thread lists is looked at."""
+        silent: frozenset[str] = getattr(self._silent, "names", frozenset())
+        return name not in silent and bool(super().should_list(name))  # type: ignore[no-untyped-call]
+
+    def _silent_links(self, path: str) -> frozenset[str]:
+        if not self.mounts.dead():
+            return frozenset()
+        with suppress(OSError), os.scandir(self.place(path)) as entries:
+            links = [entry for entry in entries if entry.is_symlink()]
+            return frozenset(link.name for link in links if self.mounts.trouble_on(link.path))
+        return frozenset()
+
+    def place(self, path: str) -> str:
+        """Return where a path of contents is, without looking at it."""
+        return os.path.normpath(os.path.join(self.root_dir, path.strip("/")))
+
+    def emit(self, data: Any) -> None:
+        """Tell of a change, from the server's own thread."""
+        self._at_home(super().emit, data)
+
+    def mark_trusted_cells(self, nb: Any, path: str = "") -> None:
+        """Ask for the notebook's signature."""
+        self._at_home(super().mark_trusted_cells, nb, path)
+
+    def check_and_sign(self, nb: Any, path: str = "", **more: Any) -> None:
+        """Sign a notebook whose cells are trusted."""
+        self._at_home(super().check_and_sign, nb, path, **more)
+
+    def _at_home(self, call: Callable[..., None], *given: Any, **more: Any) -> None:
+        if threading.current_thread() is threading.main_thread() or self.loop is None:
+            call(*given, **more)
+            return
+        done: Future[None] = Future()
+
+        def do() -> None:
+            try:
+                call(*given, **more)
+                done.set_result(None)
+            except Exception as error:  # noqa: BLE001 - raised in the thread that asked
+                done.set_exception(error)
+
+        self.loop.add_callback(do)
+        done.result()
+
+    def _unavailable(self, path: str) -> dict[str, Any]:
+        name = path.strip("/").rpartition("/")[2]
+        try:
+            moment = datetime.fromtimestamp(os.lstat(self.place(path)).st_mtime, UTC)
+        except OSError:
+            moment = datetime.fromtimestamp(0, UTC)
+        nothing = dict.fromkeys(
+            ("content", "format", "mimetype", "size", "hash", "hash_algorithm"), None
+        )
+        return {
+            **nothing,
+            "name": name,
+            "path": path.strip("/"),
+            "type": "directory",
+            "created": moment,
+            "last_modified": moment,
+            "writable": False,
+        }
+
+
+class SessionContents(_Files):
+    """The contents as the server sees them: what is asked in its thread is an awaitable."""
+
+    async def in_time(self, work: Callable[[], T], *places: str, repeat: bool = True) -> T:
+        """Do what touches these places, or answer that they cannot be had."""
+        try:
+            return await self.mounts.in_time(work, *places, repeat=repeat)
+        except NoAnswer as error:
+            # Not 503, which JupyterLab takes for the end of the session.
+            raise web.HTTPError(504, str(error)) from error
+
+    async def look_at(self, place: str) -> None:
+        """Look at a place, so that who goes there afterwards does not wait."""
+        await self.in_time(functools.partial(os.path.exists, place), place)
+
+
+def _paths(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, ...]:
+    values = (*given, *(value for name, value in named.items() if name.endswith("path")))
+    return tuple(value for value in values if isinstance(value, str))
+
+
+def _check(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Refuse what cannot be meant; raises `web.HTTPError`."""
+    models = (*given, *named.values()) if name in _WITH_A_MODEL else ()
+    for value in models:
+        if isinstance(value, dict):
+            for key in _NAMES & value.keys():
+                check(key, value[key])
+            if not isinstance(value.get("content"), str | dict | None):
+                raise web.HTTPError(400, "content is a text or a notebook.")
+            if type(value.get("chunk", 0)) is not int:
+                raise web.HTTPError(400, "chunk is a number.")
+            if "path" in value and value["path"] is None:
+                raise web.HTTPError(400, "path is a text.")
+    names = [value for value in given if not (models and isinstance(value, dict))]
+    for value in (*names, *(value for key, value in named.items() if key.endswith("path"))):
+        check("A path or type", value)
+
+
+def _off_the_loop(name: str, repeat: bool) -> Callable[..., Any]:
+    inner = getattr(_Files, name)
+
+    @functools.wraps(inner)
+    def call(self: SessionContents, *given: Any, **named: Any) -> Any | Awaitable[Any]:
+        work = functools.partial(inner, self, *given, **named)
+        if threading.current_thread() is not threading.main_thread():
+            return work()
+        _check(name, given, named)
+        return self.in_time(work, *map(self.place, _paths(given, named)), repeat=repeat)
+
+    return call
+
+
+for _name in (*_READS, *_CHANGES):
+    setattr(SessionContents, _name, _off_the_loop(_name, _name in _READS))

@@ -1,0 +1,162 @@
+"""What a job writes, shown as it grows.
+
+``GET /portal/jobs/log?job=7&stream=out`` gives the end of the job's output and where to go on
+(``file``, ``next``); with these as ``&file=...&offset=...`` it gives what has been added since. The
+file is read as the user, and a part at a time.
+"""
+
+import asyncio
+import codecs
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from dsportal.session.files.threads import in_thread
+from dsportal.session.jobs.records import is_job_id
+from dsportal.session.jobs.routes import Jobs
+from dsportal.session.jobs.slurm import LogFiles, SlurmSaysNo
+
+_FILE_SECONDS = 10.0
+_FIRST_BYTES = 64 * 1024
+_MOST_BYTES = 256 * 1024
+_MOST_KNOWN = 200
+_NO_FILE = (
+    "This job has no output file: only jobs of sbatch have one. What srun and salloc print is "
+    "where they were started."
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a file, in bytes of it."""
+
+    text: str
+    start: int
+    next: int
+    size: int
+    file: str
+    """Which file it is, whatever its name leads to later."""
+    is_new: bool
+    """Whether it goes on from nothing: it is the first look, or another file, or cut short."""
+
+
+class NoLog(Exception):
+    """There is nothing to show; the text is for the user."""
+
+
+class Logs:
+    """Knows where jobs write to, also when Slurm has forgotten them."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self.jobs = jobs
+        self._files: dict[str, LogFiles] = {}
+
+    async def files(self, job_id: str) -> LogFiles:
+        """Return a job's files; raises `NoLog`."""
+        known = self._files.get(job_id)
+        if known is not None:
+            return known
+        try:
+            found = await self.jobs.slurm.log_files(job_id)
+        except SlurmSaysNo as error:
+            raise NoLog(str(error)) from error
+        if found is None:
+            raise NoLog(_NO_FILE)
+        if len(self._files) >= _MOST_KNOWN:
+            self._files.pop(next(iter(self._files)))
+        self._files[job_id] = found
+        return found
+
+
+def read_piece(path: Path, file: str = "", offset: int = 0) -> Piece:
+    """Read on from an offset, or the end of the file where that is another one than ``file``.
+
+    Raises OSError, and `NoLog` for what is no plain file.
+    """
+    # A pipe would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise NoLog(f"{path} is no plain file: what the job wrote there is not kept.")
+        found = f"{status.st_dev}:{status.st_ino}"
+        is_new = file != found or offset > status.st_size
+        start = max(0, status.st_size - _FIRST_BYTES) if is_new else offset
+        opened.seek(start)
+        data = opened.read(_MOST_BYTES)
+    if is_new and start > 0:
+        # From the beginning of a line.
+        skipped = data.find(b"\n") + 1
+        start, data = start + skipped, data[skipped:]
+    text, rest = decoded(data)
+    return Piece(text, start, start + len(data) - rest, status.st_size, found, is_new)
+
+
+def decoded(data: bytes) -> tuple[str, int]:
+    r"""Decode what is complete; return how many bytes are left for the next time.
+
+    >>> decoded(b"a\xc3"), decoded(b"b")
+    (('a', 1), ('b', 0))
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return decoder.decode(data), len(decoder.getstate()[0])
+
+
+def words_of(error: OSError, path: str) -> str:
+    """Say what keeps a file from being read."""
+    if isinstance(error, FileNotFoundError):
+        return (
+            f"There is no file {path} yet, or not on this node: a job makes it when it starts, and "
+            "folders such as /tmp are each node's own."
+        )
+    return f"{path} cannot be read: {error.strerror}."
+
+
+class LogHandler(APIHandler):
+    """Gives what a job wrote."""
+
+    # A page asks by itself: no sign that somebody works.
+    _track_activity = False
+
+    def initialize(self, logs: Logs) -> None:
+        """Take what is known of the jobs' files."""
+        self.logs = logs
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Give a part of the file, and whether the job can still write more."""
+        job_id = self.get_query_argument("job")
+        stream = self.get_query_argument("stream", "out")
+        offset = self.get_query_argument("offset", "0")
+        if not is_job_id(job_id) or stream not in ("out", "err") or not offset.isdecimal():
+            raise web.HTTPError(400, "job is a number, stream is out or err, offset is a number.")
+        # Asked first: what is written before the end is read after it.
+        is_over = await self.logs.jobs.is_over(job_id)
+        try:
+            files = await self.logs.files(job_id)
+            path = files.err if stream == "err" else files.out
+            file = self.get_query_argument("file", "")
+            read = partial(read_piece, Path(path), file, int(offset))
+            piece = await asyncio.wait_for(in_thread(read), _FILE_SECONDS)
+        except TimeoutError as error:
+            raise web.HTTPError(504, f"The files of {path} do not answer.") from error
+        except NoLog as error:
+            raise web.HTTPError(404, str(error)) from error
+        except (OSError, ValueError) as error:
+            words = words_of(error, path) if isinstance(error, OSError) else f"No file: {path!r}."
+            raise web.HTTPError(404, words) from error
+        told = {**asdict(piece), "path": path, "is_over": is_over}
+        self.finish(json.dumps({**told, "has_err": files.err not in ("", files.out)}))
+
+
+def routes(base_url: str, logs: Logs) -> list[tuple[str, type[APIHandler], dict[str, Any]]]:
+    """Give the server's route."""
+    return [(url_path_join(base_url, "portal/jobs/log"), LogHandler, {"logs": logs})]

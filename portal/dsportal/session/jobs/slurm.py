@@ -1,0 +1,206 @@
+"""Slurm's own programs, run as the user: for what the cluster's service does not know.
+
+How jobs ended, where they write to, and to cancel one. Names and comments of jobs are their owners'
+words, with newlines too; nothing here trusts a line for what it says of another user's job.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+
+from dsportal.session.jobs.records import Job, exit_of
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm.queue import node_names
+
+_SECONDS = 20.0
+_KILL_SECONDS = 1.0
+# squeue(1), --Format: the separator stands behind each; the name comes last, as it may hold one.
+_FIELDS = (
+    "JobArrayID",
+    "State",
+    "Reason",
+    "Partition",
+    "NodeList",
+    "NumNodes",
+    "tres-alloc",
+    "tres-per-job",
+    "tres-per-node",
+    "SubmitTime",
+    "StartTime",
+    "EndTime",
+    "exit_code",
+    "Name",
+)
+_FORMAT = ",".join(f"{field}:|" for field in _FIELDS)
+# A name with a newline lacks the last separator, and its rest is no row.
+_ROW = re.compile(
+    r"(\d[\d_+\[\],%-]*)\|" + r"([^|]*)\|" * (len(_FIELDS) - 2) + r"(.*?)\|?", re.ASCII
+)
+_GPUS_IN_ALL = re.compile(r"(?:^|,)gres/gpu=(\d+)", re.ASCII)
+_GPUS = re.compile(r"(?:^|,)gres[:/]gpu(?:[:=][^,:=]*)??[:=]?(\d+)?(?=,|$)", re.ASCII)
+# scontrol(1), show job: a job's free words come before these three lines, so the last ones count.
+_FILES = re.compile(r"^   StdErr=(.*)\n   StdIn=.*\n   StdOut=(.*)$", re.MULTILINE)
+_MOST_NODES = 1000
+_NODES = re.compile(r"[^,\[]+(?:\[[^\]]*\])?", re.ASCII)
+
+
+class SlurmSaysNo(Exception):
+    """Slurm refused, or did not answer; the text is for the user."""
+
+
+@dataclass(frozen=True)
+class LogFiles:
+    """Where a job writes to."""
+
+    out: str
+    err: str
+
+
+class SlurmPrograms:
+    """Runs Slurm's programs; each call has a time limit."""
+
+    def __init__(self, bin_dir: str | None, environment: Mapping[str, str] = os.environ) -> None:
+        """``bin_dir``: where they are; where it is not said, the session's ``PATH`` tells."""
+        self._path = bin_dir or environment.get("PATH", "")
+        self._environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "TZ": "UTC"}
+        if environment.get("SLURM_CONF"):
+            self._environment["SLURM_CONF"] = environment["SLURM_CONF"]
+        self.calls: dict[str, int] = {}
+
+    async def own_jobs(self) -> tuple[Job, ...]:
+        """Return the user's jobs, with those that ended as long as Slurm knows them."""
+        argv = ["--me", "--states=all", "--noheader", f"--Format={_FORMAT}"]
+        return jobs_from(await self._run("squeue", *argv))
+
+    async def cancel(self, job_id: str) -> None:
+        """Cancel a job; Slurm says whose jobs one may cancel."""
+        # scancel takes 7_[3-5], but not the limit of tasks that squeue adds: 7_[3-5%2].
+        await self._run("scancel", re.sub(r"%\d+", "", job_id))
+
+    async def log_files(self, job_id: str) -> LogFiles | None:
+        """Return where a job of the user's writes to; ``None`` for one without files."""
+        # Nothing but numbers is printed, and only of the user's own.
+        argv = ["--me", "--states=all", "--noheader", "--format=%i"]
+        own = await self._run("squeue", *argv)
+        if job_id not in own.split():
+            raise SlurmSaysNo(f"Slurm knows no job {job_id} of yours (any more).")
+        return files_from(await self._run("scontrol", "show", "job", job_id))
+
+    async def _run(self, name: str, *arguments: str) -> str:
+        self.calls[name] = self.calls.get(name, 0) + 1
+        program = shutil.which(name, path=self._path)
+        if program is None:
+            raise SlurmSaysNo(f"{name} is not installed on this node; tell the administrators.")
+        try:
+            code, out, err = await _outcome([program, *arguments], self._environment)
+        except (OSError, TimeoutError) as error:
+            raise SlurmSaysNo("Slurm does not answer; try again in a minute.") from error
+        if code != 0 or err.startswith("scancel: error"):
+            raise SlurmSaysNo(f"Slurm says: {complaint(err)}")
+        return out
+
+
+async def _outcome(argv: list[str], environment: Mapping[str, str]) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, TimeoutError):
+                process.kill()
+                await asyncio.wait_for(process.wait(), _KILL_SECONDS)
+    code = process.returncode if process.returncode is not None else -1
+    return code, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def jobs_from(text: str) -> tuple[Job, ...]:
+    """Read squeue's rows; the rest of a name with a newline is left out."""
+    return tuple(_job(match.groups()) for match in map(_ROW.fullmatch, text.splitlines()) if match)
+
+
+def _job(fields: tuple[str, ...]) -> Job:
+    job_id, state, reason, partition, nodes, node_count, *rest = fields
+    allocated, per_job, per_node, submitted, start, end, status, name = rest
+    exit_code, signal = exit_of(int(status)) if status.isdecimal() else (None, None)
+    has_started = bool(nodes)
+    job = Job(
+        id=job_id,
+        state=state,
+        name=name,
+        reason=None if reason in ("", "None") else reason,
+        partition=partition or None,
+        gpus=gpus_of(allocated, per_job, per_node, node_count),
+        nodes=nodes_from(nodes),
+        submitted=_moment(submitted),
+        started=_moment(start) if has_started else None,
+        expected_start=None if has_started else _moment(start),
+        # Of a job that waits, Slurm adds its time limit to the expected start.
+        ends=None if state == "PENDING" else _moment(end),
+    )
+    if not job.is_over:
+        return job
+    return replace(job, exit_code=exit_code, signal=signal, reason=None, expected_start=None)
+
+
+def nodes_from(text: str) -> tuple[str, ...]:
+    """Write out a list of nodes; one of very many stays as Slurm wrote it.
+
+    >>> nodes_from("node[001-002],gpu1"), nodes_from("node[1-99999999]")
+    (('node001', 'node002', 'gpu1'), ('node[1-99999999]',))
+    """
+    try:
+        names = tuple(islice(node_names(text), _MOST_NODES + 1))
+    except UnreadableOutput:
+        names = ()
+    return names if 0 < len(names) <= _MOST_NODES else tuple(_NODES.findall(text))
+
+
+def gpus_of(allocated: str, per_job: str, per_node: str, nodes: str) -> int | None:
+    """Count a job's GPUs, from what Slurm accounts for or from what the job asked for."""
+    in_all = _GPUS_IN_ALL.search(allocated)
+    if in_all:
+        return int(in_all[1])
+    for text, times in ((per_job, "1"), (per_node, nodes)):
+        match = _GPUS.search(text)
+        if match:
+            return int(match[1] or 1) * int(times) if times.isdecimal() else None
+    return 0
+
+
+def files_from(text: str) -> LogFiles | None:
+    """Read where a job writes to; ``None`` where Slurm names nothing, as of a job of srun's."""
+    found = _FILES.findall(text)
+    if not found:
+        return None
+    err, out = (path.strip() for path in found[-1])
+    return LogFiles(out, err) if out.startswith("/") else None
+
+
+def complaint(text: str) -> str:
+    """Return the last line of what a program of Slurm's complains of, without its name.
+
+    >>> complaint("scancel: error: Kill job error on job id 5: Access/permission denied")
+    'Kill job error on job id 5: Access/permission denied'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return re.sub(r"^\w+: (?:error: )?", "", lines[-1]) if lines else "no, and gives no reason"
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,156 @@
+"""The images of a session: which there are, and how a kernel is run in one."""
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dsportal.containers import images, run
+from dsportal.containers.images import Image, ImageError
+from dsportal.session.config.containers import ContainerOrders
+from dsportal.session.files.mounts import Mounts, NoAnswer
+from dsportal.session.kernels.image_probe import Answers, ask
+from dsportal.session.kernels.image_specs import Offer
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# A page waits so long for images that nobody has looked into yet, then shows what is known.
+_PATIENCE_SECONDS = 3.0
+# What may be part of a kernel's name.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+
+
+@dataclass
+class Shelf:
+    """Looks at the images, and says how a program is run in one."""
+
+    orders: ContainerOrders
+    home: Path
+    mounts: Mounts
+    folders: tuple[str, ...] = ()
+    """What images see besides the home and ``/tmp``, where it is there."""
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    """By their names; what was found by now."""
+    _looking: "asyncio.Task[None] | None" = None
+
+    def __post_init__(self) -> None:
+        self._answers = Answers(self.home)
+        # Stamps of images that did not answer, with the reason: not asked again by this session.
+        self._silent: dict[str, ImageError] = {}
+
+    def specs(self) -> dict[str, dict[str, Any]]:
+        """Return the specs of all kernels in images."""
+        known = (offer.specs() for offer in self.offers.values())
+        return {name: spec for specs in known for name, spec in specs.items()}
+
+    async def look(self) -> None:
+        """Look which images there are and what is new in them; wait for that, but not long."""
+        if self.orders.apptainer is None:
+            return
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(self.orders.apptainer))
+        await asyncio.wait({self._looking}, timeout=_PATIENCE_SECONDS)
+
+    async def argv(self, name: str, command: list[str]) -> list[str]:
+        """Return what runs a command in an image, as the image is now. Raises `ImageError`."""
+        offer = self.offers.get(name)
+        if offer is None or self.orders.apptainer is None:
+            raise ImageError(f"The image of this kernel, {name}, is not there any more.")
+        try:
+            await self._examined(offer)
+        except ImageError as error:
+            raise ImageError(offer.with_trouble(str(error)).trouble) from error
+        if offer.trouble:
+            raise ImageError(offer.trouble)
+        binds = await asyncio.gather(*map(self._is_there, (*self.orders.binds, *self.folders)))
+        return run.exec_argv(
+            self.orders.apptainer,
+            str(offer.path),
+            command,
+            home=str(self.home),
+            binds=[folder for folder in binds if folder],
+            nv=run.has_nvidia_devices(),
+        )
+
+    async def _look(self, apptainer: str) -> None:
+        found = [*self._sites(), *await self._own()]
+        self.offers = {
+            offer.name: self.offers[offer.name] for offer in found if offer.name in self.offers
+        }
+        for offer in found:
+            known = await self._looked_into(offer, apptainer)
+            if known.trouble and known != self.offers.get(offer.name):
+                log.warning("No kernel: %s", known.trouble)
+            self.offers = {**self.offers, offer.name: known}
+
+    def _sites(self) -> list[Offer]:
+        listed = self.orders.images.items()
+        return [Offer(f"image-{name}", image.title, Path(image.path)) for name, image in listed]
+
+    async def _own(self) -> list[Offer]:
+        if self.orders.own_images is None:
+            return []
+        folder = self.home / self.orders.own_images
+        try:
+            found = await self._in_time(partial(images.own_images, folder), folder)
+        except ImageError as error:
+            log.warning("No kernels of own images: %s", error)
+            return []
+        return [
+            Offer(f"own-{path.name}", path.stem, path, is_own=True)
+            for path in found
+            if _NAME.fullmatch(path.name)
+        ]
+
+    async def _looked_into(self, offer: Offer, apptainer: str) -> Offer:
+        try:
+            image = await self._examined(offer)
+            answer = await self._in_time(partial(self._answers.of, image), self.home)
+            if answer is None:
+                answer = await self._asked(image, apptainer)
+        except ImageError as error:
+            return offer.with_trouble(str(error))
+        return offer.having(answer)
+
+    async def _asked(self, image: Image, apptainer: str) -> str:
+        if image.stamp in self._silent:
+            raise self._silent[image.stamp]
+        try:
+            answer = await ask(image, apptainer, os.environ)
+        except ImageError as error:
+            self._silent[image.stamp] = error
+            raise
+        await self._in_time(partial(self._answers.keep, image, answer), self.home)
+        return answer
+
+    async def _examined(self, offer: Offer) -> Image:
+        look = (
+            partial(images.own_image, offer.path, os.getuid())
+            if offer.is_own
+            else partial(images.site_image, offer.path)
+        )
+        return await self._in_time(look, offer.path)
+
+    async def _is_there(self, folder: str) -> str:
+        """Return a folder that images can be shown, "" for one that is missing or silent."""
+        try:
+            is_there = await self._in_time(partial(os.path.exists, folder), folder)
+        except ImageError as error:
+            log.warning("Not shown in images: %s", error)
+            return ""
+        return folder if is_there else ""
+
+    async def _in_time(self, work: Callable[[], T], path: Path | str) -> T:
+        try:
+            return await self.mounts.in_time(work, str(path))
+        except NoAnswer as error:
+            raise ImageError(str(error)) from error
+        except OSError as error:
+            raise ImageError(f"{path} cannot be read: {error.strerror}.") from error

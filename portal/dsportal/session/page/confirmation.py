@@ -1,0 +1,65 @@
+"""What another page's link leads to is asked for first, where opening it starts something.
+
+A link on any page may lead into a session, and the browser sends the user's login along.
+"""
+
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, Template
+from jupyter_server.base.handlers import JupyterHandler
+from tornado.httputil import HTTPServerRequest
+
+_BY_THE_USER = ("same-origin", "none")
+"""A link on the session's own pages; an address that was typed, or a bookmark (Fetch Metadata)."""
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+
+
+def is_visit(request: HTTPServerRequest) -> bool:
+    """Say whether somebody opens a page: what a page asks for by itself is none."""
+    if request.method != "GET":
+        return False
+    # Browsers say it, but not where the portal has no TLS.
+    mode = request.headers.get("Sec-Fetch-Mode")
+    if mode is not None:
+        return mode == "navigate"
+    return "text/html" in request.headers.get("Accept", "")
+
+
+def is_from_elsewhere(handler: JupyterHandler) -> bool:
+    """Say whether another page's link, and not the user or a program of theirs, asks for this."""
+    site = handler.request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site not in _BY_THE_USER
+    # Set by JupyterHub's login: a token came with the request, which no other page knows.
+    if getattr(handler, "_token_authenticated", False):
+        return False
+    return not is_from_below(handler.request, handler.base_url)
+
+
+def is_from_below(request: HTTPServerRequest, base_url: str) -> bool:
+    """Say whether a page below a path of this host asks, as far as the request tells.
+
+    All sessions of a host are one origin to a browser, so it is the page's path that tells.
+    """
+    page = urlsplit(request.headers.get("Referer", ""))
+    host = urlsplit(f"//{request.host}").hostname
+    return page.hostname == host and page.path.startswith(base_url)
+
+
+@cache
+def _page() -> Template:
+    file = Path(__file__).with_name("confirmation.html.j2")
+    return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
+
+
+def ask(handler: JupyterHandler, *, title: str, label: str, action: str) -> None:
+    """Answer with a button that posts to ``action``, with what no other page knows."""
+    handler.set_header("Content-Security-Policy", _POLICY)
+    handler.set_header("Cache-Control", "no-store")
+    token = handler.xsrf_token.decode()
+    handler.finish(_page().render(title=title, label=label, action=action, xsrf_token=token))

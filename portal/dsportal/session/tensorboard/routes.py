@@ -1,0 +1,247 @@
+"""TensorBoard for any folder of the file browser, behind the session's login.
+
+``GET /tensorboard/?folder=PATH`` opens that of a folder: it leads to the board's own address,
+``/tensorboard/ID/``, which `tensorboard_proxy` serves. ``?near=PATH`` stands for that folder if
+there is something to show in it, else for ``~/logs``; so does no argument at all. Paths are those
+of Jupyter's contents: below the home, with ``/``.
+
+For the page: ``GET /portal/tensorboard`` lists the boards that run, ``DELETE
+/portal/tensorboard/ID`` stops one, ``GET /portal/tensorboard/look?folder=PATH`` says whether a
+folder has something to show.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from jinja2 import Environment, Template
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from dsportal.session.files.threads import in_thread
+from dsportal.session.page.confirmation import ask, is_from_elsewhere
+from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
+from dsportal.session.tensorboard.log_folders import FolderError, folder_at, has_events, shown
+
+T = TypeVar("T")
+
+NAME = "tensorboard"
+BOARDS = rf"{NAME}/[0-9a-f]{{12}}/.*"
+"""Their addresses below the server's, as a regular expression."""
+DEFAULT_FOLDER = "logs"
+"""Where the templates write their curves."""
+
+_FILE_SECONDS = 10.0
+_LOOK_AGAIN_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the settings say of TensorBoard."""
+
+    python: str
+    """The interpreter of its environment."""
+    most: int
+    """How many may run at once."""
+    idle_minutes: float
+    """When one sleeps that nobody looks at; 0 for never."""
+
+    def shelf(self, home: Path, runtime_folder: Path, base_url: str) -> "Shelf":
+        """Make a session's, empty; only the user can enter the runtime folder."""
+        kit = Kit(
+            python=self.python,
+            runtime_folder=runtime_folder,
+            address=url_path_join(base_url, NAME) + "/",
+            most=self.most,
+            idle_seconds=60 * self.idle_minutes or None,
+        )
+        return Shelf(home, Boards(kit))
+
+
+class Shelf:
+    """The boards, and the home whose folders they are of."""
+
+    def __init__(self, home: Path, boards: Boards) -> None:
+        self._home, self.boards = home, boards
+
+    async def open(self, path: str) -> Board:
+        """Return a folder's board, awake; raises `FolderError` and `BoardError`."""
+        return await self.boards.open(path, await self._folder(path))
+
+    async def check(self, board_id: str) -> None:
+        """Stop a board whose folder has gone; raises `FolderError` then."""
+        board = self.boards.find(board_id)
+        if board is None:
+            return
+        try:
+            await self._folder(board.name)
+        except FolderError:
+            await self.boards.stop(board_id)
+            raise
+
+    async def is_empty(self, path: str) -> bool:
+        """Say whether a folder surely has nothing to show; raises `FolderError`."""
+        return await self.has_events(path) is False
+
+    async def has_events(self, path: str) -> bool | None:
+        """Say whether a folder has something to show; raises `FolderError`."""
+        return await _soon(lambda: has_events(folder_at(self._home, path)), path)
+
+    async def near(self, path: str) -> str:
+        """Choose the folder for somebody who is in one, and names none."""
+        try:
+            if path and await self.has_events(path):
+                return path
+        except FolderError:
+            pass  # what is shown instead needs no excuse
+        await _soon(lambda: (self._home / DEFAULT_FOLDER).mkdir(exist_ok=True), DEFAULT_FOLDER)
+        return DEFAULT_FOLDER
+
+    async def _folder(self, path: str) -> Path:
+        return await _soon(lambda: folder_at(self._home, path), path)
+
+
+async def _soon(ask: Callable[[], T], path: str) -> T:
+    """Ask about files: a file server that is away must not hold up what else the session does."""
+    try:
+        return await asyncio.wait_for(in_thread(ask), _FILE_SECONDS)
+    except TimeoutError as error:
+        raise FolderError(f"The files of {shown(path)} do not answer. Try again later.") from error
+    except OSError as error:
+        raise FolderError(f"{shown(path)} cannot be opened: {error.strerror}.") from error
+
+
+@cache
+def _words_page() -> Template:
+    file = Path(__file__).with_name("words.html.j2")
+    return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
+
+
+def finish_with_words(handler: JupyterHandler, status: int, **words: Any) -> None:
+    """Answer with a page of ours: ``title`` and ``text``, and what else it takes."""
+    handler.set_status(status)
+    handler.set_header("Cache-Control", "no-store")
+    handler.finish(_words_page().render(**words))
+
+
+class OpenHandler(JupyterHandler):
+    """Opens the board of a folder."""
+
+    def initialize(self, shelf: Shelf) -> None:
+        """Take the session's boards."""
+        self._shelf = shelf
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Lead to it, or say why there is none."""
+        try:
+            path = await self._path()
+            if is_from_elsewhere(self):
+                title = f"Open TensorBoard for {shown(path)}?"
+                action = f"?folder={quote(path)}"
+                ask(self, title=title, label="Open TensorBoard", action=action)
+            elif not self.get_query_argument("anyway", "") and await self._shelf.is_empty(path):
+                self._wait(path)
+            else:
+                board = await self._shelf.open(path)
+                self.redirect(board.address)
+        except FolderError as error:
+            finish_with_words(self, 404, title="No folder for TensorBoard", text=str(error))
+        except BoardError as error:
+            finish_with_words(self, 503, title="TensorBoard was not opened", text=str(error))
+
+    @web.authenticated
+    async def post(self) -> None:
+        """Lead there whoever was asked."""
+        path = quote(await self._path())
+        self.redirect(f"{url_path_join(self.base_url, NAME)}/?folder={path}", status=303)
+
+    async def _path(self) -> str:
+        named = self.get_query_argument("folder", None)
+        if named is not None:
+            return named.strip("/")
+        return await self._shelf.near(self.get_query_argument("near", "").strip("/"))
+
+    def _wait(self, path: str) -> None:
+        finish_with_words(
+            self,
+            200,
+            title=f"No curves in {shown(path)} yet",
+            text="There are no event files in this folder, nor below it. TensorBoard opens here "
+            "as soon as a training has written the first.",
+            link=f"?folder={quote(path)}&anyway=1",
+            label="Open TensorBoard now",
+            look_again_seconds=_LOOK_AGAIN_SECONDS,
+        )
+
+
+class _PageHandler(APIHandler):
+    # A page asks by itself: no sign that somebody works.
+    _track_activity = False
+
+    def initialize(self, shelf: Shelf) -> None:
+        """Take the session's boards."""
+        self.shelf = shelf
+
+    def finish_with_list(self) -> None:
+        """Answer with the boards that run."""
+        listed = [
+            {
+                "id": board.id,
+                "folder": board.name,
+                "place": str(board.folder),
+                "address": board.address,
+            }
+            for board in self.shelf.boards.awake()
+        ]
+        self.finish(json.dumps({"boards": listed}))
+
+
+class ListHandler(_PageHandler):
+    """Lists the boards that run."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Give the list."""
+        self.finish_with_list()
+
+
+class BoardHandler(_PageHandler):
+    """Stops a board."""
+
+    @web.authenticated
+    async def delete(self, board_id: str) -> None:
+        """Stop it, and give the list of those that are left."""
+        if not await self.shelf.boards.stop(board_id):
+            raise web.HTTPError(404, "This TensorBoard does not run any more.")
+        self.finish_with_list()
+
+
+class LookHandler(_PageHandler):
+    """Looks for event files."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Say whether a folder has something to show; ``null``: it is too large to tell."""
+        try:
+            found = await self.shelf.has_events(self.get_query_argument("folder").strip("/"))
+        except FolderError as error:
+            raise web.HTTPError(404, str(error)) from error
+        self.finish(json.dumps({"has_events": found}))
+
+
+def routes(base_url: str, shelf: Shelf) -> list[tuple[str, type[JupyterHandler], dict[str, Any]]]:
+    """Give the server's routes, but for those of the boards themselves."""
+    given = {"shelf": shelf}
+    return [
+        (url_path_join(base_url, f"{NAME}/?"), OpenHandler, given),
+        (url_path_join(base_url, "portal/tensorboard"), ListHandler, given),
+        (url_path_join(base_url, "portal/tensorboard/look"), LookHandler, given),
+        (url_path_join(base_url, "portal/tensorboard/([0-9a-f]{12})"), BoardHandler, given),
+    ]

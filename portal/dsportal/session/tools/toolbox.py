@@ -1,0 +1,152 @@
+"""The web tools of a session: which there are, which run, their start and their stop."""
+
+import asyncio
+import base64
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dsportal.session.config.whole import ToolOrder
+from dsportal.session.kernels.modules import ModulesError, ModulesSilentError, ModuleSystem
+from dsportal.session.tools.run import ToolError, ToolPlace, ToolRun
+
+log = logging.getLogger(__name__)
+
+_ASK_AGAIN_SECONDS = 300.0
+_PICTURE = Path(__file__).with_name("tool.svg")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a tool does not run."""
+
+    words: str
+    output: str
+    """The end of what it had written."""
+
+
+class Tool:
+    """One tool: at most one run of it at a time."""
+
+    def __init__(self, name: str, order: ToolOrder, place: ToolPlace) -> None:
+        self.name = name
+        self.order = order
+        self.place = place
+        self._run: ToolRun | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._failure: Failure | None = None
+        self._is_there = not order.modules
+        self._ask_again_at = 0.0
+
+    @property
+    def state(self) -> str:
+        """``stopped``, ``starting`` or ``running``."""
+        if self._starting is not None and not self._starting.done():
+            return "starting"
+        return "running" if self._run is not None and self._run.is_running else "stopped"
+
+    @property
+    def output(self) -> str:
+        """The end of what it has written since its last start."""
+        return self._run.output if self._run else ""
+
+    def start(self) -> asyncio.Task[None]:
+        """Start it unless it starts or runs; gives what can be waited for."""
+        if self._starting is None or (self._starting.done() and self.state == "stopped"):
+            self._starting = asyncio.create_task(self._start())
+        return self._starting
+
+    async def stop(self) -> None:
+        """Stop it, whether it starts or runs."""
+        if self._starting is not None and not self._starting.done():
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
+        run, self._run = self._run, None
+        if run is not None:
+            await run.stop()
+        self._failure = None
+
+    async def take_failure(self) -> Failure | None:
+        """Return why it does not run, once: whoever asks again wants it to be tried again."""
+        run = self._run
+        if self._failure is None and self.state == "stopped" and run and run.exit_code:
+            self._failure = Failure(await run.last_words(), run.output)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            self._run = None
+        return failure
+
+    async def is_there(self) -> bool:
+        """Whether its modules can be loaded; asked again after a while, until they can."""
+        if not self._is_there and time.monotonic() >= self._ask_again_at:
+            self._is_there = await self._can_be_loaded()
+            self._ask_again_at = time.monotonic() + _ASK_AGAIN_SECONDS
+        return self._is_there
+
+    def picture(self) -> str:
+        """Return the card's picture, an SVG."""
+        try:
+            return Path(self.order.icon or _PICTURE).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            log.warning("No picture for the tool %s: %s", self.name, error)
+            return _PICTURE.read_text(encoding="utf-8")
+
+    async def _start(self) -> None:
+        self._failure = None
+        run = self._run = ToolRun(self.name, self.order, self.place)
+        try:
+            await run.start()
+        except ToolError as error:
+            log.warning("The tool %s does not start: %s", self.name, error)
+            self._failure = Failure(str(error), run.output)
+        except Exception:  # whoever asked for it is told, and the session goes on
+            log.exception("The tool %s does not start", self.name)
+            self._failure = Failure(f"{self.order.title} could not be started.", run.output)
+        else:
+            network = "its own network" if self.order.own_network else "the node's network"
+            log.info("The tool %s runs, in %s", self.name, network)
+
+    async def _can_be_loaded(self) -> bool:
+        system = ModuleSystem(self.place.modules_init or "")
+        try:
+            await system.loaded(self.order.modules, self.place.environment)
+        except ModulesSilentError as error:
+            log.warning("Whether there is the tool %s is not known: %s", self.name, error)
+        except ModulesError as error:
+            log.warning("The tool %s is not offered: %s", self.name, error)
+            return False
+        return True
+
+
+class Toolbox:
+    """All tools of the session."""
+
+    def __init__(self, orders: Mapping[str, ToolOrder], place: ToolPlace) -> None:
+        self._tools = {name: Tool(name, order, place) for name, order in orders.items()}
+
+    def __iter__(self) -> Any:
+        return iter(self._tools.values())
+
+    def get(self, name: str) -> Tool | None:
+        """Return a tool by its name."""
+        return self._tools.get(name)
+
+    async def cards(self) -> list[dict[str, Any]]:
+        """Describe the tools that are there to the launcher."""
+        # One after the other: a session may have one core, and its page is just loading.
+        there = [tool for tool in self if await tool.is_there()]
+        return [await asyncio.to_thread(_card, tool) for tool in there]
+
+
+def _card(tool: Tool) -> dict[str, Any]:
+    picture = base64.b64encode(tool.picture().encode()).decode()
+    return {
+        "name": tool.name,
+        "title": tool.order.title,
+        "picture": f"data:image/svg+xml;base64,{picture}",
+        "state": tool.state,
+        "is_open_to_node": tool.order.listens == "port" and not tool.order.own_network,
+    }

@@ -1,0 +1,54 @@
+"""Whose requests may have a body, and how long one may be.
+
+Jupyter and jupyter-server-proxy take a body in one piece, and Jupyter's contents are JSON, so that
+no body can be written to the disk as it comes. JupyterLab uploads in pieces of 1 MiB; a notebook is
+saved in one piece, whatever its outputs are.
+"""
+
+from typing import Any
+
+from jupyter_server.utils import url_path_join
+from tornado.httputil import HTTPServerRequest
+
+from dsportal.reception import SMALL_BODY, Rules, is_login, welcome
+from dsportal.session.usage.memory import JobMemory
+
+_LONG = ("api/contents/", "tools/")
+"""Below the server's base URL: files, and what web tools are sent."""
+_SHARE_OF_MEMORY = 8
+"""What is in a body of JSON is in memory several times while it is read."""
+
+
+def rules(server: Any, memory: JobMemory | None = None) -> Rules:
+    """Give those of a session's server."""
+    places = tuple(url_path_join(server.base_url, path) for path in _LONG)
+    longest = longest_body(server.max_body_size, memory or JobMemory.of_this_process())
+
+    async def knows(request: HTTPServerRequest) -> bool:
+        return await is_login(server.identity_provider.hub_auth, server.web_app, request)
+
+    def body_bytes(request: HTTPServerRequest) -> int:
+        return longest if request.path.startswith(places) else SMALL_BODY
+
+    return Rules(knows, body_bytes)
+
+
+def longest_body(most: int, memory: JobMemory) -> int:
+    """Return how many bytes may be sent at once: ``most``, or less where memory is short."""
+    limit_gb = memory.limit_gb()
+    if limit_gb is None:
+        return most
+    return min(most, max(SMALL_BODY, int(limit_gb * 2**30) // _SHARE_OF_MEMORY))
+
+
+def watch(login: Any) -> None:
+    """Hear from the server's login whom it lets in."""
+    ask = login.get_user
+
+    async def get_user(handler: Any) -> Any:
+        user = await ask(handler)
+        if user is not None:
+            welcome()
+        return user
+
+    login.get_user = get_user

@@ -1,0 +1,74 @@
+"""What the session's job uses, read for all who want to know: the watch on its use, its history.
+
+Processor time and storage are the sums of the job's processes, memory is its cgroup's, the GPUs are
+those that are its own: nothing of another job on the node is in the figures.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dsportal.session.usage import processes
+from dsportal.session.usage.gpus import GpuReader, GpuReading, devices_of
+from dsportal.session.usage.last_use import Process, ProcessKey
+from dsportal.session.usage.memory import JobMemory
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The job at one moment."""
+
+    at: float
+    """Seconds since 1970."""
+    processes: Mapping[ProcessKey, Process]
+    memory_bytes: int | None
+    gpus: GpuReading
+
+
+@dataclass(frozen=True)
+class Held:
+    """What Slurm gave to the job. ``None``: not known, or no limit."""
+
+    cores: int | None
+    memory_bytes: int | None
+
+
+class Meter:
+    """Reads what the job uses."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str] = os.environ,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._job_id = environment.get("PORTAL_JOB_ID", "")
+        self._memory = JobMemory.of_this_process()
+        self._gpus = GpuReader(devices_of(environment))
+        self._now = now
+        self._last: Reading | None = None
+        self._reading = asyncio.Lock()
+        cores = environment.get("PORTAL_JOB_CORES", "")
+        limit_gb = self._memory.limit_gb()
+        self.held = Held(
+            cores=int(cores) if cores.isdecimal() else None,
+            memory_bytes=None if limit_gb is None else round(limit_gb * 2**30),
+        )
+
+    async def read(self, seconds_old: float = 0.0) -> Reading:
+        """Read it, unless there is a reading that is no older than this."""
+        async with self._reading:
+            last = self._last
+            if last is None or not 0 <= self._now() - last.at < seconds_old:
+                last = self._last = await self._read()
+            return last
+
+    async def _read(self) -> Reading:
+        gpus = await self._gpus.read()
+        found = await asyncio.to_thread(processes.of_job, self._job_id, os.getpid())
+        held = self._memory.used_bytes()
+        if held is None:
+            # Memory that several share counts for each of them.
+            held = sum(process.resident_bytes for process in found.values())
+        return Reading(self._now(), found, held, gpus)

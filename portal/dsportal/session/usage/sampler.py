@@ -1,0 +1,60 @@
+"""Keeps the last hour of what the session uses, whether a page is open or not.
+
+``GET /portal/use`` tells all of it; with ``?since=N``, what came after sample N.
+"""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from dsportal.session.usage.history import EVERY_SECONDS, History
+from dsportal.session.usage.meter import Meter
+
+log = logging.getLogger(__name__)
+
+
+class UseWatch:
+    """Takes a sample every ten seconds."""
+
+    def __init__(self, meter: Meter, every_seconds: float = EVERY_SECONDS) -> None:
+        self._meter = meter
+        self._every_seconds = every_seconds
+        self.history = History(meter.held)
+
+    async def run(self) -> None:
+        """Go on as long as the session runs."""
+        while True:
+            try:
+                self.history.add(await self._meter.read())
+            except Exception:  # a session without figures goes on
+                log.exception("What the session uses could not be read")
+            await asyncio.sleep(self._every_seconds)
+
+
+class UseHandler(APIHandler):
+    """Tells the page."""
+
+    # A page asks by itself: no sign that somebody works.
+    _track_activity = False
+
+    def initialize(self, watch: UseWatch) -> None:
+        """Take the session's watch."""
+        self.watch = watch
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Give the samples that the page lacks."""
+        since = self.get_query_argument("since", "0")
+        if not since.isdecimal() or len(since) > 9:
+            raise web.HTTPError(400, f"since={since}: the number of a sample is wanted, such as 42")
+        self.finish(json.dumps(self.watch.history.tell(int(since)), separators=(",", ":")))
+
+
+def routes(base_url: str, watch: UseWatch) -> list[tuple[str, type[APIHandler], dict[str, Any]]]:
+    """Give the server's route."""
+    return [(url_path_join(base_url, "portal/use"), UseHandler, {"watch": watch})]

@@ -1,0 +1,125 @@
+"""Jupyter's contents in threads, beside a mount that is known to be dead."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_server.utils import ensure_async
+from tornado.ioloop import IOLoop
+from tornado.web import HTTPError
+
+from dsportal.session.files.contents import SessionContents
+from dsportal.session.files.mounts import Mounts, Standing
+from dsportal.session.files.static import HomeCheckpoints
+
+
+class OneIsDead(Mounts):
+    """Knows of a mount that does not answer; its folder is an ordinary one."""
+
+    def __init__(self, point: Path) -> None:
+        super().__init__()
+        self._known[str(point)] = Standing(str(point), "hangs", 0.0)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "nas").mkdir()
+    (tmp_path / "nas/file").write_text("there")
+    (home / "isilon").symlink_to(tmp_path / "nas")
+    (home / "mine.txt").write_text("mine")
+    (home / "a folder").mkdir()
+    (home / "own").symlink_to(tmp_path / "nas/file")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def contents(home: Path, mounts: Mounts | None = None) -> Any:
+    made: Any = SessionContents(root_dir=str(home), checkpoints_class=HomeCheckpoints)
+    made.mounts = mounts or Mounts()
+    return made
+
+
+def test_every_call_runs_outside_of_the_servers_thread(home: Path) -> None:
+    files, seen = contents(home), set()
+    files.register_pre_save_hook(lambda **_: seen.add(threading.current_thread()))
+
+    async def save() -> None:
+        files.loop = IOLoop.current()
+        model = {"type": "file", "format": "text", "content": "new"}
+        await ensure_async(files.save(model, "new.txt"))
+
+    asyncio.run(save())
+    assert (home / "new.txt").read_text() == "new"
+    assert len(seen) == 1
+    assert threading.main_thread() not in seen
+
+
+def test_a_notebook_is_signed_and_trusted_from_any_thread(home: Path) -> None:
+    files = contents(home)
+
+    async def work() -> Any:
+        files.loop = IOLoop.current()
+        made = await ensure_async(files.new_untitled(type="notebook"))
+        for _ in range(2):
+            await ensure_async(files.trust_notebook(made["path"]))
+        return await ensure_async(files.get(made["path"], content=True))
+
+    assert asyncio.run(work())["type"] == "notebook"
+
+
+def test_a_link_to_a_dead_mount_is_a_folder_that_cannot_be_written(home: Path) -> None:
+    files = contents(home, OneIsDead(home.parent / "nas"))
+    model = asyncio.run(ensure_async(files.get("")))
+    found = {entry["name"]: entry for entry in model["content"]}
+    assert found.keys() == {"a folder", "isilon", "mine.txt", "own"}
+    for name in ("isilon", "own"):
+        assert (found[name]["type"], found[name]["writable"]) == ("directory", False)
+    assert found["isilon"].keys() == found["mine.txt"].keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("get", ("isilon",)),
+        ("get", ("isilon/file",)),
+        ("dir_exists", ("isilon",)),
+        ("save", ({"type": "directory"}, "isilon/new")),
+        ("rename", ("mine.txt", "isilon/mine.txt")),
+        ("copy", ("isilon/file",)),
+        ("get_kernel_path", ("isilon/a.ipynb",)),
+        ("restore_checkpoint", ("checkpoint", "isilon/a.ipynb")),
+    ],
+)
+def test_what_leads_to_a_dead_mount_is_refused_with_words(
+    home: Path, name: str, given: tuple[Any, ...]
+) -> None:
+    files = contents(home, OneIsDead(home.parent / "nas"))
+    with pytest.raises(HTTPError, match="does not answer since") as raised:
+        asyncio.run(ensure_async(getattr(files, name)(*given)))
+    assert raised.value.status_code == 504
+    assert (home / "mine.txt").exists()
+
+
+def test_what_hangs_is_begun_anew_once_its_mount_is_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsportal.session.files.mounts.PATIENCE_SECONDS", 0.05)
+    mounts, begun, never = Mounts(), [], threading.Event()
+
+    async def look() -> None:
+        mounts._known["/mnt/dead"] = Standing("/mnt/dead", "hangs", 0.0)
+
+    monkeypatch.setattr(mounts, "look", look)
+
+    def work() -> int:
+        begun.append(1)
+        if len(begun) == 1:
+            never.wait()
+        return len(begun)
+
+    assert asyncio.run(mounts.in_time(work, str(home))) == 2
+    never.set()

@@ -1,0 +1,115 @@
+"""Mounts, the links to them, and what is said of them. Hanging ones: test_hanging_mount."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from dsportal.session.files.mounts import (
+    Mounts,
+    NoAnswer,
+    Standing,
+    answer_of,
+    first_on_the_way,
+    is_served,
+    mounted,
+)
+
+MOUNTINFO = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+40 22 0:40 / /mnt/isilon rw - autofs systemd-1 rw,fd=44
+41 40 0:41 / /mnt/isilon rw,relatime shared:9 - nfs 10.0.0.1:/ifs rw,vers=3,hard
+42 22 0:42 / /mnt/my\\040nas rw - nfs4 nas:/ rw,vers=4.2
+"""
+
+
+def test_what_is_mounted_last_counts() -> None:
+    assert mounted(MOUNTINFO) == {"/": "ext4", "/mnt/isilon": "nfs", "/mnt/my nas": "nfs4"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_one"),
+    [
+        *(("nfs", True), ("nfs4", True), ("fuse.sshfs", True), ("fuse", True)),
+        *(("fuseblk", False), ("fusectl", False), ("ext4", False), ("autofs", False)),
+    ],
+)
+def test_file_systems_with_a_server_are_asked(kind: str, is_one: bool) -> None:
+    assert is_served(kind) is is_one
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with links of all kinds; ``/mnt/isilon`` is not there and never touched."""
+    (tmp_path / "isilon").symlink_to("/mnt/isilon")
+    (tmp_path / "data").symlink_to("isilon/data")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/up").symlink_to("../isilon")
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "near").symlink_to("/mnt/isilonx")
+    (tmp_path / "plain").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "leads"),
+    [
+        *(("isilon", True), ("isilon/a/b", True), ("data", True), ("data/x", True)),
+        *(("deep/up/x", True), ("isilon/../plain", True), ("", False), ("plain", False)),
+        *(("deep", False), ("near/x", False), ("none/x", False), ("round", False)),
+    ],
+)
+def test_a_path_is_followed_link_by_link(home: Path, path: str, leads: bool) -> None:
+    found = first_on_the_way(f"{home}/{path}", {"/mnt/isilon"})
+    assert found == ("/mnt/isilon" if leads else None)
+
+
+def test_a_folder_that_is_no_mount_is_missing_and_may_be_touched(tmp_path: Path) -> None:
+    mounts = Mounts([str(tmp_path), str(tmp_path / "none")], now=lambda: 7.0)
+    asyncio.run(mounts.look())
+    points = [str(tmp_path), str(tmp_path / "none")]
+    # Other tests on this host may have a mount that hangs at this moment.
+    found = [one for one in mounts.troubled() if one.point in points]
+    assert [(one.point, one.state, one.since) for one in found] == [
+        (point, "missing", 7.0) for point in points
+    ]
+    assert not mounts.dead() & set(points)
+    assert mounts.trouble_on(str(tmp_path / "file")) is None
+
+
+def test_since_when_it_is_so_is_kept(tmp_path: Path) -> None:
+    moments = iter([1.0, 2.0])
+    mounts = Mounts([str(tmp_path)], now=lambda: next(moments))
+    asyncio.run(mounts.look())
+    asyncio.run(mounts.look())
+    found = [one for one in mounts.troubled() if one.point == str(tmp_path)]
+    assert [trouble.since for trouble in found] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (None, ("answers", "")),
+        (PermissionError(13, "Permission denied"), ("answers", "")),
+        (FileNotFoundError(2, "No such file or directory"), ("missing", "")),
+        (OSError(5, "Input/output error"), ("fails", "Input/output error")),
+        (OSError(19, "No such device"), ("fails", "No such device")),
+    ],
+)
+def test_an_error_is_an_answer_too(error: OSError | None, answer: tuple[str, str]) -> None:
+    async def asked() -> tuple[str, str]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+        return answer_of(future, is_mounted=True)
+
+    assert asyncio.run(asked()) == answer
+
+
+def test_words_name_the_mount_and_the_hour() -> None:
+    words = str(NoAnswer(Standing("/mnt/isilon", "hangs", 0.0)))
+    assert words.startswith("/mnt/isilon does not answer since ")
+    failing = Standing("/mnt/isilon1", "fails", 0.0, "Input/output error").words()
+    assert failing.endswith("(Input/output error)")

@@ -1,0 +1,109 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from dsportal.session.kernels.manager import MemoryWatch, SessionKernels
+from dsportal.session.usage.memory import JobMemory, MemoryFolders
+
+IPYKERNEL = ("python", "-m", "ipykernel_launcher", "-f", "{connection_file}")
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Path:
+    """Give a memory group (v1) of 96 GB in which one process was killed before the start."""
+    (tmp_path / "memory.limit_in_bytes").write_text(str(96 * 2**30))
+    (tmp_path / "memory.oom_control").write_text("oom_kill 1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def watch(group: Path) -> MemoryWatch:
+    return MemoryWatch(JobMemory(MemoryFolders(1, (group,))))
+
+
+def kill_one(group: Path, count: int) -> None:
+    (group / "memory.oom_control").write_text(f"oom_kill {count}\n")
+
+
+def test_an_end_without_a_kill_is_not_for_memory(watch: MemoryWatch) -> None:
+    assert not watch.stopped_for_memory("a", 1.0)
+
+
+def test_an_end_after_a_kill_is_for_memory(watch: MemoryWatch, group: Path) -> None:
+    kill_one(group, 2)
+    assert watch.stopped_for_memory("a", 1.0)
+
+
+def test_one_kill_explains_one_kernel(watch: MemoryWatch, group: Path) -> None:
+    kill_one(group, 2)
+    assert watch.stopped_for_memory("a", 1.0)
+    assert not watch.stopped_for_memory("b", 1.1)
+    assert not watch.stopped_for_memory("a", 60.0)
+
+
+def test_two_windows_on_one_kernel_are_both_told(watch: MemoryWatch, group: Path) -> None:
+    kill_one(group, 2)
+    assert watch.stopped_for_memory("a", 1.0)
+    assert watch.stopped_for_memory("a", 1.1)
+
+
+def test_the_message_names_the_limit_and_the_next_step(watch: MemoryWatch) -> None:
+    assert "more than its 96 GB of memory" in watch.message()
+    assert "more GPUs" in watch.message()
+
+
+def test_an_unknown_limit_is_left_out() -> None:
+    message = MemoryWatch(JobMemory(MemoryFolders(2, ()))).message()
+    assert "more than its memory" in message
+
+
+@pytest.fixture
+def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make an environment with its own Python kernel and one of the settings' kernels."""
+    prefix = tmp_path / "environment"
+    for folder, name, argv in (
+        (prefix / "share/jupyter", "python3", ["python", "-m", "ipykernel_launcher"]),
+        (tmp_path / "shared", "tensorflow", ["/opt/tf/bin/python", "-m", "ipykernel_launcher"]),
+    ):
+        spec = folder / "kernels" / name
+        spec.mkdir(parents=True)
+        (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": f"{name} x"}))
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    monkeypatch.setattr(
+        "dsportal.session.kernels.manager.jupyter_path",
+        lambda kind: [str(tmp_path / "shared" / kind), str(prefix / "share/jupyter" / kind)],
+    )
+    return prefix
+
+
+def test_python_3_is_this_interpreter(prefix: Path) -> None:
+    spec = SessionKernels().get_kernel_spec("python3")
+    assert spec.argv == [sys.executable, "-m", "ipykernel_launcher"]
+    assert spec.display_name == "Python 3"
+
+
+def test_other_kernels_are_as_their_files_say(prefix: Path) -> None:
+    specs = SessionKernels().get_all_specs()
+    assert sorted(specs) == ["python3", "tensorflow"]
+    assert specs["tensorflow"]["spec"]["argv"][0] == "/opt/tf/bin/python"
+
+
+def test_a_python3_of_somebody_else_is_theirs(prefix: Path, tmp_path: Path) -> None:
+    own = tmp_path / "shared/kernels/python3"
+    own.mkdir()
+    (own / "kernel.json").write_text(json.dumps({"argv": ["/mine"], "display_name": "Mine"}))
+    assert SessionKernels().get_kernel_spec("python3").display_name == "Mine"
+
+
+def test_every_ipykernel_is_told_of_our_configuration(prefix: Path) -> None:
+    kernels = SessionKernels(
+        configuration="/c.py",
+        offered={"pytorch": {"argv": [*IPYKERNEL], "display_name": "x", "language": "python"}},
+    )
+    told = {name: spec["spec"]["argv"] for name, spec in kernels.get_all_specs().items()}
+    assert sorted(told) == ["python3", "pytorch", "tensorflow"]
+    assert {argv[-1] for argv in told.values()} == {"--config=/c.py"}
+    # The offered one stays as it was: it is asked for again and again.
+    assert kernels.get_kernel_spec("pytorch").argv == [*IPYKERNEL, "--config=/c.py"]

@@ -1,0 +1,55 @@
+import asyncio
+from typing import Any
+
+from dsportal.session.page.shutdown import EVENT, Farewell
+
+
+class Bus:
+    """An event bus that calls back when something is said on it."""
+
+    def __init__(self) -> None:
+        self.schemas: list[dict[str, Any]] = []
+        self.said: list[str] = []
+
+    def register_event_schema(self, schema: dict[str, Any]) -> None:
+        self.schemas.append(schema)
+
+    def emit(self, *, schema_id: str, data: dict[str, Any]) -> None:
+        self.said.append(schema_id)
+
+
+def test_without_an_answer_the_server_does_not_wait_long() -> None:
+    bus = Bus()
+    farewell = Farewell(bus)
+    asyncio.run(farewell.say(answer_seconds=0.01, saving_seconds=3600))
+    assert bus.said == [EVENT]
+    assert [schema["$id"] for schema in bus.schemas] == [EVENT]
+
+
+def test_the_server_waits_until_all_pages_have_saved() -> None:
+    order: list[str] = []
+
+    async def run() -> None:
+        farewell = Farewell(Bus())
+        leaving = asyncio.create_task(farewell.say(answer_seconds=3600, saving_seconds=3600))
+        leaving.add_done_callback(lambda task: order.append("stopped"))
+        farewell.begin()
+        farewell.begin()
+        for name in ("one", "other"):
+            await asyncio.sleep(0.01)
+            order.append(name)
+            farewell.end()
+        await leaving
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert order == ["one", "other", "stopped"]
+
+
+def test_a_page_that_never_ends_is_not_waited_for() -> None:
+    async def run() -> None:
+        farewell = Farewell(Bus())
+        farewell.begin()
+        await farewell.say(saving_seconds=0.01)
+
+    asyncio.run(run())

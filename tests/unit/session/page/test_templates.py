@@ -1,0 +1,152 @@
+import json
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from dsportal.session.page.templates import (
+    Catalogue,
+    Template,
+    copy_from,
+    described,
+    heading_and_paragraph,
+    name_of_copy,
+)
+
+
+def notebook(*markdown: str, kernel: str = "PyTorch 2.13") -> bytes:
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": list(markdown)}]
+    kernelspec = {"name": "pytorch", "display_name": kernel}
+    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernelspec}}).encode()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a link to templates elsewhere."""
+    site = tmp_path / "share"
+    for name in ("pytorch/mnist.ipynb", "data/prepare.ipynb", "data/shards.py"):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(notebook("# About ", name))
+    (site / "pytorch/.ipynb_checkpoints").mkdir()
+    (site / "pytorch/.ipynb_checkpoints/mnist-checkpoint.ipynb").write_bytes(notebook("# Old"))
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "templates").symlink_to(site)
+    return home
+
+
+def test_templates_are_listed_by_folder_with_what_they_say(home: Path) -> None:
+    found = Catalogue(home, "templates").templates()
+    assert [(one.path, one.folder, one.title) for one in found] == [
+        ("templates/data/prepare.ipynb", "data", "About data/prepare.ipynb"),
+        ("templates/pytorch/mnist.ipynb", "pytorch", "About pytorch/mnist.ipynb"),
+    ]
+
+
+def test_a_changed_template_is_read_anew_and_another_is_not(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue(home, "templates")
+    catalogue.templates()
+    read: list[str] = []
+    whole = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path.name)
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    (home / "templates/pytorch/mnist.ipynb").write_bytes(notebook("# Digits, anew"))
+    assert [one.title for one in catalogue.templates()][-1] == "Digits, anew"
+    assert read == ["mnist.ipynb"]
+
+
+def test_without_templates_the_list_is_empty(home: Path) -> None:
+    assert Catalogue(home, "").templates() == []
+    assert Catalogue(home, "nowhere").templates() == []
+    assert not Catalogue(home, "").has("templates/data/prepare.ipynb")
+
+
+def test_only_files_among_the_templates_are_copied(home: Path) -> None:
+    (home / "secret.txt").write_text("mine")
+    (home / "templates/data/leads_out.py").symlink_to(home / "secret.txt")
+    catalogue = Catalogue(home, "templates")
+    assert catalogue.has("templates/data/shards.py")
+    for path in (
+        "secret.txt",
+        "templates",
+        "templates/data",
+        "templates/data/none.py",
+        "templates/data/leads_out.py",
+        "templates/../secret.txt",
+        "",
+    ):
+        assert not catalogue.has(path), path
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b'{"cells": []}', b'{"cells": [{"source": 1}]}', b"\xff"]
+)
+def test_a_broken_template_has_its_name(content: bytes) -> None:
+    found = described(PurePosixPath("templates/r/mnist.ipynb"), content)
+    assert found == Template("templates/r/mnist.ipynb", "r", "mnist", "", "")
+
+
+def test_a_template_names_its_kernel() -> None:
+    found = described(PurePosixPath("templates/top.ipynb"), notebook("Words, no heading."))
+    assert found == Template("templates/top.ipynb", "", "top", "Words, no heading.", "PyTorch 2.13")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "heading", "paragraph"),
+    [
+        ("", "", ""),
+        ("# One", "One", ""),
+        ("# One\n\nTwo\nlines.\n\nMore.", "One", "Two lines."),
+        ("## One\nTwo.\n\nMore.", "One", "Two."),
+        ("No heading.", "", "No heading."),
+        ("# A\n\nRun `f` **now**.", "A", "Run f now."),
+        ("# A\n\n" + "word " * 100, "A", "word " * 38 + "word\u2026"),
+    ],
+)
+def test_a_notebook_begins_with_heading_and_paragraph(
+    markdown: str, heading: str, paragraph: str
+) -> None:
+    assert heading_and_paragraph(markdown) == (heading, paragraph)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("templates/pytorch/mnist.ipynb", "pytorch-mnist.ipynb"),
+        ("templates/inference/inference.ipynb", "inference.ipynb"),
+        ("templates/slurm/sample.job", "sample.job"),
+        ("templates/top.ipynb", "top.ipynb"),
+    ],
+)
+def test_the_copy_of_a_notebook_names_its_framework(path: str, name: str) -> None:
+    assert name_of_copy(path) == name
+
+
+def test_a_request_names_path_and_folder() -> None:
+    assert copy_from(b'{"path": "/templates/a.py", "folder": "work/"}') == (
+        "templates/a.py",
+        "work",
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b'{"path": "templates/a.py"}',
+        b'{"path": 1, "folder": ""}',
+        b'{"path": "templates/a.py", "folder": null}',
+        b'{"path": "templates/a.py", "folder": "", "more": 1}',
+        b'{"path": "templates/../../etc/passwd", "folder": ""}',
+        b'{"path": "templates/a\\u0000b", "folder": ""}',
+    ],
+)
+def test_another_request_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"The body must be|is not a path below the home"):
+        copy_from(body)

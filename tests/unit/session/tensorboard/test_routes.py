@@ -1,0 +1,64 @@
+"""What a session's TensorBoards do for the page, with files as they may be."""
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from dsportal.session.tensorboard import routes as tensorboard
+from dsportal.session.tensorboard.log_folders import FolderError
+from dsportal.session.tensorboard.routes import Plan, Shelf
+
+EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    for folder in ("work/run", "empty"):
+        (home / folder).mkdir(parents=True)
+    (home / "work/run" / EVENTS).touch()
+    return home
+
+
+def shelf(home: Path) -> Shelf:
+    return Plan(sys.executable, most=1, idle_minutes=0).shelf(home, home.parent, "/user/you/")
+
+
+def test_somebody_who_is_near_curves_sees_them_and_else_the_folder_logs(home: Path) -> None:
+    async def near(path: str) -> str:
+        return await shelf(home).near(path)
+
+    assert asyncio.run(near("work")) == "work"
+    assert not (home / "logs").exists()
+    for path in ("", "empty", "away"):
+        assert asyncio.run(near(path)) == "logs"
+    assert (home / "logs").is_dir()
+
+
+def test_a_file_in_the_place_of_logs_is_said_in_words(home: Path) -> None:
+    (home / "logs").touch()
+    with pytest.raises(FolderError, match="~/logs cannot be opened: File exists"):
+        asyncio.run(shelf(home).near(""))
+
+
+def test_a_file_server_that_is_away_is_said_in_words_and_holds_nothing_up(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_back = threading.Event()
+    monkeypatch.setattr(tensorboard, "_FILE_SECONDS", 0.05)
+    monkeypatch.setattr(tensorboard, "folder_at", lambda home, path: is_back.wait(60))
+
+    async def ask() -> str:
+        for _ in range(20):
+            with pytest.raises(FolderError, match="The files of ~/isilon do not answer"):
+                await shelf(home).has_events("isilon")
+        # The threads of others are free.
+        return await asyncio.wait_for(asyncio.to_thread(lambda: "works"), 10)
+
+    try:
+        assert asyncio.run(ask()) == "works"
+    finally:
+        is_back.set()

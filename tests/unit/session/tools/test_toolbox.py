@@ -1,0 +1,289 @@
+"""The tools of a session, and what the browser is shown of one that does not run."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tornado import web
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
+from tornado.netutil import bind_sockets
+
+from dsportal.session.config.whole import ToolOrder
+from dsportal.session.page import confirmation
+from dsportal.session.tools import pages as tool_pages
+from dsportal.session.tools.run import ToolPlace
+from dsportal.session.tools.toolbox import Failure, Tool, Toolbox
+from tests.waiting import until
+
+MODULES = """
+module() {
+    shift
+    case $1 in
+        there) ;;
+        slow) sleep 60 ;;
+        *) echo "The following module(s) are unknown: $1" >&2; return 1 ;;
+    esac
+    echo "$1" >> "$HOME/asked"
+}
+"""
+SERVER = """
+import http.server, socketserver, sys
+class Pages(http.server.SimpleHTTPRequestHandler):
+    def address_string(self):
+        return "somebody"
+server = socketserver.UnixStreamServer(sys.argv[1], Pages)
+server.serve_forever()
+"""
+RUNS = ToolOrder(title="Server", command=(sys.executable, "-I", "-c", SERVER, "{unix_socket}"))
+FAILS = ToolOrder(title="Failing <b>", command=("sh", "-c", "echo '<b>no licence'; exit 3"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> ToolPlace:
+    (tmp_path / "init").write_text(MODULES)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    return ToolPlace(tmp_path, tmp_path, "/user/u/", str(tmp_path / "init"), environment)
+
+
+def with_tool(order: ToolOrder, place: ToolPlace, use: Callable[[Tool], Awaitable[None]]) -> None:
+    """Use a tool, and stop it."""
+
+    async def use_and_stop() -> None:
+        tool = Tool("tool", order, place)
+        try:
+            await use(tool)
+        finally:
+            await tool.stop()
+
+    asyncio.run(use_and_stop())
+
+
+def test_a_tool_is_started_once_for_all_who_open_it(place: ToolPlace) -> None:
+    async def use(tool: Tool) -> None:
+        assert tool.state == "stopped"
+        first = tool.start()
+        assert tool.state == "starting"
+        assert tool.start() is first
+        await first
+        assert tool.state == "running"
+        assert tool.start() is first
+
+    with_tool(RUNS, place, use)
+
+
+def test_a_stopped_tool_can_be_started_again(place: ToolPlace) -> None:
+    async def use(tool: Tool) -> None:
+        await tool.start()
+        await tool.stop()
+        assert tool.state == "stopped"
+        assert await tool.take_failure() is None
+        await tool.start()
+        assert tool.state == "running"
+
+    with_tool(RUNS, place, use)
+
+
+def test_a_tool_is_stopped_while_it_starts(place: ToolPlace) -> None:
+    async def use(tool: Tool) -> None:
+        tool.start()
+        await asyncio.sleep(0)
+        await tool.stop()
+        assert tool.state == "stopped"
+        failure = Failure("Sleeper was stopped while it started.", "")
+        opened = asyncio.create_task(tool_pages.started(tool))
+        await asyncio.sleep(0)
+        await tool.stop()
+        assert await opened == failure
+
+    with_tool(ToolOrder(title="Sleeper", command=("sleep", "60")), place, use)
+
+
+def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolPlace) -> None:
+    async def use(tool: Tool) -> None:
+        failure = Failure("Failing <b> has ended by itself, with exit code 3.", "<b>no licence")
+        assert await tool_pages.started(tool) == failure
+        assert await tool.take_failure() is None
+        assert await tool_pages.started(tool) == failure
+
+    with_tool(FAILS, place, use)
+
+
+def test_a_tool_that_ends_later_is_a_failure_too(place: ToolPlace) -> None:
+    def end_it(tool: Tool) -> None:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(place.socket_of("tool")))
+            connection.sendall(b"GET /end HTTP/1.0\r\n\r\n")
+        until(lambda: tool.state == "stopped", seconds=20, what="the tool has ended")
+
+    async def use(tool: Tool) -> None:
+        await tool.start()
+        await asyncio.to_thread(end_it, tool)
+        failure = await tool.take_failure()
+        assert failure is not None
+        assert failure.words == "Server has ended by itself, with exit code 4."
+
+    # Two requests: that of the start, and the one from above.
+    twice = "server.handle_request()\nserver.handle_request()\nsys.exit(4)\n"
+    code = SERVER.replace("server.serve_forever()", twice)
+    command = (sys.executable, "-I", "-c", code, "{unix_socket}")
+    with_tool(replace(RUNS, command=command), place, use)
+
+
+class Pages(web.RequestHandler):
+    """In the place of what leads to the tool."""
+
+    base_url = "/user/u/"
+
+    async def prepare(self) -> None:
+        """Let everybody in."""
+
+    def get(self) -> None:
+        self.finish("the tool's own page")
+
+
+async def visited(
+    tool: Tool, note_use: Callable[[], None] = lambda: None, **headers: str
+) -> HTTPResponse:
+    """Ask for a tool's page as a browser does, or else with other headers."""
+    handler = tool_pages.starting(Pages, tool, note_use)
+    server = HTTPServer(web.Application([("/", handler)]))
+    (listener,) = bind_sockets(0, "127.0.0.1")
+    server.add_socket(listener)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    try:
+        own = {"Accept": "text/html", "Sec-Fetch-Site": "none"}
+        asked = own | {name.replace("_", "-"): text for name, text in headers.items()}
+        return await AsyncHTTPClient().fetch(url, headers=asked, raise_error=False)
+    finally:
+        server.stop()
+
+
+def test_who_waits_long_is_shown_that_it_starts(
+    place: ToolPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 2.0)
+
+    async def use(tool: Tool) -> None:
+        answer = await visited(tool)
+        assert tool.state == "starting"
+        assert (answer.code, answer.headers["Refresh"]) == (202, "1")
+        assert b"<h1>Sleeper is starting</h1>" in answer.body
+        assert b"a word</pre>" in answer.body
+
+    command = ("sh", "-c", "echo a word; exec sleep 60")
+    with_tool(ToolOrder(title="Sleeper", command=command), place, use)
+
+
+def test_who_opens_a_tool_starts_it_and_sees_its_page(
+    place: ToolPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
+
+    async def use(tool: Tool) -> None:
+        assert (await visited(tool, Accept="*/*")).code == 503
+        assert tool.state == "stopped"
+        assert (await visited(tool)).body == b"the tool's own page"
+        assert tool.state == "running"
+        assert (await visited(tool, Accept="*/*")).body == b"the tool's own page"
+
+    with_tool(RUNS, place, use)
+
+
+def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolPlace) -> None:
+    uses = []
+
+    async def use(tool: Tool) -> None:
+        for site in ("cross-site", "same-site"):
+            answer = await visited(tool, lambda: uses.append("asked"), Sec_Fetch_Site=site)
+            assert (answer.code, tool.state) == (200, "stopped")
+            assert b'action="/user/u/portal/tools/tool/start"' in answer.body
+            assert b'name="_xsrf" value="' in answer.body
+        await tool.start()
+        answer = await visited(tool, lambda: uses.append("running"), Sec_Fetch_Site="cross-site")
+        assert answer.body == b"the tool's own page"
+
+    with_tool(RUNS, place, use)
+    # Nor is it a sign that somebody works.
+    assert uses == []
+
+
+def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
+
+    async def use(tool: Tool) -> None:
+        answer = await visited(tool)
+        assert (answer.code, answer.headers.get("Refresh")) == (502, None)
+        assert b"with exit code 3" in answer.body
+
+    with_tool(FAILS, place, use)
+
+
+def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolPlace) -> None:
+    page = tool_pages.page(Tool("tool", FAILS, place), Failure("No <b>luck.", "<b>no licence"))
+    assert "<h1>Failing &lt;b&gt; does not run</h1>" in page
+    assert "No &lt;b&gt;luck." in page
+    assert "&lt;b&gt;no licence</pre>" in page
+    assert '<a href="/user/u/tools/tool/">Try Again</a>' in page
+
+
+def test_a_card_is_there_where_the_modules_are(place: ToolPlace) -> None:
+    orders = {
+        "no-modules": RUNS,
+        "there": replace(RUNS, modules=("there",), title="There"),
+        "missing": replace(RUNS, modules=("missing",)),
+    }
+    toolbox = Toolbox(orders, place)
+    asyncio.run(toolbox.cards())
+    cards = asyncio.run(toolbox.cards())
+    assert [(card["name"], card["title"]) for card in cards] == [
+        ("no-modules", "Server"),
+        ("there", "There"),
+    ]
+    # Not at every look.
+    assert (place.home / "asked").read_text() == "there\n"
+
+
+@pytest.mark.parametrize(
+    ("listens", "own_network", "is_open"),
+    [("unix_socket", False, False), ("port", True, False), ("port", False, True)],
+)
+def test_a_card_says_that_others_reach_the_port(
+    place: ToolPlace, listens: str, own_network: bool, is_open: bool
+) -> None:
+    order = replace(RUNS, listens=listens, own_network=own_network)
+    (card,) = asyncio.run(Toolbox({"tool": order}, place).cards())
+    assert card["is_open_to_node"] is is_open
+
+
+def test_a_card_has_the_sites_picture_or_ours(place: ToolPlace, tmp_path: Path) -> None:
+    site = tmp_path / "site.svg"
+    site.write_text("<svg>of the site</svg>")
+    assert Tool("t", replace(RUNS, icon=str(site)), place).picture() == "<svg>of the site</svg>"
+    ours = Tool("t", RUNS, place).picture()
+    assert ours.startswith("<svg")
+    assert Tool("t", replace(RUNS, icon="/no/such.svg"), place).picture() == ours
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "is_visit"),
+    [
+        ("GET", {"Accept": "text/html,*/*;q=0.8"}, True),
+        ("GET", {"Sec-Fetch-Mode": "navigate"}, True),
+        ("GET", {"Sec-Fetch-Mode": "cors", "Accept": "text/html"}, False),
+        ("GET", {"Accept": "*/*"}, False),
+        ("GET", {}, False),
+        ("POST", {"Sec-Fetch-Mode": "navigate", "Accept": "text/html"}, False),
+    ],
+)
+def test_only_who_opens_a_page_starts_a_tool(
+    method: str, headers: dict[str, str], is_visit: bool
+) -> None:
+    line = RequestStartLine(method, "/", "HTTP/1.1")
+    request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Host": "hub", **headers}))
+    assert confirmation.is_visit(request) is is_visit
