@@ -78,7 +78,7 @@ def process_of(board_id: str) -> Path:
     (process,) = [
         path
         for path, command in commands.items()
-        if b"tensorboard_server" in command and board_id.encode() in command
+        if b"tensorboard/server.py" in command and board_id.encode() in command
     ]
     return process
 

@@ -1,6 +1,6 @@
 """TensorBoard on a unix socket. Run by TensorBoard's own interpreter, without our package.
 
-    PYTHON -I tensorboard_server.py --socket=S --path-prefix=/user/NAME/tensorboard/ID --logdir=L \
+    PYTHON -I server.py --socket=S --path-prefix=/user/NAME/tensorboard/ID --logdir=L \
         --title=T
 
 It says on its standard output when it listens, and ends when its standard input does: never after

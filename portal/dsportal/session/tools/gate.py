@@ -1,6 +1,6 @@
 """Runs one web tool, and lets the session's server in at a Unix socket if the tool has a port.
 
-A program of its own, with the standard library only: ``python -I tool_gate.py``, a `Job` as JSON
+A program of its own, with the standard library only: ``python -I gate.py``, a `Job` as JSON
 on standard input. It ends when its tool or its parent does.
 
 A port of localhost is open to every user of the node. So a tool can run in a network namespace
