@@ -61,6 +61,12 @@ def test_the_site_leads_to_each_page_once() -> None:
     assert sorted(named(project["nav"])) == sorted(str(p.relative_to(ROOT / "docs")) for p in pages)
 
 
+def test_the_index_names_each_page() -> None:
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert pages - set(re.findall(r"\]\(([^)#]+)", index)) == {"README.md"}
+
+
 def test_the_site_has_no_broken_link_and_asks_nothing_of_other_sites(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "zensical.toml", tmp_path)
