@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,14 @@ def test_who_started_a_service_is_there_until_another_has_adopted_it() -> None:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def silent_hub() -> Iterator[int]:
+    """The port of a hub that takes connections and says nothing: that is no error, for minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def environment(tmp_path: Path, silent_hub: int) -> dict[str, str]:
     """What a hub gives to its services; neither it nor Slurm answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -36,7 +44,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PYTHONPATH": PYTHONPATH,
         "PORTAL_SETTINGS": str(file),
         "JUPYTERHUB_API_TOKEN": "secret",
-        "JUPYTERHUB_API_URL": "http://127.0.0.1:1/hub/api",
+        "JUPYTERHUB_API_URL": f"http://127.0.0.1:{silent_hub}/hub/api",
         "JUPYTERHUB_BASE_URL": "/",
         "JUPYTERHUB_CLIENT_ID": "service-cluster",
         "JUPYTERHUB_SERVICE_PREFIX": "/services/cluster/",
