@@ -26,7 +26,7 @@ READERS = {
     "docs": (UNIT / "test_documentation.py",),
     "notebook_templates": (UNIT / "templates", UNIT / "data", UNIT / "sizing"),
     "portal/dsportal/lab": (UNIT / "lab",),
-    "tests": (UNIT / "deploy/test_what_tests_start.py",),
+    "tests": (UNIT / "deploy/test_collection.py",),
     "tests/conftest.py": (UNIT,),
     "tests/instance.py": (UNIT,),
 }
@@ -143,7 +143,7 @@ def ours(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def module_of(path: Path) -> str:
-    """Return a module's name: ``portal/dsportal/gate.py`` is ``dsportal.gate``."""
+    """Return a module's name: ``portal/dsportal/hub/gate.py`` is ``dsportal.hub.gate``."""
     return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 

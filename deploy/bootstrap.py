@@ -14,9 +14,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import inventory
@@ -33,6 +32,8 @@ NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "lab": (REPOSITORY / "portal/dsportal/lab", ("--omit=dev",)),
     "lab-dev": (REPOSITORY / "portal/dsportal/lab", ()),
 }
+# Raise it when the same files are to make another environment; 2: everything is byte-compiled.
+HOW_MADE = b"2"
 # Where the registry's own index has not what a lock file names: PyTorch's builds for the CPU.
 INDEXES = {"kernel-pytorch": "https://download.pytorch.org/whl/cpu"}
 _CACHE = "/var/cache" if os.geteuid() == 0 else str(Path.home() / ".cache")
@@ -46,21 +47,23 @@ SYSTEM_PACKAGES = {
 }
 
 
-@dataclass(frozen=True)
-class Addition:
-    """What is put into an environment besides its lock file and wheels, and what it is made of."""
-
-    sources: Sequence[Path]
-    put: Callable[[Path], None]
-
-
 class DeploymentError(Exception):
     """A step failed; the message says which."""
 
 
 def child_environment(**extra: str) -> dict[str, str]:
-    """Return our environment without what makes Python slow or lets it load the wrong code."""
-    unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    """Return our environment without what makes Python slow or lets it load the wrong code.
+
+    ``PYTHONPYCACHEPREFIX`` is Ansible's (``run_ansible``): under it, what is compiled for an
+    environment that it has made is not beside the modules, where every later process looks.
+    """
+    unwanted = {
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "PYTHONPYCACHEPREFIX",
+        "VIRTUAL_ENV",
+    }
     kept = {key: value for key, value in os.environ.items() if key not in unwanted}
     return kept | extra
 
@@ -102,9 +105,9 @@ def ensure_packages(signs: Mapping[str, str]) -> None:
     call(["/usr/bin/apt-get", "-q", "install", "-y", "--no-install-recommends", *missing], **quiet)
 
 
-def content_hash(files: Sequence[Path]) -> str:
+def content_hash(files: Sequence[Path], start: bytes = b"") -> str:
     """Return the twelve hex digits that name what is made of these files."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(start)
     for path in files:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
@@ -164,14 +167,12 @@ def rename_interpreter(script: Path, old: Path, new: Path) -> None:
         script.write_bytes(content.replace(bytes(old), bytes(new)))
 
 
-def environment(
-    name: str, root: Path, wheels: Sequence[Path] = (), addition: Addition | None = None
-) -> tuple[Path, bool]:
-    """Return the environment NAME of its lock file (and more) below ROOT, and whether it is new.
+def environment(name: str, root: Path, wheels: Sequence[Path] = ()) -> tuple[Path, bool]:
+    """Return the environment NAME of its lock file (and wheels) below ROOT, and whether it is new.
 
     Readable by everybody, so that sessions can run from it.
     """
-    final = environment_path(name, root, wheels, addition)
+    final = environment_path(name, root, wheels)
     os.umask(0o022)
     with only_one(root, name):
         if final.exists():
@@ -183,18 +184,13 @@ def environment(
             install_with_npm(name, building)
         else:
             install_with_uv(lock_file(name), building, wheels, sources_of(name))
-        if addition:
-            addition.put(building)
         building.rename(final)
     return final, True
 
 
-def environment_path(
-    name: str, root: Path, wheels: Sequence[Path] = (), addition: Addition | None = None
-) -> Path:
+def environment_path(name: str, root: Path, wheels: Sequence[Path] = ()) -> Path:
     """Return where the environment NAME is, or would be."""
-    sources = addition.sources if addition else ()
-    return root / f"{name}-{content_hash([lock_file(name), *wheels, *sources])}"
+    return root / f"{name}-{content_hash([lock_file(name), *wheels], HOW_MADE)}"
 
 
 def lock_file(name: str) -> Path:
@@ -262,37 +258,6 @@ def install_with_uv(
     call([*install, "--require-hashes", "--no-build", *sources, "-r", lock], **settings)
     if wheels:
         call([*install, *wheels], **settings)
-
-
-def build_wheels(folder: Path) -> list[Path]:
-    """Build our wheels, the same bytes from the same sources, and return their paths.
-
-    Python wants a wheel's name in its own form, so the folder carries the hash of what is in it.
-    """
-    hatchling = deploy_environment() / "bin/hatchling"
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with only_one(folder, "wheels"):
-        building = folder / ".building"
-        shutil.rmtree(building, ignore_errors=True)
-        argv = [str(hatchling), "build", "-t", "wheel", "-d", str(building)]
-        for name in DISTRIBUTIONS:
-            result = subprocess.run(
-                argv,
-                cwd=REPOSITORY / name,
-                env=child_environment(SOURCE_DATE_EPOCH="1577836800"),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if result.returncode:
-                raise DeploymentError(f"the wheel of {name} could not be built:\n{result.stderr}")
-        wheels = sorted(building.glob("*.whl"))
-        final = folder / content_hash(wheels)
-        if not final.exists():
-            building.rename(final)
-        shutil.rmtree(building, ignore_errors=True)
-    return [final / wheel.name for wheel in wheels]
 
 
 def play(playbook: str, given: str, arguments: Sequence[str]) -> int:

@@ -23,7 +23,7 @@ def show(handlers):
 # Runs with the hub's own Python and settings: the lists that the hub makes its application from.
 _OF_THE_HUB = """
 from traitlets.config import Config
-from dsportal.hub import configure_from_file
+from dsportal.hub.configuration import configure_from_file
 from jupyterhub_gpu_slurm.spawner import join_hub
 from jupyterhub import apihandlers, handlers
 configure_from_file(Config())
@@ -48,10 +48,11 @@ os.environ.update({
 })
 from dsportal.session import server
 from dsportal.session.components import Place
-from dsportal.session.tensorboard.routes import Plan
+from dsportal.session_schema import SessionInput
 
-plan = Plan(sys.executable, 4, 60)
-place = Place(folder, folder, "http://127.0.0.1:1/", (), plan, templates="templates")
+given = {"PORTAL_PORT_CALLBACK_URL": "http://127.0.0.1:1/"}
+told = SessionInput(given, tensorboard_python=sys.executable, templates="templates")
+place = Place(folder, folder, told)
 one = server.SessionServer.instance(config=server.settings(place))
 one.place, one.listener = place, socket.socket()
 one.listener.bind(("127.0.0.1", 0))

@@ -82,9 +82,9 @@ class State:
         """Say it in a sentence."""
         if self.word == "PENDING":
             plain = REASONS.get(self.reason, "")
-            return f"waits ({self.reason})" + (f": {plain}" if plain else "")
+            return f"is waiting ({self.reason})" + (f": {plain}" if plain else "")
         if self.word == "RUNNING":
-            return f"runs on {self.nodes}, for {self.running}"
+            return f"is running on {self.nodes}, for {self.running}"
         if self.word == GONE:
             return "has ended; Slurm does not remember how"
         tail = f" ({self.reason})" if self.reason not in ("", "None") else ""

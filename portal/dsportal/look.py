@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from dsportal.settings.look import Look
+from dsportal.settings.look import LookSettings
 from dsportal.settings_file import SettingsError
 
 WEB = Path(__file__).parent / "web"
@@ -42,7 +42,7 @@ class Appearance:
         }
 
 
-def appearance(look: Look) -> Appearance:
+def appearance(look: LookSettings) -> Appearance:
     """Read the files that the settings name.
 
     Raises `SettingsError` for one that cannot be read.

@@ -34,7 +34,7 @@ user, a session or a node.
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     """One metric."""
 
     name: str
@@ -49,7 +49,7 @@ class Row:
         return tuple(self.name + end for end in ends)
 
 
-def rows() -> list[Row]:
+def rows() -> list[MetricRow]:
     """Return the spawner's metrics, by name."""
     spawner.join_hub()
     found = (row for collector in _collectors() for row in _rows(collector))
@@ -67,7 +67,7 @@ def _collectors() -> list[Collector]:
     return list(REGISTRY._collector_to_names)
 
 
-def _rows(collector: Collector) -> Iterator[Row]:
+def _rows(collector: Collector) -> Iterator[MetricRow]:
     for metric in getattr(collector, "describe", list)():
         if metric.name.startswith(PREFIX):
             yield _row(
@@ -75,12 +75,12 @@ def _rows(collector: Collector) -> Iterator[Row]:
             )
 
 
-def _row(metric: Metric, labels: Sequence[str]) -> Row:
+def _row(metric: Metric, labels: Sequence[str]) -> MetricRow:
     name = f"{metric.name}_total" if metric.type == "counter" else metric.name
-    return Row(name, metric.type, tuple(labels), metric.documentation)
+    return MetricRow(name, metric.type, tuple(labels), metric.documentation)
 
 
-def _line(row: Row) -> str:
+def _line(row: MetricRow) -> str:
     labels = ", ".join(f"`{label}`" for label in row.labels)
     return f"| `{row.name}` | {row.kind} | {labels} | {row.sentence} |\n"
 

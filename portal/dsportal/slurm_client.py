@@ -1,15 +1,15 @@
 """The way to Slurm that the settings describe, for the hub's own services."""
 
-from dsportal.settings.slurm import Slurm
+from dsportal.settings.slurm import SlurmSettings
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
 
-def launcher_cmd(slurm: Slurm) -> tuple[str, ...]:
+def launcher_cmd(slurm: SlurmSettings) -> tuple[str, ...]:
     """Return how the launcher is run as a user; ``{username}`` stands for the user."""
     return (slurm.sudo, "-n", "-u", "{username}", "--", slurm.launcher)
 
 
-def client_of(slurm: Slurm, *, may_act: bool) -> SlurmClient:
+def client_of(slurm: SlurmSettings, *, may_act: bool) -> SlurmClient:
     """Return a client; one that may not act only asks, and has no launcher."""
     return SlurmClient(
         bin_dir=slurm.bin_dir,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from jupyterhub_gpu_slurm.outlook.availability import Count
+from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
@@ -17,7 +17,7 @@ class SlurmConnection:
     client: SlurmClient
     jobs: JobWatcher
     nodes: ClusterWatcher
-    free: Count
+    free: AvailabilityCounter
     forecasts: Forecaster
 
     @classmethod
@@ -33,6 +33,6 @@ class SlurmConnection:
             client,
             JobWatcher(client, pace),
             ClusterWatcher(client, cluster_interval),
-            Count(shape),
+            AvailabilityCounter(shape),
             Forecaster(client),
         )

@@ -42,7 +42,7 @@ from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.session import idle, progress
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
-from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, Offer
+from jupyterhub_gpu_slurm.session.deadline import ExtensionOffer, ExtensionRules
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
 from jupyterhub_gpu_slurm.session.job import STARTING_INTERVAL, JobLimits, SessionJob
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
@@ -345,11 +345,11 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Whether there is a job whose deadline can be asked for."""
         return bool(self.session.id and self.job_id)
 
-    async def extension_offer(self, max_age: float | None = None) -> Offer:
+    async def extension_offer(self, max_age: float | None = None) -> ExtensionOffer:
         """Say by how much the session can be extended now; see `TimeExtension.offer`."""
         return await self.time_extension.offer(max_age)
 
-    async def extend(self, minutes: int) -> Offer:
+    async def extend(self, minutes: int) -> ExtensionOffer:
         """Add minutes to the session's limit; see `TimeExtension.extend`."""
         return await self.time_extension.extend(minutes)
 

@@ -38,7 +38,7 @@ def test_the_forecast_follows_the_choice(
         open_form(page, portal)
         forecast = page.locator("#gpu-form-forecast")
         expect(forecast).to_have_text(re.compile(r"^Starts about .* \(in about \d+ minutes\)\.$"))
-        waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*waits for its turn"))
+        waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*queued"))
         expect(waiting).to_be_attached(timeout=30_000)
         photograph(page, "forecast")
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)

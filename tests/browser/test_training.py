@@ -68,7 +68,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
 
     # It trains, and the notebook is free meanwhile.
     state = page.locator(".jp-OutputArea-output pre b").last
-    expect(state).to_contain_text(re.compile("runs on .*node"), timeout=90_000)
+    expect(state).to_contain_text(re.compile("is running on .*node"), timeout=90_000)
     cancel = page.get_by_role("button", name="Cancel")
     resume = page.get_by_role("button", name="Resume")
     expect(page.get_by_text(re.compile(r"step \d+ of 800: .* images/s, loss"))).to_be_visible(

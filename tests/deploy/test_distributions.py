@@ -9,6 +9,7 @@ from pathlib import Path
 import bootstrap
 import httpx
 import pytest
+from wheels import build_wheels
 
 from tests.sockets import free_ports
 from tests.waiting import until
@@ -28,7 +29,7 @@ c.Authenticator.allow_all = True
 @pytest.fixture(scope="module")
 def wheels() -> dict[str, Path]:
     """Our wheels, by the name of their distribution."""
-    made = bootstrap.build_wheels(bootstrap.CACHE / "wheels")
+    made = build_wheels()
     return {wheel.name.partition("-")[0].replace("_", "-"): wheel for wheel in made}
 
 

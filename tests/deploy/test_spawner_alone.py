@@ -15,12 +15,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import cast
 
 import bootstrap
 import httpx
 import pytest
+from wheels import build_wheels
 
 from tests import accounting, faults
 from tests.accounting import AccountedCluster
@@ -76,7 +77,7 @@ class Reader:
     """Does what the page says, with other folders and names."""
 
     def __init__(self, folder: Path, slurm: AccountedCluster, hub_user: str) -> None:
-        made = bootstrap.build_wheels(bootstrap.CACHE / "wheels")
+        made = build_wheels()
         self._wheels = [f"--find-links={wheel.parent}" for wheel in made]
         self._uv = bootstrap.deploy_environment() / "bin/uv"
         self._other = {
@@ -158,8 +159,7 @@ def alone(portal: Instance) -> Iterator[Alone]:
         slurm.register(accounts=[{"name": grp.getgrgid(pwd.getpwnam(USER).pw_gid).gr_name}], qos=[])
         reader = Reader(folder, slurm, account.pw_name)
         for block in blocks("console"):
-            if "npm" not in block:  # the extension of JupyterLab has tests of its own
-                reader.run(block)
+            reader.run(block)
         proxy, _ = bootstrap.environment("proxy", bootstrap.CACHE / "environments")
         program = proxy / "node_modules/configurable-http-proxy/bin/configurable-http-proxy"
         ports = free_ports(3)
@@ -201,6 +201,10 @@ def test_one_starts_uses_extends_and_stops_a_session(alone: Alone, user: Visitor
     assert "JobName=hub1-" in job()
     assert "TimeLimit=01:00:00" in job()
     assert user.run("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])").strip() == "0,1"
+    extension = "/lab/extensions/data-scientist-portal/package.json"
+    described = user.session("GET", extension).json()
+    entry = described["jupyterlab"]["_build"]["load"]
+    assert user.session("GET", f"{PurePath(extension).parent}/{entry}").status_code == 200
     extended = user.session("POST", "/portal/clock/extend", json={"minutes": 30})
     assert extended.status_code == 200, extended.text
     assert "TimeLimit=01:30:00" in job()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.backup import saving
-from dsportal.settings.slurm import Slurm
+from dsportal.settings.slurm import SlurmSettings
 from dsportal.usage.record import Record
 from tests import faults
 from tests.administrator import portal as command
@@ -38,7 +38,9 @@ def test_an_extension_meanwhile_is_not_lost(
         f'#!/bin/bash\n/usr/bin/squeue "$@" | grep {plain_job}\n{extend}\n'
     )
     (tmp_path / "squeue").chmod(0o755)
-    slurm = Slurm(bin_dir=str(tmp_path), config_file=portal.settings["slurm"]["config_file"])
+    slurm = SlurmSettings(
+        bin_dir=str(tmp_path), config_file=portal.settings["slurm"]["config_file"]
+    )
     assert saving.written(Path(portal.settings["backup"]["slurm_state_dir"]), slurm, seconds=60)
     job = portal.job(plain_job)
     assert (job["TimeLimit"], job["JobName"]) == ("00:20:00", "renamed")
@@ -48,7 +50,7 @@ def test_having_the_jobs_written_changes_no_job(portal: Instance, plain_job: str
     faults.wait_for_written_jobs(portal)
     state = Path(portal.settings["backup"]["slurm_state_dir"])
     before = portal.job(plain_job), (state / "job_state").stat().st_mtime_ns
-    assert saving.written(state, Slurm(config_file=portal.settings["slurm"]["config_file"]))
+    assert saving.written(state, SlurmSettings(config_file=portal.settings["slurm"]["config_file"]))
     assert (state / "job_state").stat().st_mtime_ns != before[1]
     after = portal.job(plain_job)
     assert {**after, "RunTime": ""} == {**before[0], "RunTime": ""}

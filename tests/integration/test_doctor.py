@@ -32,13 +32,13 @@ from dsportal.doctor.checks import (
     web,
 )
 from dsportal.doctor.expected import (
-    Backup,
-    Certificate,
-    Directory,
     Expected,
-    Hub,
-    Image,
-    Kernel,
+    ExpectedBackup,
+    ExpectedCertificate,
+    ExpectedDirectory,
+    ExpectedHub,
+    ExpectedImage,
+    ExpectedKernel,
     Mount,
     PrivateFile,
     Sudo,
@@ -72,12 +72,12 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Callable[..., Directory]:
-    def asks(people: Slapd, password: str = PASSWORD, **more: object) -> Directory:
+def reader(tmp_path: Path) -> Callable[..., ExpectedDirectory]:
+    def asks(people: Slapd, password: str = PASSWORD, **more: object) -> ExpectedDirectory:
         secret = tmp_path / "password"
         secret.write_text(f"{password}\n")
         given = {"ca_file": people.ca_file, "bind_dn": READER_DN} | more
-        return Directory((people.url,), bind_password_file=str(secret), **given)  # type: ignore[arg-type]
+        return ExpectedDirectory((people.url,), bind_password_file=str(secret), **given)  # type: ignore[arg-type]
 
     return asks
 
@@ -174,7 +174,7 @@ def tmpfs(folder: Path, options: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
 def test_a_directory_lets_its_reader_in_and_its_certificate_ends_soon(
-    people: Slapd, reader: Callable[..., Directory], scheme: str
+    people: Slapd, reader: Callable[..., ExpectedDirectory], scheme: str
 ) -> None:
     url = people.tls_url if scheme == "ldaps" else people.url
     found = directory.server(url, reader(people, start_tls=scheme == "ldap"))
@@ -182,7 +182,7 @@ def test_a_directory_lets_its_reader_in_and_its_certificate_ends_soon(
 
 
 def test_a_reader_whose_password_is_wrong_is_told(
-    people: Slapd, reader: Callable[..., Directory]
+    people: Slapd, reader: Callable[..., ExpectedDirectory]
 ) -> None:
     found = directory.server(people.tls_url, reader(people, password="wrong"))
     assert found.state is State.FAILED
@@ -190,7 +190,7 @@ def test_a_reader_whose_password_is_wrong_is_told(
 
 
 def test_a_certificate_of_another_authority_is_told(
-    people: Slapd, reader: Callable[..., Directory], tmp_path: Path
+    people: Slapd, reader: Callable[..., ExpectedDirectory], tmp_path: Path
 ) -> None:
     make_certificates(tmp_path / "other")
     other = str(tmp_path / "other" / "ca.pem")
@@ -201,7 +201,7 @@ def test_a_certificate_of_another_authority_is_told(
 
 
 def test_a_directory_that_is_stopped_or_silent_or_something_else_is_told(
-    people: Slapd, reader: Callable[..., Directory], portal: Instance
+    people: Slapd, reader: Callable[..., ExpectedDirectory], portal: Instance
 ) -> None:
     gone = directory.server(f"ldap://127.0.0.1:{slapd.free_port()}", reader(people))
     assert "Connection refused" in gone.found
@@ -272,7 +272,7 @@ def test_a_hub_that_does_not_know_the_token_or_is_no_hub_is_told(
     wrong = web.database(replace(here.hub, metrics_token_file=str(tmp_path / "token")))
     assert wrong.found == "the hub does not know its own token"
     cluster = str(portal.settings["cluster"]["url"])
-    assert web.hub(Hub(cluster)).state is State.FAILED
+    assert web.hub(ExpectedHub(cluster)).state is State.FAILED
 
 
 def test_one_host_name_for_all_users_is_a_failure_where_there_is_https(here: Expected) -> None:
@@ -289,12 +289,14 @@ def test_one_host_name_for_all_users_is_a_failure_where_there_is_https(here: Exp
 def test_host_names_are_asked_for_and_so_is_the_certificate_there(portal: Instance) -> None:
     port = urlsplit(portal.url).port
     with names.resolved("portal.test", "127.0.0.1"), names.resolved("other.test", "127.0.0.1"):
-        well = host_names.of_users(Hub(portal.url, f"https://portal.test:{port}"))
+        well = host_names.of_users(ExpectedHub(portal.url, f"https://portal.test:{port}"))
         assert (well.state, well.found) == (State.OK, "each user has one below portal.test")
-        other = host_names.of_users(Hub(portal.url, f"https://other.test:{port}"))
+        other = host_names.of_users(ExpectedHub(portal.url, f"https://other.test:{port}"))
         assert other.state is State.FAILED
         assert other.found.startswith("the certificate is not for *.other.test: Hostname mismatch")
-        silent = host_names.of_users(Hub(portal.url, f"https://portal.test:{slapd.free_port()}"))
+        silent = host_names.of_users(
+            ExpectedHub(portal.url, f"https://portal.test:{slapd.free_port()}")
+        )
         assert "nothing speaks HTTPS at any-user.portal.test: Connection refused" in silent.found
 
 
@@ -329,18 +331,20 @@ def test_certificates_are_read_from_their_files(tmp_path: Path) -> None:
     for name, left in (("good", timedelta(days=90)), ("ended", timedelta(days=-1))):
         (tmp_path / f"{name}.crt").write_bytes(certificate(left))
     (tmp_path / "wrong.pem").write_text("no certificate")
-    good = files.certificate(Certificate("of the portal", str(tmp_path / "good.crt")))
+    good = files.certificate(ExpectedCertificate("of the portal", str(tmp_path / "good.crt")))
     assert (good.state, good.found) == (State.OK, "good for 89 more days")
-    both = files.certificate(Certificate("of the portal", str(tmp_path / "*.crt")))
+    both = files.certificate(ExpectedCertificate("of the portal", str(tmp_path / "*.crt")))
     assert both.state is State.FAILED
     assert both.found.startswith("ended on ")
     assert str(tmp_path / "ended.crt") in both.next_step
     for file in ("wrong.pem", "gone.pem"):
-        assert files.certificate(Certificate("", str(tmp_path / file))).state is State.FAILED
+        assert (
+            files.certificate(ExpectedCertificate("", str(tmp_path / file))).state is State.FAILED
+        )
 
 
 def test_a_backup_that_is_missing_or_old_is_told(tmp_path: Path) -> None:
-    daily = Backup("of the hub", str(tmp_path / "*.tar"), 26)
+    daily = ExpectedBackup("of the hub", str(tmp_path / "*.tar"), 26)
     assert files.backup(daily).state is State.WARNING, "the folder is new"
     two_days_ago = datetime.now(UTC).timestamp() - 48 * 3600
     os.utime(tmp_path, (two_days_ago, two_days_ago))
@@ -374,13 +378,15 @@ def certificate(left: timedelta) -> bytes:
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (Kernel("a", modules=("no-such-framework/1.0",)), "no-such-framework/1.0"),
-        (Kernel("b", interpreter="/usr/bin/python3"), "No module named 'ipykernel'"),
-        (Kernel("c", interpreter="/no/such/python"), "No such file"),
-        (Kernel("d", interpreter="/usr/bin/python3", language="R"), "--no-echo"),
+        (ExpectedKernel("a", modules=("no-such-framework/1.0",)), "no-such-framework/1.0"),
+        (ExpectedKernel("b", interpreter="/usr/bin/python3"), "No module named 'ipykernel'"),
+        (ExpectedKernel("c", interpreter="/no/such/python"), "No such file"),
+        (ExpectedKernel("d", interpreter="/usr/bin/python3", language="R"), "--no-echo"),
     ],
 )
-def test_a_kernel_that_cannot_start_is_told(here: Expected, kernel: Kernel, words: str) -> None:
+def test_a_kernel_that_cannot_start_is_told(
+    here: Expected, kernel: ExpectedKernel, words: str
+) -> None:
     found = kernels.kernel(kernel, here.modules)
     assert found.state is State.FAILED, found
     assert words in found.found
@@ -393,7 +399,7 @@ def apptainer() -> str:
 
 
 def test_an_image_that_everybody_can_run_is_well(apptainer: str) -> None:
-    found = images.image(Image("small", str(built.small_image()), apptainer))
+    found = images.image(ExpectedImage("small", str(built.small_image()), apptainer))
     assert (found.state, found.found) == (State.OK, "runs"), found
 
 
@@ -401,14 +407,14 @@ def test_an_image_that_users_may_not_read_is_told(tmp_path: Path, apptainer: str
     image = tmp_path / "small.sif"
     shutil.copy(built.small_image(), image)
     image.chmod(0o600)
-    found = images.image(Image("small", str(image), apptainer))
+    found = images.image(ExpectedImage("small", str(image), apptainer))
     assert found.state is State.FAILED
     assert "permission denied" in found.found
     assert "[containers.images.small]" in found.next_step
 
 
 def test_an_image_that_is_lost_is_told(apptainer: str) -> None:
-    found = images.image(Image("lost", "/no/such.sif", apptainer))
+    found = images.image(ExpectedImage("lost", "/no/such.sif", apptainer))
     assert found.state is State.FAILED
     assert "no such file" in found.found
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.settings.containers import Containers, Image
+from dsportal.settings.containers import ContainerSettings, ImageSettings
 from tests import registry as registries
 from tests.instance import FOLDER_NAME, PREFIX, ROOT, SETTINGS, USERS, Instance
 from tests.registry import KEY, USER, Registry
@@ -281,10 +281,10 @@ def test_an_image_in_the_settings_by_its_name_is_the_one_that_was_pulled(
     site: dict[str, str], registry: Registry
 ) -> None:
     name = f"{registry.host}/shared/named:1.0"
-    settings = Containers(
+    settings = ContainerSettings(
         apptainer="/usr/bin/apptainer",
         cache=site["cache"],
-        images={"named": Image(title="Named", address=name)},
+        images={"named": ImageSettings(title="Named", address=name)},
     )
     file = Path(settings.file_of(settings.images["named"]))
     files = []

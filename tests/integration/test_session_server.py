@@ -10,6 +10,14 @@ from tests.visitor import Visitor
 
 Visit = Callable[[str], Visitor]
 
+NOT_COMPILED = """
+import sys
+from pathlib import Path
+sources = {module.__spec__.origin: module.__spec__.cached for module in [*sys.modules.values()]
+           if getattr(module, "__spec__", None) and module.__spec__.cached}
+print(len(sources), [source for source, cached in sources.items() if not Path(cached).exists()])
+"""
+
 
 @pytest.fixture
 def user(visit: Visit) -> Visitor:
@@ -40,6 +48,18 @@ def test_the_kernels_are_python_3_and_tensorflow(user: Visitor) -> None:
     assert {"python3", "tensorflow"} <= set(specs)
     printed = user.run("import tensorflow as tf; print(tf.__version__)", kernel="tensorflow")
     assert "2.21" in printed
+
+
+@pytest.mark.parametrize(
+    ("kernel", "imported"),
+    [("python3", "dsportal.session.server"), ("tensorflow", "ipykernel.kernelapp, tensorboard")],
+)
+def test_nothing_is_compiled_anew_with_each_start(
+    user: Visitor, kernel: str, imported: str
+) -> None:
+    """Users cannot write where compiled modules are kept: what is not there costs every start."""
+    count, _, missing = user.run(f"import {imported}{NOT_COMPILED}", kernel=kernel).partition(" ")
+    assert (int(count) > 300, missing.strip()) == (True, "[]")
 
 
 def test_another_unix_user_cannot_read_the_home_or_the_token(

@@ -137,7 +137,7 @@ def test_a_job_is_submitted_from_a_notebook_in_any_kernel(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:
     printed = desk.run_all(kernel("python3"), "slurm/submit.ipynb")
-    assert re.search(r"The job (waits|runs on)", printed), printed
+    assert re.search(r"The job is (waiting|running on)", printed), printed
     assert printed.count("The job completed") == 1
     assert len(re.findall(rf"^task \d on (?:{'|'.join(NODES)})\b", printed, re.MULTILINE)) == 8
 

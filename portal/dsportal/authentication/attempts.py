@@ -20,7 +20,7 @@ _FIRST_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class Rule:
+class AttemptRule:
     """How many failures are free, and what each further one costs."""
 
     free: int
@@ -34,10 +34,10 @@ class Rule:
         return 0.0 if beyond < 0 else min(_FIRST_SECONDS * 2**beyond, self.longest_seconds)
 
 
-PAIR = Rule(free=5, longest_seconds=60, forget_seconds=120)
-NAME = Rule(free=20, longest_seconds=30, forget_seconds=60)
+PAIR = AttemptRule(free=5, longest_seconds=60, forget_seconds=120)
+NAME = AttemptRule(free=20, longest_seconds=30, forget_seconds=60)
 # Many users may be behind one address.
-ADDRESS = Rule(free=50, longest_seconds=15, forget_seconds=6)
+ADDRESS = AttemptRule(free=50, longest_seconds=15, forget_seconds=6)
 
 MOST_KEPT = 20_000
 """Entries of each table; the oldest go first."""
@@ -80,7 +80,7 @@ class Attempts:
         for key, rule in self._rules(name, address):
             self._add(key, rule, -1, now)
 
-    def _rules(self, name: str, address: str) -> list[tuple[Key, Rule]]:
+    def _rules(self, name: str, address: str) -> list[tuple[Key, AttemptRule]]:
         if not name:
             return [(("", address), ADDRESS)]
         pair = ((name, address), PAIR)
@@ -88,19 +88,19 @@ class Attempts:
             return [pair]
         return [pair, ((name, ""), NAME), (("", address), ADDRESS)]
 
-    def _failures(self, key: Key, rule: Rule, now: float) -> int:
+    def _failures(self, key: Key, rule: AttemptRule, now: float) -> int:
         tally = self._tallies.get(key)
         if tally is None:
             return 0
         return max(0, tally.failures - int((now - tally.last) / rule.forget_seconds))
 
-    def _wait(self, key: Key, rule: Rule, now: float) -> float:
+    def _wait(self, key: Key, rule: AttemptRule, now: float) -> float:
         tally = self._tallies.get(key)
         if tally is None:
             return 0.0
         return tally.last + rule.delay(self._failures(key, rule, now)) - now
 
-    def _add(self, key: Key, rule: Rule, count: int, now: float) -> None:
+    def _add(self, key: Key, rule: AttemptRule, count: int, now: float) -> None:
         failures = max(0, self._failures(key, rule, now) + count)
         _keep(self._tallies, key, _Tally(failures, now), self._most_kept)
 

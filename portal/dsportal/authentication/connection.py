@@ -32,7 +32,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Access:
+class LdapAccess:
     """How servers are reached: whole seconds, because a socket's own time limit takes no others."""
 
     servers: tuple[str, ...]
@@ -47,7 +47,7 @@ class Access:
 class Conversation:
     """An open connection; ``is_active_directory`` is what the server said of itself."""
 
-    def __init__(self, url: str, access: Access) -> None:
+    def __init__(self, url: str, access: LdapAccess) -> None:
         """Connect, encrypt, and hear that somebody answers; raises what ldap3 raises."""
         self.url = url
         server = Server(

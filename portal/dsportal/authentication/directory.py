@@ -13,7 +13,7 @@ from ldap3.utils.conv import escape_filter_chars
 from ldap3.utils.dn import escape_rdn
 
 from dsportal.authentication import membership, validity
-from dsportal.authentication.connection import Access, Conversation, Reader
+from dsportal.authentication.connection import Conversation, LdapAccess, Reader
 from dsportal.authentication.entry import Entry
 from dsportal.authentication.errors import CLOSED, MUST_CHANGE, DirectoryError, Refused
 from dsportal.authentication.layout import Layout
@@ -23,7 +23,7 @@ from dsportal.authentication.servers import Servers
 
 
 @dataclass(frozen=True)
-class Account:
+class DirectoryAccount:
     """A person by their one Unix name, and the names of their groups."""
 
     name: str
@@ -34,25 +34,25 @@ class Directory:
     """The directory behind one or more servers that hold the same."""
 
     def __init__(
-        self, access: Access, layout: Layout, reader: Reader | None, log: logging.Logger
+        self, access: LdapAccess, layout: Layout, reader: Reader | None, log: logging.Logger
     ) -> None:
         self._servers = Servers(access, log)
         self._layout = layout
         self._reader = reader
         self._membership = Membership(layout, log)
 
-    def log_in(self, name: str, password: str, deadline: float) -> Account | None:
+    def log_in(self, name: str, password: str, deadline: float) -> DirectoryAccount | None:
         """Ask for an account; None for a wrong name or password.
 
         Raises Refused for a clear no, DirectoryError where no server answers until the deadline.
         """
         return self._servers.ask(partial(self._log_in, name, password), deadline)
 
-    def look_up(self, name: str, deadline: float) -> Account:
+    def look_up(self, name: str, deadline: float) -> DirectoryAccount:
         """Ask how an account is now, as the reader; raises as ``log_in``."""
         return self._servers.ask(partial(self._look_up, name), deadline)
 
-    def _log_in(self, name: str, password: str, talk: Conversation) -> Account | None:
+    def _log_in(self, name: str, password: str, talk: Conversation) -> DirectoryAccount | None:
         entry = self._found_and_bound(talk, name, password)
         if entry is None:
             return None
@@ -63,16 +63,16 @@ class Directory:
         if self._reader:
             # Who must not see groups may log in all the same.
             self._bind_as_reader(talk)
-        return Account(name, self._membership.of(talk, entry, own_name))
+        return DirectoryAccount(name, self._membership.of(talk, entry, own_name))
 
-    def _look_up(self, name: str, talk: Conversation) -> Account:
+    def _look_up(self, name: str, talk: Conversation) -> DirectoryAccount:
         self._bind_as_reader(talk)
         entry = self._found(talk, name)
         if entry is None:
             raise Refused(f"no entry under {self._layout.user_base}")
         own_name = self._own_name(entry, name)
         self._refuse_closed(entry)
-        return Account(name, self._membership.of(talk, entry, own_name))
+        return DirectoryAccount(name, self._membership.of(talk, entry, own_name))
 
     def _found_and_bound(self, talk: Conversation, name: str, password: str) -> Entry | None:
         if self._reader:

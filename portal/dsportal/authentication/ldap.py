@@ -19,8 +19,8 @@ from tornado import web
 from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, default
 
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
-from dsportal.authentication.connection import Access, Reader
-from dsportal.authentication.directory import Account, Directory
+from dsportal.authentication.connection import LdapAccess, Reader
+from dsportal.authentication.directory import Directory, DirectoryAccount
 from dsportal.authentication.door import TOO_MANY
 from dsportal.authentication.errors import DirectoryError, Locked, Refused
 from dsportal.authentication.layout import SCHEMAS, Layout, default_realm
@@ -197,7 +197,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         model = self.auth_model(account.name, account.groups)
         return model if self.is_let_in(account.name, account.groups) else False
 
-    def _log_in(self, name: str, password: str, deadline: float) -> Account | None:
+    def _log_in(self, name: str, password: str, deadline: float) -> DirectoryAccount | None:
         account = self._directory.log_in(name, password, deadline)
         if account is not None:
             refuse_other_spelling(account.name)
@@ -205,7 +205,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
 
     async def _asked(
         self,
-        question: Callable[[float], Account | None],
+        question: Callable[[float], DirectoryAccount | None],
         threads: ThreadPoolExecutor,
         seconds: float,
     ) -> Any:
@@ -243,8 +243,8 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
                     url,
                 )
 
-    def _access(self) -> Access:
-        return Access(
+    def _access(self) -> LdapAccess:
+        return LdapAccess(
             servers=tuple(self.servers),
             start_tls=self.tls_strategy != TlsStrategy.insecure,
             ca_file=self.ca_file,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from dsportal.authentication.connection import Access, Conversation
+from dsportal.authentication.connection import Conversation, LdapAccess
 from dsportal.authentication.errors import DirectoryError, Refused
 
 # For how long a server that failed is asked last.
@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 class Servers:
     """Puts questions to whichever server answers."""
 
-    def __init__(self, access: Access, log: logging.Logger) -> None:
+    def __init__(self, access: LdapAccess, log: logging.Logger) -> None:
         self._access = access
         self._log = log
         self._failed_at: dict[str, float] = {}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dsportal.backup import archive, databases, manifest, plan, saving, services, trees
 from dsportal.backup.manifest import BackupError, Kind, Manifest, Part
-from dsportal.database import libpq_url
-from dsportal.services import DEFAULT_FILE, SETTINGS_VARIABLE
+from dsportal.hub.database import libpq_url
+from dsportal.hub.services import DEFAULT_FILE, SETTINGS_VARIABLE
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from dsportal import state_save
-from dsportal.settings.slurm import Slurm
+from dsportal.settings.slurm import SlurmSettings
 
 _FILE = "job_state"
 SECONDS = 15.0
@@ -22,7 +22,7 @@ _JOB = re.compile(r"\d+(?:_\d+)?", re.ASCII)
 _TRIES = 3
 
 
-def written(state_dir: Path, slurm: Slurm, seconds: float = SECONDS) -> bool:
+def written(state_dir: Path, slurm: SlurmSettings, seconds: float = SECONDS) -> bool:
     """Have the jobs written; false where slurmctld has not done so in that time.
 
     True without that, too, where no job runs: then what has changed last is written by now.
@@ -37,7 +37,7 @@ def written(state_dir: Path, slurm: Slurm, seconds: float = SECONDS) -> bool:
     return not is_due
 
 
-def _remind(slurm: Slurm) -> bool:
+def _remind(slurm: SlurmSettings) -> bool:
     """Have it prompted by some job that runs; false where none does."""
     running = _running(slurm)
     if running is None:
@@ -50,7 +50,7 @@ def _remind(slurm: Slurm) -> bool:
     return bool(jobs)
 
 
-def _running(slurm: Slurm) -> str | None:
+def _running(slurm: SlurmSettings) -> str | None:
     """Return squeue's word on the jobs that run; none where it fails: no reason for no backup."""
     environment = {"SLURM_CONF": slurm.config_file, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     try:

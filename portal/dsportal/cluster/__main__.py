@@ -16,15 +16,17 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerRequest
 from tornado.web import Application, RequestHandler
 
-from dsportal import hub_process, hub_tls, reception
+from dsportal import reception
 from dsportal.answers import Unversioned
 from dsportal.cluster import admin, handlers, page_handlers
 from dsportal.cluster.guests import Guests
 from dsportal.cluster.handlers import FileHandler, Room
-from dsportal.cluster.hub_api import HubApi
+from dsportal.cluster.hub_api import ClusterHubApi
 from dsportal.cluster.pages import FILES, Pages
 from dsportal.cluster.sessions import Sessions
 from dsportal.cluster.watch import Watch
+from dsportal.hub import process as hub_process
+from dsportal.hub import tls
 from dsportal.logbook import Logbook, cut
 from dsportal.look import appearance
 from dsportal.reception import Rules
@@ -46,10 +48,10 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     slurm = settings.slurm
     client = client_of(slurm, may_act=False)
     interval = slurm.cluster_interval_seconds
-    hub = HubApi(
+    hub = ClusterHubApi(
         environment["JUPYTERHUB_API_URL"],
         environment["JUPYTERHUB_API_TOKEN"],
-        hub_tls.client_context(settings.hub),
+        tls.client_context(settings.hub),
     )
     return Room(
         watch=Watch(client, settings.hub.name, interval),
@@ -71,10 +73,10 @@ def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application
         (f"{prefix}stop", page_handlers.StopFormHandler, given),
         (f"{prefix}sizing", page_handlers.SizingHandler, given),
         (f"{prefix}api/v1/cluster", handlers.ClusterHandler, given),
-        (f"{prefix}api/v1/jobs", handlers.JobsHandler, given),
+        (f"{prefix}api/v1/jobs", handlers.ClusterJobsHandler, given),
         (f"{prefix}api/v1/events", handlers.EventsHandler, given),
         (f"{prefix}api/v1/sessions", admin.SessionsHandler, given),
-        (f"{prefix}api/v1/sessions/([^/]+)/([^/]*)", admin.SessionHandler, given),
+        (f"{prefix}api/v1/sessions/([^/]+)/([^/]*)", admin.StopSessionHandler, given),
         (rf"{prefix}api/v1/usage", admin.UsageHandler, given),
         (rf"{prefix}api/v1/usage\.csv", admin.UsageCsvHandler, given),
         (rf"{prefix}api/openapi\.json", handlers.OpenApiHandler, given),
@@ -114,7 +116,7 @@ async def serve(settings: Settings) -> None:
     app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)
     server = HTTPServer(
         reception.Reception(app, rules(auth, app)),
-        ssl_options=hub_tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
+        ssl_options=tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
         **reception.SERVER_ARGUMENTS,
     )
     url = urlsplit(settings.cluster.url)

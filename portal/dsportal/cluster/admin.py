@@ -11,7 +11,7 @@ from tornado.web import HTTPError
 
 from dsportal.cluster import guests, usage
 from dsportal.cluster.handlers import Handler
-from dsportal.cluster.usage import Question
+from dsportal.cluster.usage import UsageQuery
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class SessionsHandler(AdminHandler):
         )
 
 
-class SessionHandler(AdminHandler):
+class StopSessionHandler(AdminHandler):
     """Ends a session."""
 
     async def delete(self, user: str, server: str = "") -> None:
@@ -93,14 +93,14 @@ class UsageHandler(AdminHandler):
             json.dumps({"days": asked.days, "by": asked.by, "rows": await self.rows(asked)})
         )
 
-    def question(self) -> Question:
+    def question(self) -> UsageQuery:
         """Read what is asked for."""
         try:
             return usage.question(self.get_argument("days", "7"), self.get_argument("by", "user"))
         except ValueError as error:
             raise HTTPError(400, str(error)) from error
 
-    async def rows(self, asked: Question) -> list[dict[str, Any]]:
+    async def rows(self, asked: UsageQuery) -> list[dict[str, Any]]:
         """Return what is known."""
         try:
             return await usage.answer(self.room.usage, asked, datetime.now(UTC))

@@ -82,7 +82,7 @@ class Edition:
         return f'"trouble":{_json(self.trouble)}'
 
     @cached_property
-    def gpus(self) -> view.Count:
+    def gpus(self) -> view.JobCount:
         """All GPUs."""
         return view.count(self.picture, self.picture.nodes)
 

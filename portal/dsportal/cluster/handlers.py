@@ -128,7 +128,7 @@ class ClusterHandler(Handler):
         self.finish(edition.dated(edition.cluster_body(self.viewer)))
 
 
-class JobsHandler(Handler):
+class ClusterJobsHandler(Handler):
     """Answers how the queue is."""
 
     head = head_as_get

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dsportal.hub_rest import HubRest, server_path
+from dsportal.hub.rest import HubRest, server_path
 
 _SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class HubSession:
+class ListedSession:
     """A server of the hub that runs or is about to, as the hub knows it."""
 
     user: str
@@ -29,14 +29,14 @@ class HubSession:
     idle_heard_at: datetime | None
 
 
-class HubApi:
+class ClusterHubApi:
     """The hub, as the page sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
     def __init__(self, url: str, token: str, tls: ssl.SSLContext | None = None) -> None:
         """``url`` is ``JUPYTERHUB_API_URL``, ``token`` the service's own, which can only read."""
         self._hub = HubRest(url, token, _SECONDS, tls)
 
-    async def sessions(self) -> list[HubSession]:
+    async def sessions(self) -> list[ListedSession]:
         """Return the sessions of all users."""
         users = self._hub.users("state=active")
         return [session async for user in users for session in sessions_of(user)]
@@ -46,14 +46,14 @@ class HubApi:
         await self._hub.fetch("DELETE", server_path(user, server), token=token)
 
 
-def sessions_of(user: Mapping[str, Any]) -> list[HubSession]:
+def sessions_of(user: Mapping[str, Any]) -> list[ListedSession]:
     """Read the servers of a user of the hub's list."""
     return [_session(user, server) for server in user.get("servers", {}).values()]
 
 
-def _session(user: Mapping[str, Any], server: Mapping[str, Any]) -> HubSession:
+def _session(user: Mapping[str, Any], server: Mapping[str, Any]) -> ListedSession:
     state = server.get("state") or {}
-    return HubSession(
+    return ListedSession(
         user=user["name"],
         groups=tuple(user.get("groups") or ()),
         server=server["name"],

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from dsportal.cluster.sessions import SessionRow
 from dsportal.cluster.usage import DAYS
-from dsportal.cluster.view import Count, JobRow, NodeRow, PartitionRow
+from dsportal.cluster.view import JobCount, JobRow, NodeRow, PartitionRow
 
 
 class ClusterAnswer(TypedDict):
@@ -16,7 +16,7 @@ class ClusterAnswer(TypedDict):
 
     as_of: float
     trouble: str | None
-    gpus: Count
+    gpus: JobCount
     partitions: list[PartitionRow]
     nodes: list[NodeRow]
 
@@ -45,14 +45,14 @@ class UsageAnswer(TypedDict):
     rows: list[dict[str, Any]]
 
 
-class Refusal(TypedDict):
+class ErrorResponse(TypedDict):
     """What went wrong, in a sentence."""
 
     status: int
     message: str
 
 
-_ANSWERS = (ClusterAnswer, JobsAnswer, SessionsAnswer, UsageAnswer, Refusal)
+_ANSWERS = (ClusterAnswer, JobsAnswer, SessionsAnswer, UsageAnswer, ErrorResponse)
 _MOMENTS = "Moments are seconds since 1970; what is not known is null."
 _ABOUT = f"""\
 How the cluster is, as Slurm told it at one moment for all who ask. Names of other users and of \

@@ -13,7 +13,7 @@ from dsportal.cluster.usage import DAYS
 from dsportal.cluster.view import NodeRow, Viewer
 from dsportal.look import WEB, Appearance
 from dsportal.sizing import words
-from dsportal.sizing.answer import Answer
+from dsportal.sizing.answer import SizingAnswer
 from dsportal.sizing.question import FIELDS, MEASURED, Question
 
 _FOLDER = Path(__file__).parent / "page"
@@ -71,7 +71,7 @@ class Pages:
         self,
         given: Mapping[str, str],
         faults: Mapping[str, str],
-        sized: tuple[Question, Answer] | None,
+        sized: tuple[Question, SizingAnswer] | None,
         **about: object,
     ) -> str:
         """Write the page on sizing: the form as it was filled in, and the answer or the faults."""

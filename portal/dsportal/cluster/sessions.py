@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tornado.httpclient import HTTPClientError
 from typing_extensions import TypedDict
 
-from dsportal.cluster.hub_api import HubApi, HubSession
+from dsportal.cluster.hub_api import ClusterHubApi, ListedSession
 from dsportal.cluster.picture import Picture
 
 log = logging.getLogger(__name__)
@@ -42,10 +42,10 @@ class SessionList:
 class Sessions:
     """Asks the hub for all admins who look, and not more often than the cluster is asked."""
 
-    def __init__(self, hub: HubApi, interval: float) -> None:
+    def __init__(self, hub: ClusterHubApi, interval: float) -> None:
         self.hub = hub
         self._interval = interval
-        self._known: list[HubSession] = []
+        self._known: list[ListedSession] = []
         self._trouble: str | None = None
         self._asked_at = -float("inf")
         self._turn = asyncio.Lock()
@@ -75,7 +75,7 @@ class Sessions:
         self._trouble = "The hub does not answer at the moment; this list may be out of date."
 
 
-def rows(sessions: Iterable[HubSession], picture: Picture) -> list[SessionRow]:
+def rows(sessions: Iterable[ListedSession], picture: Picture) -> list[SessionRow]:
     """Lay the hub's sessions beside Slurm's jobs; those not used for the longest come first."""
     jobs = {job.job_id: job for job in picture.jobs}
     found: list[SessionRow] = []

@@ -27,7 +27,7 @@ class GpuHours(Protocol):
 
 
 @dataclass(frozen=True)
-class Question:
+class UsageQuery:
     """Whose hours of which span."""
 
     days: int
@@ -39,16 +39,16 @@ class Question:
         return f"gpu-hours-by-{self.by}-{self.days}-days.csv"
 
 
-def question(days: str, by: str) -> Question:
+def question(days: str, by: str) -> UsageQuery:
     """Read a question; raises `ValueError` with a sentence."""
     if days not in map(str, DAYS):
         raise ValueError(f"days must be one of {', '.join(map(str, DAYS))}.")
     if by not in get_args(By):
         raise ValueError("by must be user or group.")
-    return Question(int(days), "user" if by == "user" else "group")
+    return UsageQuery(int(days), "user" if by == "user" else "group")
 
 
-async def answer(source: GpuHours, asked: Question, now: datetime) -> list[dict[str, Any]]:
+async def answer(source: GpuHours, asked: UsageQuery, now: datetime) -> list[dict[str, Any]]:
     """Return the rows as they are, the largest first."""
     since = now - timedelta(days=asked.days)
     ask = source.gpu_hours if asked.by == "user" else source.group_gpu_hours

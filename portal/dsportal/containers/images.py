@@ -10,12 +10,12 @@ from dsportal.containers.sif import HEADER, MARK
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-class ImageError(Exception):
+class ImageFileError(Exception):
     """An image cannot be used; the message says why, and what to do, for the user."""
 
 
 @dataclass(frozen=True)
-class Image:
+class ImageFile:
     """An image that was looked at."""
 
     path: Path
@@ -25,15 +25,15 @@ class Image:
     """What is changed deep in a folder does not change its stamp."""
 
 
-def site_image(path: Path) -> Image:
-    """Look at an image that the settings name. Raises `ImageError`."""
+def site_image(path: Path) -> ImageFile:
+    """Look at an image that the settings name. Raises `ImageFileError`."""
     return _looked_at(path)
 
 
-def own_image(path: Path, user: int) -> Image:
+def own_image(path: Path, user: int) -> ImageFile:
     """Look at an image in a user's own folder, which nobody else may have put or changed there.
 
-    Raises `ImageError`.
+    Raises `ImageFileError`.
     """
     for place in (path.parent, path):
         _refuse_others(place, user)
@@ -57,53 +57,53 @@ def _refuse_others(place: Path, user: int) -> None:
     try:
         status = place.lstat()
     except OSError as error:
-        raise ImageError(f"{place} cannot be looked at: {error.strerror}.") from error
+        raise ImageFileError(f"{place} cannot be looked at: {error.strerror}.") from error
     if stat.S_ISLNK(status.st_mode):
-        raise ImageError(f"{place} is a link. Put the image itself there: move or copy it.")
+        raise ImageFileError(f"{place} is a link. Put the image itself there: move or copy it.")
     if status.st_uid not in (0, user):
-        raise ImageError(f"{place} belongs to another user. Copy it, so that it is yours.")
+        raise ImageFileError(f"{place} belongs to another user. Copy it, so that it is yours.")
     if status.st_mode & _OTHERS_MAY_WRITE:
-        raise ImageError(f"Others may change {place}. Take that from them: chmod go-w {place}")
+        raise ImageFileError(f"Others may change {place}. Take that from them: chmod go-w {place}")
 
 
-def _looked_at(path: Path) -> Image:
+def _looked_at(path: Path) -> ImageFile:
     try:
         # A pipe in the place of an image would keep who opens it waiting.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise ImageError(f"There is no image {path}.") from error
+        raise ImageFileError(f"There is no image {path}.") from error
     except PermissionError as error:
-        raise ImageError(f"You may not read the image {path}. Ask who owns it.") from error
+        raise ImageFileError(f"You may not read the image {path}. Ask who owns it.") from error
     except OSError as error:
-        raise ImageError(f"The image {path} cannot be read: {error.strerror}.") from error
+        raise ImageFileError(f"The image {path} cannot be read: {error.strerror}.") from error
     try:
         return _read(path, file)
     finally:
         os.close(file)
 
 
-def _read(path: Path, file: int) -> Image:
+def _read(path: Path, file: int) -> ImageFile:
     status = os.fstat(file)
     times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
     stamp = f"{path}:{status.st_ino}:{status.st_size}:{times}"
     if stat.S_ISDIR(status.st_mode):
         if not os.path.lexists(path / "bin/sh"):
-            raise ImageError(
+            raise ImageFileError(
                 f"{path} is no image: a folder that is one holds a whole system, with /bin/sh."
             )
-        return Image(path, stamp, is_folder=True)
+        return ImageFile(path, stamp, is_folder=True)
     if not stat.S_ISREG(status.st_mode):
-        raise ImageError(f"{path} is no image: neither a file nor a folder.")
+        raise ImageFileError(f"{path} is no image: neither a file nor a folder.")
     _refuse_incomplete(path, os.read(file, HEADER.size), status.st_size)
-    return Image(path, stamp)
+    return ImageFile(path, stamp)
 
 
 def _refuse_incomplete(path: Path, header: bytes, size: int) -> None:
     if len(header) < HEADER.size or header[32:42] != MARK:
-        raise ImageError(f"{path} is no image: not a file that Apptainer has built (SIF).")
+        raise ImageFileError(f"{path} is no image: not a file that Apptainer has built (SIF).")
     *_, data_start, data_length = HEADER.unpack(header)
     whole = data_start + data_length
     if size < whole:
-        raise ImageError(
+        raise ImageFileError(
             f"{path} is cut short: {size} of {whole} bytes are there. Copy or build it again."
         )

@@ -8,15 +8,15 @@ from jupyterhub_idle_culler import IdleCuller
 from tornado.ioloop import IOLoop, PeriodicCallback
 from traitlets.config import Config
 
-from dsportal import hub_process
 from dsportal.culler.arbiter import Arbiter
-from dsportal.settings.hub import Hub
+from dsportal.hub import process
+from dsportal.settings.hub import HubSettings
 from dsportal.settings_file import load
 
 _PARENT_MILLISECONDS = 1000
 
 
-def configuration(interval_seconds: int, arbiter: Arbiter, hub: Hub) -> Config:
+def configuration(interval_seconds: int, arbiter: Arbiter, hub: HubSettings) -> Config:
     """Say what differs from the culler's defaults."""
     return Config(
         {
@@ -34,7 +34,7 @@ def configuration(interval_seconds: int, arbiter: Arbiter, hub: Hub) -> Config:
 
 def main() -> int:
     """Read the settings, and look after the servers, as long as the hub is there."""
-    hub_process.end_when_told()
+    process.end_when_told()
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
     arbiter = Arbiter(
         os.environ["JUPYTERHUB_API_URL"],
@@ -44,7 +44,7 @@ def main() -> int:
     loop = IOLoop.current()
 
     def end_without_hub() -> None:
-        if not hub_process.is_there():
+        if not process.is_there():
             loop.stop()
 
     loop.add_callback(PeriodicCallback(end_without_hub, _PARENT_MILLISECONDS).start)

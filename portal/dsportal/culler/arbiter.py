@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 
-from dsportal import hub_tls
-from dsportal.settings.hub import Hub
+from dsportal.hub import tls
+from dsportal.settings.hub import HubSettings
 
 _PATH = "/gpu-session/unused"
 _SECONDS = 20.0
@@ -28,7 +28,7 @@ class Arbiter:
     url: str
     """``JUPYTERHUB_API_URL``."""
     token: str
-    hub: Hub | None = None
+    hub: HubSettings | None = None
     """The portal's settings, where the hub may speak TLS within; ``None``: a hub of JupyterHub's
     own. The culler copies this object, which an SSLContext does not bear."""
 
@@ -43,7 +43,7 @@ class Arbiter:
                 headers={"Authorization": f"token {self.token}"},
                 body="",
                 request_timeout=_SECONDS,
-                ssl_options=None if self.hub is None else hub_tls.client_context(self.hub),
+                ssl_options=None if self.hub is None else tls.client_context(self.hub),
             )
         )
         return json.loads(answer.body).get("end") is True

@@ -28,7 +28,7 @@ class Services:
 
 
 @dataclass(frozen=True)
-class Directory:
+class ExpectedDirectory:
     """The LDAP servers, as the hub asks them."""
 
     servers: tuple[str, ...]
@@ -39,7 +39,7 @@ class Directory:
 
 
 @dataclass(frozen=True)
-class Slurm:
+class ExpectedSlurm:
     """The cluster, and which of its nodes are on this host."""
 
     conf: str
@@ -67,7 +67,7 @@ class Modules:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ExpectedKernel:
     """A kernel for everybody, as in ``portal.toml``."""
 
     name: str
@@ -78,7 +78,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Image:
+class ExpectedImage:
     """An image of containers for everybody, as in ``portal.toml``."""
 
     name: str
@@ -87,7 +87,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ExpectedCertificate:
     """Certificates in files: ``file`` may have ``*`` in it."""
 
     what: str
@@ -103,7 +103,7 @@ class PrivateFile:
 
 
 @dataclass(frozen=True)
-class Hub:
+class ExpectedHub:
     """Where the hub is reached."""
 
     public_url: str
@@ -127,7 +127,7 @@ class Sudo:
 
 
 @dataclass(frozen=True)
-class Clock:
+class ExpectedClock:
     """What keeps this host's clock right, and with whose it must agree."""
 
     synchronised: bool = True
@@ -135,7 +135,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Backup:
+class ExpectedBackup:
     """Files that must be made anew now and then: ``file`` may have ``*`` in it."""
 
     what: str
@@ -148,20 +148,20 @@ class Expected:
     """All of it."""
 
     services: Services | None = None
-    directory: Directory | None = None
+    directory: ExpectedDirectory | None = None
     groups: tuple[str, ...] = ()
-    slurm: Slurm | None = None
+    slurm: ExpectedSlurm | None = None
     mounts: tuple[Mount, ...] = ()
     modules: Modules | None = None
-    kernels: tuple[Kernel, ...] = ()
-    images: tuple[Image, ...] = ()
-    certificates: tuple[Certificate, ...] = ()
-    clock: Clock | None = None
+    kernels: tuple[ExpectedKernel, ...] = ()
+    images: tuple[ExpectedImage, ...] = ()
+    certificates: tuple[ExpectedCertificate, ...] = ()
+    clock: ExpectedClock | None = None
     hosts: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
     private_files: tuple[PrivateFile, ...] = ()
-    backups: tuple[Backup, ...] = ()
-    hub: Hub | None = None
+    backups: tuple[ExpectedBackup, ...] = ()
+    hub: ExpectedHub | None = None
     sudo: Sudo | None = None
 
 

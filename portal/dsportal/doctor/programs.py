@@ -10,7 +10,7 @@ _NOBODY = 65534
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgramAnswer:
     """What a program said; ``status`` is None where it did not run or did not end in time."""
 
     status: int | None
@@ -30,7 +30,7 @@ def ask(
     stdin: str = "",
     environment: Mapping[str, str] | None = None,
     as_nobody: bool = False,
-) -> Answer:
+) -> ProgramAnswer:
     """Run a program with little environment; never raise because of it."""
     variables = {"PATH": PATH, "LC_ALL": "C"} | dict(environment or {})
     nobody = _NOBODY if as_nobody and os.geteuid() == 0 else None
@@ -50,7 +50,7 @@ def ask(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Answer(None, "", f"{argv[0]} did not answer in {seconds:g} s")
+        return ProgramAnswer(None, "", f"{argv[0]} did not answer in {seconds:g} s")
     except OSError as error:
-        return Answer(None, "", f"{argv[0]}: {error.strerror}")
-    return Answer(done.returncode, done.stdout, done.stderr)
+        return ProgramAnswer(None, "", f"{argv[0]}: {error.strerror}")
+    return ProgramAnswer(done.returncode, done.stdout, done.stderr)

@@ -19,14 +19,14 @@ from dsportal.images.errors import ImageError, KeyRefused
 from dsportal.images.key import Key
 from dsportal.images.pull import Pull
 from dsportal.images.reference import Reference, parse
-from dsportal.images.shelf import Record, Shelf
+from dsportal.images.shelf import ImageFolder, ImageRecord
 
 _REFUSED_KEY = 3
 _LONGEST = 50_000
 _HOURS = 24.0
 
 
-def ask(decided: site.Site, reference: Reference, key: Key | None) -> Record:
+def ask(decided: site.Site, reference: Reference, key: Key | None) -> ImageRecord:
     """Have the cache's account bring an image; its words go to the user's terminal."""
     pair = None if key is None else [key.user, key.secret]
     order = json.dumps({"reference": str(reference), "key": pair})
@@ -34,7 +34,7 @@ def ask(decided: site.Site, reference: Reference, key: Key | None) -> Record:
     with subprocess.Popen(sudo, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         said, _ = child.communicate(order, timeout=_HOURS * 3600)
     if child.returncode == 0:
-        return Record(**json.loads(said))
+        return ImageRecord(**json.loads(said))
     words = said.strip() or (
         "The shared cache could not be asked (sudo says why). Try --own, and tell an administrator"
     )
@@ -56,11 +56,11 @@ def main(file: Path) -> int:
     return 0
 
 
-def _served(decided: site.Site) -> Record:
+def _served(decided: site.Site) -> ImageRecord:
     reference, key = _ordered(sys.stdin.read(_LONGEST))
     if not reference.is_below(decided.shared):
         raise ImageError(f"This site does not share images of {reference.name}; use --own")
-    shelf = Shelf(Path(decided.cache))
+    shelf = ImageFolder(Path(decided.cache))
     record = Pull(decided, shelf, _say, decided.cache_gb).image(reference, key)
     try:
         shelf.lead(reference.link, record)

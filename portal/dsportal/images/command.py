@@ -11,7 +11,7 @@ from dsportal.images.errors import ImageError, KeyRefused
 from dsportal.images.key import Key
 from dsportal.images.pull import Pull
 from dsportal.images.reference import Reference, parse
-from dsportal.images.shelf import Record, Shelf
+from dsportal.images.shelf import ImageFolder, ImageRecord
 
 _SITE = Path("/etc/data-scientist-portal/images.json")
 _NVIDIAS_USER = "$oauthtoken"
@@ -76,11 +76,11 @@ def _list(decided: site.Site) -> int:
     return 0
 
 
-def _shelves(decided: site.Site) -> list[Shelf]:
+def _shelves(decided: site.Site) -> list[ImageFolder]:
     folders = [Path(decided.cache)] if decided.cache else []
     if decided.own_folder:
         folders.append(Path.home() / decided.own_folder)
-    return [Shelf(folder) for folder in folders]
+    return [ImageFolder(folder) for folder in folders]
 
 
 def _pull(decided: site.Site, options: argparse.Namespace) -> int:
@@ -106,14 +106,16 @@ def _given_key(options: argparse.Namespace) -> Key | None:
     return key.from_input(options.user) if options.key_stdin else None
 
 
-def _into_cache(decided: site.Site, reference: Reference, given: Key | None) -> tuple[Path, Record]:
+def _into_cache(
+    decided: site.Site, reference: Reference, given: Key | None
+) -> tuple[Path, ImageRecord]:
     record = cache.ask(decided, reference, given)
     return Path(decided.cache) / record.file, record
 
 
 def _into_own_folder(
     decided: site.Site, reference: Reference, given: Key | None
-) -> tuple[Path, Record]:
+) -> tuple[Path, ImageRecord]:
     if not decided.own_folder:
         raise ImageError(
             f"This site has only images for everybody, and {reference.name} is not among them: "
@@ -121,7 +123,7 @@ def _into_own_folder(
         )
     folder = Path.home() / decided.own_folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    record = Pull(decided, Shelf(folder), _say).image(reference, given)
+    record = Pull(decided, ImageFolder(folder), _say).image(reference, given)
     return folder / record.file, record
 
 

@@ -11,7 +11,7 @@ from dsportal.images.key import Key
 from dsportal.images.progress import Progress
 from dsportal.images.reference import Reference
 from dsportal.images.registry import Found, Registry
-from dsportal.images.shelf import Record, Shelf
+from dsportal.images.shelf import ImageFolder, ImageRecord
 from dsportal.images.site import Site
 from dsportal.images.size import bytes_in, free_bytes
 
@@ -26,12 +26,12 @@ class Pull:
     """Everything one needs to know for it."""
 
     site: Site
-    shelf: Shelf
+    shelf: ImageFolder
     say: Say
     limit_gb: int = 0
     """What the folder may hold; 0 for all that fits."""
 
-    def image(self, reference: Reference, key: Key | None) -> Record:
+    def image(self, reference: Reference, key: Key | None) -> ImageRecord:
         """Bring an image unless it is there; return its record. Raises `ImageError`."""
         registry = Registry(self.site, reference, key)
         found = registry.find()
@@ -47,7 +47,7 @@ class Pull:
     def _waits(self) -> None:
         self.say("Somebody else is pulling this image; waiting for that ...")
 
-    def _bring(self, registry: Registry, found: Found, file: str) -> Record:
+    def _bring(self, registry: Registry, found: Found, file: str) -> ImageRecord:
         workplace = self.shelf.workplace(found.digest)
         layout = workplace / "layout"
         self._refuse_without_room(found, layout)
@@ -55,7 +55,7 @@ class Pull:
         registry.fetch(found, layout, progress.at)
         self.say("All has arrived. Making a file of it ...")
         made = self._built(layout, workplace / "image.sif")
-        record = Record(
+        record = ImageRecord(
             file=file,
             reference=str(registry.reference),
             digest=found.digest,

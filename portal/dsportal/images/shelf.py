@@ -23,7 +23,7 @@ _PARTS = ".partial"
 
 
 @dataclass(frozen=True)
-class Record:
+class ImageRecord:
     """What is known of an image beside its file."""
 
     file: str
@@ -35,24 +35,24 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ImageFolder:
     """The folder."""
 
     folder: Path
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[ImageRecord]:
         """Return what is there; a record without its file, or one that makes no sense, is none."""
         found = []
         for file in sorted(self.folder.glob("*.sif.json")):
             try:
-                record = Record(**json.loads(file.read_text(encoding="utf-8")))
+                record = ImageRecord(**json.loads(file.read_text(encoding="utf-8")))
             except (OSError, TypeError, ValueError):
                 continue
             if f"{record.file}.json" == file.name and (self.folder / record.file).is_file():
                 found.append(record)
         return found
 
-    def find(self, digest: str, file: str) -> Record | None:
+    def find(self, digest: str, file: str) -> ImageRecord | None:
         """Return the image of this digest and name, where it is there whole."""
         wanted = (digest, file)
         return next((one for one in self.records() if (one.digest, one.file) == wanted), None)
@@ -68,7 +68,7 @@ class Shelf:
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder
 
-    def put(self, made: Path, record: Record) -> None:
+    def put(self, made: Path, record: ImageRecord) -> None:
         """Let a finished file appear, its record first, and forget its parts."""
         text = json.dumps(asdict(record), indent=1)
         beside = made.with_suffix(".json")
@@ -81,7 +81,7 @@ class Shelf:
         made.replace(self.folder / record.file)
         shutil.rmtree(made.parent, ignore_errors=True)
 
-    def lead(self, link: str, record: Record) -> None:
+    def lead(self, link: str, record: ImageRecord) -> None:
         """Let a link of the folder lead to an image; what runs what it led to before goes on."""
         place = self.folder / link
         place.parent.mkdir(parents=True, exist_ok=True)

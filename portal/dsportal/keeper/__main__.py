@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tornado.httpclient import HTTPClientError
 
-from dsportal import hub_process, hub_tls
-from dsportal.keeper.hub_api import HubApi
+from dsportal.hub import process as hub_process
+from dsportal.hub import tls
+from dsportal.keeper.hub_api import KeeperHubApi
 from dsportal.keeper.rounds import Keeper
 from dsportal.settings_file import load
 from dsportal.slurm_client import client_of
@@ -51,10 +52,10 @@ def main() -> int:
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
     slurm = settings.slurm
     client = client_of(slurm, may_act=True)
-    hub = HubApi(
+    hub = KeeperHubApi(
         os.environ["JUPYTERHUB_API_URL"],
         os.environ["JUPYTERHUB_API_TOKEN"],
-        hub_tls.client_context(settings.hub),
+        tls.client_context(settings.hub),
     )
     keeper = Keeper(client, hub, settings.hub.name, slurm.operator)
     return asyncio.run(keep(keeper, slurm.reconcile_interval_seconds))

@@ -3,13 +3,13 @@
 import ssl
 from typing import Any
 
-from dsportal.hub_rest import HubRest, server_path
+from dsportal.hub.rest import HubRest, server_path
 from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
 
 _SECONDS = 60.0
 
 
-class HubApi:
+class KeeperHubApi:
     """The hub, as the keeper sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
     def __init__(self, url: str, token: str, tls: ssl.SSLContext | None = None) -> None:

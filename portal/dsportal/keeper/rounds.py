@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tornado.httpclient import HTTPClientError
 
-from dsportal.keeper.hub_api import HubApi
+from dsportal.keeper.hub_api import KeeperHubApi
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, SlurmError
 from jupyterhub_gpu_slurm.session.reconciliation import (
     KnownSession,
@@ -34,7 +34,9 @@ class Keeper:
     operator ends what belongs to no server.
     """
 
-    def __init__(self, client: SlurmClient, hub: HubApi, mark: str, operator: str = "") -> None:
+    def __init__(
+        self, client: SlurmClient, hub: KeeperHubApi, mark: str, operator: str = ""
+    ) -> None:
         """``operator`` is the account that may end what the hub cannot end as its owner."""
         self._client = client
         self._hub = hub

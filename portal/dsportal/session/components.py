@@ -10,17 +10,15 @@ from typing import Any
 
 from jupyter_server.serverapp import ServerApp
 
-from dsportal.session.config.containers import ContainerOrders
-from dsportal.session.config.whole import KernelOrder, ToolOrder
 from dsportal.session.files import quota
 from dsportal.session.files.mounts import Mounts
 from dsportal.session.jobs import job_log
 from dsportal.session.jobs import routes as jobs
 from dsportal.session.jobs.service import ClusterService
 from dsportal.session.jobs.slurm import SlurmPrograms
-from dsportal.session.kernels.images import Shelf
+from dsportal.session.kernels.images import SessionImages
 from dsportal.session.page import clock, notices, proxied, shutdown, templates, visits
-from dsportal.session.page.shutdown import Farewell
+from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tools import pages as tool_pages
 from dsportal.session.tools.run import ToolPlace
@@ -28,6 +26,7 @@ from dsportal.session.tools.toolbox import Toolbox
 from dsportal.session.upstream.lazy_routes import DeferredRoutes
 from dsportal.session.usage import idle, sampler
 from dsportal.session.usage.meter import Meter
+from dsportal.session_schema import SessionInput
 
 # Slow to import.
 _BOARD_PROXY = "dsportal.session.tensorboard.proxy"
@@ -35,58 +34,47 @@ _BOARD_PROXY = "dsportal.session.tensorboard.proxy"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a session runs."""
+    """Where a session runs, and what it was told."""
 
     home: Path
     runtime_folder: Path
     """Only the user can enter it: sockets, connection files."""
-    callback_url: str
-    """Where the hub wants to hear of the port."""
-    jupyter_path: tuple[str, ...]
-    tensorboard: tensorboard.Plan | None
-    warning_minutes: tuple[int, ...] = ()
-    modules_init: str | None = None
-    kernels: Mapping[str, KernelOrder] = field(default_factory=dict)
-    kernel_configuration: Path | None = None
-    """What ipykernel is to read."""
-    tools: Mapping[str, ToolOrder] = field(default_factory=dict)
-    templates: str = ""
-    """The link in the home that leads to them."""
+    told: SessionInput
     page: Mapping[str, str] = field(default_factory=dict)
     """What JupyterLab's page is told besides."""
-    folders: Mapping[str, str] = field(default_factory=dict)
-    """Links in the home, and where they lead."""
-    mounts: tuple[str, ...] = ()
-    """What a node has mounted from file servers."""
-    containers: ContainerOrders = field(default_factory=ContainerOrders)
-    cluster_url: str | None = None
-    """Where the service of the cluster's view listens."""
-    slurm_bin_dir: str | None = None
-    is_encrypted: bool = False
-    """Whether browsers come over HTTPS."""
+    kernel_configuration: Path | None = None
+    """What ipykernel is to read."""
 
 
-class Equipment:
+class Components:
     """Made when the server is about to listen."""
 
     def __init__(self, place: Place, server: ServerApp) -> None:
         self._place = place
         self._web_app, self._base_url = server.web_app, server.base_url
-        self.clock = clock.Clock(warning_minutes=place.warning_minutes)
-        self.farewell = Farewell(server.event_logger)
-        self.mounts = Mounts(place.mounts)
-        self.images = Shelf(
-            place.containers, place.home, self.mounts, folders=self._shown_in_images()
+        self.clock = clock.SessionClock(warning_minutes=place.told.warning_minutes)
+        self.farewell = ShutdownNotice(server.event_logger)
+        self.mounts = Mounts(place.told.mounts)
+        self.images = SessionImages(
+            place.told.containers, place.home, self.mounts, folders=self._shown_in_images()
         )
         self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
         self._visits.watch(server.identity_provider)
         meter = Meter()
         self.use_watch = sampler.UseWatch(meter)
         self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)
-        self._toolbox = Toolbox(place.tools, self._tool_place())
-        self._shelf: tensorboard.Shelf | None = None
-        if place.tensorboard is not None:
-            self._shelf = place.tensorboard.shelf(place.home, place.runtime_folder, server.base_url)
+        self._toolbox = Toolbox(place.told.tools, self._tool_place())
+        self._shelf: tensorboard.TensorBoards | None = None
+        told = place.told
+        if told.tensorboard_python:
+            self._shelf = tensorboard.shelf(
+                told.tensorboard_python,
+                told.tensorboards,
+                told.tensorboard_idle_minutes,
+                place.home,
+                place.runtime_folder,
+                server.base_url,
+            )
         self._deferred = DeferredRoutes(
             (tensorboard.BOARDS, *tool_pages.ROUTES),
             (_BOARD_PROXY, *proxied.MODULES),
@@ -116,10 +104,11 @@ class Equipment:
 
     def _routes(self, base_url: str) -> list[Any]:
         place = self._place
-        catalogue = templates.Catalogue(place.home, place.templates)
-        storage = quota.Storage(place.home, place.folders, mounts=self.mounts)
-        told = notices.Notices(self.mounts, storage, place.home, place.folders)
-        found = jobs.Jobs(ClusterService(place.cluster_url), SlurmPrograms(place.slurm_bin_dir))
+        catalogue = templates.Catalogue(place.home, place.told.templates)
+        storage = quota.Storage(place.home, place.told.folders, mounts=self.mounts)
+        told = notices.Notices(self.mounts, storage, place.home, place.told.folders)
+        programs = SlurmPrograms(place.told.slurm_bin_dir)
+        found = jobs.Jobs(ClusterService(place.told.cluster_url), programs)
         return [
             *clock.routes(base_url, self.clock),
             *shutdown.routes(base_url, self.farewell),
@@ -144,13 +133,13 @@ class Equipment:
         place = self._place
         # Kernels' sockets are below the second.
         own = (os.environ.get("TMPDIR", "/tmp"), str(place.runtime_folder))  # noqa: S108
-        return (*own, *place.mounts, *place.folders.values())
+        return (*own, *place.told.mounts, *place.told.folders.values())
 
     def _tool_place(self) -> ToolPlace:
         return ToolPlace(
             home=self._place.home,
             folder=self._place.runtime_folder,
             base_url=self._base_url,
-            modules_init=self._place.modules_init,
+            modules_init=self._place.told.modules_init,
             environment=dict(os.environ),
         )

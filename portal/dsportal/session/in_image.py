@@ -18,12 +18,12 @@ from pathlib import Path
 from dsportal.containers.run import exec_argv, exec_environment, has_nvidia_devices
 from dsportal.containers.server import PROGRAM
 from dsportal.session.callback import HubRefusedError, report_port
-from dsportal.session.config.whole import ImageOrder
 from dsportal.session.environment import with_port
 from dsportal.session.files.mounts import PATIENCE_SECONDS
 from dsportal.session.files.threads import in_thread
 from dsportal.session.kernels import configuration
 from dsportal.session.tools.gate import owners_of_port
+from dsportal.session_schema import SessionImage
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +47,13 @@ class ImagePlace:
     """Those that are missing are left out."""
 
 
-def serve(order: ImageOrder, place: ImagePlace, callback_url: str) -> int:
+def serve(order: SessionImage, place: ImagePlace, callback_url: str) -> int:
     """Run the image's server until it ends, or the job does; gives the exit code."""
     with _held_port() as port:
         return asyncio.run(_serve(order, place, callback_url, port))
 
 
-async def _serve(order: ImageOrder, place: ImagePlace, callback_url: str, port: int) -> int:
+async def _serve(order: SessionImage, place: ImagePlace, callback_url: str, port: int) -> int:
     argv = exec_argv(
         order.apptainer,
         order.path,

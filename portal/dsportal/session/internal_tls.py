@@ -8,7 +8,7 @@ import os
 import ssl
 from pathlib import Path
 
-from dsportal.session.config.whole import Certificate
+from dsportal.session_schema import Certificate
 
 _KEY, _CERTIFICATE, _TRUSTED = (
     "JUPYTERHUB_SSL_KEYFILE",

@@ -29,7 +29,7 @@ with postponed():
 
 from dsportal.session import internal_tls
 from dsportal.session.callback import HubRefusedError, report_port
-from dsportal.session.components import Equipment, Place
+from dsportal.session.components import Components, Place
 from dsportal.session.files import working_folders
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.lab_settings import set_broken_files_aside
@@ -41,7 +41,7 @@ from dsportal.session.kernels.manager import (
     SessionKernelConnection,
     SessionKernels,
 )
-from dsportal.session.page.shutdown import Farewell
+from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.upstream import bodies
 from dsportal.session.upstream.hub_login import is_login_of_the_hub
 from dsportal.session.upstream.jupyter_server import mend
@@ -71,7 +71,7 @@ def serve(place: Place, listener: socket.socket) -> int:
 
 def settings(place: Place) -> Config:
     """Say what differs from Jupyter's defaults."""
-    shared = [str(Path(path) / "labextensions") for path in place.jupyter_path]
+    shared = [str(Path(path) / "labextensions") for path in place.told.jupyter_path]
     return Config(
         {
             "ServerApp": {
@@ -95,15 +95,15 @@ def settings(place: Place) -> Config:
                     "headers": {"Referrer-Policy": "same-origin"},
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
                     "page_config_data": dict(place.page),
-                    "xsrf_cookie_kwargs": {"secure": place.is_encrypted, "samesite": "Lax"},
+                    "xsrf_cookie_kwargs": {"secure": place.told.is_encrypted, "samesite": "Lax"},
                 },
             },
             "SessionKernels": {
                 "configuration": str(place.kernel_configuration or ""),
                 "pictures": str(place.runtime_folder / "kernel-pictures"),
                 "offered": {
-                    name: module_kernels.spec(order, place.modules_init)
-                    for name, order in place.kernels.items()
+                    name: module_kernels.spec(order, place.told.modules_init)
+                    for name, order in place.told.kernels.items()
                 },
             },
             # A TCP port of localhost is open to everybody on the node.
@@ -135,7 +135,7 @@ class SessionServer(ServerApp):
     no_browser_open_file = True
     place: Place
     listener: socket.socket
-    _equipment: Equipment | None = None
+    _equipment: Components | None = None
     exit_code = 0
 
     @property
@@ -165,7 +165,7 @@ class SessionServer(ServerApp):
         )
         self.web_app.transforms.append(Unversioned)
         bodies.watch(self.identity_provider)
-        self._equipment = Equipment(self.place, self)
+        self._equipment = Components(self.place, self)
         contents: Any = self.contents_manager
         contents.mounts, contents.loop = self._equipment.mounts, self.io_loop
         kernels: Any = self.kernel_spec_manager
@@ -200,15 +200,15 @@ class SessionServer(ServerApp):
         ours.farewell.is_said = True
         self.io_loop.add_callback_from_signal(self._leave, ours.farewell)
 
-    async def _leave(self, farewell: Farewell) -> None:
+    async def _leave(self, farewell: ShutdownNotice) -> None:
         await farewell.say()
         self.stop()
 
-    async def _open(self, equipment: Equipment) -> None:
+    async def _open(self, equipment: Components) -> None:
         self._http_server.add_socket(self.listener)
         try:
             await report_port(
-                self.place.callback_url, os.environ["JUPYTERHUB_API_TOKEN"], self.port
+                self.place.told.callback_url, os.environ["JUPYTERHUB_API_TOKEN"], self.port
             )
         except HubRefusedError as error:
             log.critical("The session ends: %s", error)

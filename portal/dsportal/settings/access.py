@@ -4,7 +4,7 @@ from dsportal.settings.table import Table, setting
 from dsportal.values import Texts
 
 
-class Access(Table):
+class AccessSettings(Table):
     """For how long logins and tokens count, and who may open the sessions of others."""
 
     login_days: int = setting(

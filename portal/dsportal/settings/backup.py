@@ -4,7 +4,7 @@ from dsportal.settings.table import Table, setting
 from dsportal.values import AbsolutePath, OptionalPath, Paths
 
 
-class Backup(Table):
+class BackupSettings(Table):
     """What `portal backup` takes besides `hub.state_dir` and the hub's database, and where to."""
 
     folder: AbsolutePath = setting(

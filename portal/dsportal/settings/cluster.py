@@ -4,7 +4,7 @@ from dsportal.settings.table import Table, setting
 from dsportal.values import HttpUrl
 
 
-class Cluster(Table):
+class ClusterSettings(Table):
     """The page with the cluster's nodes, GPUs and queue, a service of the hub."""
 
     url: HttpUrl = setting(

@@ -11,7 +11,7 @@ from dsportal.settings.table import Table, setting
 from dsportal.values import FolderName, MarkTables, Name, OptionalPath, Paths, Text
 
 
-class Image(Table):
+class ImageSettings(Table):
     """An image that the site offers to everybody."""
 
     path: OptionalPath = setting(
@@ -43,13 +43,13 @@ class Image(Table):
         return self
 
 
-class Containers(Table):
+class ContainerSettings(Table):
     """What can run in images."""
 
     apptainer: OptionalPath = setting(
         "", "The program apptainer on the compute nodes; empty for no containers."
     )
-    images: MarkTables[Image] = setting(
+    images: MarkTables[ImageSettings] = setting(
         {},
         "The image NAME: 1 to 32 small letters, digits and hyphens.",
     )
@@ -77,6 +77,6 @@ class Containers(Table):
             raise PydanticCustomError("rule", "an image with an address needs containers.cache")
         return self
 
-    def file_of(self, image: Image) -> str:
+    def file_of(self, image: ImageSettings) -> str:
         """Return where an image is on the compute nodes."""
         return image.path or f"{self.cache}/{parse(image.address).link}"

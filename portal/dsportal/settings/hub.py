@@ -19,7 +19,7 @@ from dsportal.values import (
 )
 
 
-class Hub(Table):
+class HubSettings(Table):
     """Where the hub and the proxy listen, and where the hub keeps its state."""
 
     name: Mark = setting(

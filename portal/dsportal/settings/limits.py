@@ -31,7 +31,7 @@ class UserLimits(Table):
     )
 
 
-class Limits(Table):
+class LimitSettings(Table):
     """What users may have."""
 
     default: UserLimits = UserLimits()

@@ -13,7 +13,7 @@ LIGHT, DARK = "#f6f7f9", "#1a2029"
 """What the accent is seen on, and what is written on it differs less: design.css has them."""
 
 
-class Look(Table):
+class LookSettings(Table):
     """How the hub's pages, the portal's services and JupyterLab look."""
 
     title: Name = setting("Data Scientist Portal", "The portal's name, beside its logo.")

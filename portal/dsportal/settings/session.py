@@ -149,7 +149,7 @@ class Session(Table):
         return self
 
 
-class Kernel(Table):
+class KernelSettings(Table):
     """A kernel for everybody, which runs inside environment modules."""
 
     display_name: Name = setting(..., "What the launcher and the notebook show.")

@@ -4,7 +4,7 @@ from dsportal.settings.table import Table, setting
 from dsportal.values import AbsolutePath, UnixName
 
 
-class Slurm(Table):
+class SlurmSettings(Table):
     """How the hub reaches Slurm."""
 
     config_file: AbsolutePath = setting("/etc/slurm/slurm.conf", "Slurm's configuration.")

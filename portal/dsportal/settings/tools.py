@@ -29,7 +29,7 @@ def _is_a_command(given: tuple[str, ...]) -> tuple[str, ...]:
 Command = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_is_a_command)]
 
 
-class Tool(Table):
+class ToolSettings(Table):
     """A web tool."""
 
     title: Name = setting(..., "What its card in the launcher shows.")

@@ -6,20 +6,20 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from dsportal.settings.access import Access
+from dsportal.settings.access import AccessSettings
 from dsportal.settings.authentication import Authentication
-from dsportal.settings.backup import Backup
-from dsportal.settings.cluster import Cluster
-from dsportal.settings.containers import Containers
-from dsportal.settings.hub import Hub
+from dsportal.settings.backup import BackupSettings
+from dsportal.settings.cluster import ClusterSettings
+from dsportal.settings.containers import ContainerSettings
+from dsportal.settings.hub import HubSettings
 from dsportal.settings.idle import Idle
-from dsportal.settings.limits import Limits
-from dsportal.settings.look import Look
+from dsportal.settings.limits import LimitSettings
+from dsportal.settings.look import LookSettings
 from dsportal.settings.monitoring import Monitoring
-from dsportal.settings.session import Kernel, Session
-from dsportal.settings.slurm import Slurm
+from dsportal.settings.session import KernelSettings, Session
+from dsportal.settings.slurm import SlurmSettings
 from dsportal.settings.table import Table, named_tables, one_table, setting
-from dsportal.settings.tools import Tool
+from dsportal.settings.tools import ToolSettings
 from dsportal.settings.usage import Usage
 from dsportal.values import KernelTables, MarkTables
 
@@ -27,29 +27,29 @@ from dsportal.values import KernelTables, MarkTables
 class Settings(Table):
     """All of ``portal.toml``."""
 
-    hub: Hub = Hub()
+    hub: HubSettings = HubSettings()
     authentication: Authentication
-    access: Access = Access()
-    slurm: Slurm = Slurm()
+    access: AccessSettings = AccessSettings()
+    slurm: SlurmSettings = SlurmSettings()
     session: Session
-    kernels: KernelTables[Kernel] = setting(
+    kernels: KernelTables[KernelSettings] = setting(
         {},
         "The kernel NAME, besides Python 3. Notebooks remember this name.",
     )
-    tools: MarkTables[Tool] = setting(
+    tools: MarkTables[ToolSettings] = setting(
         {},
         "The web tool NAME: a card in the launcher, and a web page of the session behind the "
         "user's own login, at `tools/NAME/`. NAME is 1 to 32 small letters, digits and hyphens.",
     )
-    containers: Containers = Field(default_factory=Containers)
+    containers: ContainerSettings = Field(default_factory=ContainerSettings)
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
-    limits: Limits = Field(default_factory=Limits)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
     idle: Idle = Field(default_factory=Idle)
     usage: Usage = Usage()
     monitoring: Monitoring = Monitoring()
-    cluster: Cluster = Cluster()
-    look: Look = Look()
-    backup: Backup = Backup()
+    cluster: ClusterSettings = ClusterSettings()
+    look: LookSettings = LookSettings()
+    backup: BackupSettings = BackupSettings()
 
     @model_validator(mode="after")
     def _modules_can_be_loaded(self) -> Self:

@@ -19,7 +19,7 @@ MB_PER_GIGABIT = 125
 
 
 @dataclass(frozen=True)
-class Answer:
+class SizingAnswer:
     """What must be there; MB are 10^6 bytes. ``None``: the rate of one GPU is not known."""
 
     hosts: int
@@ -48,7 +48,7 @@ class Answer:
         return None if self.links_per_host is None else self.links_per_host * self.mounts_per_link
 
 
-def answer(asked: Question) -> Answer:
+def answer(asked: Question) -> SizingAnswer:
     """Work it out; raises `SizingError` where a figure is missing, and names the field for it."""
     rate = papers.rate(asked.card, asked.model, asked.images)
     gpu = _mb_per_gpu(asked, rate)
@@ -57,7 +57,7 @@ def answer(asked: Question) -> Answer:
     link = asked.link_gbps * MB_PER_GIGABIT
     host = None if gpu is None else gpu * min(asked.gpus, asked.gpus_per_host)
     needed = None if gpu is None else gpu * asked.gpus
-    return Answer(
+    return SizingAnswer(
         hosts=ceil(Fraction(asked.gpus, asked.gpus_per_host)),
         gpus_per_node=fed,
         nodes=nodes,

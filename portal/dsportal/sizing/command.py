@@ -9,7 +9,7 @@ from pathlib import Path
 from dsportal.sizing import measured, words
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import FIELDS, Choice, SizingError, question
-from dsportal.sizing.words import Row
+from dsportal.sizing.words import SizingRow
 
 
 def add_options(described: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _table(rows: Sequence[SizingRow]) -> str:
     what = max(len(row.what) for row in rows)
     value = max(len(row.value) for row in rows)
     return "\n".join(f"{row.what:<{what}}  {row.value:>{value}}  {row.how}" for row in rows)

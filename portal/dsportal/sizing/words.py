@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
-from dsportal.sizing.answer import Answer, mb_per_image, mount_mb_per_second
+from dsportal.sizing.answer import SizingAnswer, mb_per_image, mount_mb_per_second
 from dsportal.sizing.question import FIELDS, Choice, Question
 
 ADVICE = (
@@ -20,7 +20,7 @@ LEFT_OUT = (
 
 
 @dataclass(frozen=True)
-class Row:
+class SizingRow:
     """One figure of an answer."""
 
     what: str
@@ -39,7 +39,7 @@ def title(asked: Question) -> str:
     return f"{cards}: {model}, {asked.images} images, from {storage}"
 
 
-def rows(asked: Question, found: Answer) -> list[Row]:
+def rows(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     """Say each figure."""
     return [_gpu(asked, found), *_storage(asked, found), *_host(asked, found)]
 
@@ -66,30 +66,30 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _gpu(asked: Question, found: Answer) -> Row:
+def _gpu(asked: Question, found: SizingAnswer) -> SizingRow:
     what = "One GPU reads"
     if found.mb_per_gpu is None:
-        return Row(what, "not known", "the papers' figure is in GPUs of a storage node")
+        return SizingRow(what, "not known", "the papers' figure is in GPUs of a storage node")
     value = f"{rounded(found.mb_per_gpu)} MB/s"
     if asked.images_per_second is None:
-        return Row(what, value, "the papers' rate")
+        return SizingRow(what, value, "the papers' rate")
     images = f"{float(asked.images_per_second):,g} images/s"
-    return Row(what, value, f"{images} x {float(mb_per_image(asked)):g} MB")
+    return SizingRow(what, value, f"{images} x {float(mb_per_image(asked)):g} MB")
 
 
-def _storage(asked: Question, found: Answer) -> list[Row]:
+def _storage(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     fed = f"{floor(found.gpus_per_node):,} GPUs a node"
     if found.gpus_per_node < 1:
         fed = f"{float(found.gpus_per_node):.2f} GPUs a node"
     source = "measured" if asked.node_mb_per_second is not None else "the papers'"
-    nodes = Row(
+    nodes = SizingRow(
         "Storage nodes", f"{found.whole_nodes:,}", f"{tenths(found.nodes)}: {fed}, {source}"
     )
     if found.mb_per_gpu is None or found.mb_per_second is None:
         return [nodes]
     how = f"{plural(asked.gpus, 'GPU')} x {rounded(found.mb_per_gpu)} MB/s"
-    needed = Row("The storage must give", f"{rounded(found.mb_per_second)} MB/s", how)
-    links = Row(
+    needed = SizingRow("The storage must give", f"{rounded(found.mb_per_second)} MB/s", how)
+    links = SizingRow(
         "Links of the storage",
         f"{found.storage_links:,}",
         f"of {float(asked.link_gbps):g} Gb/s, at least one a node",
@@ -97,16 +97,18 @@ def _storage(asked: Question, found: Answer) -> list[Row]:
     return [needed, nodes, links]
 
 
-def _host(asked: Question, found: Answer) -> list[Row]:
+def _host(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     mount = f"{rounded(mount_mb_per_second(asked))} MB/s"
     filling = f"{plural(found.mounts_per_link, 'mount')} of {mount}"
     how = f"{filling} fill one of {float(asked.link_gbps):g} Gb/s"
-    hosts = Row("Hosts", f"{found.hosts:,}", f"of {plural(asked.gpus_per_host, 'GPU')}")
+    hosts = SizingRow("Hosts", f"{found.hosts:,}", f"of {plural(asked.gpus_per_host, 'GPU')}")
     if found.mb_per_host is None:
-        return [hosts, Row("Mounts for each link of a host", f"{found.mounts_per_link}", how)]
+        return [hosts, SizingRow("Mounts for each link of a host", f"{found.mounts_per_link}", how)]
     return [
         hosts,
-        Row("One host reads", f"{rounded(found.mb_per_host)} MB/s", "all its GPUs together"),
-        Row("Links of a host", f"{found.links_per_host}", f"of {float(asked.link_gbps):g} Gb/s"),
-        Row("Mounts of a host", f"{found.mounts_per_host}", how),
+        SizingRow("One host reads", f"{rounded(found.mb_per_host)} MB/s", "all its GPUs together"),
+        SizingRow(
+            "Links of a host", f"{found.links_per_host}", f"of {float(asked.link_gbps):g} Gb/s"
+        ),
+        SizingRow("Mounts of a host", f"{found.mounts_per_host}", how),
     ]

@@ -93,7 +93,7 @@ class Record:
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.file, timeout=_PATIENCE_SECONDS)
-        # Readers do not wait for the writer, nor the writer for the disk; see dsportal.database.
+        # Readers do not wait for the writer, nor the writer for the disk; see hub/database.py.
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=NORMAL")
         database.executescript(_SCHEMA)

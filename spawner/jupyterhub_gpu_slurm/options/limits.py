@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
 from jupyterhub_gpu_slurm.options.policy import Limits, PartitionLimit
-from jupyterhub_gpu_slurm.outlook.availability import Availability, Count
+from jupyterhub_gpu_slurm.outlook.availability import Availability, AvailabilityCounter
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Partition
 
 NO_IMAGES: Mapping[str, str] = MappingProxyType({})
@@ -14,7 +14,7 @@ NO_IMAGES: Mapping[str, str] = MappingProxyType({})
 def limits_for(
     groups: Iterable[str],
     cluster: Cluster,
-    count: Count,
+    count: AvailabilityCounter,
     preferred_partition: str | None = None,
     allowance: Allowance = NO_LIMITS,
     images: Mapping[str, str] = NO_IMAGES,

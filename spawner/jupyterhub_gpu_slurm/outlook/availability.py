@@ -64,7 +64,7 @@ class Availability:
         return next((kind for kind in self.kinds if kind.type == gpu_type), none)
 
 
-class Count:
+class AvailabilityCounter:
     """Counts each state of the cluster once, however many look at it."""
 
     def __init__(self, shape: ResourceShape) -> None:

@@ -24,7 +24,7 @@ class ExtensionRules:
 
 
 @dataclass(frozen=True)
-class Offer:
+class ExtensionOffer:
     """By how much a session can be extended now."""
 
     deadline: datetime | None
@@ -48,7 +48,7 @@ class Offer:
         }
 
 
-def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> Offer:
+def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> ExtensionOffer:
     """Say by how much a session can be extended that was extended ``times`` times before."""
     if job.state is JobState.UNKNOWN:
         return _nothing("Slurm does not say how the session's job is at the moment.")
@@ -58,10 +58,10 @@ def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> Offer:
         return _nothing("The session's time is not limited.")
     limit = job.end - job.start
     longest, reason = _longest(job, limit, times, limits, rules)
-    return Offer(job.end, limit, longest, reason)
+    return ExtensionOffer(job.end, limit, longest, reason)
 
 
-def extended_limit(minutes: int, possible: Offer) -> int:
+def extended_limit(minutes: int, possible: ExtensionOffer) -> int:
     """Return a session's limit in minutes once ``minutes`` are added.
 
     Raises `OverLimit` with a sentence for the user.
@@ -77,8 +77,8 @@ def extended_limit(minutes: int, possible: Offer) -> int:
     return possible.limit // _MINUTE + minutes
 
 
-def _nothing(reason: str) -> Offer:
-    return Offer(None, timedelta(0), timedelta(0), reason)
+def _nothing(reason: str) -> ExtensionOffer:
+    return ExtensionOffer(None, timedelta(0), timedelta(0), reason)
 
 
 def _longest(

@@ -96,7 +96,7 @@ class LauncherError(Exception):
         self.refused = refused
 
 
-class Slurm:
+class SlurmCommands:
     """Slurm's programs, run as the user who runs this."""
 
     def __init__(self, settings: dict[str, str], account: pwd.struct_passwd) -> None:
@@ -143,7 +143,9 @@ class Slurm:
         return done.returncode, out, err
 
 
-def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+def submit(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
     """Submit a session's script."""
     script, session = _script(request), _session(request)
     log = _log_folder(account) / "session-%j.log"
@@ -165,7 +167,9 @@ def submit(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
     return {"job_id": int(job_id)}
 
 
-def forecast(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+def forecast(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
     """Ask when a session's script would start."""
     code, _, words = slurm.try_out(
         "sbatch",
@@ -184,7 +188,9 @@ def forecast(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) 
     return {"never": words.strip()[-500:]}
 
 
-def cancel(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+def cancel(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
     """Cancel the jobs of one session."""
     wanted = _session(request)
     job_ids = [job_id for job_id, session in _sessions(slurm, account) if session == wanted]
@@ -194,13 +200,15 @@ def cancel(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
 
 
 def list_sessions(
-    slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
 ) -> dict[str, Any]:
     """Tell the user's jobs that are sessions of this hub."""
     return {"sessions": {str(job_id): session for job_id, session in _sessions(slurm, account)}}
 
 
-def log(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+def log(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
     """Read the end of a session's output. Its owner can put anything in its place."""
     job_id = _job_id(request)
     file = Path(account.pw_dir) / _LOG_FOLDER / f"session-{job_id}.log"
@@ -221,7 +229,9 @@ def log(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> di
     return {"lines": [line[:_MOST_LINE] for line in lines[-_MOST_LOG_LINES:]]}
 
 
-def extend(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+def extend(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
     """Raise a session's time limit; the one thing that is done as Slurm's operator."""
     session, job_id, uid = _session(request), _job_id(request), _uid(request)
     minutes = request.get("minutes")
@@ -248,7 +258,9 @@ def extend(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) ->
     return {"minutes": now}
 
 
-def end(slurm: Slurm, account: pwd.struct_passwd, request: dict[str, Any]) -> dict[str, Any]:
+def end(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
     """Cancel a session whose owner cannot be acted as; the other thing done as the operator."""
     session, job_id, name = _session(request), _job_id(request), request.get("user")
     told = _told(slurm, job_id, "%i|%U")
@@ -283,7 +295,7 @@ def answer(
         verb = request.get("verb")
         if not isinstance(verb, str) or verb not in verbs:
             raise LauncherError(f"the verbs are: {', '.join(verbs)}")
-        return verbs[verb](Slurm(settings, account), account, request)
+        return verbs[verb](SlurmCommands(settings, account), account, request)
     except LauncherError as error:
         return {"error": str(error), "refused": error.refused}
 
@@ -300,7 +312,7 @@ def _request(text: str | bytes) -> dict[str, Any]:
     return request
 
 
-def _sessions(slurm: Slurm, account: pwd.struct_passwd) -> list[tuple[int, str]]:
+def _sessions(slurm: SlurmCommands, account: pwd.struct_passwd) -> list[tuple[int, str]]:
     """Return the user's jobs that have not ended and carry this hub's mark.
 
     A comment may hold newlines, and what looks like another job's line: so each job that is found
@@ -319,7 +331,7 @@ def _sessions(slurm: Slurm, account: pwd.struct_passwd) -> list[tuple[int, str]]
     return found
 
 
-def _told(slurm: Slurm, job_id: int, fields: str, *more: str) -> str:
+def _told(slurm: SlurmCommands, job_id: int, fields: str, *more: str) -> str:
     """Return what squeue tells of one job; nothing of one that has ended."""
     question = ("--noheader", "--all", *more, f"--jobs={job_id}", "-o", fields)
     code, printed, complaint = slurm.try_out("squeue", *question)
@@ -369,7 +381,7 @@ def _is_of(uid: int, name: object) -> bool:
         return True
 
 
-def _running_session(slurm: Slurm, job_id: int, uid: int, session: str) -> tuple[str, int]:
+def _running_session(slurm: SlurmCommands, job_id: int, uid: int, session: str) -> tuple[str, int]:
     """Return partition and time limit (minutes) of a session's job, if that is what it is.
 
     The comment is its owner's word and may hold anything, newlines too; so it is asked for by
@@ -387,7 +399,7 @@ def _running_session(slurm: Slurm, job_id: int, uid: int, session: str) -> tuple
     return fields[3], limit
 
 
-def _longest(slurm: Slurm, partition: str) -> int | None:
+def _longest(slurm: SlurmCommands, partition: str) -> int | None:
     """Return a partition's longest time in minutes, ``None`` for no limit.
 
     Slurm does not hold an operator to it.

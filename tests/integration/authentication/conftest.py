@@ -55,7 +55,7 @@ def no_directory() -> str:
 
 @pytest.fixture
 def authenticator(directory: Slapd) -> MakeAuthenticator:
-    """Make an authenticator as portal/dsportal/hub.py sets it up, with short limits."""
+    """Make an authenticator as the hub configuration sets it up, with short limits."""
 
     def make(*servers: str, **traits: Any) -> DirectoryAuthenticator:
         return DirectoryAuthenticator(

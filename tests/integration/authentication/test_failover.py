@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from tornado import web
 
-from dsportal.authentication.connection import Access, Conversation
+from dsportal.authentication.connection import Conversation, LdapAccess
 from dsportal.authentication.errors import DirectoryError
 from dsportal.authentication.servers import Servers
 from tests.integration.authentication import slapd
@@ -51,8 +51,8 @@ def listener() -> Iterator[tuple[str, list[bytes]]]:
         thread.join(30)
 
 
-def access(*servers: str) -> Access:
-    return Access(
+def access(*servers: str) -> LdapAccess:
+    return LdapAccess(
         servers=servers,
         start_tls=False,
         ca_file="",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dsportal.authentication.connection import Access, Conversation
+from dsportal.authentication.connection import Conversation, LdapAccess
 from dsportal.authentication.errors import Locked
 from tests.integration.authentication import supplied as role
 from tests.integration.authentication.conftest import MakeAuthenticator
@@ -27,7 +27,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supplied]:
 @pytest.fixture
 def talk(directory: Supplied) -> Iterator[Conversation]:
     """A connection that anybody who reaches the directory can have."""
-    opened = Conversation(directory.url, Access((directory.url,), False, "", 2, 5))
+    opened = Conversation(directory.url, LdapAccess((directory.url,), False, "", 2, 5))
     yield opened
     opened.close()
 

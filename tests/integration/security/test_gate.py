@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from dsportal.gate import cookie_name, cookie_value
+from dsportal.hub.gate import cookie_name, cookie_value
 from tests.impostor import Impostor, impostor
 from tests.instance import ENTERER, SETTINGS, USERS, Instance
 from tests.visitor import Visitor, session_of

@@ -8,7 +8,7 @@ from itertools import product
 import httpx
 import pytest
 
-from dsportal.strict import LARGEST_BODY
+from dsportal.hub.patches.api_hardening import LARGEST_BODY
 from tests.instance import ADMIN, Instance
 from tests.visitor import Visitor
 from tests.wire import Wire

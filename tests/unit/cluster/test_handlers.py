@@ -27,14 +27,14 @@ from dsportal.cluster.handlers import Room
 from dsportal.cluster.pages import Pages
 from dsportal.cluster.sessions import SessionList
 from dsportal.look import appearance
-from dsportal.settings.look import Look
+from dsportal.settings.look import LookSettings
 from jupyterhub_gpu_slurm.errors import CommandTimedOut
 from tests.unit.cluster.pictures import ADAS, NOW, picture
 
 PREFIX = "/services/cluster/"
 # No TLS here: to read the machine's authorities would cost more than a test.
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-PAGES = Pages("/hub/", appearance(Look()))
+PAGES = Pages("/hub/", appearance(LookSettings()))
 MAY_LOOK = ["access:services!service=cluster"]
 LOGINS: dict[str, dict[str, Any]] = {
     "ada's": {"kind": "user", "name": "ada", "admin": False, "scopes": MAY_LOOK},

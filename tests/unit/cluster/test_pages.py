@@ -12,14 +12,14 @@ from dsportal.cluster.pages import Pages, holders
 from dsportal.cluster.sessions import SessionList, rows
 from dsportal.cluster.view import Viewer
 from dsportal.look import appearance
-from dsportal.settings.look import Look
+from dsportal.settings.look import LookSettings
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
 from tests.unit.cluster.pictures import ADAS, BOBS, NODE, picture
 
 ADMIN = Viewer("root", sees_names=True)
 ADA = Viewer("ada", sees_names=False)
-PAGES = Pages("/hub/", appearance(Look()))
+PAGES = Pages("/hub/", appearance(LookSettings()))
 
 
 def edition() -> Edition:

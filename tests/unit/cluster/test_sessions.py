@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dsportal.cluster.hub_api import HubSession
+from dsportal.cluster.hub_api import ListedSession
 from dsportal.cluster.sessions import SessionList, Sessions
 from tests.unit.cluster.pictures import picture
 
@@ -15,7 +15,7 @@ class FakeHub:
     error: Exception
     asked: int = 0
 
-    async def sessions(self) -> list[HubSession]:
+    async def sessions(self) -> list[ListedSession]:
         self.asked += 1
         raise self.error
 

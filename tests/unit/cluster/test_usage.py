@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dsportal.cluster import usage
-from dsportal.cluster.usage import Question
+from dsportal.cluster.usage import UsageQuery
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Source:
 
 def test_the_last_days_are_asked_for() -> None:
     source = Source()
-    rows = asyncio.run(usage.answer(source, Question(7, "user"), datetime.now(UTC)))
+    rows = asyncio.run(usage.answer(source, UsageQuery(7, "user"), datetime.now(UTC)))
     assert source.span == timedelta(days=7)
     assert rows == [{"user": "ada", "groups": ("a", "b"), "sessions": 2, "gpu_hours": 3.14}]
 

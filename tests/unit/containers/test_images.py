@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.containers.images import ImageError, own_image, own_images, site_image
+from dsportal.containers.images import ImageFileError, own_image, own_images, site_image
 
 pytestmark = pytest.mark.root
 
@@ -35,7 +35,7 @@ def image(folder: Path) -> Path:
 
 
 def refusal(path: Path, user: int = ROOT) -> str:
-    with pytest.raises(ImageError) as caught:
+    with pytest.raises(ImageFileError) as caught:
         own_image(path, user)
     return str(caught.value)
 
@@ -81,7 +81,7 @@ def test_an_image_that_is_cut_short_says_by_how_much(image: Path) -> None:
 
 
 def test_an_image_that_is_gone_is_named(folder: Path) -> None:
-    with pytest.raises(ImageError, match=r"There is no image .*/gone.sif"):
+    with pytest.raises(ImageFileError, match=r"There is no image .*/gone.sif"):
         site_image(folder / "gone.sif")
 
 

@@ -13,7 +13,7 @@ from tornado.web import Application, RequestHandler
 
 from dsportal.culler.__main__ import configuration
 from dsportal.culler.arbiter import Arbiter, is_marked, path_of
-from dsportal.settings.hub import Hub as HubTable
+from dsportal.settings.hub import HubSettings as HubTable
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 

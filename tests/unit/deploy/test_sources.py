@@ -23,7 +23,7 @@ def clone(tmp_path: Path) -> Path:
         *(".gitignore", "LICENSE", "README.md", "jupyterhub_config.py", "pyproject.toml"),
         "deploy/venv",
         "deploy/ansible/inventories/site/secrets.yml",
-        "portal/dsportal/hub.py",
+        "portal/dsportal/hub/configuration.py",
         "portal/dsportal/__pycache__/hub.pyc",
         "portal/dsportal/lab/node_modules/esbuild/index.js",
         "spawner/jupyterhub_gpu_slurm/session/script.py",
@@ -44,7 +44,7 @@ def test_neither_inventories_nor_leftovers_are_sent(script: dict[str, Any], clon
     assert [name for name in names if "/" in name] == [
         "deploy/venv",
         "notebook_templates/one.ipynb",
-        "portal/dsportal/hub.py",
+        "portal/dsportal/hub/configuration.py",
         "spawner/jupyterhub_gpu_slurm/session/script.py",
     ]
 
@@ -55,7 +55,7 @@ def test_what_says_that_all_is_there_comes_last(script: dict[str, Any], clone: P
 
 def test_the_same_files_are_the_same_bytes(script: dict[str, Any], clone: Path) -> None:
     first = script["packed"](clone)
-    os.utime(clone / "portal/dsportal/hub.py", (1, 1))
+    os.utime(clone / "portal/dsportal/hub/configuration.py", (1, 1))
     assert script["packed"](clone) == first
-    (clone / "portal/dsportal/hub.py").write_text("changed")
+    (clone / "portal/dsportal/hub/configuration.py").write_text("changed")
     assert script["packed"](clone) != first

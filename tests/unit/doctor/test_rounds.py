@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.doctor import command, expected, plan
-from dsportal.doctor.expected import Expected, ExpectedError, Kernel, Mount, Slurm
+from dsportal.doctor.expected import Expected, ExpectedError, ExpectedKernel, ExpectedSlurm, Mount
 from dsportal.doctor.finding import Finding, State, ok
 from dsportal.doctor.rounds import Check, run
 
@@ -66,8 +66,8 @@ def test_files_of_several_roles_are_joined(tmp_path: Path) -> None:
     assert expected.load(tmp_path) == Expected(
         disks=("/", "/opt"),
         mounts=(Mount("/mnt/a"),),
-        slurm=Slurm("/c", "/m", ("n1",)),
-        kernels=(Kernel("r", language="R"),),
+        slurm=ExpectedSlurm("/c", "/m", ("n1",)),
+        kernels=(ExpectedKernel("r", language="R"),),
     )
 
 

@@ -1,13 +1,17 @@
 """What of our JupyterLab extension needs no browser, under node's own test runner."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import lab_extension
-import pytest
+import wheels
+
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,20 +29,29 @@ def test_the_extensions_own_tests_pass() -> None:
     assert "# fail 0" in done.stdout
 
 
-def test_it_is_built_again_when_a_source_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sources, out = tmp_path / "lab", tmp_path / "out"
-    shutil.copytree(lab_extension.SOURCES, sources)
-    monkeypatch.setattr(lab_extension, "SOURCES", sources)
-    built = lab_extension.build_what_changed(out, 0)
-    described = out / "package.json"
-    first = json.loads(described.read_text())["jupyterlab"]["_build"]["load"]
-    described.unlink()
-    assert lab_extension.build_what_changed(out, built) == built
-    assert not described.exists()
+def test_it_is_built_again_when_a_source_has_changed(tmp_path: Path) -> None:
+    clone, out = tmp_path / "clone", tmp_path / "out"
+    for part in ("deploy", wheels.LAB):
+        unwanted = shutil.ignore_patterns("node_modules", "ansible", "__pycache__")
+        shutil.copytree(ROOT / part, clone / part, ignore=unwanted)
+    described = out / "labextensions" / lab_extension.NAME / "package.json"
 
-    with (sources / "src/index.ts").open("a") as code:
-        code.write("\nconsole.log('changed');\n")
-    assert lab_extension.build_what_changed(out, built) > built
-    assert json.loads(described.read_text())["jupyterlab"]["_build"]["load"] != first
+    def entry() -> str | None:
+        try:
+            build: dict[str, str] = json.loads(described.read_text())["jupyterlab"]["_build"]
+        except (FileNotFoundError, KeyError, ValueError):
+            return None
+        return build["load"]
+
+    with (tmp_path / "log").open("w+") as log:
+        argv: list[str | Path] = [sys.executable, clone / "deploy/lab_extension.py", "watch", out]
+        watching = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+        try:
+            until(lambda: entry() is not None, seconds=60, what="it is built")
+            first = entry()
+            with (clone / wheels.LAB / "src/index.ts").open("a") as code:
+                code.write("\nconsole.log('changed');\n")
+            until(lambda: entry() not in (first, None), seconds=60, what="it is built again")
+        finally:
+            os.killpg(watching.pid, signal.SIGTERM)
+            watching.wait(10)

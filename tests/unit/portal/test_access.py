@@ -8,8 +8,8 @@ from jupyterhub.apihandlers import default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthAuthorizeHandler, TokenAPIHandler
 from jupyterhub.scopes import scope_definitions
 
-from dsportal import access
-from dsportal.entering import EnteringHandler
+from dsportal.hub import access
+from dsportal.hub.patches.access_audit import EnteringHandler
 from dsportal.settings.whole import Settings
 
 DAY = 86_400

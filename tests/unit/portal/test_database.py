@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from dsportal.database import HubConnection, postgresql_url
+from dsportal.hub.database import HubConnection, postgresql_url
 from dsportal.settings_file import SettingsError
 
 

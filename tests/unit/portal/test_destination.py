@@ -2,7 +2,7 @@
 
 import pytest
 
-from dsportal.destination import is_allowed
+from dsportal.hub.destination import is_allowed
 
 OWN = [
     "/user/ada/lab",

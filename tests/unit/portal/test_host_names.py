@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.utils import subdomain_hook_idna
 
-from dsportal import host_names, hub
-from dsportal.host_names import OwnHost
+from dsportal.hub import configuration, host_names
+from dsportal.hub.host_names import OwnHost
 from dsportal.settings.whole import Settings
 
 OWN = OwnHost("https://portal.example.org:8000")
@@ -63,7 +63,7 @@ def test_what_a_page_of_another_host_sends_is_known(
 def test_without_hosts_for_users_the_hub_answers_everywhere(c: Any, settings: Settings) -> None:
     host_names.install("https://portal.example.org")
     assert BaseHandler.prepare is not host_names._prepare
-    hub.configure_encryption(c, settings)
+    configuration.configure_encryption(c, settings)
     assert BaseHandler.prepare is host_names._prepare
 
 
@@ -73,7 +73,7 @@ def host_of(name: str, kind: str = "user") -> str:
 
 def test_names_that_dns_takes_are_the_hosts(c: Any, settings: Settings) -> None:
     with_names = settings.hub.model_copy(update={"subdomain_host": "https://portal.example.org"})
-    hub.configure_encryption(c, settings.model_copy(update={"hub": with_names}))
+    configuration.configure_encryption(c, settings.model_copy(update={"hub": with_names}))
     host_names.install("")
     assert c.JupyterHub.subdomain_hook is host_names.host_of
     assert host_of("ada-l") == "ada-l.portal.example.org"

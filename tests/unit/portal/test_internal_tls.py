@@ -10,8 +10,8 @@ import pytest
 from cryptography import x509
 from jupyterhub.app import JupyterHub
 
-from dsportal import hub_tls, internal_tls
-from dsportal.settings.hub import Hub
+from dsportal.hub import internal_tls, tls
+from dsportal.settings.hub import HubSettings
 
 NOW = datetime.now(UTC)
 ALL = ["hub-internal", "proxy-api", "proxy-client"]
@@ -23,8 +23,8 @@ def one_hub_at_a_time() -> Iterator[None]:
     JupyterHub.clear_instance()
 
 
-def made_for(folder: Path, address: str = "http://10.0.0.1:8081") -> Hub:
-    return Hub(state_dir=str(folder), internal_ssl=True, api_url=address)
+def made_for(folder: Path, address: str = "http://10.0.0.1:8081") -> HubSettings:
+    return HubSettings(state_dir=str(folder), internal_ssl=True, api_url=address)
 
 
 def test_they_are_made_once(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_they_are_renewed_a_year_before_they_end(tmp_path: Path) -> None:
 def test_the_machines_own_authorities_do_not_count(tmp_path: Path) -> None:
     hub = made_for(tmp_path)
     internal_tls.prepare(hub, NOW)
-    context = hub_tls.client_context(hub)
+    context = tls.client_context(hub)
     assert context is not None
     subjects = [dict(pair for part in one["subject"] for pair in part) for one in trusted(context)]
     assert {subject["commonName"] for subject in subjects} == {
@@ -83,4 +83,4 @@ def trusted(context: ssl.SSLContext) -> list[Any]:
 
 
 def test_without_internal_ssl_there_is_none(tmp_path: Path) -> None:
-    assert hub_tls.client_context(Hub(state_dir=str(tmp_path))) is None
+    assert tls.client_context(HubSettings(state_dir=str(tmp_path))) is None

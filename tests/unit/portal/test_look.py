@@ -7,7 +7,7 @@ import pytest
 
 from dsportal.colours import AA_SIGN, AA_TEXT, contrast
 from dsportal.look import WEB, appearance
-from dsportal.settings.look import DARK, LIGHT, Look
+from dsportal.settings.look import DARK, LIGHT, LookSettings
 from dsportal.settings_file import SettingsError
 
 SHEET = (WEB / "design.css").read_text(encoding="utf-8")
@@ -18,7 +18,7 @@ TEXTS = ("ink", "ink-soft", "good", "warn", "bad")
 def shades(name: str) -> tuple[str, str]:
     """Return a colour of the sheet for light and for dark pages."""
     if name == "accent":
-        return Look().accent, Look().accent_dark
+        return LookSettings().accent, LookSettings().accent_dark
     light, dark = COLOURS[name].split(", ")
     return light, dark
 
@@ -50,8 +50,8 @@ def test_the_settings_measure_accents_on_the_pages_own_backgrounds() -> None:
 
 
 def test_the_sheet_has_the_settings_default_accents() -> None:
-    assert f"--portal-accent-light: {Look().accent};" in SHEET
-    assert f"--portal-accent-dark: {Look().accent_dark};" in SHEET
+    assert f"--portal-accent-light: {LookSettings().accent};" in SHEET
+    assert f"--portal-accent-dark: {LookSettings().accent_dark};" in SHEET
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_the_sheet_has_the_settings_default_accents() -> None:
 )
 def test_what_cannot_be_used_is_refused_with_words(key: str, colour: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        Look.model_validate({key: colour})
+        LookSettings.model_validate({key: colour})
 
 
 def test_a_sites_colours_and_rules_come_last(tmp_path: Path) -> None:
     own = tmp_path / "own.css"
     own.write_text(".portal-foot { display: none; }")
-    look = appearance(Look(accent="#006b5b", extra_css_file=str(own)))
+    look = appearance(LookSettings(accent="#006b5b", extra_css_file=str(own)))
     rules = look.stylesheet.split(SHEET)[1]
     assert "--portal-accent-light: #006b5b;" in rules
     assert rules.endswith(".portal-foot { display: none; }")
@@ -81,14 +81,14 @@ def test_a_sites_colours_and_rules_come_last(tmp_path: Path) -> None:
 def test_browsers_ask_anew_when_logo_or_sheet_have_changed(tmp_path: Path) -> None:
     logo = tmp_path / "logo.svg"
     logo.write_text("<svg/>")
-    settings = Look(logo_file=str(logo))
+    settings = LookSettings(logo_file=str(logo))
     before = appearance(settings).version
     assert appearance(settings).version == before
     logo.write_text("<svg></svg>")
     assert appearance(settings).version != before
-    assert appearance(Look(accent="#006b5b")).version != appearance(Look()).version
+    assert appearance(LookSettings(accent="#006b5b")).version != appearance(LookSettings()).version
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"look\.logo_file = .*none\.png: cannot be read"):
-        appearance(Look(logo_file=str(tmp_path / "none.png")))
+        appearance(LookSettings(logo_file=str(tmp_path / "none.png")))

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyterhub.services import service
 
-from dsportal import services
+from dsportal.hub import services
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
 from tests.unit.portal.a_site import FILE, TOKEN
@@ -94,8 +93,3 @@ def test_the_cluster_page_itself_can_only_read(c: Any, settings: Settings) -> No
     (service,) = c.JupyterHub.services
     assert service["url"] == "http://127.0.0.1:8002"
     assert service["oauth_client_allowed_scopes"] == ["delete:servers"]
-
-
-def test_a_service_that_has_ended_is_started_again_soon() -> None:
-    services.look_after_services()
-    assert service._ServiceSpawner(cmd=["true"]).poll_interval == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.session import in_image
-from dsportal.session.config.whole import ImageOrder
+from dsportal.session_schema import SessionImage
 
 # In the place of Apptainer with what it runs: listens as one of two users until the hub has heard
 # of the port, or, where that is never to be, until it is told to end.
@@ -95,7 +95,7 @@ def served(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> tuple[in
     )
     program.chmod(0o755)
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "secret")
-    order = ImageOrder("The image", "/image.sif", str(program))
+    order = SessionImage("The image", "/image.sif", str(program))
     hub = Hub(heard)
     with hub.listening():
         return in_image.serve(order, in_image.ImagePlace(folder, folder, ()), hub.url), hub.ports

@@ -15,7 +15,7 @@ from jupyterhub.user import User
 from traitlets.config import Config
 
 from jupyterhub_gpu_slurm.errors import SlurmError, SpawnerError
-from jupyterhub_gpu_slurm.outlook.availability import Count
+from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.slurm.watcher import Pace
@@ -107,7 +107,9 @@ class StandIn:
 
 def connection_of(slurm: StandIn) -> SimpleNamespace:
     """Give the connection through which all questions go to this stand-in."""
-    return SimpleNamespace(client=slurm, jobs=slurm, nodes=slurm, free=Count(ResourceShape()))
+    return SimpleNamespace(
+        client=slurm, jobs=slurm, nodes=slurm, free=AvailabilityCounter(ResourceShape())
+    )
 
 
 def stand_in_for_slurm(monkeypatch: pytest.MonkeyPatch) -> StandIn:

@@ -38,10 +38,10 @@ def test_a_line_that_is_no_job_is_left_out() -> None:
     [
         (
             State("PENDING", "Resources"),
-            "waits (Resources): too few nodes, GPUs or cores are free; it starts by itself",
+            "is waiting (Resources): too few nodes, GPUs or cores are free; it starts by itself",
         ),
-        (State("PENDING", "SomethingNew"), "waits (SomethingNew)"),
-        (State("RUNNING", running="1:02", nodes="n1"), "runs on n1, for 1:02"),
+        (State("PENDING", "SomethingNew"), "is waiting (SomethingNew)"),
+        (State("RUNNING", running="1:02", nodes="n1"), "is running on n1, for 1:02"),
         (State("COMPLETED", "None"), "completed"),
         (State("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
         (State("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dsportal.doctor.expected import Directory
+from dsportal.doctor.expected import ExpectedDirectory
 from dsportal.doctor.finding import Finding, failed, ok, warning, worst
 from dsportal.doctor.judgement import days, ldap
 
@@ -15,7 +15,7 @@ _SECONDS = 5.0
 _LONGEST_ANSWER = 65536
 
 
-def server(url: str, directory: Directory) -> Finding:
+def server(url: str, directory: ExpectedDirectory) -> Finding:
     """Connect, encrypt and bind, with one server."""
     place = urlsplit(url)
     is_ldaps = place.scheme == "ldaps"
@@ -46,7 +46,7 @@ def _in_the_clear(host: str) -> Finding:
     return warning("passwords go over the network in the clear", "use ldaps:// or start_tls")
 
 
-def _over_tls(plain: socket.socket, host: str, directory: Directory) -> Finding:
+def _over_tls(plain: socket.socket, host: str, directory: ExpectedDirectory) -> Finding:
     context = ssl.create_default_context(cafile=directory.ca_file or None)
     with context.wrap_socket(plain, server_hostname=host) as safe:
         until = str((safe.getpeercert() or {})["notAfter"])
@@ -60,7 +60,7 @@ def _start_tls(plain: socket.socket) -> None:
         raise ldap.MessageError(f"StartTLS is refused ({code}): set it up there, or use ldaps://")
 
 
-def _bound(connection: socket.socket, directory: Directory) -> Finding:
+def _bound(connection: socket.socket, directory: ExpectedDirectory) -> Finding:
     password = ""
     if directory.bind_password_file:
         password = Path(directory.bind_password_file).read_text(encoding="utf-8").rstrip("\n")

@@ -8,7 +8,13 @@ import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dsportal.doctor.expected import Backup, Certificate, Hub, PrivateFile, Sudo
+from dsportal.doctor.expected import (
+    ExpectedBackup,
+    ExpectedCertificate,
+    ExpectedHub,
+    PrivateFile,
+    Sudo,
+)
 from dsportal.doctor.finding import Finding, failed, ok, warning, worst
 from dsportal.doctor.judgement import days, modes
 from dsportal.doctor.programs import ask
@@ -27,7 +33,7 @@ def private(expected: PrivateFile) -> Finding:
     return modes.judge(expected.path, found.st_mode, owner, expected.owner)
 
 
-def certificate(expected: Certificate) -> Finding:
+def certificate(expected: ExpectedCertificate) -> Finding:
     """Read how long certificates are good."""
     files = sorted(glob.glob(expected.file))
     if not files:
@@ -45,7 +51,7 @@ def _certificate(file: Path) -> Finding:
     return days.judge(ends, datetime.now(UTC), f"put a new certificate into {file}")
 
 
-def backup(expected: Backup) -> Finding:
+def backup(expected: ExpectedBackup) -> Finding:
     """Look how old the newest of some files is."""
     made = [Path(file).stat().st_mtime for file in glob.glob(expected.file)]
     if not made:
@@ -57,7 +63,7 @@ def backup(expected: Backup) -> Finding:
     return ok(words)
 
 
-def _no_backup(expected: Backup) -> Finding:
+def _no_backup(expected: ExpectedBackup) -> Finding:
     """Be patient with a folder that was made a while ago."""
     found, step = f"there is no {expected.file}", "make a backup, and see what should make it"
     with contextlib.suppress(OSError):
@@ -84,7 +90,7 @@ def sudo(expected: Sudo) -> Finding:
     return ok(f"{expected.user} may run the launcher, which is root's")
 
 
-def settings(expected: Hub) -> Finding:
+def settings(expected: ExpectedHub) -> Finding:
     """Let the hub's own program read its settings."""
     command = ("-Im", "dsportal.cli", "settings", "check", expected.settings_file)
     # It computes; it waits for nobody.

@@ -4,7 +4,7 @@ import socket
 import ssl
 from urllib.parse import urlsplit
 
-from dsportal.doctor.expected import Hub
+from dsportal.doctor.expected import ExpectedHub
 from dsportal.doctor.finding import Finding, failed
 from dsportal.doctor.judgement import host_names
 from dsportal.doctor.judgement.host_names import Seen
@@ -14,7 +14,7 @@ ANYBODY = "any-user"
 _SECONDS = 4.0
 
 
-def of_users(expected: Hub) -> Finding:
+def of_users(expected: ExpectedHub) -> Finding:
     """See whether there are any, where they lead, and what is shown there."""
     if not expected.subdomain_host:
         return host_names.missing()

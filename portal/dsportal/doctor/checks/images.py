@@ -1,6 +1,6 @@
 """Images of containers, run as nobody, as users' rights are."""
 
-from dsportal.doctor.expected import Image
+from dsportal.doctor.expected import ExpectedImage
 from dsportal.doctor.finding import Finding, failed, ok
 from dsportal.doctor.programs import ask
 
@@ -9,7 +9,7 @@ _ALONE = ("--containall", "--no-home", "--cleanenv", "--no-eval", "--cwd", "/")
 _MOST_SIGNS = 160
 
 
-def image(expected: Image) -> Finding:
+def image(expected: ExpectedImage) -> Finding:
     """Run a shell in an image, which does nothing."""
     argv = (expected.apptainer, "-q", "exec", *_ALONE, expected.path, "/bin/sh", "-c", ":")
     answer = ask(*argv, seconds=25, environment={"HOME": "/"}, as_nobody=True)

@@ -2,9 +2,9 @@
 
 import textwrap
 
-from dsportal.doctor.expected import Kernel, Modules
+from dsportal.doctor.expected import ExpectedKernel, Modules
 from dsportal.doctor.finding import Finding, failed, ok
-from dsportal.doctor.programs import Answer, ask
+from dsportal.doctor.programs import ProgramAnswer, ask
 
 # What a session does before it starts a kernel: $1 defines `module`; up to -- are modules.
 _LOAD = (
@@ -20,7 +20,7 @@ _IS_KERNEL = {
 
 def _in_modules(
     modules: Modules, names: tuple[str, ...], *argv: str, environment: dict[str, str]
-) -> Answer:
+) -> ProgramAnswer:
     variables = {"MODULEPATH": ":".join(modules.paths), "HOME": "/"} | environment
     shell = ("/bin/bash", "--noprofile", "--norc", "-c", _LOAD, "doctor")
     command = (*shell, modules.init, *names, "--", *argv)
@@ -36,7 +36,7 @@ def module(name: str, modules: Modules) -> Finding:
     return failed(_words(answer), step)
 
 
-def kernel(expected: Kernel, modules: Modules | None) -> Finding:
+def kernel(expected: ExpectedKernel, modules: Modules | None) -> Finding:
     """Start a kernel's interpreter in its modules, and import what makes it a kernel."""
     argv = (expected.interpreter, *_IS_KERNEL[expected.language])
     variables = dict(expected.environment or {})
@@ -52,7 +52,7 @@ def kernel(expected: Kernel, modules: Modules | None) -> Finding:
     return failed(_words(answer), step)
 
 
-def _words(answer: Answer) -> str:
+def _words(answer: ProgramAnswer) -> str:
     """Take a module system's first words: the reason, and the module's name, are among them."""
     words = " ".join(answer.complained.split())
     return textwrap.shorten(words, 160, placeholder=" ...") or answer.last_words

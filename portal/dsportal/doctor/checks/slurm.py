@@ -1,16 +1,16 @@
 """Slurm and munge, by their own programs."""
 
-from dsportal.doctor.expected import Slurm
+from dsportal.doctor.expected import ExpectedSlurm
 from dsportal.doctor.finding import Finding, failed, ok
 from dsportal.doctor.judgement import slurm as judgement
-from dsportal.doctor.programs import Answer, ask
+from dsportal.doctor.programs import ProgramAnswer, ask
 
 
-def _ask(slurm: Slurm, *argv: str) -> Answer:
+def _ask(slurm: ExpectedSlurm, *argv: str) -> ProgramAnswer:
     return ask(*argv, environment={"SLURM_CONF": slurm.conf})
 
 
-def controller(slurm: Slurm) -> Finding:
+def controller(slurm: ExpectedSlurm) -> Finding:
     """Ask whether slurmctld answers."""
     answer = _ask(slurm, "scontrol", "ping")
     if answer.status is None or not answer.said:
@@ -18,7 +18,7 @@ def controller(slurm: Slurm) -> Finding:
     return judgement.judge_ping(answer.said)
 
 
-def settings(slurm: Slurm) -> Finding:
+def settings(slurm: ExpectedSlurm) -> Finding:
     """Ask whether slurm.conf is the controller's."""
     answer = _ask(slurm, "scontrol", "show", "config")
     if answer.status != 0:
@@ -26,7 +26,7 @@ def settings(slurm: Slurm) -> Finding:
     return judgement.judge_settings(answer.said)
 
 
-def node(name: str, slurm: Slurm) -> Finding:
+def node(name: str, slurm: ExpectedSlurm) -> Finding:
     """Ask how the controller sees a node of this host."""
     answer = _ask(slurm, "scontrol", "show", "node", name, "--oneliner")
     if answer.status != 0:
@@ -34,7 +34,7 @@ def node(name: str, slurm: Slurm) -> Finding:
     return judgement.judge_node(answer.said)
 
 
-def munge(slurm: Slurm) -> Finding:
+def munge(slurm: ExpectedSlurm) -> Finding:
     """Have a credential made and read."""
     step = "start munged; its key must be munge's alone, and the same on every host"
     made = ask("munge", "--no-input", f"--socket={slurm.munge_socket}", seconds=4)

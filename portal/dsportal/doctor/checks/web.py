@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dsportal.doctor.expected import Hub
+from dsportal.doctor.expected import ExpectedHub
 from dsportal.doctor.finding import Finding, failed, ok
 
 _SECONDS = 5.0
@@ -53,7 +53,7 @@ def asked(url: str, path: str, token: str = "") -> Reply:
         connection.close()
 
 
-def hub(expected: Hub) -> Finding:
+def hub(expected: ExpectedHub) -> Finding:
     """Ask for the hub's version, through the proxy."""
     try:
         reply = asked(expected.public_url, "/hub/api/")
@@ -68,7 +68,7 @@ def hub(expected: Hub) -> Finding:
         return failed("what answers is not the hub", step)
 
 
-def database(expected: Hub) -> Finding:
+def database(expected: ExpectedHub) -> Finding:
     """Ask the hub for what it cannot tell without its database: whose a token is."""
     try:
         token = Path(expected.metrics_token_file).read_text(encoding="utf-8").strip()
@@ -82,7 +82,7 @@ def database(expected: Hub) -> Finding:
     return ok("the hub reads it")
 
 
-def proxy_api(expected: Hub) -> Finding:
+def proxy_api(expected: ExpectedHub) -> Finding:
     """Ask whether the proxy takes the hub's instructions."""
     place = urlsplit(expected.proxy_api_url)
     try:

@@ -1,17 +1,17 @@
 // What the portal adds to JupyterLab; a room for each concern.
 
-import { clock } from './clock';
-import { idle } from './idle';
-import { jobs } from './jobs';
-import { look } from './look';
-import { notices } from './notices';
-import { quota } from './quota';
-import { templates } from './templates';
-import { tensorboard } from './tensorboard';
-import { tools } from './tools';
-import { use } from './use';
-import { visits } from './visits';
-import { welcome } from './welcome';
+import { clock } from './session/clock';
+import { idle } from './session/idle';
+import { jobs } from './jobs/panel';
+import { look } from './look/look';
+import { notices } from './storage/notices';
+import { quota } from './storage/quota';
+import { templates } from './launcher/templates';
+import { tensorboard } from './launcher/tensorboard';
+import { tools } from './launcher/tools';
+import { use } from './usage/plugin';
+import { visits } from './session/visits';
+import { welcome } from './launcher/welcome';
 
 export default [
   clock,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { bytes, fullness, source, summary, type IStorage } from '../src/bytes';
+import { bytes, fullness, source, summary, type IStorage } from '../src/common/bytes';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),

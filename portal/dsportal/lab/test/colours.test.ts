@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { accents } from '../src/colours';
+import { accents } from '../src/look/colours';
 
 const LOOK = { title: 'Portal', accent: '#3556c4', accent_dark: '#9db4ff' };
 

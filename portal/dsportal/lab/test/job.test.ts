@@ -12,7 +12,7 @@ import {
   stateOf,
   timeOf,
   type IJob
-} from '../src/job';
+} from '../src/jobs/job';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),
@@ -70,12 +70,12 @@ test('a running job says what is left first', () => {
 
 test('a waiting job says since when, and when it may start', () => {
   const waiting = { state: 'PENDING', submitted: NOW - 120 };
-  assert.equal(said(waiting), 'waits for 2 min');
+  assert.equal(said(waiting), 'waiting for 2 min');
   assert.match(
     said({ ...waiting, expected_start: NOW + 60 }),
-    /^waits for 2 min, expected to start /
+    /^waiting for 2 min, expected to start /
   );
-  assert.equal(said({ ...waiting, expected_start: NOW - 60 }), 'waits for 2 min');
+  assert.equal(said({ ...waiting, expected_start: NOW - 60 }), 'waiting for 2 min');
 });
 
 test('a job that ended says when, and how long it ran', () => {
@@ -90,7 +90,7 @@ test('another day is named', () => {
 });
 
 for (const [reason, words] of [
-  ['Resources', 'what it asks for is not free'],
+  ['Resources', 'the resources it needs are not free'],
   ['QOSGrpCpuLimit', 'Slurm says: QOSGrpCpuLimit'],
   ['no node has enough free GPUs', 'no node has enough free GPUs'],
   [null, '']

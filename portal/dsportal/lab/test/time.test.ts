@@ -10,7 +10,7 @@ import {
   span,
   Throttle,
   type ITexts
-} from '../src/time';
+} from '../src/common/time';
 
 const texts: ITexts = {
   __: (text, ...values) =>

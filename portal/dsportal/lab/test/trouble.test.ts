@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { fullWords, troubleWords, type ITrouble } from '../src/trouble';
-import { hour, type ITexts } from '../src/time';
+import { fullWords, troubleWords, type ITrouble } from '../src/storage/trouble';
+import { hour, type ITexts } from '../src/common/time';
 
 const texts: ITexts = {
   __: (text, ...values) =>

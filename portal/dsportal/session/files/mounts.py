@@ -42,7 +42,7 @@ State = Literal["answers", "hangs", "fails", "missing"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class MountState:
     """How a mount is."""
 
     point: str
@@ -65,7 +65,7 @@ class Standing:
 class NoAnswer(Exception):
     """What was asked for is on a mount that does not answer."""
 
-    def __init__(self, trouble: Standing) -> None:
+    def __init__(self, trouble: MountState) -> None:
         """Say which, in words for the user."""
         words = f"{trouble.words()}. Your other files and your kernels are not affected."
         super().__init__(words)
@@ -127,9 +127,9 @@ class Mounts:
         """``points``: what must be mounted. What else has a server is asked about too."""
         self._points, self._now = tuple(points), now
         self._asked: dict[str, asyncio.Future[None]] = {}
-        self._known: dict[str, Standing] = {}
+        self._known: dict[str, MountState] = {}
 
-    def troubled(self) -> list[Standing]:
+    def troubled(self) -> list[MountState]:
         """Return the mounts that do not answer, fail or are missing."""
         return sorted(
             (known for known in self._known.values() if known.state != "answers"),
@@ -141,7 +141,7 @@ class Mounts:
         states = {"hangs", "fails"}
         return frozenset(known.point for known in self._known.values() if known.state in states)
 
-    def trouble_on(self, path: str) -> Standing | None:
+    def trouble_on(self, path: str) -> MountState | None:
         """Return what is wrong with the first dead mount that a path leads through."""
         dead = self.dead()
         point = first_on_the_way(path, dead) if dead else None
@@ -199,7 +199,7 @@ class Mounts:
             del self._asked[point]
         before = self._known.get(point)
         if before is None or before.state != state:
-            self._known[point] = known = Standing(point, state, self._now(), reason)
+            self._known[point] = known = MountState(point, state, self._now(), reason)
             if state != "answers":
                 log.warning("%s: files there cannot be had", known.words())
             elif before is not None:

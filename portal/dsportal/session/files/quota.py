@@ -37,12 +37,12 @@ _DF = re.compile(r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(/.*)")
 _QUOTA = re.compile(r"\s*\S+\s+(\d+)\*?\s+(\d+)\s+(\d+)\s+\d+(?:\s+\d+\*?){4}\s*")
 
 
-class NoAnswer(Exception):
+class QuotaUnknown(Exception):
     """The storage does not answer, or is not there."""
 
 
 @dataclass(frozen=True)
-class Use:
+class StorageUse:
     """How full it is, in bytes."""
 
     mount: str
@@ -71,7 +71,7 @@ class Storage:
         self._mounts = mounts or Mounts()
         self._home, self._folders, self._now = home, folders, now
         self._path = environment.get("PATH", "")
-        self._known: dict[str, tuple[float, Use | NoAnswer]] = {}
+        self._known: dict[str, tuple[float, StorageUse | QuotaUnknown]] = {}
         self._hanging: list[asyncio.subprocess.Process] = []
         self._asking = asyncio.Lock()
         self.calls: dict[str, int] = {}
@@ -81,26 +81,26 @@ class Storage:
         first = (PurePosixPath(path).parts or ("",))[0]
         return first if first in self._folders else ""
 
-    async def use(self, path: str) -> Use:
-        """Return how full it is; raises `NoAnswer`."""
+    async def use(self, path: str) -> StorageUse:
+        """Return how full it is; raises `QuotaUnknown`."""
         trouble = self._mounts.trouble_on(str(self._home / path))
         if trouble is not None:
-            raise NoAnswer(trouble.words())
+            raise QuotaUnknown(trouble.words())
         async with self._asking:
-            asked_at, answer = self._known.get(path, (-float("inf"), NoAnswer()))
+            asked_at, answer = self._known.get(path, (-float("inf"), QuotaUnknown()))
             if self._now() - asked_at >= _FRESH_SECONDS:
                 answer = await self._ask(str(self._home / path))
                 if len(self._known) >= _MOST_KNOWN:
                     self._known.clear()
                 self._known[path] = (self._now(), answer)
-        if isinstance(answer, NoAnswer):
+        if isinstance(answer, QuotaUnknown):
             raise answer
         return answer
 
-    async def _ask(self, path: str) -> Use | NoAnswer:
+    async def _ask(self, path: str) -> StorageUse | QuotaUnknown:
         try:
             use = use_from(await self._run("df", "--block-size=1", _FIELDS, "--", path))
-        except NoAnswer as error:
+        except QuotaUnknown as error:
             return error
         # Its own network question; a local disk of a node has no quota that matters.
         if use.kind.startswith("nfs") and shutil.which("quota", path=self._path):
@@ -108,7 +108,7 @@ class Storage:
                 # Not --filesystem=PATH, with which quota-tools 4.06 tells of all others too.
                 argv = ["--no-wrap", "--raw-grace", "--filesystem-list", use.mount]
                 return with_quota(use, await self._run("quota", *argv))
-            except NoAnswer as error:
+            except QuotaUnknown as error:
                 log.info("quota does not tell of %s: %s", use.mount, error)
         return use
 
@@ -117,7 +117,7 @@ class Storage:
         self._hanging = [process for process in self._hanging if process.returncode is None]
         if program is None or self._hanging:
             # One that waits for a server in the kernel cannot be ended; one is enough.
-            raise NoAnswer(f"{name} is missing, or another still waits for the storage")
+            raise QuotaUnknown(f"{name} is missing, or another still waits for the storage")
         self.calls[name] = self.calls.get(name, 0) + 1
         process = await asyncio.create_subprocess_exec(
             program,
@@ -131,7 +131,7 @@ class Storage:
             async with asyncio.timeout(_SECONDS):
                 out, _ = await process.communicate()
         except TimeoutError as error:
-            raise NoAnswer(f"{name} did not answer in {_SECONDS:g} s") from error
+            raise QuotaUnknown(f"{name} did not answer in {_SECONDS:g} s") from error
         finally:
             if process.returncode is None:
                 process.kill()
@@ -139,8 +139,8 @@ class Storage:
         return out.decode(errors="replace")
 
 
-def use_from(text: str) -> Use:
-    r"""Read what ``df`` says of one path; raises `NoAnswer`.
+def use_from(text: str) -> StorageUse:
+    r"""Read what ``df`` says of one path; raises `QuotaUnknown`.
 
     >>> use_from("1B-blocks Used Avail Type Mounted on\n 100 60 40 nfs4 /mnt/isilon").free
     40
@@ -149,11 +149,11 @@ def use_from(text: str) -> Use:
         match = _DF.fullmatch(line)
         # Some file systems have no size: autofs before it mounts, FUSE.
         if match and int(match[1]) > 0:
-            return Use(match[5], match[4], int(match[1]), int(match[2]), int(match[3]))
-    raise NoAnswer("df names no size")
+            return StorageUse(match[5], match[4], int(match[1]), int(match[2]), int(match[3]))
+    raise QuotaUnknown("df names no size")
 
 
-def with_quota(use: Use, text: str) -> Use:
+def with_quota(use: StorageUse, text: str) -> StorageUse:
     """Put the user's own limit in place of the file system's size, where ``quota`` names one."""
     for line in text.splitlines():
         match = _QUOTA.fullmatch(line)
@@ -186,7 +186,7 @@ class QuotaHandler(APIHandler):
         name = self.storage.name_of(path)
         try:
             use = await self.storage.use(path)
-        except NoAnswer as error:
+        except QuotaUnknown as error:
             raise web.HTTPError(404, f"It is not known how full the storage is: {error}") from error
         self.finish(json.dumps({"name": name, **asdict(use)}))
 

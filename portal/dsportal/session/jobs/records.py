@@ -27,7 +27,7 @@ LOST = "LOST"
 
 
 @dataclass(frozen=True)
-class Job:
+class UserJob:
     """A job of the session's user. ``None``: not known."""
 
     id: str

@@ -21,7 +21,7 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from dsportal.session.jobs.records import LOST, Job, is_job_id
+from dsportal.session.jobs.records import LOST, UserJob, is_job_id
 from dsportal.session.jobs.service import ClusterService, JobsSaid, NoView
 from dsportal.session.jobs.slurm import SlurmPrograms, SlurmSaysNo
 
@@ -50,10 +50,10 @@ class Jobs:
         self._session_job = environment.get("PORTAL_JOB_ID", "")
         self._now = now
         self._asking = asyncio.Lock()
-        self._live: dict[str, Job] = {}
+        self._live: dict[str, UserJob] = {}
         # Not in the service's list any more; Slurm has not said yet how they ended.
-        self._gone: dict[str, Job] = {}
-        self._ended: dict[str, Job] = {}
+        self._gone: dict[str, UserJob] = {}
+        self._ended: dict[str, UserJob] = {}
         self._source: str | None = None
         self._as_of: float | None = None
         self._slurm_asked_at = self._slurm_as_of = -float("inf")
@@ -149,7 +149,7 @@ class Jobs:
         self._ended = {job.id: job for job in kept[-_MOST_KEPT:]}
 
 
-def without(jobs: Mapping[str, Job], others: Mapping[str, Job]) -> dict[str, Job]:
+def without(jobs: Mapping[str, UserJob], others: Mapping[str, UserJob]) -> dict[str, UserJob]:
     """Return the jobs that are not among the others."""
     return {job_id: job for job_id, job in jobs.items() if job_id not in others}
 

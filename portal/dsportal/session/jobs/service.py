@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
 from dsportal.session import internal_tls
-from dsportal.session.jobs.records import FreeGpus, Job, is_job_id
+from dsportal.session.jobs.records import FreeGpus, UserJob, is_job_id
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class JobsSaid:
     """The user's jobs that are not over."""
 
     as_of: float
-    jobs: tuple[Job, ...]
+    jobs: tuple[UserJob, ...]
 
 
 class Cached(Generic[T]):
@@ -124,12 +124,12 @@ def jobs_from(message: Any) -> JobsSaid:
     return JobsSaid(float(message["as_of"]), tuple(mine))
 
 
-def job_from(said: Mapping[str, Any]) -> Job:
+def job_from(said: Mapping[str, Any]) -> UserJob:
     """Read one job."""
     job_id = str(said["id"])
     if not is_job_id(job_id):
         raise ValueError(f"{job_id!r} is no job's number")
-    return Job(
+    return UserJob(
         id=job_id,
         state=str(said["state"]),
         name=_text(said.get("name")),

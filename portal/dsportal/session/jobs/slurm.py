@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
-from dsportal.session.jobs.records import Job, exit_of
+from dsportal.session.jobs.records import UserJob, exit_of
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.slurm.queue import node_names
 
@@ -73,7 +73,7 @@ class SlurmPrograms:
             self._environment["SLURM_CONF"] = environment["SLURM_CONF"]
         self.calls: dict[str, int] = {}
 
-    async def own_jobs(self) -> tuple[Job, ...]:
+    async def own_jobs(self) -> tuple[UserJob, ...]:
         """Return the user's jobs, with those that ended as long as Slurm knows them."""
         argv = ["--me", "--states=all", "--noheader", f"--Format={_FORMAT}"]
         return jobs_from(await self._run("squeue", *argv))
@@ -126,17 +126,17 @@ async def _outcome(argv: list[str], environment: Mapping[str, str]) -> tuple[int
     return code, out.decode(errors="replace"), err.decode(errors="replace")
 
 
-def jobs_from(text: str) -> tuple[Job, ...]:
+def jobs_from(text: str) -> tuple[UserJob, ...]:
     """Read squeue's rows; the rest of a name with a newline is left out."""
     return tuple(_job(match.groups()) for match in map(_ROW.fullmatch, text.splitlines()) if match)
 
 
-def _job(fields: tuple[str, ...]) -> Job:
+def _job(fields: tuple[str, ...]) -> UserJob:
     job_id, state, reason, partition, nodes, node_count, *rest = fields
     allocated, per_job, per_node, submitted, start, end, status, name = rest
     exit_code, signal = exit_of(int(status)) if status.isdecimal() else (None, None)
     has_started = bool(nodes)
-    job = Job(
+    job = UserJob(
         id=job_id,
         state=state,
         name=name,

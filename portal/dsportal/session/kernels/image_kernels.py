@@ -13,7 +13,7 @@ from tornado import web
 from traitlets import Unicode
 
 from dsportal.containers.run import exec_environment
-from dsportal.session.kernels.images import Shelf
+from dsportal.session.kernels.images import SessionImages
 
 
 class ImageProvisioner(LocalProvisioner):
@@ -29,7 +29,7 @@ class ImageProvisioner(LocalProvisioner):
         """
         prepared = await super().pre_launch(**kwargs)
         manager: Any = self.parent
-        shelf: Shelf = manager.kernel_spec_manager.shelf
+        shelf: SessionImages = manager.kernel_spec_manager.shelf
         # jupyter_client takes "python3" for its own interpreter.
         command = [self.kernel_spec.argv[0], *prepared["cmd"][1:]]
         prepared["cmd"] = await shelf.argv(self.image, command)

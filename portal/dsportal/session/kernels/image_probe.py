@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dsportal.containers import contents, run
-from dsportal.containers.images import Image, ImageError
+from dsportal.containers.images import ImageFile, ImageFileError
 
 _SECONDS = 60.0
 # Where it finds the user's settings of it, and may unpack.
@@ -27,32 +27,32 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+: +")
 
 
-async def ask(image: Image, apptainer: str, environment: Mapping[str, str]) -> str:
+async def ask(image: ImageFile, apptainer: str, environment: Mapping[str, str]) -> str:
     """Ask an image what is in it; `dsportal.containers.contents.parsed` reads the answer.
 
-    Raises `ImageError` where it does not say.
+    Raises `ImageFileError` where it does not say.
     """
     try:
         process = await _begun(image, apptainer, environment)
     except OSError as error:
-        raise ImageError(f"No image can be run here: {apptainer}: {error.strerror}.") from error
+        raise ImageFileError(f"No image can be run here: {apptainer}: {error.strerror}.") from error
     try:
         async with asyncio.timeout(_SECONDS):
             answer, said = await asyncio.gather(_first(process.stdout), _first(process.stderr))
             await process.wait()
     except TimeoutError as error:
-        raise ImageError(
+        raise ImageFileError(
             f"{image.path} did not say within {_SECONDS:g} seconds what is in it."
         ) from error
     finally:
         await _end(process)
     if contents.parsed(answer) is None:
-        raise ImageError(f"{image.path} cannot be used. Apptainer says: {last_words(said)}")
+        raise ImageFileError(f"{image.path} cannot be used. Apptainer says: {last_words(said)}")
     return answer
 
 
 async def _begun(
-    image: Image, apptainer: str, environment: Mapping[str, str]
+    image: ImageFile, apptainer: str, environment: Mapping[str, str]
 ) -> asyncio.subprocess.Process:
     apptainers_own = {name: environment[name] for name in _OWN if name in environment}
     return await asyncio.create_subprocess_exec(
@@ -98,13 +98,13 @@ class Answers:
         self._known: dict[str, str] | None = None
         self._of_folders: dict[str, str] = {}
 
-    def of(self, image: Image) -> str | None:
+    def of(self, image: ImageFile) -> str | None:
         """Return an answer that is known."""
         if self._known is None:
             self._known = self._read()
         return (self._of_folders if image.is_folder else self._known).get(image.stamp)
 
-    def keep(self, image: Image, answer: str) -> None:
+    def keep(self, image: ImageFile, answer: str) -> None:
         """Keep an answer, for the next sessions too where the home takes it."""
         if image.is_folder:
             self._of_folders[image.stamp] = answer

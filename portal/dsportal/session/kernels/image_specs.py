@@ -14,7 +14,7 @@ SEPARATOR = " · "
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedImage:
     """An image, and what is known of it."""
 
     name: str
@@ -25,7 +25,7 @@ class Offer:
     trouble: str = ""
     """Why it has no kernels, in words for the user."""
 
-    def having(self, answer: str) -> "Offer":
+    def having(self, answer: str) -> "OfferedImage":
         """Return it with the kernels that the image has answered to have."""
         found = contents.parsed(answer)
         if not found:
@@ -33,7 +33,7 @@ class Offer:
             return self.with_trouble(words)
         return replace(self, kernels=found, trouble="")
 
-    def with_trouble(self, words: str) -> "Offer":
+    def with_trouble(self, words: str) -> "OfferedImage":
         """Return it with what is wrong."""
         next_step = "" if self.is_own else " Tell the administrators."
         return replace(self, kernels=(), trouble=words + next_step)

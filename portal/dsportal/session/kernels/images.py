@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dsportal.containers import images, run
-from dsportal.containers.images import Image, ImageError
-from dsportal.session.config.containers import ContainerOrders
+from dsportal.containers.images import ImageFile, ImageFileError
 from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.kernels.image_probe import Answers, ask
-from dsportal.session.kernels.image_specs import Offer
+from dsportal.session.kernels.image_specs import OfferedImage
+from dsportal.session_schema import Containers
 
 log = logging.getLogger(__name__)
 
@@ -28,22 +28,22 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
 @dataclass
-class Shelf:
+class SessionImages:
     """Looks at the images, and says how a program is run in one."""
 
-    orders: ContainerOrders
+    orders: Containers
     home: Path
     mounts: Mounts
     folders: tuple[str, ...] = ()
     """What images see besides the home and ``/tmp``, where it is there."""
-    offers: Mapping[str, Offer] = field(default_factory=dict)
+    offers: Mapping[str, OfferedImage] = field(default_factory=dict)
     """By their names; what was found by now."""
     _looking: "asyncio.Task[None] | None" = None
 
     def __post_init__(self) -> None:
         self._answers = Answers(self.home)
         # Stamps of images that did not answer, with the reason: not asked again by this session.
-        self._silent: dict[str, ImageError] = {}
+        self._silent: dict[str, ImageFileError] = {}
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """Return the specs of all kernels in images."""
@@ -59,16 +59,16 @@ class Shelf:
         await asyncio.wait({self._looking}, timeout=_PATIENCE_SECONDS)
 
     async def argv(self, name: str, command: list[str]) -> list[str]:
-        """Return what runs a command in an image, as the image is now. Raises `ImageError`."""
+        """Return what runs a command in an image, as the image is now. Raises `ImageFileError`."""
         offer = self.offers.get(name)
         if offer is None or self.orders.apptainer is None:
-            raise ImageError(f"The image of this kernel, {name}, is not there any more.")
+            raise ImageFileError(f"The image of this kernel, {name}, is not there any more.")
         try:
             await self._examined(offer)
-        except ImageError as error:
-            raise ImageError(offer.with_trouble(str(error)).trouble) from error
+        except ImageFileError as error:
+            raise ImageFileError(offer.with_trouble(str(error)).trouble) from error
         if offer.trouble:
-            raise ImageError(offer.trouble)
+            raise ImageFileError(offer.trouble)
         binds = await asyncio.gather(*map(self._is_there, (*self.orders.binds, *self.folders)))
         return run.exec_argv(
             self.orders.apptainer,
@@ -90,47 +90,49 @@ class Shelf:
                 log.warning("No kernel: %s", known.trouble)
             self.offers = {**self.offers, offer.name: known}
 
-    def _sites(self) -> list[Offer]:
+    def _sites(self) -> list[OfferedImage]:
         listed = self.orders.images.items()
-        return [Offer(f"image-{name}", image.title, Path(image.path)) for name, image in listed]
+        return [
+            OfferedImage(f"image-{name}", image.title, Path(image.path)) for name, image in listed
+        ]
 
-    async def _own(self) -> list[Offer]:
+    async def _own(self) -> list[OfferedImage]:
         if self.orders.own_images is None:
             return []
         folder = self.home / self.orders.own_images
         try:
             found = await self._in_time(partial(images.own_images, folder), folder)
-        except ImageError as error:
+        except ImageFileError as error:
             log.warning("No kernels of own images: %s", error)
             return []
         return [
-            Offer(f"own-{path.name}", path.stem, path, is_own=True)
+            OfferedImage(f"own-{path.name}", path.stem, path, is_own=True)
             for path in found
             if _NAME.fullmatch(path.name)
         ]
 
-    async def _looked_into(self, offer: Offer, apptainer: str) -> Offer:
+    async def _looked_into(self, offer: OfferedImage, apptainer: str) -> OfferedImage:
         try:
             image = await self._examined(offer)
             answer = await self._in_time(partial(self._answers.of, image), self.home)
             if answer is None:
                 answer = await self._asked(image, apptainer)
-        except ImageError as error:
+        except ImageFileError as error:
             return offer.with_trouble(str(error))
         return offer.having(answer)
 
-    async def _asked(self, image: Image, apptainer: str) -> str:
+    async def _asked(self, image: ImageFile, apptainer: str) -> str:
         if image.stamp in self._silent:
             raise self._silent[image.stamp]
         try:
             answer = await ask(image, apptainer, os.environ)
-        except ImageError as error:
+        except ImageFileError as error:
             self._silent[image.stamp] = error
             raise
         await self._in_time(partial(self._answers.keep, image, answer), self.home)
         return answer
 
-    async def _examined(self, offer: Offer) -> Image:
+    async def _examined(self, offer: OfferedImage) -> ImageFile:
         look = (
             partial(images.own_image, offer.path, os.getuid())
             if offer.is_own
@@ -142,7 +144,7 @@ class Shelf:
         """Return a folder that images can be shown, "" for one that is missing or silent."""
         try:
             is_there = await self._in_time(partial(os.path.exists, folder), folder)
-        except ImageError as error:
+        except ImageFileError as error:
             log.warning("Not shown in images: %s", error)
             return ""
         return folder if is_there else ""
@@ -151,6 +153,6 @@ class Shelf:
         try:
             return await self.mounts.in_time(work, str(path))
         except NoAnswer as error:
-            raise ImageError(str(error)) from error
+            raise ImageFileError(str(error)) from error
         except OSError as error:
-            raise ImageError(f"{path} cannot be read: {error.strerror}.") from error
+            raise ImageFileError(f"{path} cannot be read: {error.strerror}.") from error

@@ -14,7 +14,7 @@ from traitlets import Dict, Unicode, default
 from dsportal.session.kernels.configuration import with_configuration
 from dsportal.session.kernels.icons import folder_with_tile
 from dsportal.session.kernels.image_specs import SEPARATOR
-from dsportal.session.kernels.images import Shelf
+from dsportal.session.kernels.images import SessionImages
 from dsportal.session.usage.memory import JobMemory
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class SessionKernels(KernelSpecManager):
         config=True
     )
 
-    shelf: Shelf | None = None
+    shelf: SessionImages | None = None
     """The images, once the server knows of them."""
 
     configuration = Unicode(help="A file that ipykernel reads; images see it too.").tag(config=True)

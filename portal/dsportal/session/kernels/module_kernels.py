@@ -6,8 +6,8 @@ from typing import Any
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets import Dict, List, Unicode
 
-from dsportal.session.config.whole import KernelOrder
 from dsportal.session.kernels.modules import ModulesError, ModuleSystem
+from dsportal.session_schema import Kernel
 
 PROVISIONER = "portal-modules"
 """The provisioner's name among the entry points of ``jupyter_client.kernel_provisioners``."""
@@ -17,7 +17,7 @@ _ARGUMENTS = {
 }
 
 
-def spec(order: KernelOrder, modules_init: str | None) -> dict[str, Any]:
+def spec(order: Kernel, modules_init: str | None) -> dict[str, Any]:
     """Return a kernel's spec, as in a ``kernel.json``."""
     return {
         "argv": [order.interpreter, *_ARGUMENTS[order.language]],

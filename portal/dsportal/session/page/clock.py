@@ -31,7 +31,7 @@ _AN_EXTENSION = 'The body must be {"minutes": N}, N a whole number, and nothing 
 
 
 @dataclass(frozen=True)
-class Reading:
+class ClockReading:
     """What is known of the session's time. Moments are seconds since 1970."""
 
     deadline: int | None = None
@@ -67,7 +67,7 @@ class HubSaysNo(Exception):
     """The hub refused, or did not answer; the text is for the user."""
 
 
-class Clock:
+class SessionClock:
     """Knows the deadline, and asks the hub about it."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Clock:
         self._warning_minutes = warning_minutes
         self._now = now
         end = environment.get("PORTAL_JOB_END_TIME", "")
-        self._reading = Reading(deadline=int(end) if end.isdecimal() else None)
+        self._reading = ClockReading(deadline=int(end) if end.isdecimal() else None)
         self._asked_at = -float("inf")
         self._is_watched = False
         self._asking = asyncio.Lock()
@@ -116,7 +116,7 @@ class Clock:
         log.info("The session is extended by %d minutes", minutes)
         return await self.tell()
 
-    async def _ask_hub(self, minutes: int | None, time_limit: float) -> Reading:
+    async def _ask_hub(self, minutes: int | None, time_limit: float) -> ClockReading:
         request = HTTPRequest(
             self._url,
             method="GET" if minutes is None else "POST",
@@ -135,7 +135,7 @@ class Clock:
             raise HubSaysNo("The hub does not answer; try again in a minute.") from error
 
 
-def reading_from(body: bytes) -> Reading:
+def reading_from(body: bytes) -> ClockReading:
     """Read what the hub says; raises `ValueError` for anything else."""
     message = json.loads(body)
     if not isinstance(message, dict):
@@ -147,7 +147,7 @@ def reading_from(body: bytes) -> Reading:
             raise ValueError("not a moment")
     if type(longest) is not int:
         raise ValueError("not a number of minutes")
-    return Reading(deadline, longest, until, str(message.get("reason", "")))
+    return ClockReading(deadline, longest, until, str(message.get("reason", "")))
 
 
 def minutes_from(body: bytes) -> int:
@@ -181,7 +181,7 @@ class ClockHandler(APIHandler):
     # A page asks by itself: no sign that somebody works.
     _track_activity = False
 
-    def initialize(self, clock: Clock) -> None:
+    def initialize(self, clock: SessionClock) -> None:
         """Take the session's clock."""
         self.clock = clock
 
@@ -194,7 +194,7 @@ class ClockHandler(APIHandler):
 class ExtendHandler(APIHandler):
     """Extends the session."""
 
-    def initialize(self, clock: Clock) -> None:
+    def initialize(self, clock: SessionClock) -> None:
         """Take the session's clock."""
         self.clock = clock
 
@@ -211,7 +211,9 @@ class ExtendHandler(APIHandler):
             raise web.HTTPError(409, str(error)) from error
 
 
-def routes(base_url: str, clock: Clock) -> list[tuple[str, type[APIHandler], dict[str, Clock]]]:
+def routes(
+    base_url: str, clock: SessionClock
+) -> list[tuple[str, type[APIHandler], dict[str, SessionClock]]]:
     """Give the server's routes."""
     return [
         (url_path_join(base_url, "portal/clock"), ClockHandler, {"clock": clock}),

@@ -1,7 +1,7 @@
 """What JupyterLab's page is told of the portal: its look, and what the folders in the home are for.
 
 It goes into the page itself, so that nothing is asked for later and nothing changes its colour
-after it was drawn. Read by portal/dsportal/lab/src/look.ts and welcome.ts.
+after it was drawn. Read by portal/dsportal/lab/src/look/look.ts and launcher/welcome.ts.
 """
 
 import json

@@ -14,7 +14,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from dsportal.session.files.mounts import Mounts, first_on_the_way
-from dsportal.session.files.quota import NoAnswer, Storage, Use
+from dsportal.session.files.quota import QuotaUnknown, Storage, StorageUse
 
 NEARLY_FULL = 0.9
 
@@ -41,7 +41,7 @@ class Notices:
         for name in ("", *sorted(self._folders)):
             try:
                 use = await self._storage.use(name)
-            except NoAnswer:
+            except QuotaUnknown:
                 continue
             if is_nearly_full(use):
                 found.setdefault(use.mount, {"name": name, **asdict(use)})
@@ -54,7 +54,7 @@ class Notices:
         return names[0] if names else ""
 
 
-def is_nearly_full(use: Use) -> bool:
+def is_nearly_full(use: StorageUse) -> bool:
     """Say whether the user should hear of it. What is set aside for root is neither."""
     mine = use.used + use.free
     return mine > 0 and use.used / mine >= NEARLY_FULL

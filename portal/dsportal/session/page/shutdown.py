@@ -23,7 +23,7 @@ _ANSWER_SECONDS = 0.7
 _SAVING_SECONDS = 5.0
 
 
-class Farewell:
+class ShutdownNotice:
     """Tells the pages, and waits for those that save."""
 
     def __init__(self, event_logger: Any) -> None:
@@ -75,7 +75,7 @@ class FarewellHandler(APIHandler):
 
     _track_activity = False
 
-    def initialize(self, farewell: Farewell) -> None:
+    def initialize(self, farewell: ShutdownNotice) -> None:
         """Take the server's farewell."""
         self.farewell = farewell
 
@@ -93,8 +93,8 @@ class FarewellHandler(APIHandler):
 
 
 def routes(
-    base_url: str, farewell: Farewell
-) -> list[tuple[str, type[APIHandler], dict[str, Farewell]]]:
+    base_url: str, farewell: ShutdownNotice
+) -> list[tuple[str, type[APIHandler], dict[str, ShutdownNotice]]]:
     """Give the server's routes."""
     pattern = url_path_join(base_url, "portal/farewell/(saving|saved)")
     return [(pattern, FarewellHandler, {"farewell": farewell})]

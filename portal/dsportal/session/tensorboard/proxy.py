@@ -13,13 +13,13 @@ from dsportal.session.page.confirmation import is_from_elsewhere, is_visit
 from dsportal.session.page.proxied import without_secrets
 from dsportal.session.tensorboard.boards import BoardError
 from dsportal.session.tensorboard.log_folders import FolderError
-from dsportal.session.tensorboard.routes import NAME, Shelf, finish_with_words
+from dsportal.session.tensorboard.routes import NAME, TensorBoards, finish_with_words
 
 
 class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
     """One board's pages and data; the class it extends asks for the login."""
 
-    def initialize(self, shelf: Shelf) -> None:
+    def initialize(self, shelf: TensorBoards) -> None:
         """Take the session's boards."""
         self._shelf = shelf
         self.absolute_url = True
@@ -78,7 +78,7 @@ def _with_frames_of_ours(response: Any) -> None:
         response.headers["Content-Security-Policy"] = f"{policy};frame-ancestors 'self'"
 
 
-def add_routes(web_app: Any, shelf: Shelf) -> None:
+def add_routes(web_app: Any, shelf: TensorBoards) -> None:
     """Give a running server the routes of the boards."""
     pattern = url_path_join(web_app.settings["base_url"], NAME, "([0-9a-f]{12})(/.*)")
     web_app.add_handlers(".*", [(pattern, BoardProxy, {"shelf": shelf})])

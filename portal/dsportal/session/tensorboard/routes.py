@@ -13,7 +13,6 @@ folder has something to show.
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,30 +40,25 @@ _FILE_SECONDS = 10.0
 _LOOK_AGAIN_SECONDS = 5
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the settings say of TensorBoard."""
+def shelf(
+    python: str, most: int, idle_minutes: float, home: Path, runtime_folder: Path, base_url: str
+) -> "TensorBoards":
+    """Make a session's, empty: at most so many at once, by this interpreter.
 
-    python: str
-    """The interpreter of its environment."""
-    most: int
-    """How many may run at once."""
-    idle_minutes: float
-    """When one sleeps that nobody looks at; 0 for never."""
-
-    def shelf(self, home: Path, runtime_folder: Path, base_url: str) -> "Shelf":
-        """Make a session's, empty; only the user can enter the runtime folder."""
-        kit = Kit(
-            python=self.python,
-            runtime_folder=runtime_folder,
-            address=url_path_join(base_url, NAME) + "/",
-            most=self.most,
-            idle_seconds=60 * self.idle_minutes or None,
-        )
-        return Shelf(home, Boards(kit))
+    ``idle_minutes``: when one sleeps that nobody looks at; 0 for never. Only the user can enter the
+    runtime folder.
+    """
+    kit = Kit(
+        python=python,
+        runtime_folder=runtime_folder,
+        address=url_path_join(base_url, NAME) + "/",
+        most=most,
+        idle_seconds=60 * idle_minutes or None,
+    )
+    return TensorBoards(home, Boards(kit))
 
 
-class Shelf:
+class TensorBoards:
     """The boards, and the home whose folders they are of."""
 
     def __init__(self, home: Path, boards: Boards) -> None:
@@ -133,7 +127,7 @@ def finish_with_words(handler: JupyterHandler, status: int, **words: Any) -> Non
 class OpenHandler(JupyterHandler):
     """Opens the board of a folder."""
 
-    def initialize(self, shelf: Shelf) -> None:
+    def initialize(self, shelf: TensorBoards) -> None:
         """Take the session's boards."""
         self._shelf = shelf
 
@@ -185,7 +179,7 @@ class _PageHandler(APIHandler):
     # A page asks by itself: no sign that somebody works.
     _track_activity = False
 
-    def initialize(self, shelf: Shelf) -> None:
+    def initialize(self, shelf: TensorBoards) -> None:
         """Take the session's boards."""
         self.shelf = shelf
 
@@ -236,7 +230,9 @@ class LookHandler(_PageHandler):
         self.finish(json.dumps({"has_events": found}))
 
 
-def routes(base_url: str, shelf: Shelf) -> list[tuple[str, type[JupyterHandler], dict[str, Any]]]:
+def routes(
+    base_url: str, shelf: TensorBoards
+) -> list[tuple[str, type[JupyterHandler], dict[str, Any]]]:
     """Give the server's routes, but for those of the boards themselves."""
     given = {"shelf": shelf}
     return [

@@ -1,6 +1,6 @@
 """Runs one web tool, and lets the session's server in at a Unix socket if the tool has a port.
 
-A program of its own, with the standard library only: ``python -I gate.py``, a `Job` as JSON
+A program of its own, with the standard library only: ``python -I gate.py``, a `GateJob` as JSON
 on standard input. It ends when its tool or its parent does.
 
 A port of localhost is open to every user of the node. So a tool can run in a network namespace
@@ -39,7 +39,7 @@ class GateError(Exception):
 
 
 @dataclass(frozen=True)
-class Job:
+class GateJob:
     """What is to run."""
 
     command: list[str]
@@ -53,7 +53,7 @@ class Job:
 
 def main() -> int:
     """Run the tool; gives its exit code."""
-    job = Job(**json.load(sys.stdin))
+    job = GateJob(**json.load(sys.stdin))
     _end_with_parent()
     try:
         if job.own_network:
@@ -103,7 +103,7 @@ def _raise_loopback() -> None:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | _IFF_UP))
 
 
-async def run(job: Job) -> int:
+async def run(job: GateJob) -> int:
     """Start the tool and serve its port until it ends, or this program is told to end."""
     gate = None if job.port is None else await _open_gate(Path(job.socket), job.port)
     try:
@@ -201,7 +201,7 @@ def job_as_json(
     socket: Path,
 ) -> bytes:
     """Give what this program reads."""
-    job = Job(command, dict(environment), own_network, port, str(socket))
+    job = GateJob(command, dict(environment), own_network, port, str(socket))
     return json.dumps(vars(job)).encode()
 
 

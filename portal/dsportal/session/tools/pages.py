@@ -18,7 +18,7 @@ from tornado import web
 
 from dsportal.session.page import proxied
 from dsportal.session.page.confirmation import ask, is_from_elsewhere, is_visit
-from dsportal.session.tools.toolbox import Failure, Tool, Toolbox
+from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
 
 ROUTES = (r"tools/.*",)
 """Below the server's base URL, as regular expressions: what `add_routes` adds."""
@@ -102,7 +102,7 @@ def add_routes(web_app: Any, toolbox: Toolbox, note_use: Callable[[], None]) -> 
         proxied.add_handlers(web_app, base_url, path, handler)
 
 
-def starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
+def starting(proxy: type, tool: ManagedTool, note_use: Callable[[], None]) -> type:
     """Give a proxy's handler that starts its tool when somebody opens it."""
 
     class StartingProxy(proxy):  # type: ignore[misc]
@@ -141,7 +141,7 @@ def starting(proxy: type, tool: Tool, note_use: Callable[[], None]) -> type:
     return StartingProxy
 
 
-async def started(tool: Tool) -> Failure | None:
+async def started(tool: ManagedTool) -> Failure | None:
     """Start a tool, and wait a little; return why it does not run, if that is known by then."""
     patience = _MORE_PATIENCE_SECONDS if tool.state == "starting" else _PATIENCE_SECONDS
     failure = await tool.take_failure()
@@ -153,7 +153,7 @@ async def started(tool: Tool) -> Failure | None:
     return failure
 
 
-def page(tool: Tool, failure: Failure | None) -> str:
+def page(tool: ManagedTool, failure: Failure | None) -> str:
     """Say that a tool is starting, or why it does not."""
     template = Environment(autoescape=True).from_string(_PAGE.read_text(encoding="utf-8"))
     return template.render(

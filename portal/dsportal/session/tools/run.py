@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from dsportal.session.config.whole import ToolOrder
 from dsportal.session.kernels.modules import ModulesError, ModuleSystem
 from dsportal.session.tools import gate as tool_gate
+from dsportal.session_schema import WebTool
 
 _LINES_KEPT = 40
 _LONGEST_LINE = 500
@@ -56,7 +56,7 @@ class ToolPlace:
 class ToolRun:
     """A tool that starts or runs."""
 
-    def __init__(self, name: str, order: ToolOrder, place: ToolPlace) -> None:
+    def __init__(self, name: str, order: WebTool, place: ToolPlace) -> None:
         self._name = name
         self._order = order
         self._place = place
@@ -120,7 +120,7 @@ class ToolRun:
         job = tool_gate.job_as_json(
             [self._found(command[0], given), *command[1:]],
             given,
-            own_network=self._order.own_network,
+            own_network=self._order.has_own_network,
             port=port,
             socket=self._place.socket_of(self._name),
         )
@@ -147,7 +147,7 @@ class ToolRun:
             return None
         if self._order.port is not None:
             return self._order.port
-        if self._order.own_network:
+        if self._order.has_own_network:
             return _PORT_IN_OWN_NETWORK
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

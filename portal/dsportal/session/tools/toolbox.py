@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dsportal.session.config.whole import ToolOrder
 from dsportal.session.kernels.modules import ModulesError, ModulesSilentError, ModuleSystem
 from dsportal.session.tools.run import ToolError, ToolPlace, ToolRun
+from dsportal.session_schema import WebTool
 
 log = logging.getLogger(__name__)
 
@@ -28,10 +28,10 @@ class Failure:
     """The end of what it had written."""
 
 
-class Tool:
+class ManagedTool:
     """One tool: at most one run of it at a time."""
 
-    def __init__(self, name: str, order: ToolOrder, place: ToolPlace) -> None:
+    def __init__(self, name: str, order: WebTool, place: ToolPlace) -> None:
         self.name = name
         self.order = order
         self.place = place
@@ -106,7 +106,7 @@ class Tool:
             log.exception("The tool %s does not start", self.name)
             self._failure = Failure(f"{self.order.title} could not be started.", run.output)
         else:
-            network = "its own network" if self.order.own_network else "the node's network"
+            network = "its own network" if self.order.has_own_network else "the node's network"
             log.info("The tool %s runs, in %s", self.name, network)
 
     async def _can_be_loaded(self) -> bool:
@@ -124,13 +124,13 @@ class Tool:
 class Toolbox:
     """All tools of the session."""
 
-    def __init__(self, orders: Mapping[str, ToolOrder], place: ToolPlace) -> None:
-        self._tools = {name: Tool(name, order, place) for name, order in orders.items()}
+    def __init__(self, orders: Mapping[str, WebTool], place: ToolPlace) -> None:
+        self._tools = {name: ManagedTool(name, order, place) for name, order in orders.items()}
 
     def __iter__(self) -> Any:
         return iter(self._tools.values())
 
-    def get(self, name: str) -> Tool | None:
+    def get(self, name: str) -> ManagedTool | None:
         """Return a tool by its name."""
         return self._tools.get(name)
 
@@ -141,12 +141,12 @@ class Toolbox:
         return [await asyncio.to_thread(_card, tool) for tool in there]
 
 
-def _card(tool: Tool) -> dict[str, Any]:
+def _card(tool: ManagedTool) -> dict[str, Any]:
     picture = base64.b64encode(tool.picture().encode()).decode()
     return {
         "name": tool.name,
         "title": tool.order.title,
         "picture": f"data:image/svg+xml;base64,{picture}",
         "state": tool.state,
-        "is_open_to_node": tool.order.listens == "port" and not tool.order.own_network,
+        "is_open_to_node": tool.order.listens == "port" and not tool.order.has_own_network,
     }

@@ -36,7 +36,7 @@ class GpuState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Gpu:
+class GpuFigures:
     """A GPU at one moment. ``None``: it does not tell, as a slice (MIG) does not of its use."""
 
     name: str | None = None
@@ -53,7 +53,7 @@ class GpuReading:
     """The job's GPUs at one moment, in the order in which programs of the job number them."""
 
     state: GpuState
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[GpuFigures, ...] = ()
 
 
 def devices_of(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _handle(nvml: Any, device: str) -> Any:
     return nvml.nvmlDeviceGetHandleByUUID(device)
 
 
-def _gpu(nvml: Any, handle: Any) -> Gpu:
+def _gpu(nvml: Any, handle: Any) -> GpuFigures:
     def ask(function: Callable[..., T], *more: Any) -> T | None:
         try:
             return function(handle, *more)
@@ -149,7 +149,7 @@ def _gpu(nvml: Any, handle: Any) -> Gpu:
     use = ask(nvml.nvmlDeviceGetUtilizationRates)
     memory = ask(nvml.nvmlDeviceGetMemoryInfo)
     milliwatts = ask(nvml.nvmlDeviceGetPowerUsage)
-    return Gpu(
+    return GpuFigures(
         name=ask(nvml.nvmlDeviceGetName),
         percent=use.gpu if use else None,
         memory_bytes=memory.used if memory else None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from dsportal.session.usage.gpus import Gpu, GpuState
+from dsportal.session.usage.gpus import GpuFigures, GpuState
 from dsportal.session.usage.last_use import WORKING_GPU_PERCENT, Process, increase
 from dsportal.session.usage.meter import Held, Reading
 
@@ -25,7 +25,7 @@ class Sample:
     read_rate: float | None
     """Bytes a second."""
     write_rate: float | None
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[GpuFigures, ...]
 
 
 def sample(reading: Reading, before: Reading | None) -> Sample:
@@ -56,7 +56,7 @@ class History:
         self._samples: deque[Sample] = deque(maxlen=length)
         self._count = 0
         self._last: Reading | None = None
-        self._gpus: tuple[Gpu, ...] = ()
+        self._gpus: tuple[GpuFigures, ...] = ()
         """As last known: the driver may not answer for a while."""
 
     def add(self, reading: Reading) -> None:
@@ -85,7 +85,7 @@ class History:
             "samples": self._columns(samples),
         }
 
-    def _about(self, at: int, gpu: Gpu) -> dict[str, Any]:
+    def _about(self, at: int, gpu: GpuFigures) -> dict[str, Any]:
         return {
             "name": gpu.name,
             "memory_total_bytes": gpu.memory_total_bytes,
@@ -111,7 +111,7 @@ class History:
         }
 
 
-def _gpu_columns(gpus: Sequence[Gpu]) -> dict[str, list[int | None]]:
+def _gpu_columns(gpus: Sequence[GpuFigures]) -> dict[str, list[int | None]]:
     return {
         "percent": [gpu.percent for gpu in gpus],
         "memory_bytes": [gpu.memory_bytes for gpu in gpus],
@@ -120,8 +120,8 @@ def _gpu_columns(gpus: Sequence[Gpu]) -> dict[str, list[int | None]]:
     }
 
 
-def _at(gpus: Sequence[Gpu], at: int) -> Gpu:
-    return gpus[at] if at < len(gpus) else Gpu()
+def _at(gpus: Sequence[GpuFigures], at: int) -> GpuFigures:
+    return gpus[at] if at < len(gpus) else GpuFigures()
 
 
 def unused_seconds(samples: Sequence[Sample], at: int) -> int:

@@ -34,7 +34,7 @@ _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 @dataclass(frozen=True)
-class Rule:
+class IdleRule:
     """What the hub says. ``None``: a session may be unused for as long as its time lasts."""
 
     limit_seconds: int | None = None
@@ -64,8 +64,8 @@ class IdleWatch:
         self._meter = meter
         self._kernels = kernels
         self._now = now
-        self._rule = Rule()
-        self._before: last_use.Look | None = None
+        self._rule = IdleRule()
+        self._before: last_use.UseSample | None = None
         self._used_at = self._page_used_at = now()
         self._reported_at: float | None = None
         self._reported_idle = 0
@@ -118,7 +118,7 @@ class IdleWatch:
         """Look at the session once; return for how many seconds it has not been used."""
         kernels = self._kernels()
         reading = await self._meter.read(self._pause_seconds * _READING_AGE)
-        look = last_use.Look(
+        look = last_use.UseSample(
             at=self._now(),
             has_busy_kernel=kernels.are_busy,
             kernel_used_at=kernels.used_at,
@@ -192,7 +192,7 @@ def is_change(method: str | None, path: str, status: int) -> bool:
     return method in _CHANGES and "/api/" in path and "/lab/api/" not in path and status < 400
 
 
-def rule_from(body: bytes) -> Rule:
+def rule_from(body: bytes) -> IdleRule:
     """Read the hub's answer; raises `ValueError` for anything else."""
     message = json.loads(body)
     if not isinstance(message, dict):
@@ -200,7 +200,7 @@ def rule_from(body: bytes) -> Rule:
     limit, warning = message.get("limit_seconds"), message.get("warning_seconds")
     if not (limit is None or (type(limit) is int and limit > 0)) or type(warning) is not int:
         raise ValueError("not a number of seconds")
-    return Rule(limit, warning)
+    return IdleRule(limit, warning)
 
 
 def kernels_of(manager: Any) -> Kernels:

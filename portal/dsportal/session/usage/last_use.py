@@ -54,7 +54,7 @@ class Terminal:
 
 
 @dataclass(frozen=True)
-class Look:
+class UseSample:
     """The session at one moment. Moments are seconds since 1970."""
 
     at: float
@@ -70,7 +70,7 @@ class Look:
     gpu_percents: Sequence[int | None] = ()
 
 
-def last_use(look: Look, before: Look | None, last: float) -> float:
+def last_use(look: UseSample, before: UseSample | None, last: float) -> float:
     """Return when the session was last used, which was ``last`` until the look before."""
     if (
         look.has_busy_kernel
@@ -83,7 +83,7 @@ def last_use(look: Look, before: Look | None, last: float) -> float:
     return min(look.at, max(last, look.kernel_used_at, look.page_used_at, *terminals, 0.0))
 
 
-def computing_cores(look: Look, before: Look | None) -> float:
+def computing_cores(look: UseSample, before: UseSample | None) -> float:
     """Return how many cores the processes kept busy since the look before, on the average."""
     if before is None or look.processes_at <= before.processes_at:
         return 0.0

@@ -29,7 +29,7 @@
     else hours.max = row.max_hours;
   };
 
-  // What it has free: the rest waits for its turn. Null where that is not known.
+  // What it has free: the rest is queued. Null where that is not known.
   const isFree = (gpus) => {
     const now = available.find((one) => one.partition === partition.value);
     if (!now) return null;
@@ -40,7 +40,7 @@
   const mark = () => {
     for (const place of document.querySelectorAll(".gpu-form-now")) {
       const free = isFree(Number(place.dataset.gpus));
-      const words = free === null ? "" : free ? "free now" : "waits for its turn";
+      const words = free === null ? "" : free ? "free now" : "queued";
       if (place.textContent.trim() !== words) place.textContent = words;
       place.classList.toggle("is-free", Boolean(free));
     }

@@ -56,7 +56,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Row:
+class PartitionRow:
     """One partition, for the form and its script."""
 
     name: str
@@ -78,7 +78,7 @@ class GpuType:
 
 
 @dataclass(frozen=True)
-class Image:
+class ImageChoice:
     """One image in which the session can run."""
 
     name: str
@@ -115,7 +115,8 @@ def render(
         rows=rows,
         types=_types(limits, gpu_type),
         images=[
-            Image(name, title, name == chosen.get("image")) for name, title in limits.images.items()
+            ImageChoice(name, title, name == chosen.get("image"))
+            for name, title in limits.images.items()
         ],
         live=live,
         data={
@@ -151,8 +152,8 @@ def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
     return chosen if chosen in names else (having or names)[0]
 
 
-def _row(limit: PartitionLimit, chosen: str) -> Row:
-    return Row(
+def _row(limit: PartitionLimit, chosen: str) -> PartitionRow:
+    return PartitionRow(
         limit.name,
         limit.max_gpus,
         None if limit.max_time is None else limit.max_time / timedelta(hours=1),
@@ -161,7 +162,7 @@ def _row(limit: PartitionLimit, chosen: str) -> Row:
     )
 
 
-def _counts(rows: Sequence[Row], chosen: int) -> list[int]:
+def _counts(rows: Sequence[PartitionRow], chosen: int) -> list[int]:
     """Return the numbers of GPUs to choose from: all small ones, of large ones some.
 
     A node that is cut into MIG slices may have more than fifty.

@@ -16,10 +16,10 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from dsportal.authentication import ldap
     from dsportal.authentication.ldap import DirectoryAuthenticator
 
-from dsportal.authentication.directory import Account
+from dsportal.authentication.directory import DirectoryAccount
 from dsportal.authentication.errors import CLOSED, DirectoryError, Locked, Refused
 
-ADA = Account("ada", ("ml", "staff"))
+ADA = DirectoryAccount("ada", ("ml", "staff"))
 PASSWORD = "right"
 GROUPS = {"allowed_groups": {"staff"}, "admin_groups": {"wheel"}, "contact": "help@example.org"}
 
@@ -28,21 +28,21 @@ GROUPS = {"allowed_groups": {"staff"}, "admin_groups": {"wheel"}, "contact": "he
 class StandIn:
     """Answers as it is told, once it may, or after a while; remembers what it was asked."""
 
-    says: Account | Exception | None = ADA
+    says: DirectoryAccount | Exception | None = ADA
     seconds: float = 0.0
     may_answer: threading.Event | None = None
     asked: list[tuple[str, ...]] = field(default_factory=list)
     deadlines: list[float] = field(default_factory=list)
 
-    def log_in(self, name: str, password: str, deadline: float) -> Account | None:
+    def log_in(self, name: str, password: str, deadline: float) -> DirectoryAccount | None:
         self.asked.append((name, password))
         return self._answer(deadline)
 
-    def look_up(self, name: str, deadline: float) -> Account | None:
+    def look_up(self, name: str, deadline: float) -> DirectoryAccount | None:
         self.asked.append((name,))
         return self._answer(deadline)
 
-    def _answer(self, deadline: float) -> Account | None:
+    def _answer(self, deadline: float) -> DirectoryAccount | None:
         self.deadlines.append(deadline - time.monotonic())
         time.sleep(self.seconds)
         assert self.may_answer is None or self.may_answer.wait(20)
@@ -85,12 +85,12 @@ def test_a_login_gives_the_name_the_groups_and_the_rights(
     assert login(authenticator) == {"name": "ada", "admin": False, "groups": ["ml", "staff"]}
     assert directory.asked == [("ada", "right")]
     assert 5 < directory.deadlines[0] <= 7
-    directory.says = Account("ada", ("wheel",))
+    directory.says = DirectoryAccount("ada", ("wheel",))
     assert login(authenticator)["admin"] is True
 
 
 def test_the_name_is_the_directorys(authenticator: Any, directory: StandIn) -> None:
-    directory.says = Account("ada.lovelace", ())
+    directory.says = DirectoryAccount("ada.lovelace", ())
     assert login(authenticator)["name"] == "ada.lovelace"
 
 
@@ -216,7 +216,7 @@ def test_so_does_a_name(authenticator: Any, option: str) -> None:
 
 
 def test_rights_follow_the_directory(authenticator: Any, directory: StandIn) -> None:
-    directory.says = Account("ada", ("staff", "wheel"))
+    directory.says = DirectoryAccount("ada", ("staff", "wheel"))
     assert refresh(authenticator) == {
         "name": "ada",
         "admin": True,
@@ -225,7 +225,7 @@ def test_rights_follow_the_directory(authenticator: Any, directory: StandIn) -> 
     assert directory.asked == [("ada",)]
 
 
-@pytest.mark.parametrize("says", [Account("ada", ("ml",)), Refused("closed")], ids=repr)
+@pytest.mark.parametrize("says", [DirectoryAccount("ada", ("ml",)), Refused("closed")], ids=repr)
 def test_who_may_no_more_is_out(authenticator: Any, directory: StandIn, says: Any) -> None:
     directory.says = says
     assert refresh(authenticator) is False

@@ -11,7 +11,7 @@ from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 
 from dsportal.session.files.contents import SessionContents
-from dsportal.session.files.mounts import Mounts, Standing
+from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.static import HomeCheckpoints
 
 
@@ -20,7 +20,7 @@ class OneIsDead(Mounts):
 
     def __init__(self, point: Path) -> None:
         super().__init__()
-        self._known[str(point)] = Standing(str(point), "hangs", 0.0)
+        self._known[str(point)] = MountState(str(point), "hangs", 0.0)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_what_hangs_is_begun_anew_once_its_mount_is_known(
     mounts, begun, never = Mounts(), [], threading.Event()
 
     async def look() -> None:
-        mounts._known["/mnt/dead"] = Standing("/mnt/dead", "hangs", 0.0)
+        mounts._known["/mnt/dead"] = MountState("/mnt/dead", "hangs", 0.0)
 
     monkeypatch.setattr(mounts, "look", look)
 

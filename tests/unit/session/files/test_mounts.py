@@ -7,8 +7,8 @@ import pytest
 
 from dsportal.session.files.mounts import (
     Mounts,
+    MountState,
     NoAnswer,
-    Standing,
     answer_of,
     first_on_the_way,
     is_served,
@@ -109,7 +109,7 @@ def test_an_error_is_an_answer_too(error: OSError | None, answer: tuple[str, str
 
 
 def test_words_name_the_mount_and_the_hour() -> None:
-    words = str(NoAnswer(Standing("/mnt/isilon", "hangs", 0.0)))
+    words = str(NoAnswer(MountState("/mnt/isilon", "hangs", 0.0)))
     assert words.startswith("/mnt/isilon does not answer since ")
-    failing = Standing("/mnt/isilon1", "fails", 0.0, "Input/output error").words()
+    failing = MountState("/mnt/isilon1", "fails", 0.0, "Input/output error").words()
     assert failing.endswith("(Input/output error)")

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.session.files.quota import NoAnswer, Storage, Use, use_from, with_quota
+from dsportal.session.files.quota import QuotaUnknown, Storage, StorageUse, use_from, with_quota
 
 GIB = 1024**3
-NAS = Use("/mnt/isilon", "nfs4", 2 * GIB, 1 * GIB, 1 * GIB)
+NAS = StorageUse("/mnt/isilon", "nfs4", 2 * GIB, 1 * GIB, 1 * GIB)
 # quota(1) of quota-tools 4.06, with --raw-grace and --no-wrap.
 HEAD = """Disk quotas for user user1 (uid 1001):
      Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
@@ -22,8 +22,8 @@ def df(folder: Path, kind: str = "nfs4") -> None:
     program(folder, "df", f'echo "{2 * GIB} {GIB} {GIB} {kind} /mnt/isilon with blanks"')
 
 
-def ask(storage: Storage, *paths: str) -> list[Use]:
-    async def asked() -> list[Use]:
+def ask(storage: Storage, *paths: str) -> list[StorageUse]:
+    async def asked() -> list[StorageUse]:
         return [await storage.use(path) for path in paths]
 
     return asyncio.run(asked())
@@ -93,7 +93,7 @@ def test_a_limit_is_a_quota_only_where_there_is_one(
 
 @pytest.mark.parametrize("text", ["", "df: no such file", "0 0 0 autofs /net", "1 2 ext4 /"])
 def test_without_a_size_nothing_is_told(text: str) -> None:
-    with pytest.raises(NoAnswer):
+    with pytest.raises(QuotaUnknown):
         use_from(text)
 
 
@@ -108,12 +108,12 @@ def test_a_storage_that_hangs_holds_up_one_process(
 
     async def asked() -> None:
         for path in ("a", "b", "c"):
-            with pytest.raises(NoAnswer):
+            with pytest.raises(QuotaUnknown):
                 await storage.use(path)
         assert storage.calls == {"df": 1}
         storage._hanging[0].terminate()
         await storage._hanging[0].wait()
-        with pytest.raises(NoAnswer):
+        with pytest.raises(QuotaUnknown):
             await storage.use("d")
         assert storage.calls == {"df": 2}
         storage._hanging[0].terminate()

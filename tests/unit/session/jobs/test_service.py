@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from dsportal.session.jobs.records import FreeGpus, Job
+from dsportal.session.jobs.records import FreeGpus, UserJob
 from dsportal.session.jobs.service import ClusterService, NoView, free_from, free_gpus, jobs_from
 from tests.unit.session.jobs.cluster_service import NODES, StandIn, job
 
@@ -15,7 +15,7 @@ def test_only_the_users_own_jobs_are_taken() -> None:
     said = jobs_from({"as_of": 9, "jobs": [mine, job("8", is_mine=False)]})
     assert said.as_of == 9.0
     assert said.jobs == (
-        Job(
+        UserJob(
             id="7_2",
             state="PENDING",
             name="train",

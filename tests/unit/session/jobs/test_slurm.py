@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.session.jobs.records import Job, exit_of, is_job_id
+from dsportal.session.jobs.records import UserJob, exit_of, is_job_id
 from dsportal.session.jobs.slurm import (
     LogFiles,
     SlurmPrograms,
@@ -32,7 +32,7 @@ SHOWN = """JobId=7 JobName=a
 """
 
 
-def jobs() -> dict[str, Job]:
+def jobs() -> dict[str, UserJob]:
     return {job.id: job for job in jobs_from(CAPTURED.read_text())}
 
 

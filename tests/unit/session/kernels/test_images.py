@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from dsportal.containers.images import Image, ImageError
-from dsportal.session.config.containers import ContainerOrders, ImageOrder
+from dsportal.containers.images import ImageFile, ImageFileError
 from dsportal.session.files.mounts import Mounts
 from dsportal.session.kernels.image_kernels import ImageProvisioner, members
 from dsportal.session.kernels.image_probe import Answers, last_words
-from dsportal.session.kernels.image_specs import PROVISIONER, Offer
-from dsportal.session.kernels.images import Shelf
+from dsportal.session.kernels.image_specs import PROVISIONER, OfferedImage
+from dsportal.session.kernels.images import SessionImages
 from dsportal.session.kernels.manager import SessionKernels
+from dsportal.session_schema import Containers, KernelImage
 from tests.instance import ROOT
 
 ANSWER = "portal-image kernel python3 3.11.2\nportal-image kernel R 4.2.2\nportal-image end\n"
-TOOLS = Offer("image-tools", "Tools", Path("/images/tools.sif"))
+TOOLS = OfferedImage("image-tools", "Tools", Path("/images/tools.sif"))
 
 
-def shelf(home: Path, offer: Offer | None = None, **orders: Any) -> Shelf:
-    found = Shelf(ContainerOrders(apptainer="/bin/false", **orders), home, Mounts())
+def shelf(home: Path, offer: OfferedImage | None = None, **orders: Any) -> SessionImages:
+    found = SessionImages(Containers(apptainer="/bin/false", **orders), home, Mounts())
     if offer is not None:
         found.offers = {offer.name: offer}
     return found
@@ -86,7 +86,7 @@ def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
     (folder / "a name with spaces.sif").write_text("no image")
     found = shelf(
         tmp_path,
-        images={"gone": ImageOrder("Gone", str(tmp_path / "gone.sif"))},
+        images={"gone": KernelImage("Gone", str(tmp_path / "gone.sif"))},
         own_images="images",
     )
     asyncio.run(found.look())
@@ -98,7 +98,7 @@ def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
 
 
 def test_a_node_without_apptainer_says_so(tmp_path: Path, system: Path) -> None:
-    found = Shelf(ContainerOrders("/no/apptainer", own_images="images"), tmp_path, Mounts())
+    found = SessionImages(Containers("/no/apptainer", own_images="images"), tmp_path, Mounts())
     asyncio.run(found.look())
     assert found.offers["own-system"].trouble.endswith("/no/apptainer: No such file or directory.")
 
@@ -112,7 +112,7 @@ def test_an_image_that_does_not_answer_is_told(tmp_path: Path, system: Path) -> 
 def test_a_site_without_containers_looks_at_nothing(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images/mine.sif").touch()
-    found = Shelf(ContainerOrders(own_images="images"), tmp_path, Mounts())
+    found = SessionImages(Containers(own_images="images"), tmp_path, Mounts())
     asyncio.run(found.look())
     assert found.specs() == {}
 
@@ -126,7 +126,7 @@ def system(tmp_path: Path) -> Path:
 
 
 def test_an_image_sees_the_folders_that_are_there(tmp_path: Path, system: Path) -> None:
-    offer = Offer("own-system", "system", system, is_own=True).having(ANSWER)
+    offer = OfferedImage("own-system", "system", system, is_own=True).having(ANSWER)
     found = shelf(tmp_path, offer, binds=("/usr/share", "/no/such/folder"))
     argv = asyncio.run(found.argv("own-system", ["python3", "-V"]))
     assert argv[argv.index("--bind") + 1] == "/usr/share"
@@ -135,27 +135,29 @@ def test_an_image_sees_the_folders_that_are_there(tmp_path: Path, system: Path) 
 
 
 def test_an_image_that_others_may_change_by_now_is_not_run(tmp_path: Path, system: Path) -> None:
-    found = shelf(tmp_path, Offer("own-system", "system", system, is_own=True).having(ANSWER))
+    found = shelf(
+        tmp_path, OfferedImage("own-system", "system", system, is_own=True).having(ANSWER)
+    )
     system.chmod(0o777)
-    with pytest.raises(ImageError, match="Others may change"):
+    with pytest.raises(ImageFileError, match="Others may change"):
         asyncio.run(found.argv("own-system", ["python3"]))
 
 
 def test_a_kernel_whose_image_is_gone_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ImageError, match=r"own-old.sif, is not there any more"):
+    with pytest.raises(ImageFileError, match=r"own-old.sif, is not there any more"):
         asyncio.run(shelf(tmp_path).argv("own-old.sif", ["python3"]))
 
 
 def test_an_answer_is_kept_until_the_image_changes(tmp_path: Path) -> None:
-    Answers(tmp_path).keep(Image(Path("/a.sif"), "/a.sif:1"), "old")
-    Answers(tmp_path).keep(Image(Path("/a.sif"), "/a.sif:2"), "new")
+    Answers(tmp_path).keep(ImageFile(Path("/a.sif"), "/a.sif:1"), "old")
+    Answers(tmp_path).keep(ImageFile(Path("/a.sif"), "/a.sif:2"), "new")
     kept = Answers(tmp_path)
-    assert kept.of(Image(Path("/a.sif"), "/a.sif:2")) == "new"
-    assert kept.of(Image(Path("/a.sif"), "/a.sif:1")) is None
+    assert kept.of(ImageFile(Path("/a.sif"), "/a.sif:2")) == "new"
+    assert kept.of(ImageFile(Path("/a.sif"), "/a.sif:1")) is None
 
 
 def test_an_answer_of_a_folder_is_kept_for_the_session_alone(tmp_path: Path) -> None:
-    folder = Image(Path("/a"), "/a:1", is_folder=True)
+    folder = ImageFile(Path("/a"), "/a:1", is_folder=True)
     answers = Answers(tmp_path)
     assert answers.of(folder) is None
     answers.keep(folder, "known")
@@ -165,7 +167,7 @@ def test_an_answer_of_a_folder_is_kept_for_the_session_alone(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"other question": {"/a.sif:1": "x"}}', "\0"])
 def test_answers_that_cannot_be_read_are_asked_for_again(tmp_path: Path, content: str) -> None:
-    image = Image(Path("/a.sif"), "/a.sif:1")
+    image = ImageFile(Path("/a.sif"), "/a.sif:1")
     Answers(tmp_path).keep(image, "known")
     (file,) = tmp_path.glob(".cache/*/images.json")
     assert json.loads(file.read_text())
@@ -175,7 +177,7 @@ def test_answers_that_cannot_be_read_are_asked_for_again(tmp_path: Path, content
 
 def test_a_home_that_takes_nothing_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / ".cache").touch()
-    Answers(tmp_path).keep(Image(Path("/a.sif"), "/a.sif:1"), "known")
+    Answers(tmp_path).keep(ImageFile(Path("/a.sif"), "/a.sif:1"), "known")
     assert os.listdir(tmp_path) == [".cache"]
 
 

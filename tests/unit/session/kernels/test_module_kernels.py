@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jupyter_client.manager import AsyncKernelManager
 
-from dsportal.session.config.whole import KernelOrder
 from dsportal.session.kernels.manager import SessionKernels
 from dsportal.session.kernels.module_kernels import PROVISIONER, ModulesProvisioner, spec
 from dsportal.session.kernels.modules import ModulesError
+from dsportal.session_schema import Kernel
 from tests.instance import ROOT
 
 INIT = 'module() { echo "$2" | grep -q missing && { echo "unknown: $2" >&2; return 1; }; PATH=%s; }'
@@ -29,12 +29,12 @@ def init(tmp_path: Path) -> str:
     return str(file)
 
 
-def kernel(init: str, **changes: Any) -> KernelOrder:
+def kernel(init: str, **changes: Any) -> Kernel:
     given = {"display_name": "PyTorch", "interpreter": "python", "language": "python"}
-    return KernelOrder(**{**given, "modules": ("pytorch/2.13",), **changes})
+    return Kernel(**{**given, "modules": ("pytorch/2.13",), **changes})
 
 
-def prepared(order: KernelOrder, init: str, tmp_path: Path) -> dict[str, Any]:
+def prepared(order: Kernel, init: str, tmp_path: Path) -> dict[str, Any]:
     async def prepare() -> dict[str, Any]:
         manager = AsyncKernelManager(
             kernel_name="pytorch",
@@ -68,7 +68,7 @@ def test_the_kernel_is_the_interpreter_that_the_modules_bring(init: str, tmp_pat
 
 
 def test_a_kernel_may_need_no_module(tmp_path: Path) -> None:
-    order = KernelOrder(display_name="R", interpreter="/bin/true", language="R")
+    order = Kernel(display_name="R", interpreter="/bin/true", language="R")
     ready = prepared(order, "", tmp_path)
     file = str(tmp_path / "kernel.json")
     assert ready["cmd"] == ["/bin/true", "--slave", "-e", "IRkernel::main()", "--args", file]

@@ -10,7 +10,13 @@ from tornado.httputil import HTTPServerRequest
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from dsportal.session.page.clock import Clock, HubSaysNo, Reading, minutes_from, reading_from
+from dsportal.session.page.clock import (
+    ClockReading,
+    HubSaysNo,
+    SessionClock,
+    minutes_from,
+    reading_from,
+)
 
 ENVIRONMENT = {
     "JUPYTERHUB_API_TOKEN": "secret",
@@ -57,7 +63,7 @@ class Hub:
 
 def test_the_deadline_is_slurms_word_while_the_hub_is_silent() -> None:
     async def ask() -> dict[str, Any]:
-        return await Clock(ENVIRONMENT, (2, 30, 10, 30), now=lambda: 400.0).tell()
+        return await SessionClock(ENVIRONMENT, (2, 30, 10, 30), now=lambda: 400.0).tell()
 
     assert asyncio.run(ask()) == {
         "deadline": 1000,
@@ -79,7 +85,7 @@ def test_the_hub_is_asked_once_a_minute_with_the_sessions_token() -> None:
     async def ask() -> list[int]:
         nonlocal moment
         async with hub.listening():
-            clock = Clock(hub.environment, now=lambda: moment)
+            clock = SessionClock(hub.environment, now=lambda: moment)
             told = [(await clock.tell())["deadline"] for _ in range(3)]
             moment += 61
             return [*told, (await clock.tell())["deadline"]]
@@ -93,7 +99,7 @@ def test_an_extension_moves_the_deadline() -> None:
 
     async def extend() -> dict[str, Any]:
         async with hub.listening():
-            return await Clock(hub.environment).extend(30)
+            return await SessionClock(hub.environment).extend(30)
 
     assert asyncio.run(extend())["deadline"] == 2000
     (request,) = hub.requests
@@ -113,7 +119,7 @@ def test_the_hubs_no_is_told_in_its_own_words(status: int, body: object, words: 
 
     async def extend() -> None:
         async with hub.listening():
-            await Clock(hub.environment).extend(30)
+            await SessionClock(hub.environment).extend(30)
 
     with pytest.raises(HubSaysNo, match=words):
         asyncio.run(extend())
@@ -137,7 +143,7 @@ def test_only_the_hubs_own_form_is_read(body: bytes) -> None:
 
 def test_a_session_without_a_limit_has_no_deadline() -> None:
     body = b'{"deadline": null, "longest_minutes": 0, "until": null, "reason": "not limited"}'
-    assert reading_from(body) == Reading(reason="not limited")
+    assert reading_from(body) == ClockReading(reason="not limited")
 
 
 @pytest.mark.parametrize(

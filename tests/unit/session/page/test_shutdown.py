@@ -1,7 +1,7 @@
 import asyncio
 from typing import Any
 
-from dsportal.session.page.shutdown import EVENT, Farewell
+from dsportal.session.page.shutdown import EVENT, ShutdownNotice
 
 
 class Bus:
@@ -20,7 +20,7 @@ class Bus:
 
 def test_without_an_answer_the_server_does_not_wait_long() -> None:
     bus = Bus()
-    farewell = Farewell(bus)
+    farewell = ShutdownNotice(bus)
     asyncio.run(farewell.say(answer_seconds=0.01, saving_seconds=3600))
     assert bus.said == [EVENT]
     assert [schema["$id"] for schema in bus.schemas] == [EVENT]
@@ -30,7 +30,7 @@ def test_the_server_waits_until_all_pages_have_saved() -> None:
     order: list[str] = []
 
     async def run() -> None:
-        farewell = Farewell(Bus())
+        farewell = ShutdownNotice(Bus())
         leaving = asyncio.create_task(farewell.say(answer_seconds=3600, saving_seconds=3600))
         leaving.add_done_callback(lambda task: order.append("stopped"))
         farewell.begin()
@@ -48,7 +48,7 @@ def test_the_server_waits_until_all_pages_have_saved() -> None:
 
 def test_a_page_that_never_ends_is_not_waited_for() -> None:
     async def run() -> None:
-        farewell = Farewell(Bus())
+        farewell = ShutdownNotice(Bus())
         farewell.begin()
         await farewell.say(saving_seconds=0.01)
 

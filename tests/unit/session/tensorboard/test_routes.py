@@ -9,7 +9,7 @@ import pytest
 
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tensorboard.log_folders import FolderError
-from dsportal.session.tensorboard.routes import Plan, Shelf
+from dsportal.session.tensorboard.routes import TensorBoards, shelf
 
 EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
 
@@ -23,13 +23,13 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def shelf(home: Path) -> Shelf:
-    return Plan(sys.executable, most=1, idle_minutes=0).shelf(home, home.parent, "/user/you/")
+def empty(home: Path) -> TensorBoards:
+    return shelf(sys.executable, 1, 0, home, home.parent, "/user/you/")
 
 
 def test_somebody_who_is_near_curves_sees_them_and_else_the_folder_logs(home: Path) -> None:
     async def near(path: str) -> str:
-        return await shelf(home).near(path)
+        return await empty(home).near(path)
 
     assert asyncio.run(near("work")) == "work"
     assert not (home / "logs").exists()
@@ -41,7 +41,7 @@ def test_somebody_who_is_near_curves_sees_them_and_else_the_folder_logs(home: Pa
 def test_a_file_in_the_place_of_logs_is_said_in_words(home: Path) -> None:
     (home / "logs").touch()
     with pytest.raises(FolderError, match="~/logs cannot be opened: File exists"):
-        asyncio.run(shelf(home).near(""))
+        asyncio.run(empty(home).near(""))
 
 
 def test_a_file_server_that_is_away_is_said_in_words_and_holds_nothing_up(
@@ -54,7 +54,7 @@ def test_a_file_server_that_is_away_is_said_in_words_and_holds_nothing_up(
     async def ask() -> str:
         for _ in range(20):
             with pytest.raises(FolderError, match="The files of ~/isilon do not answer"):
-                await shelf(home).has_events("isilon")
+                await empty(home).has_events("isilon")
         # The threads of others are free.
         return await asyncio.wait_for(asyncio.to_thread(lambda: "works"), 10)
 

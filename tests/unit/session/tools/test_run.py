@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.session.config.whole import ToolOrder
 from dsportal.session.tools import gate as tool_gate
 from dsportal.session.tools.run import ToolError, ToolPlace, ToolRun
+from dsportal.session_schema import WebTool
 from tests.waiting import until
 
 # Answers each request with its first line and the variable of an environment.
@@ -62,15 +62,15 @@ def place(tmp_path: Path) -> ToolPlace:
     )
 
 
-def server(place: ToolPlace, *arguments: str, **keys: object) -> ToolOrder:
+def server(place: ToolPlace, *arguments: str, **keys: object) -> WebTool:
     """Order the server from above."""
     program = str(place.folder.parent / "server.py")
-    order = ToolOrder(title="Server", command=(sys.executable, "-I", program, *arguments))
+    order = WebTool(title="Server", command=(sys.executable, "-I", program, *arguments))
     return replace(order, **keys)  # type: ignore[arg-type]
 
 
-def on_a_port(place: ToolPlace, *, own_network: bool, **keys: object) -> ToolOrder:
-    return server(place, "{port}", listens="port", own_network=own_network, **keys)
+def on_a_port(place: ToolPlace, *, own_network: bool, **keys: object) -> WebTool:
+    return server(place, "{port}", listens="port", has_own_network=own_network, **keys)
 
 
 def ask(place: ToolPlace) -> str:
@@ -82,7 +82,7 @@ def ask(place: ToolPlace) -> str:
         return b"".join(iter(lambda: connection.recv(4096), b"")).decode()
 
 
-async def asked(order: ToolOrder, place: ToolPlace) -> tuple[str, ToolRun]:
+async def asked(order: WebTool, place: ToolPlace) -> tuple[str, ToolRun]:
     """Start a tool, ask it for a page, stop it."""
     run = ToolRun("tool", order, place)
     await run.start()
@@ -96,7 +96,7 @@ async def asked(order: ToolOrder, place: ToolPlace) -> tuple[str, ToolRun]:
 def test_a_tool_listens_on_a_socket_in_the_users_folder(
     place: ToolPlace, own_network: bool
 ) -> None:
-    order = server(place, "{unix_socket}", own_network=own_network)
+    order = server(place, "{unix_socket}", has_own_network=own_network)
     answer, run = asyncio.run(asked(order, place))
     assert "GET /page HTTP/1.0" in answer
     assert run.output.startswith(f"is told {place.folder}/tool-tool.sock")
@@ -160,7 +160,7 @@ def somebody_elses(program: Path, port: int) -> Iterator[None]:
 @pytest.mark.root
 def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolPlace) -> None:
     port = free_port()
-    order = ToolOrder(
+    order = WebTool(
         title="Sleeper",
         command=("sleep", "60"),
         listens="port",
@@ -224,7 +224,7 @@ def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolPlace) -> None:
 def test_a_tool_that_does_not_start_says_why(
     place: ToolPlace, keys: dict[str, object], words: str
 ) -> None:
-    order = ToolOrder(title="Tool", **keys)  # type: ignore[arg-type]
+    order = WebTool(title="Tool", **keys)  # type: ignore[arg-type]
     with pytest.raises(ToolError, match=words):
         asyncio.run(asked(order, place))
 
@@ -232,7 +232,7 @@ def test_a_tool_that_does_not_start_says_why(
 def test_the_end_of_the_output_is_kept(place: ToolPlace) -> None:
     async def output() -> str:
         command = ("sh", "-c", "seq 1000; printf last; exit 1")
-        run = ToolRun("tool", ToolOrder(title="Tool", command=command), place)
+        run = ToolRun("tool", WebTool(title="Tool", command=command), place)
         with pytest.raises(ToolError):
             await run.start()
         return run.output
@@ -267,7 +267,7 @@ def test_what_a_tool_has_started_ends_with_it(place: ToolPlace) -> None:
     child = f"sleep {os.getpid()}.25"
     program = place.folder.parent / "server.py"
     script = f"{child} & exec {sys.executable} -I {program} $0"
-    order = ToolOrder(title="Tool", command=("sh", "-c", script, "{unix_socket}"))
+    order = WebTool(title="Tool", command=("sh", "-c", script, "{unix_socket}"))
 
     async def start_and_stop() -> tuple[bool, bool]:
         run = ToolRun("tool", order, place)

@@ -14,11 +14,11 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 
-from dsportal.session.config.whole import ToolOrder
 from dsportal.session.page import confirmation
 from dsportal.session.tools import pages as tool_pages
 from dsportal.session.tools.run import ToolPlace
-from dsportal.session.tools.toolbox import Failure, Tool, Toolbox
+from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
+from dsportal.session_schema import WebTool
 from tests.waiting import until
 
 MODULES = """
@@ -40,8 +40,8 @@ class Pages(http.server.SimpleHTTPRequestHandler):
 server = socketserver.UnixStreamServer(sys.argv[1], Pages)
 server.serve_forever()
 """
-RUNS = ToolOrder(title="Server", command=(sys.executable, "-I", "-c", SERVER, "{unix_socket}"))
-FAILS = ToolOrder(title="Failing <b>", command=("sh", "-c", "echo '<b>no licence'; exit 3"))
+RUNS = WebTool(title="Server", command=(sys.executable, "-I", "-c", SERVER, "{unix_socket}"))
+FAILS = WebTool(title="Failing <b>", command=("sh", "-c", "echo '<b>no licence'; exit 3"))
 
 
 @pytest.fixture
@@ -51,11 +51,13 @@ def place(tmp_path: Path) -> ToolPlace:
     return ToolPlace(tmp_path, tmp_path, "/user/u/", str(tmp_path / "init"), environment)
 
 
-def with_tool(order: ToolOrder, place: ToolPlace, use: Callable[[Tool], Awaitable[None]]) -> None:
+def with_tool(
+    order: WebTool, place: ToolPlace, use: Callable[[ManagedTool], Awaitable[None]]
+) -> None:
     """Use a tool, and stop it."""
 
     async def use_and_stop() -> None:
-        tool = Tool("tool", order, place)
+        tool = ManagedTool("tool", order, place)
         try:
             await use(tool)
         finally:
@@ -65,7 +67,7 @@ def with_tool(order: ToolOrder, place: ToolPlace, use: Callable[[Tool], Awaitabl
 
 
 def test_a_tool_is_started_once_for_all_who_open_it(place: ToolPlace) -> None:
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         assert tool.state == "stopped"
         first = tool.start()
         assert tool.state == "starting"
@@ -78,7 +80,7 @@ def test_a_tool_is_started_once_for_all_who_open_it(place: ToolPlace) -> None:
 
 
 def test_a_stopped_tool_can_be_started_again(place: ToolPlace) -> None:
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         await tool.start()
         await tool.stop()
         assert tool.state == "stopped"
@@ -90,7 +92,7 @@ def test_a_stopped_tool_can_be_started_again(place: ToolPlace) -> None:
 
 
 def test_a_tool_is_stopped_while_it_starts(place: ToolPlace) -> None:
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         tool.start()
         await asyncio.sleep(0)
         await tool.stop()
@@ -101,11 +103,11 @@ def test_a_tool_is_stopped_while_it_starts(place: ToolPlace) -> None:
         await tool.stop()
         assert await opened == failure
 
-    with_tool(ToolOrder(title="Sleeper", command=("sleep", "60")), place, use)
+    with_tool(WebTool(title="Sleeper", command=("sleep", "60")), place, use)
 
 
 def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolPlace) -> None:
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         failure = Failure("Failing <b> has ended by itself, with exit code 3.", "<b>no licence")
         assert await tool_pages.started(tool) == failure
         assert await tool.take_failure() is None
@@ -115,13 +117,13 @@ def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolPlace) -> 
 
 
 def test_a_tool_that_ends_later_is_a_failure_too(place: ToolPlace) -> None:
-    def end_it(tool: Tool) -> None:
+    def end_it(tool: ManagedTool) -> None:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(place.socket_of("tool")))
             connection.sendall(b"GET /end HTTP/1.0\r\n\r\n")
         until(lambda: tool.state == "stopped", seconds=20, what="the tool has ended")
 
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         await tool.start()
         await asyncio.to_thread(end_it, tool)
         failure = await tool.take_failure()
@@ -148,7 +150,7 @@ class Pages(web.RequestHandler):
 
 
 async def visited(
-    tool: Tool, note_use: Callable[[], None] = lambda: None, **headers: str
+    tool: ManagedTool, note_use: Callable[[], None] = lambda: None, **headers: str
 ) -> HTTPResponse:
     """Ask for a tool's page as a browser does, or else with other headers."""
     handler = tool_pages.starting(Pages, tool, note_use)
@@ -169,7 +171,7 @@ def test_who_waits_long_is_shown_that_it_starts(
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 2.0)
 
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         answer = await visited(tool)
         assert tool.state == "starting"
         assert (answer.code, answer.headers["Refresh"]) == (202, "1")
@@ -177,7 +179,7 @@ def test_who_waits_long_is_shown_that_it_starts(
         assert b"a word</pre>" in answer.body
 
     command = ("sh", "-c", "echo a word; exec sleep 60")
-    with_tool(ToolOrder(title="Sleeper", command=command), place, use)
+    with_tool(WebTool(title="Sleeper", command=command), place, use)
 
 
 def test_who_opens_a_tool_starts_it_and_sees_its_page(
@@ -185,7 +187,7 @@ def test_who_opens_a_tool_starts_it_and_sees_its_page(
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
 
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         assert (await visited(tool, Accept="*/*")).code == 503
         assert tool.state == "stopped"
         assert (await visited(tool)).body == b"the tool's own page"
@@ -198,7 +200,7 @@ def test_who_opens_a_tool_starts_it_and_sees_its_page(
 def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolPlace) -> None:
     uses = []
 
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         for site in ("cross-site", "same-site"):
             answer = await visited(tool, lambda: uses.append("asked"), Sec_Fetch_Site=site)
             assert (answer.code, tool.state) == (200, "stopped")
@@ -216,7 +218,7 @@ def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolPlace) ->
 def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
 
-    async def use(tool: Tool) -> None:
+    async def use(tool: ManagedTool) -> None:
         answer = await visited(tool)
         assert (answer.code, answer.headers.get("Refresh")) == (502, None)
         assert b"with exit code 3" in answer.body
@@ -225,7 +227,9 @@ def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.M
 
 
 def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolPlace) -> None:
-    page = tool_pages.page(Tool("tool", FAILS, place), Failure("No <b>luck.", "<b>no licence"))
+    page = tool_pages.page(
+        ManagedTool("tool", FAILS, place), Failure("No <b>luck.", "<b>no licence")
+    )
     assert "<h1>Failing &lt;b&gt; does not run</h1>" in page
     assert "No &lt;b&gt;luck." in page
     assert "&lt;b&gt;no licence</pre>" in page
@@ -250,13 +254,13 @@ def test_a_card_is_there_where_the_modules_are(place: ToolPlace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("listens", "own_network", "is_open"),
+    ("listens", "has_own_network", "is_open"),
     [("unix_socket", False, False), ("port", True, False), ("port", False, True)],
 )
 def test_a_card_says_that_others_reach_the_port(
-    place: ToolPlace, listens: str, own_network: bool, is_open: bool
+    place: ToolPlace, listens: str, has_own_network: bool, is_open: bool
 ) -> None:
-    order = replace(RUNS, listens=listens, own_network=own_network)
+    order = replace(RUNS, listens=listens, has_own_network=has_own_network)
     (card,) = asyncio.run(Toolbox({"tool": order}, place).cards())
     assert card["is_open_to_node"] is is_open
 
@@ -264,10 +268,12 @@ def test_a_card_says_that_others_reach_the_port(
 def test_a_card_has_the_sites_picture_or_ours(place: ToolPlace, tmp_path: Path) -> None:
     site = tmp_path / "site.svg"
     site.write_text("<svg>of the site</svg>")
-    assert Tool("t", replace(RUNS, icon=str(site)), place).picture() == "<svg>of the site</svg>"
-    ours = Tool("t", RUNS, place).picture()
+    assert (
+        ManagedTool("t", replace(RUNS, icon=str(site)), place).picture() == "<svg>of the site</svg>"
+    )
+    ours = ManagedTool("t", RUNS, place).picture()
     assert ours.startswith("<svg")
-    assert Tool("t", replace(RUNS, icon="/no/such.svg"), place).picture() == ours
+    assert ManagedTool("t", replace(RUNS, icon="/no/such.svg"), place).picture() == ours
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dsportal.session.usage.gpus import Gpu, GpuReading, GpuState
+from dsportal.session.usage.gpus import GpuFigures, GpuReading, GpuState
 from dsportal.session.usage.history import SAMPLES, History, Sample, sample, unused_seconds
 from dsportal.session.usage.last_use import Process
 from dsportal.session.usage.meter import Held, Reading
@@ -12,7 +12,9 @@ HELD = Held(cores=4, memory_bytes=8 << 30)
 
 def reading(at: float, *processes: Process, gpus: tuple[int | None, ...] | None = ()) -> Reading:
     """Make one; ``gpus=None`` is a driver that does not answer."""
-    known = GpuReading(GpuState.KNOWN, tuple(Gpu("V100", one, 5, 9, 40, 30) for one in gpus or ()))
+    known = GpuReading(
+        GpuState.KNOWN, tuple(GpuFigures("V100", one, 5, 9, 40, 30) for one in gpus or ())
+    )
     silent = GpuReading(GpuState.NO_ANSWER)
     by_key = {process.key: process for process in processes}
     return Reading(at, by_key, 1000, silent if gpus is None else known)
@@ -120,7 +122,7 @@ def test_each_gpu_has_its_columns_also_while_the_driver_is_silent() -> None:
 )
 def test_for_how_long_a_gpu_was_not_used(percents: list[int | None], seconds: int) -> None:
     samples = [
-        Sample(10.0 * at, None, None, None, None, (Gpu(percent=percent),))
+        Sample(10.0 * at, None, None, None, None, (GpuFigures(percent=percent),))
         for at, percent in enumerate(percents)
     ]
     assert unused_seconds(samples, 0) == seconds

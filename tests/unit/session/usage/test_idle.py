@@ -13,7 +13,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from dsportal.session.usage.idle import IdleWatch, Kernels, Rule, kernels_of, rule_from
+from dsportal.session.usage.idle import IdleRule, IdleWatch, Kernels, kernels_of, rule_from
 from dsportal.session.usage.meter import Meter
 
 BEGIN = 1_000_000.0
@@ -149,11 +149,11 @@ def test_without_the_hubs_word_there_is_no_limit() -> None:
 @pytest.mark.parametrize(
     ("body", "rule"),
     [
-        (b'{"limit_seconds": 60, "warning_seconds": 6}', Rule(60, 6)),
-        (b'{"limit_seconds": null, "warning_seconds": 0}', Rule(None, 0)),
+        (b'{"limit_seconds": 60, "warning_seconds": 6}', IdleRule(60, 6)),
+        (b'{"limit_seconds": null, "warning_seconds": 0}', IdleRule(None, 0)),
     ],
 )
-def test_a_rule_is_read(body: bytes, rule: Rule) -> None:
+def test_a_rule_is_read(body: bytes, rule: IdleRule) -> None:
     assert rule_from(body) == rule
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dsportal.session.usage.last_use import (
-    Look,
     Process,
     Terminal,
+    UseSample,
     are_working,
     computing_cores,
     last_use,
@@ -23,9 +23,9 @@ def process(
     return Process((pid, 1), parent, cpu_seconds, terminal)
 
 
-def look(at: float, *processes: Process, gpu: int | None = None, **more: float | bool) -> Look:
+def look(at: float, *processes: Process, gpu: int | None = None, **more: float | bool) -> UseSample:
     by_key = {one.key: one for one in processes}
-    return Look(
+    return UseSample(
         at=at,
         processes=by_key,
         processes_at=at,
@@ -60,7 +60,7 @@ BEFORE = look(990, process(20, 5.0), process(30, 1.0, parent=20))
         pytest.param(look(1000, kernel=5000.0), 1000, id="the clock was set back"),
     ],
 )
-def test_what_is_use(now: Look, used_at: float) -> None:
+def test_what_is_use(now: UseSample, used_at: float) -> None:
     assert last_use(now, BEFORE, LAST) == used_at
 
 
@@ -80,7 +80,7 @@ def test_the_first_look_knows_no_rates() -> None:
         pytest.param(look(990, process(20, 500.0)), 0.0, id="no time has passed"),
     ],
 )
-def test_how_many_cores_compute(now: Look, cores: float) -> None:
+def test_how_many_cores_compute(now: UseSample, cores: float) -> None:
     assert computing_cores(now, BEFORE) == pytest.approx(cores)
 
 

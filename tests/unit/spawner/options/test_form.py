@@ -91,8 +91,8 @@ def test_each_size_says_whether_it_is_free_now() -> None:
         ("0", "free now"),
         ("1", "free now"),
         ("2", "free now"),
-        ("3", "waits for its turn"),
-        ("4", "waits for its turn"),
+        ("3", "queued"),
+        ("4", "queued"),
     ]
 
 
@@ -104,7 +104,7 @@ def test_a_chosen_type_decides_what_is_free() -> None:
         live=Live((has("mixed", ("a100", 1, 2, 1), ("v100", 2, 2, 2)),)),
     )
     words = re.findall(r'data-gpus="(\d)">([^<]*)<', html)
-    assert words == [("0", "free now"), ("1", "free now"), ("2", "waits for its turn")]
+    assert words == [("0", "free now"), ("1", "free now"), ("2", "queued")]
 
 
 @pytest.mark.parametrize(

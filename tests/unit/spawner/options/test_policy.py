@@ -17,7 +17,7 @@ from jupyterhub_gpu_slurm.options.policy import (
     left,
 )
 from jupyterhub_gpu_slurm.options.request import SessionRequest
-from jupyterhub_gpu_slurm.outlook.availability import Count
+from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
@@ -43,7 +43,9 @@ def partition(
 
 def test_the_clusters_default_partition_is_offered_first() -> None:
     cluster = Cluster((partition("a"), partition("sxm2", is_default=True)))
-    assert [limit.name for limit in limits_for([], cluster, Count(SHAPE)).partitions] == [
+    assert [
+        limit.name for limit in limits_for([], cluster, AvailabilityCounter(SHAPE)).partitions
+    ] == [
         "sxm2",
         "a",
     ]
@@ -51,22 +53,25 @@ def test_the_clusters_default_partition_is_offered_first() -> None:
 
 def test_the_sites_default_partition_goes_before_the_clusters() -> None:
     cluster = Cluster((partition("a"), partition("sxm2", is_default=True)))
-    limits = limits_for([], cluster, Count(SHAPE), preferred_partition="a")
+    limits = limits_for([], cluster, AvailabilityCounter(SHAPE), preferred_partition="a")
     assert [limit.name for limit in limits.partitions] == ["a", "sxm2"]
 
 
 def test_a_partition_of_other_groups_is_not_offered() -> None:
     cluster = Cluster((partition("a", groups=frozenset({"admins"})), partition("b")))
-    assert [limit.name for limit in limits_for(["users"], cluster, Count(SHAPE)).partitions] == [
-        "b"
-    ]
-    assert len(limits_for(["users", "admins"], cluster, Count(SHAPE)).partitions) == 2
+    assert [
+        limit.name
+        for limit in limits_for(["users"], cluster, AvailabilityCounter(SHAPE)).partitions
+    ] == ["b"]
+    assert len(limits_for(["users", "admins"], cluster, AvailabilityCounter(SHAPE)).partitions) == 2
 
 
 def test_a_partition_that_no_group_grants_is_not_offered() -> None:
     cluster = Cluster((partition("a", is_default=True), partition("b"), partition("c")))
     allowance = Allowance(partitions=frozenset({"c", "b", "nowhere"}))
-    limits = limits_for([], cluster, Count(SHAPE), preferred_partition="a", allowance=allowance)
+    limits = limits_for(
+        [], cluster, AvailabilityCounter(SHAPE), preferred_partition="a", allowance=allowance
+    )
     assert [limit.name for limit in limits.partitions] == ["b", "c"]
     assert limits.allowance == allowance
 
@@ -74,11 +79,19 @@ def test_a_partition_that_no_group_grants_is_not_offered() -> None:
 def test_a_group_opens_no_partition_that_slurm_closes() -> None:
     cluster = Cluster((partition("a", groups=frozenset({"admins"})), partition("b")))
     allowance = Allowance(partitions=frozenset({"a"}))
-    assert limits_for(["users"], cluster, Count(SHAPE), allowance=allowance).partitions == ()
+    assert (
+        limits_for(["users"], cluster, AvailabilityCounter(SHAPE), allowance=allowance).partitions
+        == ()
+    )
 
 
 def test_a_closed_partition_is_not_offered() -> None:
-    assert limits_for([], Cluster((partition("a", is_up=False),)), Count(SHAPE)).partitions == ()
+    assert (
+        limits_for(
+            [], Cluster((partition("a", is_up=False),)), AvailabilityCounter(SHAPE)
+        ).partitions
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,13 +106,13 @@ def test_a_closed_partition_is_not_offered() -> None:
 def test_the_largest_session_has_its_cores_and_memory_on_the_node_too(
     one_node: Node, expected: int
 ) -> None:
-    limits = limits_for([], Cluster((partition("a", one_node),)), Count(SHAPE))
+    limits = limits_for([], Cluster((partition("a", one_node),)), AvailabilityCounter(SHAPE))
     assert limits.partitions[0].max_gpus == expected
 
 
 def test_nodes_of_two_sizes_give_the_larger() -> None:
     cluster = Cluster((partition("a", node(gpus=2), node("node002", gpus=4)),))
-    assert limits_for([], cluster, Count(SHAPE)).max_gpus == 4
+    assert limits_for([], cluster, AvailabilityCounter(SHAPE)).max_gpus == 4
 
 
 LIMITS = Limits(
@@ -343,7 +356,7 @@ def test_the_types_of_a_partition_come_with_the_most_of_each() -> None:
         "n", "n", (Gres("gpu", "a100", 2), Gres("gpu", None, 1)), 40, 384 * 1024, is_up=True
     )
     cluster = Cluster((partition("sxm2", both, node(gpus=4)),))
-    assert limits_for([], cluster, Count(SHAPE)).partitions[0].max_of_type == (
+    assert limits_for([], cluster, AvailabilityCounter(SHAPE)).partitions[0].max_of_type == (
         ("a100", 2),
         ("v100", 4),
     )

@@ -16,7 +16,7 @@ from traitlets.config import Config
 
 from jupyterhub_gpu_slurm.errors import OverLimit
 from jupyterhub_gpu_slurm.options.policy import Holding
-from jupyterhub_gpu_slurm.outlook.availability import Count
+from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
@@ -48,7 +48,9 @@ class Client:
 
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    stand_in = SimpleNamespace(nodes=Nodes(), client=Client(), free=Count(ResourceShape()))
+    stand_in = SimpleNamespace(
+        nodes=Nodes(), client=Client(), free=AvailabilityCounter(ResourceShape())
+    )
     monkeypatch.setattr(SpawnerTraits, "_connection", stand_in)
     return stand_in
 

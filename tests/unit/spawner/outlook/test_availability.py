@@ -1,6 +1,6 @@
 import pytest
 
-from jupyterhub_gpu_slurm.outlook.availability import Count, availability, label
+from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter, availability, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
@@ -41,7 +41,7 @@ def test_what_is_free(nodes: list[Node], free: int, total: int, largest_free: in
 
 
 def test_a_state_of_the_cluster_is_counted_once() -> None:
-    count = Count(SHAPE)
+    count = AvailabilityCounter(SHAPE)
     first = Cluster((partition(node(v100(4))),))
     assert count.of(first) is count.of(first)
     assert count.of(Cluster((partition(node(v100(4, 3))),)))["sxm2"].free == 1

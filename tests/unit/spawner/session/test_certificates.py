@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from dsportal import hub_tls, internal_tls
-from dsportal.settings.hub import Hub
+from dsportal.hub import internal_tls, tls
+from dsportal.settings.hub import HubSettings
 from jupyterhub_gpu_slurm.session.certificates import Authority, CertificateIssuer, session_name
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Node, Partition
 
@@ -18,14 +18,14 @@ NODES = ["node001", "127.0.0.1"]
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Hub:
-    settings = Hub(state_dir=str(tmp_path_factory.mktemp("hub")), internal_ssl=True)
+def hub(tmp_path_factory: pytest.TempPathFactory) -> HubSettings:
+    settings = HubSettings(state_dir=str(tmp_path_factory.mktemp("hub")), internal_ssl=True)
     internal_tls.prepare(settings, NOW)
     return settings
 
 
 @pytest.fixture(scope="module")
-def authority(hub: Hub) -> Authority:
+def authority(hub: HubSettings) -> Authority:
     folder = Path(hub.certificates_dir)
     return Authority.of_hub(folder, folder / "notebooks-ca_trust.crt")
 
@@ -69,19 +69,19 @@ def greet(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> bytes:
 
 @pytest.mark.parametrize("name", [*NODES, session_name("ada")])
 def test_the_hub_may_connect_by_any_of_the_names(
-    hub: Hub, authority: Authority, tmp_path: Path, name: str
+    hub: HubSettings, authority: Authority, tmp_path: Path, name: str
 ) -> None:
     server = session_context(authority, tmp_path, "ada", ssl.Purpose.CLIENT_AUTH)
-    client = hub_tls.client_context(hub)
+    client = tls.client_context(hub)
     assert client is not None
     assert greet(server, client, name) == b"here\n"
 
 
 def test_a_session_of_another_user_does_not_pass_for_this_users(
-    hub: Hub, authority: Authority, tmp_path: Path
+    hub: HubSettings, authority: Authority, tmp_path: Path
 ) -> None:
     server = session_context(authority, tmp_path, "eve", ssl.Purpose.CLIENT_AUTH)
-    client = hub_tls.client_context(hub)
+    client = tls.client_context(hub)
     assert client is not None
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         greet(server, client, session_name("ada"))
@@ -101,7 +101,7 @@ def test_it_ends(authority: Authority) -> None:
 
 
 def test_it_is_for_the_nodes_of_its_partition_and_for_as_long_as_the_session_can_be(
-    hub: Hub,
+    hub: HubSettings,
 ) -> None:
     folder = Path(hub.certificates_dir)
     trusted = folder / "notebooks-ca_trust.crt"

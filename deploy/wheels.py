@@ -1,0 +1,74 @@
+"""The wheels of our two distributions, the same bytes from the same sources.
+
+Standard library only, as `bootstrap`. They are built from copies, so nothing is written into the
+clone; the portal's has our extension of JupyterLab in it, built with npm's tools of its lock file.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import bootstrap
+
+LAB = Path("portal/dsportal/lab")
+"""Where the sources of the extension of JupyterLab are, in the repository or a copy of it."""
+
+
+def build_wheels(folder: Path = bootstrap.CACHE / "wheels") -> list[Path]:
+    """Build them, and return their paths.
+
+    Python wants a wheel's name in its own form, so the folder carries the hash of what is in it.
+    """
+    hatchling = bootstrap.deploy_environment() / "bin/hatchling"
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with bootstrap.only_one(folder, "wheels"):
+        building = folder / ".building"
+        shutil.rmtree(building, ignore_errors=True)
+        for name in bootstrap.DISTRIBUTIONS:
+            copy_sources(Path(name), building / "sources")
+        build_extension(building / "sources" / LAB)
+        for name in bootstrap.DISTRIBUTIONS:
+            argv: list[str | Path] = [hatchling, "build", "-t", "wheel", "-d", building / "wheels"]
+            run_in(building / "sources" / name, argv)
+        wheels = sorted((building / "wheels").glob("*.whl"))
+        final = folder / bootstrap.content_hash(wheels)
+        if not final.exists():
+            (building / "wheels").rename(final)
+        shutil.rmtree(building)
+    return [final / wheel.name for wheel in wheels]
+
+
+def copy_sources(path: Path, folder: Path) -> None:
+    """Copy a folder of the repository, without what was made in it."""
+    unwanted = shutil.ignore_patterns("node_modules", "labextension", "__pycache__")
+    shutil.copytree(bootstrap.REPOSITORY / path, folder / path, ignore=unwanted)
+
+
+def link_tools(lab: Path, tools: str = "lab") -> None:
+    """Let node find npm's tools beside a copy of the extension's sources."""
+    installed, _ = bootstrap.environment(tools, bootstrap.CACHE / "environments")
+    (lab / "node_modules").symlink_to(installed / "node_modules")
+
+
+def build_extension(lab: Path) -> None:
+    """Build the extension beside a copy of its sources, where the portal's wheel takes it from."""
+    link_tools(lab)
+    run_in(lab, ["/usr/bin/npm", "run", "build"])
+
+
+def run_in(folder: Path, argv: Sequence[str | Path]) -> None:
+    """Run a program that builds; what it says is of interest only when it fails."""
+    done = subprocess.run(
+        argv,
+        cwd=folder,
+        # Files in a wheel bear a date: that of 2020.
+        env=bootstrap.child_environment(SOURCE_DATE_EPOCH="1577836800"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise bootstrap.DeploymentError(f"{folder} could not be built:\n{done.stdout}")

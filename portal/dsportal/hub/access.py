@@ -1,0 +1,95 @@
+"""Who may do what at the hub, and for how long a login counts: settings in, configuration out.
+
+JupyterHub's role ``admin`` may do everything: read all notebooks, make tokens for others, rename a
+user and so become one. Here an admin sees, starts and stops sessions, and adds users. To open
+another user's session is a right of its own, for the members of ``access.entering_groups``.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from jupyterhub import roles
+from traitlets.config import Config
+
+from dsportal.answers import Unversioned
+from dsportal.hub import destination
+from dsportal.hub.patches import access_audit, api_hardening
+from dsportal.settings.whole import Settings
+
+ENTERING = "entering"
+"""The role of those who may open the sessions of others."""
+
+ADMIN_SCOPES = (
+    "admin-ui",
+    "admin:users",
+    "servers",
+    "list:groups",
+    "read:groups",
+    "list:services",
+    "read:services",
+    "read:roles",
+    "read:hub",
+    "read:metrics",
+    "access:services",
+    "shutdown",
+)
+"""None of these leads into a session. Those that do, one way or the other: ``access:servers``,
+``shares`` and ``tokens`` at once, ``admin:groups`` by joining, ``admin:services`` and ``proxy`` by
+a service or a route of one's own. ``admin:users`` would by renaming, which ``strict`` closes."""
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    # A page that opened one of the hub's, or was opened by it, has no hold on it.
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+DefaultRoles = Callable[[], list[dict[str, Any]]]
+
+
+def configure_access(c: Config, settings: Settings) -> None:
+    """Set how long logins and tokens live, and what admins and those who may enter can do."""
+    access = settings.access
+    c.JupyterHub.cookie_max_age_days = float(access.login_days)
+    session_login = timedelta(hours=access.session_login_hours)
+    c.JupyterHub.oauth_token_expires_in = round(session_login.total_seconds())
+    token = timedelta(days=access.token_days)
+    c.JupyterHub.token_expires_in_max_seconds = round(token.total_seconds())
+    # Lax: a link from elsewhere opens the portal with the login, a form from elsewhere does not.
+    c.JupyterHub.tornado_settings.update(
+        {
+            "cookie_options": {"SameSite": "Lax"},
+            "headers": dict(HEADERS),
+            "transforms": [Unversioned],
+        }
+    )
+    narrow_admins()
+    access_audit.install()
+    destination.install()
+    api_hardening.install()
+    if access.entering_groups:
+        role = {"name": ENTERING, "groups": list(access.entering_groups)}
+        c.JupyterHub.load_roles.append({**role, "scopes": ["access:servers"]})
+
+
+def narrow_admins() -> None:
+    """Take from JupyterHub's role ``admin`` what leads into sessions.
+
+    JupyterHub refuses other scopes for it in ``load_roles``; this is where it knows them from.
+    """
+    if not isinstance(roles.get_default_roles, _NarrowedRoles):
+        roles.get_default_roles = _NarrowedRoles(roles.get_default_roles)
+
+
+class _NarrowedRoles:
+    def __init__(self, original: DefaultRoles) -> None:
+        self._original = original
+
+    def __call__(self) -> list[dict[str, Any]]:
+        narrowed = [dict(role) for role in self._original()]
+        (admin,) = (role for role in narrowed if role["name"] == "admin")
+        admin["description"] = "Sees, starts and stops sessions, and adds users"
+        admin["scopes"] = list(ADMIN_SCOPES)
+        return narrowed

@@ -1,0 +1,318 @@
+"""A database that is away for a while: what the hub does then, and what its pages say.
+
+JupyterHub asks its database on the loop that serves everybody, with one SQLAlchemy session for
+days. So nobody asks a database that does not answer: the breaker is *open* then, every request is
+answered at once with plain words, and a thread tries until the database is back. What a start or a
+stop that was under way has changed meanwhile is kept, and written then.
+
+Glossary. *Away*: a PostgreSQL that refuses, has gone or says nothing; an SQLite file that somebody
+else holds. *Owed*: changed in the hub, and not written yet.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from jupyterhub import orm
+from jupyterhub.handlers.base import BaseHandler
+from sqlalchemy import event, inspect, select
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import ORMExecuteState, Session, sessionmaker
+from tornado import web
+
+from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
+
+log = logging.getLogger("JupyterHub")
+
+TITLE = "The database does not answer"
+WORDS = (
+    "Sessions that run go on, with all that is in them. "
+    "Try again in a moment; if it stays like this, tell the people who run the portal."
+)
+
+_GOOD_SECONDS = 0.5
+_PATIENCE_SECONDS = 1.0
+_SHORT_PATIENCE_SECONDS = 0.3
+_PAUSE_SECONDS = 0.2
+
+
+class DatabaseAway(web.HTTPError):
+    """The database is not asked now."""
+
+    def __init__(self) -> None:
+        super().__init__(503, WORDS, reason=TITLE)
+
+
+class Breaker:
+    """Says whether the database may be asked; while it may not, tries until it answers again."""
+
+    def __init__(self, probe: Callable[[], None], *, is_asked_first: bool) -> None:
+        """Try with ``probe``, which runs in a thread and raises while the database is away.
+
+        ``is_asked_first``: whether requests try it before they ask on the loop.
+        """
+        self._probe = probe
+        self.is_asked_first = is_asked_first
+        self.is_open = False
+        self.is_settling = False
+        self.settle: Callable[[], bool] = lambda: True
+        """Writes what is owed, once the database is back; says whether that went well."""
+        self._answered_at = -float("inf")
+        self._probing: asyncio.Task[None] | None = None
+        self._mending: asyncio.Task[None] | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the database is not to be asked."""
+        return self.is_open and not self.is_settling
+
+    def check(self) -> None:
+        """Raise `DatabaseAway` while the database is not to be asked."""
+        if self.is_away:
+            raise DatabaseAway
+
+    def open(self, reason: object) -> None:
+        """Let nobody ask until the probe has an answer, and all that is owed is written."""
+        if not self.is_open:
+            self.is_open = True
+            log.error("The database does not answer: %s", reason)
+            self._mending = asyncio.get_running_loop().create_task(self._mend())
+
+    async def is_back(self, seconds: float) -> bool:
+        """Wait for the end of an absence, this long at most; say whether it has ended."""
+        if self._mending is not None:
+            await asyncio.wait({self._mending}, timeout=seconds)
+        return not self.is_open
+
+    async def wait(self) -> None:
+        """Wait until the database is there, however long that takes."""
+        while self._mending is not None and self.is_open:
+            await asyncio.wait({self._mending})
+
+    async def trouble(self) -> str | None:
+        """Try the database, unless it answered just now; return why it does not answer."""
+        if time.monotonic() - self._answered_at < _GOOD_SECONDS:
+            return None
+        probing = self._probe_once()
+        await asyncio.wait({probing}, timeout=_PATIENCE_SECONDS)
+        if not probing.done():
+            return f"no word in {_PATIENCE_SECONDS:g} s"
+        return str(probing.exception() or "") or None
+
+    def _probe_once(self) -> "asyncio.Task[None]":
+        if self._probing is None or self._probing.done():
+            self._probing = asyncio.create_task(self._ask())
+        return self._probing
+
+    async def _ask(self) -> None:
+        asked_at = time.monotonic()
+        await asyncio.to_thread(self._probe)
+        self._answered_at = asked_at
+
+    async def _mend(self) -> None:
+        while True:
+            probing = self._probe_once()
+            await asyncio.wait({probing})
+            if probing.exception() is None and self._is_settled():
+                self.is_open = False
+                log.warning("The database answers again")
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _is_settled(self) -> bool:
+        self.is_settling = True
+        try:
+            return self.settle()
+        finally:
+            self.is_settling = False
+
+
+class DatabaseSession(Session):
+    """The hub's session: it writes when the database is there, and owes what it could not write.
+
+    A row that is new is refused while the database is away: whoever made it needs its number.
+    """
+
+    def __init__(self, breaker: Breaker, **options: Any) -> None:
+        super().__init__(**options)
+        self.breaker = breaker
+        breaker.settle = self.settle
+        self._owed: list[tuple[object, dict[str, Any]]] = []
+        self._has_sent = False
+        event.listen(self, "do_orm_execute", self._refuse)
+
+    def flush(self, objects: Sequence[Any] | None = None) -> None:
+        """Write what has changed, if the database lets us; else nothing is lost by having tried."""
+        if self._may_write():
+            self._has_sent |= bool(self.new or self.dirty or self.deleted)
+            super().flush(objects)
+
+    def commit(self) -> None:
+        """Write all; what cannot be written now is written once the database is back."""
+        self.flush()
+        if not self.breaker.is_away:
+            self._commit()
+        elif self.new:
+            for one in list(self.new):
+                self.expunge(one)
+            raise DatabaseAway
+
+    def _commit(self) -> None:
+        try:
+            super().commit()
+        except (DBAPIError, DatabaseAway):
+            # Where nothing was sent there was nothing to lose.
+            if self._has_sent or not self.breaker.is_away:
+                raise
+        self._has_sent = False
+
+    def rollback(self) -> None:
+        """Undo; while the database is away there is nothing to undo, and what is owed is kept."""
+        if not self.breaker.is_away:
+            super().rollback()
+            self._has_sent = False
+
+    def settle(self) -> bool:
+        """Write what is owed, by a new transaction; say whether that went well."""
+        self._owed += self._unwritten()
+        gone = list(self.deleted)
+        try:
+            super().rollback()
+            for one, values in self._owed:
+                for name, value in values.items():
+                    setattr(one, name, value)
+            for one in gone:
+                self.delete(one)
+            self._take_the_right_to_write()
+            super().commit()
+        except DBAPIError as error:
+            log.warning("What the hub owes its database is not written yet: %s", error.orig)
+            return False
+        self._owed = []
+        self._has_sent = False
+        return True
+
+    def _unwritten(self) -> list[tuple[object, dict[str, Any]]]:
+        changed = []
+        for one in self.dirty:
+            state = inspect(one)
+            names = [name for name in state.committed_state if name in state.dict]
+            changed.append((one, {name: state.dict[name] for name in names}))
+        return changed
+
+    def _may_write(self) -> bool:
+        if self.breaker.is_away:
+            return False
+        if self.breaker.is_settling or not (self.new or self.dirty or self.deleted):
+            return True
+        try:
+            self._take_the_right_to_write()
+        except DBAPIError as error:
+            self.breaker.open(error.orig)
+            return False
+        except DatabaseAway:
+            return False
+        return True
+
+    def _take_the_right_to_write(self) -> None:
+        """Have the database answer before anything is sent: what is sent in vain is lost."""
+        connection = self.connection()
+        if connection.dialect.name != "sqlite":
+            connection.exec_driver_sql("SELECT 1")
+        elif not connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def _refuse(self, _: ORMExecuteState) -> None:
+        # Others read an SQLite file while somebody writes.
+        if self.breaker.is_asked_first:
+            self.breaker.check()
+
+
+class PatientSpawner(GpuSlurmSpawner):
+    """Hands over to JupyterHub, which then writes down what became of a session, in good time."""
+
+    async def start(self) -> str:
+        """Start the session."""
+        await self.user.db.breaker.wait()
+        url = await super().start()
+        await self.user.db.breaker.wait()
+        return url
+
+    async def stop(self, now: bool = False) -> None:
+        """Stop the session."""
+        await super().stop(now)
+        await self.user.db.breaker.wait()
+
+    async def poll(self) -> int | None:
+        """Say whether the session runs."""
+        status = await super().poll()
+        if status is not None:
+            await self.user.db.breaker.wait()
+        return status
+
+
+def install(breaker: Breaker) -> None:
+    """Let the hub use such a session, and every handler look for the database first."""
+    _install_session(breaker)
+    _install_look()
+
+
+def _install_session(breaker: Breaker) -> None:
+    make = getattr(orm.new_session_factory, "__wrapped__", orm.new_session_factory)
+
+    @wraps(make)
+    def make_ours(*arguments: Any, **options: Any) -> sessionmaker[DatabaseSession]:
+        kw = make(*arguments, **options).kw
+
+        def note(context: ExceptionContext) -> None:
+            if context.is_disconnect:
+                breaker.open(context.original_exception)
+
+        event.listen(kw["bind"], "handle_error", note)
+        return sessionmaker(
+            kw["bind"],
+            class_=DatabaseSession,
+            expire_on_commit=kw["expire_on_commit"],
+            breaker=breaker,
+        )
+
+    orm.new_session_factory = make_ours
+
+
+def _install_look() -> None:
+    prepare = getattr(BaseHandler.prepare, "__wrapped__", BaseHandler.prepare)
+
+    @wraps(prepare)
+    async def look_first(self: BaseHandler) -> None:
+        try:
+            await ensure_answer(self.db)
+        except DatabaseAway:
+            # The error's page is the same for all readers, and leaves the cookies as they are.
+            self._jupyterhub_user, self.expanded_scopes, self.parsed_scopes = None, set(), {}
+            self._xsrf_token = b""
+            raise
+        await prepare(self)
+
+    BaseHandler.prepare = look_first
+
+
+async def ensure_answer(session: DatabaseSession) -> None:
+    """Return when the database can be asked on the loop; raises `DatabaseAway` when it cannot."""
+    breaker = session.breaker
+    if breaker.is_asked_first and not breaker.is_open:
+        trouble = await breaker.trouble()
+        if trouble:
+            breaker.open(trouble)
+        elif not breaker.is_open:
+            # JupyterHub would take a user for a stranger when the first to find a connection dead
+            # is the question who it is.
+            try:
+                session.execute(select(1))
+            except (SQLAlchemyError, DatabaseAway) as error:
+                breaker.open(error)
+    if breaker.is_open and not await breaker.is_back(_SHORT_PATIENCE_SECONDS):
+        raise DatabaseAway

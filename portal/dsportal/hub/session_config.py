@@ -1,0 +1,72 @@
+"""Settings as what the hub tells each session: `dsportal.session_schema`."""
+
+from dsportal.look import appearance
+from dsportal.session_schema import (
+    Containers,
+    Kernel,
+    KernelImage,
+    SessionImage,
+    SessionInput,
+    WebTool,
+    taken_from,
+    to_json,
+)
+from dsportal.settings import containers as settings_of_containers
+from dsportal.settings.whole import Settings
+
+_OF_ONE_SESSION = ("environment", "certificate", "image")
+
+
+def session_input(settings: Settings) -> dict[str, object]:
+    """Return what all sessions are told; the spawner adds what is one session's own."""
+    session = settings.session
+    told = to_json(
+        SessionInput(
+            folders=session.folders,
+            folder_notes=session.folder_notes,
+            mounts=session.mounts,
+            templates=session.templates if session.templates in session.folders else "",
+            jupyter_path=session.jupyter_path,
+            tensorboard_python=session.tensorboard_python,
+            tensorboards=session.tensorboards,
+            tensorboard_idle_minutes=session.tensorboard_idle_minutes,
+            warning_minutes=session.warning_minutes,
+            modules_init=session.modules_init,
+            module_paths=session.module_paths,
+            kernels={name: taken_from(Kernel, one) for name, one in settings.kernels.items()},
+            tools={name: taken_from(WebTool, one) for name, one in settings.tools.items()},
+            containers=_containers(settings.containers),
+            look=appearance(settings.look).for_sessions(),
+            cluster_url=settings.hub.internal(settings.cluster.url),
+            slurm_bin_dir=settings.slurm.bin_dir,
+            umask=session.umask,
+            is_encrypted=settings.hub.is_encrypted,
+        )
+    )
+    return {name: value for name, value in told.items() if name not in _OF_ONE_SESSION}
+
+
+def session_images(containers: settings_of_containers.ContainerSettings) -> dict[str, object]:
+    """Return the images in which sessions may run, by name, as a session is told of one."""
+    return {
+        name: to_json(
+            SessionImage(
+                image.title, containers.file_of(image), containers.apptainer, containers.binds
+            )
+        )
+        for name, image in containers.images.items()
+        if image.session
+    }
+
+
+def _containers(containers: settings_of_containers.ContainerSettings) -> Containers:
+    return Containers(
+        containers.apptainer,
+        {
+            name: KernelImage(image.title, containers.file_of(image))
+            for name, image in containers.images.items()
+            if image.kernels
+        },
+        containers.own_images,
+        containers.binds,
+    )

@@ -1,0 +1,93 @@
+// The list of templates in a dialog: one of them is chosen, with mouse or keyboard.
+
+import type { Dialog } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+
+import { groups, matches, type ITemplate } from './template_list';
+
+/** Radio buttons under the names of the templates' folders, and a field that narrows them. */
+export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string | null> {
+  constructor(templates: ITemplate[], texts: TranslationBundle) {
+    super();
+    this.addClass('portal-templates');
+    this._search = document.createElement('input');
+    this._search.type = 'search';
+    this._search.placeholder = texts.__('Search');
+    this._search.setAttribute('aria-label', texts.__('Search templates'));
+    this._search.className = 'jp-mod-styled';
+    this._search.addEventListener('input', () => this._narrow());
+    this._none = document.createElement('p');
+    this._none.textContent = texts.__('No template fits.');
+    this._none.setAttribute('role', 'status');
+    const list = document.createElement('div');
+    Object.assign(list.style, { height: '55vh', width: 'min(38rem, 80vw)', overflowY: 'auto' });
+    for (const [folder, members] of groups(templates)) {
+      list.append(this._group(folder, members));
+    }
+    list.append(this._none);
+    this.node.append(this._search, list);
+    this._narrow();
+  }
+
+  /** The path of the chosen template. */
+  getValue(): string | null {
+    const chosen = this._rows.find(row => row.input.checked && !row.node.hidden);
+    return chosen?.template.path ?? null;
+  }
+
+  protected override onAfterAttach(): void {
+    // A dialog gives all inputs the looks of a text field.
+    for (const { input } of this._rows) {
+      input.classList.remove('jp-mod-styled');
+    }
+  }
+
+  private _group(folder: string, members: ITemplate[]): HTMLElement {
+    const group = document.createElement('fieldset');
+    Object.assign(group.style, { border: 'none', margin: '0', padding: '0.5rem 0 0' });
+    const legend = document.createElement('legend');
+    legend.textContent = folder;
+    legend.style.fontWeight = 'bold';
+    group.append(legend, ...members.map(template => this._row(template)));
+    this._groups.push(group);
+    return group;
+  }
+
+  private _row(template: ITemplate): HTMLElement {
+    const node = document.createElement('label');
+    Object.assign(node.style, { display: 'block', padding: '0.25rem 0', cursor: 'pointer' });
+    const input = document.createElement('input');
+    input.type = 'radio';
+    input.name = 'portal-template';
+    const title = document.createElement('span');
+    title.textContent = template.title;
+    const about = document.createElement('small');
+    about.textContent = [template.kernel, template.about].filter(Boolean).join(' · ');
+    Object.assign(about.style, { display: 'block', paddingLeft: '1.6rem', opacity: '0.8' });
+    node.append(input, ' ', title, about);
+    this._rows.push({ template, node, input });
+    return node;
+  }
+
+  /** Show what fits; the first of it is chosen when the chosen one does not. */
+  private _narrow(): void {
+    for (const row of this._rows) {
+      row.node.hidden = !matches(row.template, this._search.value);
+      row.node.style.display = row.node.hidden ? 'none' : 'block';
+    }
+    for (const group of this._groups) {
+      group.hidden = !group.querySelector('label:not([hidden])');
+    }
+    const shown = this._rows.filter(row => !row.node.hidden);
+    this._none.hidden = shown.length > 0;
+    if (shown[0] && !shown.some(row => row.input.checked)) {
+      shown[0].input.checked = true;
+    }
+  }
+
+  private _search: HTMLInputElement;
+  private _none: HTMLElement;
+  private _groups: HTMLElement[] = [];
+  private _rows: { template: ITemplate; node: HTMLElement; input: HTMLInputElement }[] = [];
+}

@@ -1,0 +1,169 @@
+// Templates: opened as the user's own copy, from the launcher, the file browser and the notebook.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { Dialog, ICommandPalette, Notification, showDialog } from '@jupyterlab/apputils';
+import type { DocumentRegistry, IDocumentWidget } from '@jupyterlab/docregistry';
+import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
+import type { ServerConnection } from '@jupyterlab/services';
+import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { copyIcon, notebookIcon, ToolbarButton } from '@jupyterlab/ui-components';
+
+import { TemplateChoice } from './template_dialog';
+import { copyTemplate, readTemplates, wordsOf } from '../common/server';
+
+const NEW = 'data-scientist-portal:new-from-template';
+const COPY = 'data-scientist-portal:copy-template';
+
+// Among the kernels, the launcher shows pictures only.
+const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">
+  <g fill="none" stroke="#f37626" stroke-width="1.5">
+    <path d="M8 3h8l4 4v10H8zM16 3v4h4M5 7v14h11M14 9.5v5M11.5 12h5"/>
+  </g>
+</svg>`;
+
+/** Templates, in JupyterLab. */
+export const templates: JupyterFrontEndPlugin<void> = {
+  id: 'data-scientist-portal:templates',
+  description: "Opens a template as the user's own copy.",
+  autoStart: true,
+  requires: [IFileBrowserFactory, ITranslator],
+  optional: [ILauncher, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    browsers: IFileBrowserFactory,
+    translator: ITranslator,
+    launcher: ILauncher | null,
+    palette: ICommandPalette | null
+  ): void => {
+    const texts = translator.load('data_scientist_portal');
+    const copies = new Copies(app, browsers, texts);
+    app.commands.addCommand(NEW, {
+      label: args =>
+        args.isPalette ? texts.__('New from Template…') : texts.__('New from Template'),
+      caption: texts.__('Choose a template and open a copy of your own'),
+      // The launcher takes it for all notebooks.
+      icon: args => (args.isPalette ? undefined : notebookIcon),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: { cwd: { type: 'string', description: texts.__('The folder for the copy') } }
+        }
+      },
+      execute: args => copies.choose(typeof args.cwd === 'string' ? args.cwd : '')
+    });
+    app.commands.addCommand(COPY, {
+      label: texts.__('Open My Own Copy'),
+      caption: texts.__('Copy this template into your files and open the copy'),
+      icon: copyIcon,
+      isVisible: () => copies.selected().length > 0,
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: async () => {
+        for (const path of copies.selected()) {
+          await copies.open(path, '');
+        }
+      }
+    });
+    app.contextMenu.addItem({
+      command: COPY,
+      selector: '.jp-DirListing-item[data-isdir="false"]',
+      rank: 0
+    });
+    launcher?.add({
+      command: NEW,
+      category: 'Notebook',
+      rank: 0,
+      kernelIconUrl: `data:image/svg+xml,${encodeURIComponent(PICTURE)}`
+    });
+    palette?.addItem({
+      command: NEW,
+      category: texts.__('Notebook Operations'),
+      args: { isPalette: true }
+    });
+    app.docRegistry.addWidgetExtension('Notebook', {
+      createNew: (panel: IDocumentWidget, context: DocumentRegistry.Context) =>
+        void copies.addButton(panel, context)
+    });
+  }
+};
+
+/** Makes copies of templates. */
+class Copies {
+  constructor(
+    private _app: JupyterFrontEnd,
+    private _browsers: IFileBrowserFactory,
+    private _texts: TranslationBundle
+  ) {
+    this._settings = _app.serviceManager.serverSettings;
+    this._found = readTemplates(this._settings).then(
+      found => void (this._link = found.link),
+      error => console.warn('The templates are not known:', error)
+    );
+  }
+
+  /** The paths of the templates that are selected in the file browser. */
+  selected(): string[] {
+    const browser = this._browsers.tracker.currentWidget;
+    return [...(browser?.selectedItems() ?? [])]
+      .filter(item => item.type !== 'directory' && this.isTemplate(item.path))
+      .map(item => item.path);
+  }
+
+  isTemplate(path: string): boolean {
+    return this._link !== '' && path.startsWith(`${this._link}/`);
+  }
+
+  /** Let the user choose a template; open a copy of it in a folder. */
+  async choose(folder: string): Promise<void> {
+    const texts = this._texts;
+    const listed = (await readTemplates(this._settings)).templates;
+    const choice = new TemplateChoice(listed, texts);
+    const answer = await showDialog({
+      title: texts.__('New from Template'),
+      body: choice,
+      buttons: [
+        Dialog.cancelButton(),
+        Dialog.okButton({ label: texts.__('Create'), caption: texts.__('Open a copy') })
+      ],
+      focusNodeSelector: 'input[type="search"]'
+    });
+    if (answer.button.accept && answer.value) {
+      await this.open(answer.value, folder);
+    }
+  }
+
+  /** Copy a template into a folder, or the home where that cannot be written, and open the copy. */
+  async open(path: string, folder: string): Promise<void> {
+    try {
+      const copy = await copyTemplate(this._settings, path, folder);
+      await this._app.commands.execute('docmanager:open', { path: copy.path });
+      Notification.success(this._texts.__('%1 is your own copy.', copy.path), {
+        autoClose: 10_000
+      });
+    } catch (error) {
+      const words = wordsOf(error);
+      Notification.error(this._texts.__('There is no copy of %1: %2', path, words), {
+        autoClose: false
+      });
+    }
+  }
+
+  /** Offer a copy in the toolbar of a template, which cannot be saved. */
+  async addButton(panel: IDocumentWidget, context: DocumentRegistry.Context): Promise<void> {
+    await this._found;
+    await context.ready;
+    if (!this.isTemplate(context.path) || panel.isDisposed) {
+      return;
+    }
+    const button = new ToolbarButton({
+      label: this._texts.__('Open My Own Copy'),
+      tooltip: this._texts.__('This is a template: it runs, but your changes are not kept'),
+      onClick: () => void this.open(context.path, '')
+    });
+    panel.toolbar.insertItem(0, 'copy-template', button);
+  }
+
+  private _settings: ServerConnection.ISettings;
+  private _found: Promise<void>;
+  private _link = '';
+}

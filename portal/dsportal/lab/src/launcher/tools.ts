@@ -1,0 +1,179 @@
+// Web tools: a card for each in the launcher, and those that run in the panel of what runs.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import { URLExt } from '@jupyterlab/coreutils';
+import { ILauncher } from '@jupyterlab/launcher';
+import { IRunningSessionManagers, type IRunningSessions } from '@jupyterlab/running';
+import type { ServerConnection } from '@jupyterlab/services';
+import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { LabIcon } from '@jupyterlab/ui-components';
+import { Signal } from '@lumino/signaling';
+
+import { readTools, stopTool, wordsOf, type ITool } from '../common/server';
+
+const OPEN = 'data-scientist-portal:open-tool';
+/** After a tool was opened, its state is asked for until it runs or does not. */
+const LOOKS = 30;
+const LOOK_MILLISECONDS = 2_000;
+
+/** Web tools, in JupyterLab. */
+export const tools: JupyterFrontEndPlugin<void> = {
+  id: 'data-scientist-portal:tools',
+  description: 'Opens the web tools of the site, and stops them.',
+  autoStart: true,
+  requires: [ITranslator],
+  optional: [ILauncher, ICommandPalette, IRunningSessionManagers],
+  activate: (
+    app: JupyterFrontEnd,
+    translator: ITranslator,
+    launcher: ILauncher | null,
+    palette: ICommandPalette | null,
+    running: IRunningSessionManagers | null
+  ): void => {
+    const texts = translator.load('data_scientist_portal');
+    const toolbox = new Toolbox(app.serviceManager.serverSettings, texts);
+    const named = (name: unknown): Tool | undefined => toolbox.tools.find(t => t.name === name);
+    app.commands.addCommand(OPEN, {
+      label: args => named(args.name)?.title ?? texts.__('Open a Web Tool'),
+      caption: args => toolbox.caption(named(args.name)),
+      icon: args => named(args.name)?.icon,
+      isVisible: args => named(args.name) !== undefined,
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: { name: { type: 'string', description: texts.__('The name of the tool') } },
+          required: ['name']
+        }
+      },
+      execute: args => toolbox.open(String(args.name))
+    });
+    const show = async (): Promise<void> => {
+      await toolbox.refresh();
+      if (toolbox.tools.length > 0) {
+        running?.add(toolbox);
+      }
+      for (const [rank, { name }] of toolbox.tools.entries()) {
+        launcher?.add({ command: OPEN, args: { name }, category: texts.__('Tools'), rank });
+        palette?.addItem({ command: OPEN, args: { name }, category: texts.__('Tools') });
+      }
+    };
+    // The page comes first.
+    app.restored.then(show, show);
+  }
+};
+
+/** A tool, with its picture as JupyterLab draws it. */
+class Tool {
+  constructor(public given: ITool) {
+    // As a picture of its own, so that nothing of it reaches into the page.
+    this.icon = new LabIcon({
+      name: `data-scientist-portal:tool-${given.name}`,
+      svgstr: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><image href="${given.picture}" width="24" height="24"/></svg>`
+    });
+  }
+
+  readonly icon: LabIcon;
+
+  get name(): string {
+    return this.given.name;
+  }
+
+  get title(): string {
+    return this.given.title;
+  }
+}
+
+/** All tools of the session; JupyterLab lists those that run. */
+class Toolbox implements IRunningSessions.IManager {
+  constructor(
+    private _settings: ServerConnection.ISettings,
+    private _texts: TranslationBundle
+  ) {
+    this.name = _texts.__('Tools');
+    this.shutdownLabel = _texts.__('Stop');
+    this.shutdownAllLabel = _texts.__('Stop All');
+    this.shutdownAllConfirmationText = _texts.__('Stop all tools of this session?');
+  }
+
+  readonly name: string;
+  readonly shutdownLabel: string;
+  readonly shutdownAllLabel: string;
+  readonly shutdownAllConfirmationText: string;
+  readonly runningChanged = new Signal<this, void>(this);
+  tools: Tool[] = [];
+
+  caption(tool: Tool | undefined): string {
+    const texts = this._texts;
+    const opens = texts.__('Start %1 in this session and open it in a tab.', tool?.title ?? '');
+    return tool?.given.is_open_to_node
+      ? `${opens} ${texts.__('Every user of this node can connect to its port.')}`
+      : opens;
+  }
+
+  /** Open a tool in a tab of the browser; the session starts it when it is asked for the page. */
+  open(name: string): void {
+    const url = URLExt.join(this._settings.baseUrl, 'tools', encodeURIComponent(name), '/');
+    window.open(url, '_blank', 'noopener');
+    void this._follow(name);
+  }
+
+  running(): IRunningSessions.IRunningItem[] {
+    return this.tools
+      .filter(tool => tool.given.state !== 'stopped')
+      .map(tool => ({
+        icon: () => tool.icon,
+        label: () =>
+          tool.given.state === 'starting'
+            ? this._texts.__('%1 (starting)', tool.title)
+            : tool.title,
+        labelTitle: () => this._texts.__('Open %1 in a tab', tool.title),
+        open: () => this.open(tool.name),
+        shutdown: () => void this._stop([tool])
+      }));
+  }
+
+  shutdownAll(): void {
+    void this._stop(this.tools);
+  }
+
+  refreshRunning(): void {
+    void this.refresh();
+  }
+
+  /** Ask the session which tools there are, and which run. */
+  async refresh(): Promise<void> {
+    try {
+      const given = (await readTools(this._settings)).tools;
+      const known = new Map(this.tools.map(tool => [tool.name, tool]));
+      this.tools = given.map(one =>
+        Object.assign(known.get(one.name) ?? new Tool(one), { given: one })
+      );
+    } catch (error) {
+      console.warn('The tools are not known:', error);
+    }
+    this.runningChanged.emit();
+  }
+
+  private async _follow(name: string): Promise<void> {
+    for (let look = 0; look < LOOKS; look += 1) {
+      await new Promise(resolve => setTimeout(resolve, LOOK_MILLISECONDS));
+      await this.refresh();
+      if (this.tools.find(tool => tool.name === name)?.given.state !== 'starting') {
+        return;
+      }
+    }
+  }
+
+  private async _stop(those: Tool[]): Promise<void> {
+    for (const tool of those.filter(one => one.given.state !== 'stopped')) {
+      try {
+        await stopTool(this._settings, tool.name);
+      } catch (error) {
+        const words = wordsOf(error);
+        Notification.error(this._texts.__('%1 was not stopped: %2', tool.title, words));
+      }
+    }
+    await this.refresh();
+  }
+}

@@ -1,0 +1,85 @@
+// Above the cards of the launcher, until it is dismissed: what is where, and how to start.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import { PageConfig } from '@jupyterlab/coreutils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator } from '@jupyterlab/translation';
+import type { Widget } from '@lumino/widgets';
+
+import { readLook } from '../look/look';
+import { Welcome, type IFolder } from './welcome_view';
+
+const PLUGIN = 'data-scientist-portal:welcome';
+const SHOW = 'data-scientist-portal:welcome';
+const SHOWN = 'shown';
+
+/** The welcome. */
+export const welcome: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN,
+  description: 'Tells a first-time user what is where and how to start.',
+  autoStart: true,
+  requires: [ISettingRegistry, ITranslator],
+  optional: [ICommandPalette],
+  activate: async (
+    app: JupyterFrontEnd,
+    registry: ISettingRegistry,
+    translator: ITranslator,
+    palette: ICommandPalette | null
+  ): Promise<void> => {
+    const texts = translator.load('data_scientist_portal');
+    const settings = await registry.load(PLUGIN);
+    const folders = JSON.parse(PageConfig.getOption('portalFolders') || '[]') as IFolder[];
+    const isShown = (): boolean => settings.get(SHOWN).composite === true;
+    const make = (): Welcome =>
+      new Welcome({
+        title: readLook().title,
+        folders,
+        commands: app.commands,
+        texts,
+        dismiss: () => void settings.set(SHOWN, false)
+      });
+    const update = (): void => {
+      for (const launcher of launchers(app)) {
+        const header = launcher.contentHeader;
+        const present = header.widgets.find(widget => widget instanceof Welcome);
+        if (!isShown()) {
+          present?.dispose();
+        } else if (!present) {
+          header.addWidget(make());
+        }
+      }
+    };
+    app.commands.addCommand(SHOW, {
+      label: texts.__('Welcome'),
+      caption: texts.__('What is where, and how to start'),
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: async () => {
+        await settings.set(SHOWN, true);
+        const [first] = launchers(app);
+        if (first) {
+          app.shell.activateById(first.id);
+        } else {
+          await app.commands.execute('launcher:create');
+        }
+        update();
+      }
+    });
+    palette?.addItem({ command: SHOW, category: texts.__('Help') });
+    settings.changed.connect(update);
+    // Not awaited: JupyterLab is restored once its plugins are there.
+    void app.restored.then(() => {
+      app.shell.currentChanged?.connect(update);
+      update();
+    });
+  }
+};
+
+/** The tabs with launchers. */
+function launchers(app: JupyterFrontEnd): MainAreaWidget[] {
+  return [...app.shell.widgets('main')].filter(isLauncher);
+}
+
+function isLauncher(widget: Widget): widget is MainAreaWidget {
+  return widget instanceof MainAreaWidget && widget.content.hasClass('jp-Launcher');
+}

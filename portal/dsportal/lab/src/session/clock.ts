@@ -1,0 +1,312 @@
+// The session's end: time left in the status bar, warnings, more time, changed documents saved.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, InputDialog, Notification } from '@jupyterlab/apputils';
+import { IDocumentManager } from '@jupyterlab/docmanager';
+import type { ServerConnection } from '@jupyterlab/services';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { Poll } from '@lumino/polling';
+
+import { hasChanged, saveChanged } from '../common/documents';
+import { extend, read, tell, wordsOf, type IReading } from '../common/server';
+import { amount, extensionChoices, facts, hour, Marks, span } from '../common/time';
+import { TimeLeft } from './time_left';
+
+const EXTEND = 'data-scientist-portal:extend-session';
+const STOPPING = 'https://events.data-scientist-portal.org/session-stopping/v1';
+
+const READ_MILLISECONDS = 60_000;
+const TICK_MILLISECONDS = 1_000;
+/** Early enough for slow storage, and once more for what is typed afterwards. */
+const SAVE_SECONDS = [120, 20];
+/** What a click on a warning adds, where that much can be had. */
+const USUAL_EXTENSION_MINUTES = 60;
+
+/** The session's clock in JupyterLab. */
+export const clock: JupyterFrontEndPlugin<void> = {
+  id: 'data-scientist-portal:clock',
+  description: 'Shows when the session ends, warns of it, extends it, and saves documents before.',
+  autoStart: true,
+  requires: [IDocumentManager, ITranslator],
+  optional: [IStatusBar, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    documents: IDocumentManager,
+    translator: ITranslator,
+    statusBar: IStatusBar | null,
+    palette: ICommandPalette | null
+  ): void => {
+    const texts = translator.load('data_scientist_portal');
+    const end = new SessionEnd(
+      app.serviceManager.serverSettings,
+      texts,
+      () => hasChanged(app.shell, documents),
+      () => saveChanged(app.shell, documents)
+    );
+    app.commands.addCommand(EXTEND, {
+      label: texts.__('Extend Session…'),
+      caption: texts.__('Move the end of this session, as far as the limits allow'),
+      isEnabled: () => end.canExtend,
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            minutes: {
+              type: 'number',
+              description: texts.__('Minutes to add; asked for if absent')
+            }
+          }
+        }
+      },
+      execute: args => end.extend(typeof args.minutes === 'number' ? args.minutes : null)
+    });
+    palette?.addItem({ command: EXTEND, category: texts.__('Session') });
+    const status = new TimeLeft(() => void app.commands.execute(EXTEND));
+    statusBar?.registerStatusItem('data-scientist-portal:time-left', {
+      item: status,
+      align: 'right',
+      rank: 0,
+      priority: 10,
+      isActive: () => true
+    });
+    end.onTick = () => status.present(end.facts, end.summary, end.caption, end.isUrgent);
+    app.serviceManager.events.stream.connect((_, event) => {
+      if (event.schema_id === STOPPING) {
+        void end.stopping();
+      }
+    });
+    app.restored.then(
+      () => end.start(),
+      () => end.start()
+    );
+  }
+};
+
+/** What is known of the session's end, and what is done about it. */
+class SessionEnd {
+  constructor(
+    private _settings: ServerConnection.ISettings,
+    private _texts: TranslationBundle,
+    private _mustSave: () => boolean,
+    private _save: () => Promise<string[]>
+  ) {}
+
+  /** Called every second. */
+  onTick: () => void = () => undefined;
+
+  /** Begin to read the server's clock and to watch the time. */
+  start(): void {
+    new Poll({
+      name: 'data-scientist-portal:clock',
+      frequency: { interval: READ_MILLISECONDS, backoff: true, max: 5 * READ_MILLISECONDS },
+      // A tab that nobody looks at is silent: it is no sign of somebody's work.
+      standby: 'when-hidden',
+      factory: () => this._read()
+    });
+    setInterval(() => this._tick(), TICK_MILLISECONDS);
+  }
+
+  /** Whether there is an end that could be moved. */
+  get canExtend(): boolean {
+    return this._reading?.deadline !== null && this._reading?.deadline !== undefined;
+  }
+
+  /** Whether the first warning is due. */
+  get isUrgent(): boolean {
+    const marks = this._reading?.warning_minutes ?? [];
+    const left = this._left();
+    return left !== null && left <= 60 * Math.max(0, ...marks);
+  }
+
+  /** The time left, in a few words; empty where there is no end. */
+  get summary(): string {
+    const left = this._left();
+    return left === null ? '' : this._texts.__('%1 left', span(left, this._texts));
+  }
+
+  /** What the session holds and where, in a few words. */
+  get facts(): string {
+    return this._reading ? facts(this._reading, this._texts) : '';
+  }
+
+  /** Where the session runs and when it ends. */
+  get caption(): string {
+    const reading = this._reading;
+    if (!reading || reading.deadline === null) {
+      return '';
+    }
+    const job = this._texts.__('Job %1 on %2', reading.job_id, reading.node);
+    const gpus = this._texts._n('%1 GPU', '%1 GPUs', reading.gpus);
+    const end = this._texts.__('This session ends at %1', hour(reading.deadline));
+    return `${end}\n${job}, ${gpus}\n${this._possible(reading)}`;
+  }
+
+  /** Extend the session; ask for how long where `minutes` is null. */
+  async extend(minutes: number | null): Promise<void> {
+    const texts = this._texts;
+    try {
+      // What can be had may have changed in another window, or at the hub.
+      await this._read();
+      const reading = this._reading;
+      if (!reading || reading.longest_minutes < 1) {
+        Notification.info(reading?.reason || texts.__('This session cannot be extended.'), {
+          autoClose: 10_000
+        });
+        return;
+      }
+      const chosen = minutes ?? (await this._choose(reading));
+      if (chosen === null) {
+        return;
+      }
+      this._take(await extend(this._settings, Math.min(chosen, reading.longest_minutes)));
+      this._dismissWarning();
+      const deadline = this._reading?.deadline;
+      if (deadline) {
+        Notification.success(texts.__('This session now ends at %1.', hour(deadline)), {
+          autoClose: 10_000
+        });
+      }
+    } catch (error) {
+      const words = wordsOf(error);
+      Notification.error(texts.__('The session was not extended: %1', words), { autoClose: false });
+    }
+  }
+
+  /** Save what would be lost: the server has been told to stop, and waits if somebody says so. */
+  async stopping(): Promise<void> {
+    if (!this._mustSave()) {
+      return;
+    }
+    // After JupyterHub's own Stop there is no way to the server any more, nor for the documents.
+    if (await tell(this._settings, 'saving')) {
+      await this._save();
+      await tell(this._settings, 'saved');
+    }
+  }
+
+  private async _read(): Promise<void> {
+    this._askedAt = Date.now();
+    this._take(await read(this._settings));
+  }
+
+  /** Read the clock anew, if it was not read lately; whether that is under way. */
+  private _refresh(): boolean {
+    if (!this._isReading && Date.now() - this._askedAt > 2 * READ_MILLISECONDS) {
+      this._isReading = true;
+      this._read()
+        // The server cannot be reached: what is known must do.
+        .catch(() => undefined)
+        .finally(() => {
+          this._isReading = false;
+        });
+    }
+    return this._isReading;
+  }
+
+  private _take(reading: IReading): void {
+    this._offset = reading.now - Date.now() / 1000;
+    const minutes = reading.warning_minutes;
+    if (String(minutes) !== String(this._reading?.warning_minutes)) {
+      this._warnings = new Marks(minutes.map(minute => 60 * minute));
+    }
+    if (this._reading && reading.deadline !== this._reading.deadline) {
+      this._dismissWarning();
+    }
+    this._reading = reading;
+    this._tick();
+  }
+
+  private _tick(): void {
+    const deadline = this._reading?.deadline;
+    const now = this._now();
+    if (deadline && (this._saves.isDue(deadline, now) || this._warnings.isDue(deadline, now))) {
+      // In a tab in the background the deadline may be an old one.
+      if (!this._refresh()) {
+        this._act(deadline, now);
+      }
+    }
+    this.onTick();
+  }
+
+  private _act(deadline: number, now: number): void {
+    if (this._saves.passed(deadline, now) !== null) {
+      void this._save();
+    }
+    if (this._warnings.passed(deadline, now) !== null) {
+      this._warn(deadline);
+    }
+  }
+
+  private _warn(deadline: number): void {
+    const texts = this._texts;
+    this._dismissWarning();
+    const left = span(deadline - this._now() + 30, texts);
+    const reading = this._reading as IReading;
+    const minutes = Math.min(USUAL_EXTENSION_MINUTES, reading.longest_minutes);
+    // JupyterLab shows the first 140 characters.
+    const words = [
+      texts.__('This session ends in %1, at %2.', left, hour(deadline)),
+      minutes < 1 && reading.reason
+        ? reading.reason
+        : texts.__('Kernels and terminals stop then; changed documents are saved before.')
+    ];
+    const extension = {
+      label: texts.__('Extend by %1', amount(minutes, texts)),
+      caption: this._possible(reading),
+      displayType: 'accent' as const,
+      callback: () => void this.extend(minutes)
+    };
+    this._warning = Notification.warning(words.join(' '), {
+      autoClose: false,
+      actions: minutes < 1 ? [] : [extension]
+    });
+  }
+
+  private _dismissWarning(): void {
+    if (this._warning) {
+      Notification.dismiss(this._warning);
+      this._warning = null;
+    }
+  }
+
+  private async _choose(reading: IReading): Promise<number | null> {
+    const texts = this._texts;
+    const choices = extensionChoices(reading.longest_minutes);
+    const labels = choices.map(minutes => amount(minutes, texts));
+    const usual = choices.indexOf(USUAL_EXTENSION_MINUTES);
+    const answer = await InputDialog.getItem({
+      title: texts.__('Extend Session'),
+      label: texts.__('It ends at %1. Add:', hour(reading.deadline ?? 0)),
+      items: labels,
+      current: Math.max(0, usual),
+      okLabel: texts.__('Extend')
+    });
+    const at = answer.value === null ? -1 : labels.indexOf(answer.value);
+    return answer.button.accept ? (choices[at] ?? null) : null;
+  }
+
+  private _possible(reading: IReading): string {
+    return reading.until === null
+      ? reading.reason
+      : this._texts.__('It can be extended until %1', hour(reading.until));
+  }
+
+  private _left(): number | null {
+    const deadline = this._reading?.deadline;
+    return deadline ? deadline - this._now() : null;
+  }
+
+  /** The server's time: the browser's may be off. */
+  private _now(): number {
+    return Date.now() / 1000 + this._offset;
+  }
+
+  private _reading: IReading | null = null;
+  private _offset = 0;
+  private _askedAt = 0;
+  private _isReading = false;
+  private _warnings = new Marks([]);
+  private _saves = new Marks(SAVE_SECONDS);
+  private _warning: string | null = null;
+}

@@ -1,0 +1,81 @@
+// How full the storage is, below the file browser.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { Poll } from '@lumino/polling';
+import type { Message } from '@lumino/messaging';
+import { Widget, type PanelLayout } from '@lumino/widgets';
+
+import { fullness, NEARLY_FULL, source, summary, type IStorage } from '../common/bytes';
+import { addStyle, element } from '../common/elements';
+import { bar, JOB_STYLE } from '../jobs/style';
+import { readStorage } from '../jobs/server';
+
+const READ_MILLISECONDS = 60_000;
+
+/** The storage's fullness, in JupyterLab. */
+export const quota: JupyterFrontEndPlugin<void> = {
+  id: 'data-scientist-portal:quota',
+  description: 'Shows how full the storage is that the file browser shows.',
+  autoStart: true,
+  requires: [IDefaultFileBrowser, ITranslator],
+  activate: (app: JupyterFrontEnd, browser: IDefaultFileBrowser, translator: ITranslator): void => {
+    const texts = translator.load('data_scientist_portal');
+    const settings = app.serviceManager.serverSettings;
+    addStyle(JOB_STYLE);
+    const line = new StorageLine(texts);
+    (browser.layout as PanelLayout).addWidget(line);
+    const poll = new Poll({
+      name: 'data-scientist-portal:quota',
+      frequency: { interval: READ_MILLISECONDS, backoff: true, max: 10 * READ_MILLISECONDS },
+      standby: () => (browser.isVisible ? 'when-hidden' : true),
+      factory: async () => {
+        const path = app.serviceManager.contents.localPath(browser.model.path);
+        try {
+          line.present(await readStorage(settings, path));
+        } catch (error) {
+          // Nothing is known: nothing is shown.
+          line.present(null);
+          throw error;
+        }
+      }
+    });
+    browser.model.pathChanged.connect(() => void poll.refresh());
+    line.onShown = () => void poll.refresh();
+    void app.restored.then(() => poll.refresh());
+  }
+};
+
+/** One line and a bar. */
+class StorageLine extends Widget {
+  constructor(private _texts: TranslationBundle) {
+    super();
+    this.addClass('portal-Storage');
+    this.node.setAttribute('role', 'note');
+    this.node.setAttribute('aria-label', _texts.__('Storage'));
+  }
+
+  /** Called when the file browser comes into sight. */
+  onShown: () => void = () => undefined;
+
+  present(storage: IStorage | null): void {
+    if (storage === null) {
+      this.node.replaceChildren();
+      return;
+    }
+    const texts = this._texts;
+    const part = fullness(storage);
+    const isFull = part >= NEARLY_FULL;
+    const words = summary(storage, texts);
+    this.node.toggleAttribute('data-full', isFull);
+    this.node.title = source(storage, texts);
+    const text = isFull ? texts.__('%1, nearly full', words) : words;
+    this.node.replaceChildren(element('div', '', text), bar(part, isFull));
+  }
+
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this.onShown();
+  }
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { LogText, places, plain } from '../src/jobs/log_text';
+
+function whole(...pieces: string[]): string {
+  const log = new LogText();
+  let [text, open] = ['', ''];
+  for (const piece of pieces) {
+    const added = log.add(piece);
+    text += added.done;
+    open = added.open;
+  }
+  return text + open;
+}
+
+test('lines are told once, and the open one until it is complete', () => {
+  const log = new LogText();
+  assert.deepEqual(log.add('one\ntw'), { done: 'one\n', open: 'tw' });
+  assert.deepEqual(log.add('o'), { done: '', open: 'two' });
+  assert.deepEqual(log.add('\n'), { done: 'two\n', open: '' });
+});
+
+test('any cut gives the same text', () => {
+  const text = 'a\r\n\u001b[31mred\u001b[0m\n10%\r20%\r30%\nend';
+  for (let at = 0; at <= text.length; at += 1) {
+    assert.equal(whole(text.slice(0, at), text.slice(at)), 'a\nred\n30%\nend', `cut at ${at}`);
+  }
+});
+
+test('of a progress bar that never ends only the newest is kept', () => {
+  const log = new LogText();
+  let open = '';
+  for (let part = 0; part < 5000; part += 1) {
+    open = log.add(`\r${part} of 5000`).open;
+  }
+  assert.equal(open, '4999 of 5000');
+  assert.ok(JSON.stringify(log).length < 100);
+});
+
+test('colours and titles are left out', () => {
+  assert.equal(plain('\u001b]0;title\u0007\u001b[1;32mgood\u001b[K'), 'good');
+});
+
+test('text is found however it is written', () => {
+  assert.deepEqual(places('Error: an error', 'ERROR'), [0, 10]);
+  assert.deepEqual(places('aaa', 'aa'), [0, 1]);
+  assert.deepEqual(places('aaa', ''), []);
+});

@@ -1,0 +1,79 @@
+"""What is patched of other people's code is still the code that the patch was written for.
+
+Each sum is that of a function's source. One that differs after an update says: read what has
+changed, see whether the patch is still needed and still fits, then note the new sum.
+"""
+
+import json
+import subprocess
+import sys
+
+from tests.checkout import ROOT
+
+_SINGLE_USER = "jupyterhub.singleuser.extension:JupyterHubSingleUser"
+PATCHED = {
+    "dsportal/hub/patches/access_audit.py": {
+        "jupyterhub.apihandlers.auth:OAuthAuthorizeHandler.post": "28d65e3802af",
+        "jupyterhub.apihandlers.auth:OAuthAuthorizeHandler._complete_login": "f4bfeb83eb62",
+    },
+    "dsportal/hub/patches/api_hardening.py": {
+        "jupyterhub.apihandlers.auth:OAuthTokenHandler.post": "6fafd9c2f37e",
+        "jupyterhub.apihandlers.base:APIHandler.get_json_body": "1db1b9543415",
+        "jupyterhub.apihandlers.users:UserAPIHandler.patch": "38479466b485",
+        "jupyterhub.apihandlers.users:UserServerAPIHandler": "fff16db4e388",
+        "tornado.web:Application.find_handler": "d93d26c5435e",
+    },
+    "dsportal/hub/patches/database_outage.py": {
+        "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
+        "jupyterhub.orm:new_session_factory": "24cdc508a76a",
+    },
+    "dsportal/hub/patches/managed_services.py": {
+        "jupyterhub.app:JupyterHub.start_service": "22d72797a633",
+        "jupyterhub.services.service:Service.start": "286137a12d04",
+        "jupyterhub.services.service:_ServiceSpawner": "90a14aea46af",
+        "jupyterhub.spawner:Spawner.create_certs": "024ff77050c0",
+    },
+    "dsportal/session/upstream/hub_login.py": {
+        f"{_SINGLE_USER}.check_hub_version": "1665ef6bd3c9",
+        f"{_SINGLE_USER}.keep_activity_updated": "d9208a29cdc9",
+    },
+    "dsportal/session/upstream/jupyter_server.py": {
+        "jupyter_server.base.handlers:JupyterHandler.get_json_body": "20339aa18c95",
+        "jupyter_server.base.handlers:PublicStaticFileHandler": "e2c717fc985b",
+        "jupyterlab_server.licenses_handler:LicensesHandler.finish": "a484a720e976",
+    },
+    "dsportal/session/upstream/slow_imports.py": {
+        "jupyterlab.commands:get_app_version": "106aed9570d6",
+    },
+}
+
+# In a process of its own: others of our tests patch.
+SUMS = """
+import hashlib, importlib, inspect, json, sys
+from operator import attrgetter
+sums = {}
+for place in json.loads(sys.argv[1]):
+    module, _, name = place.partition(":")
+    source = inspect.getsource(attrgetter(name)(importlib.import_module(module)))
+    sums[place] = hashlib.sha256(source.encode()).hexdigest()[:12]
+print(json.dumps(sums))
+"""
+
+
+def test_what_is_patched_has_not_changed_upstream() -> None:
+    places = json.dumps([place for patched in PATCHED.values() for place in patched])
+    argv = [sys.executable, "-c", SUMS, places]
+    sums = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
+    found = {file: {place: sums[place] for place in patched} for file, patched in PATCHED.items()}
+    assert found == PATCHED
+
+
+def test_each_patch_has_a_place_here() -> None:
+    portal = ROOT / "portal"
+    folders = ("dsportal/hub/patches", "dsportal/session/upstream")
+    files = [file for folder in folders for file in (portal / folder).glob("*.py")]
+    # These change nothing of theirs.
+    ours = {"__init__.py", "bodies.py", "lazy_routes.py"}
+    assert {str(file.relative_to(portal)) for file in files if file.name not in ours} == set(
+        PATCHED
+    )
