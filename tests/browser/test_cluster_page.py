@@ -66,7 +66,7 @@ def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
         expect(squares(admin, f"in use, {ONE}")).to_have_count(2)
         expect(two.get_by_text(ONE)).to_have_count(0)
         expect(table(one, "My jobs").get_by_role("row", name=re.compile(job_id))).to_be_visible()
-        expect(table(two, "My jobs")).to_contain_text("You have no jobs now.")
+        expect(table(two, "My jobs")).to_contain_text("You have no jobs")
         assert one.evaluate("window.isTheSamePage") is True
 
         # Somebody else's job waits, and says why to those who may know whose it is.

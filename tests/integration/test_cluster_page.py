@@ -100,7 +100,7 @@ def test_the_answers_are_as_they_are_described(portal: Instance, visit: Visit) -
             jsonschema.validate(answer(portal, admin, path), whole)
     refusal = ask(portal, "no such token", "api/v1/jobs")
     assert refusal.status_code == 403
-    jsonschema.validate(refusal.json(), {**described, "$ref": "#/components/schemas/Refusal"})
+    jsonschema.validate(refusal.json(), {**described, "$ref": "#/components/schemas/ErrorResponse"})
 
 
 def test_a_token_that_may_not_look_is_refused(portal: Instance, visit: Visit) -> None:

@@ -84,7 +84,13 @@ def home(user: str) -> Path:
 
 
 def as_user(user: str, *argv: str) -> list[str]:
-    clean = ["/usr/bin/env", "-i", f"HOME={home(user)}", "PATH=/usr/bin:/bin"]
+    clean = [
+        "/usr/bin/env",
+        "-i",
+        "--default-signal=INT",
+        f"HOME={home(user)}",
+        "PATH=/usr/bin:/bin",
+    ]
     return ["/usr/sbin/runuser", "-u", user, "--", *clean, *argv]
 
 

@@ -189,8 +189,8 @@ def test_horovod_learns_what_pytorchs_own_engine_learns(
         losses.append(losses_of(desk, f"engines/resnettiny-2x1cpu-fp32{mark}"))
     own, others = losses
     assert sorted(own) == sorted(others) == list(range(1, STEPS + 1))
-    # A batch alone says little of so short a training.
-    assert fmean(others[n] for n in range(STEPS - 9, STEPS + 1)) < 0.9 * others[1]
+    # A batch alone says little of so short a training; that learns nothing stays at ln 10 = 2.30.
+    assert fmean(others[n] for n in range(STEPS - 9, STEPS + 1)) < 0.95 * others[1]
     # The same images and the same means; but the engines want images in different orders of memory,
     # and what that rounds differently grows with each step.
     first = range(1, 5)

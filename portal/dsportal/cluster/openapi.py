@@ -122,7 +122,7 @@ def _get(summary: str, answer: str | None, kind: str = "application/json") -> di
 
 def _responses(status: str, content: dict[str, Any] | None) -> dict[str, Any]:
     good: dict[str, Any] = {"description": "It is so." if content else "It is being done."}
-    refusal = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    refusal = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
     return {
         status: good | ({"content": content} if content else {}),
         "default": {"description": "It was refused, or could not be done.", "content": refusal},
