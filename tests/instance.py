@@ -37,7 +37,7 @@ ADMIN = f"{PREFIX}admin"
 LIMITED = f"{PREFIX}limited"
 """In a group with limits: ``limits.groups`` of the test instance's settings."""
 ENTERER = LIMITED
-"""May open the sessions of others: ``access.entering_groups``."""
+"""May open the sessions of others: ``access.server_access_groups``."""
 IDLER = f"{PREFIX}idle"
 """In a group whose sessions end when they are unused for seconds: ``idle.groups``."""
 FILLER = USERS[4]

@@ -47,12 +47,12 @@ os.environ.update({
     "JUPYTERHUB_SERVICE_URL": "http://127.0.0.1:1/",
 })
 from dsportal.session import server
-from dsportal.session.components import Place
+from dsportal.session.components import SessionContext
 from dsportal.session_schema import SessionInput
 
 given = {"PORTAL_PORT_CALLBACK_URL": "http://127.0.0.1:1/"}
 told = SessionInput(given, tensorboard_python=sys.executable, templates="templates")
-place = Place(folder, folder, told)
+place = SessionContext(folder, folder, told)
 one = server.SessionServer.instance(config=server.settings(place))
 one.place, one.listener = place, socket.socket()
 one.listener.bind(("127.0.0.1", 0))

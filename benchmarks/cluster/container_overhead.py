@@ -83,7 +83,7 @@ finally:
 """
 
 
-class Bench:
+class ContainerBench:
     """Runs Python code as an ordinary user: bare, or in the image."""
 
     def __init__(self, folder: Path) -> None:
@@ -141,7 +141,7 @@ class Bench:
         return done.stdout
 
 
-def compared(bench: Bench, kind: str, number: int) -> tuple[float, float]:
+def compared(bench: ContainerBench, kind: str, number: int) -> tuple[float, float]:
     """Measure bare and in the image at the same moment; they exchange cores with each round."""
     first, second, *_ = sorted(os.sched_getaffinity(0))
     cores = (second, first) if number % 2 else (first, second)
@@ -174,7 +174,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         shutil.chown(folder, USER)
-        bench = Bench(folder)
+        bench = ContainerBench(folder)
         for number in range(rounds):
             for kind, found in pairs.items():
                 found.append(compared(bench, kind, number))

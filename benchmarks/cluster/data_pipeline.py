@@ -22,7 +22,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.cluster.data_readers import BASE, END, READERS, Reader
+from benchmarks.cluster.data_readers import BASE, END, READERS, ImageReader
 from benchmarks.commit import commit
 from tests.instance import ROOT
 
@@ -80,7 +80,7 @@ def run(argv: list[str]) -> str:
 
 
 def rates_of(
-    python: str, reader: Reader, folder: Path, is_cold: bool, images: int
+    python: str, reader: ImageReader, folder: Path, is_cold: bool, images: int
 ) -> tuple[float, float]:
     """Return images per second, and per second of CPU time, of one run on one core."""
     if is_cold:

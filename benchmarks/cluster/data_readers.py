@@ -177,7 +177,7 @@ def batches():
 
 
 @dataclass(frozen=True)
-class Reader:
+class ImageReader:
     """A program, the environment that runs it and the data it reads."""
 
     name: str
@@ -191,19 +191,19 @@ class Reader:
         return f"{self.name}, {self.data}"
 
 
-BASE = Reader("plain DataLoader", "kernel-pytorch", PLAIN, "jpeg")
+BASE = ImageReader("plain DataLoader", "kernel-pytorch", PLAIN, "jpeg")
 READERS = (
     BASE,
-    Reader("ours", "kernel-pytorch", OURS_FILES, "jpeg"),
-    Reader("tf.data", "kernel-tensorflow", TENSORFLOW, "jpeg"),
-    Reader("DALI", "dali", DALI, "jpeg"),
-    Reader("ours", "kernel-pytorch", OURS_SHARDS, "tfrecord"),
-    Reader("tf.data", "kernel-tensorflow", TENSORFLOW, "tfrecord"),
-    Reader("DALI", "dali", DALI, "tfrecord"),
-    Reader("ours", "kernel-pytorch", OURS_SHARDS, "recordio"),
-    Reader("MXNet", "kernel-mxnet", MXNET, "recordio"),
-    Reader("DALI", "dali", DALI, "recordio"),
-    Reader("ours", "kernel-pytorch", OURS_SHARDS, "webdataset"),
-    Reader("webdataset", "kernel-pytorch", WEBDATASET, "webdataset"),
-    Reader("DALI", "dali", DALI, "webdataset"),
+    ImageReader("ours", "kernel-pytorch", OURS_FILES, "jpeg"),
+    ImageReader("tf.data", "kernel-tensorflow", TENSORFLOW, "jpeg"),
+    ImageReader("DALI", "dali", DALI, "jpeg"),
+    ImageReader("ours", "kernel-pytorch", OURS_SHARDS, "tfrecord"),
+    ImageReader("tf.data", "kernel-tensorflow", TENSORFLOW, "tfrecord"),
+    ImageReader("DALI", "dali", DALI, "tfrecord"),
+    ImageReader("ours", "kernel-pytorch", OURS_SHARDS, "recordio"),
+    ImageReader("MXNet", "kernel-mxnet", MXNET, "recordio"),
+    ImageReader("DALI", "dali", DALI, "recordio"),
+    ImageReader("ours", "kernel-pytorch", OURS_SHARDS, "webdataset"),
+    ImageReader("webdataset", "kernel-pytorch", WEBDATASET, "webdataset"),
+    ImageReader("DALI", "dali", DALI, "webdataset"),
 )

@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--report-every", type=int, default=10)
-    bench = Bench(parser.parse_args())
+    bench = GpuBench(parser.parse_args())
     card = bench.card()
     sweep = bench.sweep()
     best = max(sweep, key=lambda one: one.images_per_second or 0)
@@ -158,7 +158,7 @@ class Measured:
     """``None`` where the card's memory did not do."""
 
 
-class Bench:
+class GpuBench:
     """The trainings."""
 
     def __init__(self, given: argparse.Namespace) -> None:

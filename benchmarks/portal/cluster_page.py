@@ -6,10 +6,10 @@ As root. On a private cluster of real slurmds (see `benchmarks.portal.virtual_cl
 each, most of them held by jobs. The hub and the page's service are ours as they are deployed. Each
 viewer is another user and follows the page's stream through the proxy, as a browser does; one in
 ten has a job of their own, so that their page differs from the others'. Every few seconds a job is
-submitted or cancelled: each picture of the cluster differs from the last one.
+submitted or cancelled: each snapshot of the cluster differs from the last one.
 
 Counted are the programs of Slurm that were run, by scripts in their place that write down each
-execution. The delay is from the moment of a picture, when Slurm's answers were in, to its arrival
+execution. The delay is from the moment of a snapshot, when Slurm's answers were in, to its arrival
 at a viewer; all viewers are one process on the same machine, whose work is in the figures.
 
 The last line is one JSON object; times are milliseconds.
@@ -43,7 +43,7 @@ _MEGABYTE = 1024
 
 @dataclass
 class Deliveries:
-    """When each picture reached whom: milliseconds, by the picture's moment."""
+    """When each snapshot reached whom: milliseconds, by the snapshot's moment."""
 
     delays: dict[float, list[float]] = field(default_factory=dict)
     following: int = 0
@@ -62,7 +62,7 @@ async def _follow(hub: Hub, token: str, seen: Deliveries) -> None:
     is_first = True
     async for line in http.lines(hub.port, f"{_PATH}/events", headers):
         if is_first and line.startswith("data: "):
-            # The picture that was there already.
+            # The snapshot that was there already.
             seen.following, is_first = seen.following + 1, False
         elif not is_first:
             seen.note(line)
@@ -136,19 +136,19 @@ async def _measure(
     before, cpu, began = hub.counts(), _cpu_seconds(service), time.monotonic()
     await asyncio.sleep(seconds)
     # Pictures that all have got: the last one may be on its way.
-    pictures = {as_of: all_ for as_of, all_ in seen.delays.items() if len(all_) == len(viewers)}
+    snapshots = {as_of: all_ for as_of, all_ in seen.delays.items() if len(all_) == len(viewers)}
     took = time.monotonic() - began
     result: dict[str, object] = {
-        "pictures": len(pictures),
-        "pictures_not_with_all": len(seen.delays) - len(pictures),
+        "snapshots": len(snapshots),
+        "pictures_not_with_all": len(seen.delays) - len(snapshots),
         "commands_run": {
             name: count - before.get(name, 0)
             for name, count in hub.counts().items()
             if count > before.get(name, 0)
         },
         "seconds": round(took, 1),
-        "delay_of_all_deliveries": figures([one for all_ in pictures.values() for one in all_]),
-        "delay_of_the_last_viewer": figures([max(all_) for all_ in pictures.values()]),
+        "delay_of_all_deliveries": figures([one for all_ in snapshots.values() for one in all_]),
+        "delay_of_the_last_viewer": figures([max(all_) for all_ in snapshots.values()]),
         "service_cpu_percent": round(100 * (_cpu_seconds(service) - cpu) / took, 1),
         "service_memory_mb": _memory_mb(service),
         "kilobytes_per_viewer_and_picture": round(

@@ -72,7 +72,7 @@ c.SlurmSpawner.environment = {{"SLURM_CONF": "{slurm_conf}", "PATH": "{bin}:/usr
 
 
 @dataclass(frozen=True)
-class Hub:
+class HubApi:
     """A hub's REST API, and the headers that let us in."""
 
     url: str
@@ -109,7 +109,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def upstream_hub(portal: Instance, folder: Path) -> Iterator[Hub]:
+def upstream_hub(portal: Instance, folder: Path) -> Iterator[HubApi]:
     """Run a second hub, with upstream's spawner, on the same cluster."""
     port, hub_port, api_port = free_port(), free_port(), free_port()
     (proxy,) = sorted(
@@ -137,7 +137,7 @@ def upstream_hub(portal: Instance, folder: Path) -> Iterator[Hub]:
             env={**os.environ, "SLURM_CONF": portal.settings["slurm"]["config_file"]},
             start_new_session=True,
         )
-    hub = Hub(f"http://127.0.0.1:{port}/hub/api", {"Authorization": f"token {TOKEN}"})
+    hub = HubApi(f"http://127.0.0.1:{port}/hub/api", {"Authorization": f"token {TOKEN}"})
     try:
         until(lambda: answers(f"{hub.url}/"), seconds=60, what="upstream's hub answers")
         httpx.post(f"{hub.url}/users/{UPSTREAM_USER}", headers=hub.headers).raise_for_status()
@@ -203,7 +203,7 @@ def main() -> None:
         folder = Path(name)
         visitor = Visitor(portal, USER)
         visitor.log_in().raise_for_status()
-        ours = Hub(f"{portal.url}/hub/api", {"Authorization": f"token {visitor.token()}"})
+        ours = HubApi(f"{portal.url}/hub/api", {"Authorization": f"token {visitor.token()}"})
         with upstream_hub(portal, folder) as upstream:
             for run in range(runs + 1):
                 once = {

@@ -21,7 +21,7 @@ sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import torch
 import torch.distributed as dist
 from bus import sizes
-from places import Place, place
+from ranks import Rank, place
 
 
 def settings() -> argparse.Namespace:
@@ -39,7 +39,7 @@ def settings() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def join(here: Place, meeting: str) -> torch.device:
+def join(here: Rank, meeting: str) -> torch.device:
     """Take a GPU, where there is one, and meet the others."""
     has_gpu = torch.cuda.is_available()
     device = torch.device("cuda" if has_gpu else "cpu")
@@ -81,7 +81,7 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def measure(here: Place, meeting: str, s: argparse.Namespace) -> None:
+def measure(here: Rank, meeting: str, s: argparse.Namespace) -> None:
     """Measure with all the others; the first prints what came out."""
     device = join(here, meeting)
     times = [

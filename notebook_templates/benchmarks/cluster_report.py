@@ -60,7 +60,7 @@ SECTIONS = (
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportSection:
     """What is said of one benchmark, below its pictures."""
 
     title: str
@@ -81,7 +81,7 @@ class Page:
 
     head: str
     """The nodes and the versions."""
-    parts: Sequence[Part]
+    parts: Sequence[ReportSection]
     missing: Sequence[str]
     """Benchmarks that have no finished run."""
     title: str = "What was measured of this cluster"
@@ -115,9 +115,9 @@ def page(base: Path, before: str = "") -> Page:
     )
 
 
-def _part(section: Section, runs: Sequence[Summary], before: str) -> Part:
+def _part(section: Section, runs: Sequence[Summary], before: str) -> ReportSection:
     commands = [f"- {run['date']}: `{run['command']}`" for run in runs]
-    return Part(
+    return ReportSection(
         section.benchmark.capitalize(),
         {f"{before}{name}.png": drawn for name, drawn in section.pictures(runs).items()},
         "\n".join([section.markdown(runs), "", "Measured with:", "", *commands]),

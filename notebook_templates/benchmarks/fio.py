@@ -57,7 +57,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Process:
+class FioProcess:
     """A process of one client."""
 
     number: int
@@ -68,7 +68,7 @@ class Process:
 
 
 @dataclass(frozen=True)
-class Pace:
+class FioLoad:
     """How a load is applied."""
 
     depth: int
@@ -83,7 +83,7 @@ def _option(name: str, value: object) -> str:
     return f"--{name}={value}"
 
 
-def _argv(report: str, everywhere: Mapping[str, Any], processes: Sequence[Process]) -> list[str]:
+def _argv(report: str, everywhere: Mapping[str, Any], processes: Sequence[FioProcess]) -> list[str]:
     words = [FIO, "--output-format=json", _option("output", report), "--name=global", "--thread"]
     words += [_option(name, value) for name, value in everywhere.items()]
     for process in processes:
@@ -105,7 +105,7 @@ def _of(files: Files) -> dict[str, Any]:
     }
 
 
-def layout(files: Files, processes: Sequence[Process], report: str) -> list[str]:
+def layout(files: Files, processes: Sequence[FioProcess], report: str) -> list[str]:
     """Return the command that writes the files, full of what cannot be compressed."""
     how = {"rw": "read", "bs": MIB, "create_only": 1, "create_serialize": 0}
     return _argv(report, {**_of(files), **how}, processes)
@@ -114,11 +114,11 @@ def layout(files: Files, processes: Sequence[Process], report: str) -> list[str]
 def trial(engine: str, is_direct: bool, folder: str, report: str) -> list[str]:
     """Return the command that tries an engine on one small file."""
     how = {"rw": "write", "bs": 4 * KIB, "size": 4 * KIB, "filename_format": "$jobname.$filenum"}
-    return _argv(report, how, [Process(0, folder, engine, is_direct)])
+    return _argv(report, how, [FioProcess(0, folder, engine, is_direct)])
 
 
 def command(
-    load: Load, files: Files, pace: Pace, processes: Sequence[Process], report: str
+    load: Load, files: Files, pace: FioLoad, processes: Sequence[FioProcess], report: str
 ) -> list[str]:
     """Return the command that applies a load to files that were written before."""
     everywhere = {

@@ -23,7 +23,7 @@ _TRIES = 100
 _LINE = re.compile(r"\s*\S+\s+(\d+)\*?\s+(\d+)\s+(\d+)\s+\d+(?:\s+\d+\*?){4}\s*")
 
 
-class FolderError(RuntimeError):
+class OwnFolderError(RuntimeError):
     """A mount cannot be measured on; the message says why and what to do."""
 
 
@@ -61,10 +61,10 @@ class OwnFolder:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
     def need(self, size_bytes: int) -> None:
-        """Raise `FolderError` where files of this size in all do not fit."""
+        """Raise `OwnFolderError` where files of this size in all do not fit."""
         more, free = size_bytes - self.used_bytes(), self.free_bytes()
         if more > free:
-            raise FolderError(
+            raise OwnFolderError(
                 f"{self.mount} has {free / GB:,.1f} GB left for you, and the files take "
                 f"{more / GB:,.1f} GB more: choose smaller or fewer files, or fewer clients"
             )
@@ -89,7 +89,7 @@ class OwnFolder:
 def open_own(mount: Path, run: str) -> OwnFolder:
     """Make the run's folder on a mount, or open it.
 
-    Raises `FolderError` where there is no mount, or what has the folder's name is another's.
+    Raises `OwnFolderError` where there is no mount, or what has the folder's name is another's.
     """
     tries = 0
     with _opened_mount(mount) as top:
@@ -106,7 +106,7 @@ def open_own(mount: Path, run: str) -> OwnFolder:
 def remove_own(mount: Path, run: str) -> None:
     """Remove the run's folder from a mount, if no other client was first.
 
-    Raises `FolderError` as `open_own` does.
+    Raises `OwnFolderError` as `open_own` does.
     """
     with _opened_mount(mount) as top, suppress(FileNotFoundError):
         folder = _own(mount, run, top, makes=False)
@@ -133,7 +133,7 @@ def _opened_mount(mount: Path) -> Iterator[int]:
         finally:
             os.close(top)
     except OSError as error:
-        raise FolderError(
+        raise OwnFolderError(
             f"{mount} cannot be measured on: {error.strerror} ({error.filename})"
         ) from error
 
@@ -145,11 +145,11 @@ def _opened(path: Path, above: int, called: str, *, makes: bool) -> int:
     try:
         descriptor = os.open(called, _FLAGS, dir_fd=above)
     except NotADirectoryError as error:
-        raise FolderError(f"{path} is no folder; a measurement writes only there") from error
+        raise OwnFolderError(f"{path} is no folder; a measurement writes only there") from error
     told = os.fstat(descriptor)
     if told.st_uid != os.geteuid() or told.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         os.close(descriptor)
-        raise FolderError(
+        raise OwnFolderError(
             f"{path} is not yours alone (owner {told.st_uid}, mode {stat.filemode(told.st_mode)}); "
             "a measurement writes only into a folder of your own: ask its owner to remove it"
         )

@@ -73,7 +73,7 @@ LEAST_GPU_USE = 0.97
 
 
 @dataclass(frozen=True)
-class Reading:
+class PaperReading:
     """What the storage was read at while a model was trained on one node of 4 GPUs."""
 
     model: str
@@ -83,9 +83,9 @@ class Reading:
 
 MB_PER_IMAGE = 0.113
 READINGS = (
-    Reading("alexnet", 7095, 6370),
-    Reading("resnet50", 2940, 2680),
-    Reading("vgg16", 1590, 1440),
+    PaperReading("alexnet", 7095, 6370),
+    PaperReading("resnet50", 2940, 2680),
+    PaperReading("vgg16", 1590, 1440),
 )
 
 STORAGE_MB_PER_SECOND = {1: 4959, 4: 18924}

@@ -28,7 +28,7 @@ from result import Result, ResultError
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import images
 from record import run
-from shares import Share
+from sampler import Sampler
 
 
 def settings() -> argparse.Namespace:
@@ -72,7 +72,7 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
     """Read a run's images, and say how many came a second after the first of them."""
     warm, counted = steps_of(s, len(data.train))
     dropped = caches.drop(s.caches_program)
-    share = Share(len(data.train), s.batch, 0, 1, number)
+    share = Sampler(len(data.train), s.batch, 0, 1, number)
     read = images.batches(data.train, share, number, range(warm + counted), workers_of(s), False)
     since, seen = time.perf_counter(), 0
     for step, (_, labels) in enumerate(read, 1):

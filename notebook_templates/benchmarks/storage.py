@@ -28,13 +28,13 @@ import steps
 from choices import SettingError, whole
 from interruption import Interrupted, stop_in_order
 from machine import versions
-from own_folder import FolderError
+from own_folder import OwnFolderError
 from result import Result, ResultError
 from sampling import Sampler
 from steps import StepError
-from storage_client import Plan
+from storage_client import StoragePlan
 from storage_parts import (
-    Part,
+    StorageCase,
     counts,
     mounts_of,
     pace_of,
@@ -83,7 +83,7 @@ def settings() -> argparse.Namespace:
 class Clients:
     """The nodes that apply the load."""
 
-    def __init__(self, plan: Plan, there: steps.Nodes, results: Path) -> None:
+    def __init__(self, plan: StoragePlan, there: steps.Nodes, results: Path) -> None:
         self.plan, self.there, self._results = plan, there, results
         self.is_prepared = False
 
@@ -101,7 +101,7 @@ class Clients:
         steps.run(steps.argv(self.there, command, on=on, options=bound), seconds)
         return [json.loads((into / f"client-{one}.json").read_text()) for one in range(on)]
 
-    def measure(self, s: argparse.Namespace, part: Part) -> dict[str, Any]:
+    def measure(self, s: argparse.Namespace, part: StorageCase) -> dict[str, Any]:
         """Measure a part, after the files are there."""
         if not self.is_prepared:
             self.all_do("prepare", "files", self.there.count, _LAYOUT_SECONDS)
@@ -132,7 +132,7 @@ class Clients:
 
 
 def values_of(
-    s: argparse.Namespace, plan: Plan, part: Part, answers: Sequence[dict[str, Any]]
+    s: argparse.Namespace, plan: StoragePlan, part: StorageCase, answers: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Put together what the clients of a part reached."""
     each = [fio.together(answer["processes"]) for answer in answers]
@@ -162,7 +162,7 @@ def values_of(
     }
 
 
-def described(clients: Clients) -> tuple[list[dict[str, Any]], Plan]:
+def described(clients: Clients) -> tuple[list[dict[str, Any]], StoragePlan]:
     """Ask each client what it is; returns that, and the plan with how each mount is read.
 
     An engine must work on every client.
@@ -176,7 +176,7 @@ def described(clients: Clients) -> tuple[list[dict[str, Any]], Plan]:
     return found, replace(clients.plan, how=how)
 
 
-def outgrown(plan: Plan, found: Sequence[dict[str, Any]], most_hits: float) -> Plan:
+def outgrown(plan: StoragePlan, found: Sequence[dict[str, Any]], most_hits: float) -> StoragePlan:
     """Let the files outgrow the clients' memory where their caches are in the way."""
     is_direct = all(way["direct"] for way in plan.how.values())
     if is_direct or not most_hits or all(one["may_drop_caches"] for one in found):
@@ -186,7 +186,9 @@ def outgrown(plan: Plan, found: Sequence[dict[str, Any]], most_hits: float) -> P
     return replace(plan, bytes=max(plan.bytes, least))
 
 
-def measure(s: argparse.Namespace, result: Result, todo: Sequence[Part], clients: Clients) -> None:
+def measure(
+    s: argparse.Namespace, result: Result, todo: Sequence[StorageCase], clients: Clients
+) -> None:
     """Measure all parts and write what came out."""
     found, plan = described(clients)
     clients.plan = plan = outgrown(plan, found, s.most_hits)
@@ -222,7 +224,7 @@ def main(s: argparse.Namespace) -> None:
     mark = hashlib.sha256(str(results).encode()).hexdigest()[:12]
     size = whole("size_mib", s.size_mib) * fio.MIB
     processes, files = whole("processes", s.processes), whole("files", s.files)
-    plan = Plan(f"run-{mark}", mounts, processes, files, size, s.caches_program, {})
+    plan = StoragePlan(f"run-{mark}", mounts, processes, files, size, s.caches_program, {})
     clients = Clients(plan, there, results)
     stop_in_order()
     try:
@@ -239,4 +241,4 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run(main, settings(), SettingError, ResultError, StepError, FolderError, Interrupted)
+    run(main, settings(), SettingError, ResultError, StepError, OwnFolderError, Interrupted)

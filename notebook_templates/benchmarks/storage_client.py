@@ -6,7 +6,7 @@
     python storage_client.py measure PLAN --into FOLDER --load read --on /mnt/isilon1
     python storage_client.py remove PLAN --into FOLDER      remove all that it wrote
 
-PLAN is `Plan` as JSON. The answer is client-NUMBER.json in FOLDER, beside what fio wrote.
+PLAN is `StoragePlan` as JSON. The answer is client-NUMBER.json in FOLDER, beside what fio wrote.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import fio
 import machine
 from fio import FioError
 from interruption import Interrupted, stop_in_order
-from own_folder import FolderError, OwnFolder, open_own, remove_own
+from own_folder import OwnFolder, OwnFolderError, open_own, remove_own
 
 _SECONDS = 60
 _SLOWEST_BYTES_PER_SECOND = 5e6
@@ -32,7 +32,7 @@ _SLOWEST_BYTES_PER_SECOND = 5e6
 
 
 @dataclass(frozen=True)
-class Plan:
+class StoragePlan:
     """What all clients know."""
 
     run: str
@@ -57,7 +57,7 @@ class Plan:
 class Client:
     """This one among all."""
 
-    def __init__(self, plan: Plan, into: Path) -> None:
+    def __init__(self, plan: StoragePlan, into: Path) -> None:
         self.plan, self.into = plan, into
         self.number = int(os.environ.get("SLURM_PROCID", "0"))
         self.files = fio.Files(plan.files, plan.bytes)
@@ -66,14 +66,14 @@ class Client:
         """Open the run's folder on each of the mounts."""
         return [open_own(Path(mount), self.plan.run) for mount in mounts]
 
-    def processes(self, folders: Sequence[OwnFolder]) -> list[fio.Process]:
+    def processes(self, folders: Sequence[OwnFolder]) -> list[fio.FioProcess]:
         """Give each process its mount: its number modulo the mounts, over all clients."""
         first = self.number * self.plan.processes
         found = []
         for number in range(first, first + self.plan.processes):
             folder = folders[number % len(folders)]
             how = self.plan.how[str(folder.mount)]
-            found.append(fio.Process(number, folder.path, how["engine"], how["direct"]))
+            found.append(fio.FioProcess(number, folder.path, how["engine"], how["direct"]))
         return found
 
     def describe(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Client:
                     said = str(error)
                 else:
                     return engine, is_direct
-        raise FolderError(f"fio cannot write to {folder.mount}: {said}")
+        raise OwnFolderError(f"fio cannot write to {folder.mount}: {said}")
 
     def prepare(self) -> dict[str, Any]:
         """Write this client's files on each mount; those that are there stay as they are."""
@@ -132,7 +132,7 @@ class Client:
                 finally:
                     os.close(descriptor)
 
-    def measure(self, load: str, pace: fio.Pace, on: Sequence[str]) -> dict[str, Any]:
+    def measure(self, load: str, pace: fio.FioLoad, on: Sequence[str]) -> dict[str, Any]:
         """Apply a load to the files on these mounts."""
         folders = self.own(on)
         processes = self.processes(folders)
@@ -185,7 +185,7 @@ def answer(client: Client, asked: argparse.Namespace) -> dict[str, Any]:
         return client.prepare()
     if asked.work == "remove":
         return client.remove()
-    pace = fio.Pace(asked.depth, asked.rate_iops, asked.seconds, asked.ramp)
+    pace = fio.FioLoad(asked.depth, asked.rate_iops, asked.seconds, asked.ramp)
     return client.measure(asked.load, pace, asked.on.split(","))
 
 
@@ -208,7 +208,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Answer; what cannot be done is said in a line."""
     asked = arguments()
-    plan = Plan(**json.loads(asked.plan))
+    plan = StoragePlan(**json.loads(asked.plan))
     client = Client(plan, asked.into)
     stop_in_order()
     try:
@@ -216,7 +216,7 @@ def main() -> None:
     except Interrupted as error:
         client.remove()
         sys.exit(str(error))
-    except (FioError, FolderError, OSError) as error:
+    except (FioError, OwnFolderError, OSError) as error:
         sys.exit(f"{machine.host()['name']}: {error}")
     building = asked.into / f".client-{client.number}.json"
     building.write_text(json.dumps(said))

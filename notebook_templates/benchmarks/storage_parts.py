@@ -13,7 +13,7 @@ from choices import SettingError, doubled, whole
 
 
 @dataclass(frozen=True)
-class Part:
+class StorageCase:
     """One measurement: a load from some clients at once on one mount, or on several in turn."""
 
     load: str
@@ -61,14 +61,16 @@ def mounts_of(asked: str) -> tuple[str, ...]:
     return found
 
 
-def parts(s: argparse.Namespace, mounts: tuple[str, ...], clients: Sequence[int]) -> list[Part]:
+def parts(
+    s: argparse.Namespace, mounts: tuple[str, ...], clients: Sequence[int]
+) -> list[StorageCase]:
     """Return all that is measured, in its order."""
     loads = [one for one in s.loads.split(",") if one]
     if unknown := [one for one in loads if one not in fio.LOADS] or not loads:
         raise SettingError(f"loads has {unknown}; there are {', '.join(fio.LOADS)}")
     where = [(one,) for one in mounts] + ([mounts] if len(mounts) > 1 else [])
     return [
-        Part(load, count, place, number)
+        StorageCase(load, count, place, number)
         for place in where
         for load in loads
         for count in clients
@@ -76,14 +78,14 @@ def parts(s: argparse.Namespace, mounts: tuple[str, ...], clients: Sequence[int]
     ]
 
 
-def pace_of(s: argparse.Namespace, load: str) -> fio.Pace:
+def pace_of(s: argparse.Namespace, load: str) -> fio.FioLoad:
     """Return how a load is applied."""
     if fio.LOADS[load].is_training:
-        return fio.Pace(s.depth, s.rate_iops, s.seconds, s.ramp)
-    return fio.Pace(s.depth, 0, s.other_seconds, s.other_ramp)
+        return fio.FioLoad(s.depth, s.rate_iops, s.seconds, s.ramp)
+    return fio.FioLoad(s.depth, 0, s.other_seconds, s.other_ramp)
 
 
-def seconds_of(s: argparse.Namespace, todo: Sequence[Part]) -> float:
+def seconds_of(s: argparse.Namespace, todo: Sequence[StorageCase]) -> float:
     """Return how long measuring takes, without the writing of the files."""
     paces = [pace_of(s, part.load) for part in todo]
     return sum(pace.seconds + pace.ramp_seconds for pace in paces)

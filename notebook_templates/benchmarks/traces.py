@@ -9,7 +9,7 @@ from statistics import fmean, median, pstdev
 
 
 @dataclass(frozen=True)
-class Lap:
+class StepTime:
     """One step of one process, in seconds."""
 
     data: float
@@ -30,8 +30,8 @@ class Trace:
 
     images: int
     """Of this process, in a step."""
-    laps: Sequence[Lap]
-    alone: Sequence[Lap] = ()
+    laps: Sequence[StepTime]
+    alone: Sequence[StepTime] = ()
     """Further steps, in which gradients stayed with the process that computed them."""
 
     @property

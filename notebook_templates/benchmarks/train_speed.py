@@ -28,16 +28,16 @@ import torch
 import torch.distributed as dist
 import traces
 from torch import nn
-from traces import Lap, Trace
+from traces import StepTime, Trace
 
 # images.py and team.py are among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import images
 import record
-from places import place
+from process_group import DataParallel
+from ranks import place
+from sampler import Sampler
 from schedule import Schedule
-from shares import Share
-from team import DataParallel
 
 NUMBERS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # How much the heads in between count, where they are (Szegedy et al. 2014, section 5).
@@ -115,7 +115,7 @@ class Trainer:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not is_exact
             torch.backends.cudnn.benchmark = True
 
-    def laps(self, batches: Iterator[Any], steps: int, *, is_alone: bool = False) -> list[Lap]:
+    def laps(self, batches: Iterator[Any], steps: int, *, is_alone: bool = False) -> list[StepTime]:
         """Train for some steps; ``is_alone``: without the exchange of gradients."""
         moments = [self._clock.now()]
         for pixels, labels in islice(batches, steps):
@@ -132,7 +132,7 @@ class Trainer:
             self._optimiser.zero_grad()
             moments.append(self._clock.now())
         seconds = self._clock.seconds(moments)
-        return [Lap(*seconds[begin : begin + 3]) for begin in range(0, len(seconds), 3)]
+        return [StepTime(*seconds[begin : begin + 3]) for begin in range(0, len(seconds), 3)]
 
     def _loss(self, logits: Any, labels: torch.Tensor) -> torch.Tensor:
         if not isinstance(logits, list):
@@ -142,7 +142,7 @@ class Trainer:
 
 
 def stream(
-    data: Any, share: Share, schedule: Schedule, workers: int, pinned: bool
+    data: Any, share: Sampler, schedule: Schedule, workers: int, pinned: bool
 ) -> Iterator[Any]:
     """Give batches for ever, epoch after epoch."""
     epoch = 0
@@ -185,7 +185,7 @@ def main(s: argparse.Namespace) -> None:
     schedule = Schedule(count, s.batch, here.ranks, s.epochs, 0, 0.0, 0.0, readers)
     if schedule.steps_an_epoch == 0:
         raise protocol.ProtocolError(f"{count} images do not fill one step: set a smaller batch")
-    share = Share(count, s.batch, here.rank, here.ranks, s.seed)
+    share = Sampler(count, s.batch, here.rank, here.ranks, s.seed)
 
     trainer = Trainer(
         s, team, networks.build(s.model, data.classes, data.channels, s.heads == "yes")

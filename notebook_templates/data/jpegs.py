@@ -15,7 +15,7 @@ class PictureError(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class JpegSource:
     """A file and the class that its folder stands for."""
 
     path: str  # below the folder of all classes
@@ -24,7 +24,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Picture:
+class JpegImage:
     """A checked picture as it goes into a shard; height and width in pixels."""
 
     key: str
@@ -36,14 +36,14 @@ class Picture:
     width: int
 
 
-def find(folder: Path, first_label: int = 0) -> tuple[list[str], list[Source]]:
+def find(folder: Path, first_label: int = 0) -> tuple[list[str], list[JpegSource]]:
     """Return the names of the classes and all files that are called JPEG, in a fixed order."""
     classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
     found = []
     for label, name in enumerate(classes, first_label):
         for path in sorted((folder / name).iterdir()):
             if path.suffix.lower() in SUFFIXES and path.is_file():
-                source = Source(f"{name}/{path.name}", label, path.stat().st_size)
+                source = JpegSource(f"{name}/{path.name}", label, path.stat().st_size)
                 found.append(source)
     return classes, found
 

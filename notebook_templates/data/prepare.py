@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import shards
-from shards import Plan, PrepareError, Shard
+from shards import PrepareError, Shard, ShardPlan
 from tqdm.auto import tqdm
 
 GB = 1e9
@@ -29,7 +29,7 @@ def host_memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def describe(plan: Plan, expected_bytes: int, nas_cache_gb: float) -> str:
+def describe(plan: ShardPlan, expected_bytes: int, nas_cache_gb: float) -> str:
     """Say what will be written, and how much of it caches can hold."""
     lines = [
         f"{plan.shards * plan.copies} shards of {plan.format} in {plan.destination}, "
@@ -44,7 +44,7 @@ def describe(plan: Plan, expected_bytes: int, nas_cache_gb: float) -> str:
 
 
 def run(
-    plan: Plan,
+    plan: ShardPlan,
     strict: bool = False,
     overwrite: bool = False,
     workers: int = 0,
@@ -84,15 +84,17 @@ def arguments() -> argparse.Namespace:
     write = commands.add_parser("write", help="write shards, or go on where it was stopped")
     write.add_argument("source", help="folder with one folder of JPEG files for each class")
     write.add_argument("destination", help="folder for the shards")
-    write.add_argument("--format", choices=sorted(shards.FORMATS), default=Plan.format)
-    write.add_argument("--shards", type=int, default=Plan.shards)
-    write.add_argument("--copies", type=int, default=Plan.copies, help="of each shard")
+    write.add_argument("--format", choices=sorted(shards.FORMATS), default=ShardPlan.format)
+    write.add_argument("--shards", type=int, default=ShardPlan.shards)
+    write.add_argument("--copies", type=int, default=ShardPlan.copies, help="of each shard")
     write.add_argument(
-        "--enlarge", type=int, default=Plan.enlarge, help="times in height and width"
+        "--enlarge", type=int, default=ShardPlan.enlarge, help="times in height and width"
     )
-    write.add_argument("--name", default=Plan.name, help="beginning of the shards' names")
-    write.add_argument("--first-label", type=int, default=Plan.first_label, help="1 as ImageNet's")
-    write.add_argument("--seed", type=int, default=Plan.seed, help="of the pictures' order")
+    write.add_argument("--name", default=ShardPlan.name, help="beginning of the shards' names")
+    write.add_argument(
+        "--first-label", type=int, default=ShardPlan.first_label, help="1 as ImageNet's"
+    )
+    write.add_argument("--seed", type=int, default=ShardPlan.seed, help="of the pictures' order")
     write.add_argument("--workers", type=int, default=0, help="0: as many as the job has cores")
     write.add_argument("--nas-cache-gb", type=float, default=0)
     write.add_argument("--strict", action="store_true", help="end at the first bad file")
@@ -111,7 +113,7 @@ def main() -> None:
             read_back(told["destination"])
         else:
             how = {k: told.pop(k) for k in ("strict", "overwrite", "workers", "nas_cache_gb")}
-            run(Plan(**told), **how)
+            run(ShardPlan(**told), **how)
     except (PrepareError, OSError) as error:
         sys.exit(f"prepare: {error}")
 

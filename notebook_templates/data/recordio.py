@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from jpegs import Picture
+from jpegs import JpegImage
 
 SUFFIXES = (".rec", ".idx")
 MAGIC = struct.pack("<I", 0xCED7230A)
@@ -29,7 +29,7 @@ def index_of(path: Path) -> Path:
     return path.with_name(path.name.replace(*SUFFIXES))
 
 
-def write(path: Path, pictures: Iterator[Picture]) -> int:
+def write(path: Path, pictures: Iterator[JpegImage]) -> int:
     """Write one shard and its index; return the number of records."""
     count = 0
     with path.open("wb") as file, index_of(path).open("w") as index:

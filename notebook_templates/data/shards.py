@@ -22,7 +22,7 @@ import jpegs
 import recordio
 import tarshards
 import tfrecord
-from jpegs import Picture, PictureError, Source
+from jpegs import JpegImage, JpegSource, PictureError
 
 FORMATS: dict[str, Any] = {"tfrecord": tfrecord, "recordio": recordio, "webdataset": tarshards}
 PLAN, FINISHED, MANIFEST = "plan.json", "finished.jsonl", "manifest.json"
@@ -36,7 +36,7 @@ class PrepareError(Exception):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ShardPlan:
     """What is written; the same plan always gives the same bytes."""
 
     source: str
@@ -71,10 +71,10 @@ class Shard:
 class Work:
     """What one process needs to write one shard."""
 
-    plan: Plan
+    plan: ShardPlan
     number: int
     classes: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[JpegSource, ...]
     strict: bool
 
 
@@ -85,7 +85,7 @@ def nothing(shard: Shard) -> None:
     """Tell nobody."""
 
 
-def divide(plan: Plan, strict: bool = False) -> list[Work]:
+def divide(plan: ShardPlan, strict: bool = False) -> list[Work]:
     """Divide the files over the shards, in an order that the seed decides."""
     if plan.format not in FORMATS:
         raise PrepareError(f"format {plan.format} is none of {', '.join(FORMATS)}")
@@ -117,7 +117,7 @@ def expected_bytes(works: list[Work]) -> int:
     return int(one_copy) * plan.copies
 
 
-def growth_of(plan: Plan, sample: list[Source]) -> float:
+def growth_of(plan: ShardPlan, sample: list[JpegSource]) -> float:
     """Return bytes after enlarging over bytes before, of a few pictures."""
     if plan.enlarge == 1:
         return 1.0
@@ -274,7 +274,7 @@ def write(work: Work) -> Shard:
     return Shard(work.number, images, size * plan.copies, sums, faults)
 
 
-def pictures(work: Work, faults: dict[str, str]) -> Iterator[Picture]:
+def pictures(work: Work, faults: dict[str, str]) -> Iterator[JpegImage]:
     """Yield the pictures of one shard; name bad files in ``faults``, or raise if strict."""
     plan = work.plan
     for number, source in enumerate(work.sources):
@@ -289,7 +289,7 @@ def pictures(work: Work, faults: dict[str, str]) -> Iterator[Picture]:
         if plan.enlarge > 1:
             encoded = jpegs.enlarged(encoded, plan.enlarge)
         name = work.classes[source.label - plan.first_label]
-        yield Picture(
+        yield JpegImage(
             key=f"{work.number:05d}-{number:07d}",
             path=source.path,
             label=source.label,
@@ -327,13 +327,13 @@ def finish(folder: Path, finished: dict[int, Shard]) -> None:
     (folder / FINISHED).unlink(missing_ok=True)
 
 
-def plan_of(folder: Path) -> tuple[Plan, list[str]]:
+def plan_of(folder: Path) -> tuple[ShardPlan, list[str]]:
     """Return what a folder of shards was written by, and the names of its classes."""
     if not (folder / PLAN).exists():
         raise PrepareError(f"{folder} has no {PLAN}: it has no shards from here")
     told = json.loads((folder / PLAN).read_text())
-    plan = {field.name: told[field.name] for field in fields(Plan) if field.name in told}
-    return Plan(**plan, destination=str(folder)), told["classes"]
+    plan = {field.name: told[field.name] for field in fields(ShardPlan) if field.name in told}
+    return ShardPlan(**plan, destination=str(folder)), told["classes"]
 
 
 def manifest(folder: Path) -> list[Shard]:
@@ -359,7 +359,7 @@ def verify(folder: Path, told: Told = nothing) -> int:
     return images
 
 
-def verify_copy(folder: Path, plan: Plan, shard: Shard, copy: int) -> int:
+def verify_copy(folder: Path, plan: ShardPlan, shard: Shard, copy: int) -> int:
     """Read one copy of a shard back; return the number of its images."""
     names = plan.file_names(shard.number, copy)
     try:

@@ -5,13 +5,13 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from jpegs import Picture
+from jpegs import JpegImage
 
 SUFFIXES = (".tar",)
 TarError = tarfile.TarError
 
 
-def write(path: Path, pictures: Iterator[Picture]) -> int:
+def write(path: Path, pictures: Iterator[JpegImage]) -> int:
     """Write one shard, KEY.jpg and KEY.cls for each picture; return the number of pictures."""
     count = 0
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as shard:

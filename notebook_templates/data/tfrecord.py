@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import google_crc32c
-from jpegs import Picture
+from jpegs import JpegImage
 
 SUFFIXES = ("",)  # ImageNet's files have none: train-00000-of-01024
 BYTES_LIST, INT64_LIST = 1, 3  # field numbers in Feature
 LENGTH_DELIMITED = 2
 
 
-class RecordError(Exception):
+class TfrecordError(Exception):
     """A record whose bytes are not those that were written."""
 
 
-def write(path: Path, pictures: Iterator[Picture]) -> int:
+def write(path: Path, pictures: Iterator[JpegImage]) -> int:
     """Write one shard; return the number of records."""
     count = 0
     with path.open("wb") as file:
@@ -34,15 +34,15 @@ def write(path: Path, pictures: Iterator[Picture]) -> int:
 
 
 def read(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield label and JPEG data of each record; raise RecordError where a checksum is wrong."""
+    """Yield label and JPEG data of each record; raise TfrecordError where a checksum is wrong."""
     with path.open("rb") as file:
         while head := file.read(12):
             if len(head) < 12 or checksum(head[:8]) != head[8:]:
-                raise RecordError(f"{path}: a record's length is damaged")
+                raise TfrecordError(f"{path}: a record's length is damaged")
             (length,) = struct.unpack("<Q", head[:8])
             data = file.read(length)
             if len(data) < length or checksum(data) != file.read(4):
-                raise RecordError(f"{path}: a record's data is damaged")
+                raise TfrecordError(f"{path}: a record's data is damaged")
             yield picture_of(data)
 
 
@@ -52,7 +52,7 @@ def checksum(data: bytes) -> bytes:
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
-def example(picture: Picture) -> bytes:
+def example(picture: JpegImage) -> bytes:
     """Encode a picture as a tf.train.Example."""
     texts = {
         "image/class/synset": picture.class_name.encode(),

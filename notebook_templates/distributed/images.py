@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from shares import SYNTHETIC, Share, mount_of
+from sampler import SYNTHETIC, Sampler, mount_of
 from torch.utils.data import DataLoader, Dataset
 
 # digits.py is among the templates for data, beside this folder.
@@ -57,7 +57,9 @@ def open_images(
         return Images(Synthetic(made_up, size), None, classes=1000, channels=3)
     folder = Path(mount_of(rank, mounts), data).expanduser()
     if (folder / "train-images-idx3-ubyte.gz").exists():
-        return Images(Digits(folder, "train"), Digits(folder, "t10k"), classes=10, channels=1)
+        return Images(
+            DigitImages(folder, "train"), DigitImages(folder, "t10k"), classes=10, channels=1
+        )
     for place in (folder, folder / "train"):
         if (place / PLAN).exists():
             return shards_in(place, folder / "val", size, rank, ranks, seed)
@@ -88,7 +90,7 @@ class Synthetic(Dataset[Any]):
             yield pixels, torch.tensor([index % 1000 for _, index in step])
 
 
-class Digits(Dataset[Any]):
+class DigitImages(Dataset[Any]):
     """MNIST's digits, 28x28, one channel with values from 0 to 1."""
 
     def __init__(self, folder: Path, part: str) -> None:
@@ -185,7 +187,7 @@ def content(path: str) -> bytes:
 
 
 def batches(
-    images: Any, share: Share, epoch: int, steps: range, workers: int, pinned: bool
+    images: Any, share: Sampler, epoch: int, steps: range, workers: int, pinned: bool
 ) -> Iterator[Any]:
     """Read the images of an epoch's steps."""
     if not isinstance(images, Shards):

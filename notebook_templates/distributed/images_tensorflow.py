@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from shares import SYNTHETIC, Share, mount_of
+from sampler import SYNTHETIC, Sampler, mount_of
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
@@ -27,20 +27,22 @@ FILES_AT_ONCE = 8  # shards that a process reads from in turn
 
 
 @dataclass(frozen=True)
-class Images:
+class TensorflowImages:
     """A data set in two parts."""
 
     count: int
     size: int
     classes: int
     channels: int
-    train: Callable[[Share, int, int], tf.data.Dataset]
+    train: Callable[[Sampler, int, int], tf.data.Dataset]
     """Gives a rank's batches of an epoch, from a step on."""
     test: Callable[[int, int, int], tf.data.Dataset] | None
     """Gives the batches of a rank of so many ranks, with so many images each."""
 
 
-def open_images(data: str, size: int, made_up: int, mounts: Sequence[str], rank: int) -> Images:
+def open_images(
+    data: str, size: int, made_up: int, mounts: Sequence[str], rank: int
+) -> TensorflowImages:
     """Open ``synthetic`` or a folder: MNIST's files, JPEG folders, or prepare.py's shards.
 
     JPEG files are ``train/CLASS/*.jpg`` and ``val/CLASS/*.jpg``, shards in the folder or in its
@@ -49,7 +51,7 @@ def open_images(data: str, size: int, made_up: int, mounts: Sequence[str], rank:
     one that its number falls to; ``data`` is then below each mount.
     """
     if data == SYNTHETIC:
-        return Images(made_up, size, 1000, 3, synthetic(size), None)
+        return TensorflowImages(made_up, size, 1000, 3, synthetic(size), None)
     folder = Path(mount_of(rank, mounts), data).expanduser()
     if (folder / "train-images-idx3-ubyte.gz").exists():
         return mnist(folder)
@@ -64,10 +66,10 @@ def open_images(data: str, size: int, made_up: int, mounts: Sequence[str], rank:
     )
 
 
-def synthetic(size: int) -> Callable[[Share, int, int], tf.data.Dataset]:
+def synthetic(size: int) -> Callable[[Sampler, int, int], tf.data.Dataset]:
     """Make noise, the same in every step: it measures all but the reading."""
 
-    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         shape = (share.batch, size, size, 3)
         pixels = tf.random.stateless_normal(shape, seed=(0, 0))
         batches = tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first))
@@ -76,13 +78,13 @@ def synthetic(size: int) -> Callable[[Share, int, int], tf.data.Dataset]:
     return train
 
 
-def indexes(share: Share, epoch: int, first: int) -> np.ndarray:
+def indexes(share: Sampler, epoch: int, first: int) -> np.ndarray:
     """Return which images are a rank's: a row for each step."""
     rows = [[index for _, index in step] for step in share.epoch(epoch, first)]
     return np.array(rows, np.int64).reshape(-1, share.batch)
 
 
-def mnist(folder: Path) -> Images:
+def mnist(folder: Path) -> TensorflowImages:
     """Open MNIST's digits, 28x28, one channel with values from 0 to 1."""
     parts = [(tf.constant(of.images), tf.constant(of.labels)) for of in digits.load(folder)]
 
@@ -92,24 +94,24 @@ def mnist(folder: Path) -> Images:
             lambda at: (tf.gather(images, at), tf.cast(tf.gather(labels, at), tf.int64))
         ).prefetch(2)
 
-    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         return chosen(0, tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first)))
 
     def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
         mine = tf.data.Dataset.range(rank, len(parts[1][1]), ranks)
         return chosen(1, mine.batch(batch))
 
-    return Images(len(parts[0][1]), 28, 10, 1, train, test)
+    return TensorflowImages(len(parts[0][1]), 28, 10, 1, train, test)
 
 
-def jpeg_folders(folder: Path, size: int) -> Images:
+def jpeg_folders(folder: Path, size: int) -> TensorflowImages:
     """Open ``train/CLASS/*.jpg`` and, where it is there, ``val/CLASS/*.jpg``."""
     names = sorted(path.name for path in (folder / "train").iterdir() if path.is_dir())
     if not names:
         raise DataError(f"{folder}/train has no folder, one for each class")
     paths, labels = files_in(folder / "train", names)
 
-    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         order = indexes(share, epoch, first).ravel()
         parts = (tf.gather(paths, order), tf.gather(labels, order), order)
 
@@ -124,7 +126,7 @@ def jpeg_folders(folder: Path, size: int) -> Images:
         return ahead(mine, lambda path, label: (centre(tf.io.read_file(path), size), label), batch)
 
     has_test = (folder / "val").is_dir()
-    return Images(len(labels), size, len(names), 3, train, test if has_test else None)
+    return TensorflowImages(len(labels), size, len(names), 3, train, test if has_test else None)
 
 
 def files_in(folder: Path, names: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -140,12 +142,12 @@ def files_in(folder: Path, names: Sequence[str]) -> tuple[list[str], list[int]]:
     return [path for path, _ in found], [number for _, number in found]
 
 
-def shards(folder: Path, to_test: Path, size: int) -> Images:
+def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
     """Open what ``prepare.py`` wrote into a folder, and into one to test with where that is."""
     found = shards_in(folder)
     files = found.files
 
-    def train(share: Share, epoch: int, first: int) -> tf.data.Dataset:
+    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         if share.ranks > len(files):
             raise DataError(f"{share.ranks} processes for {len(files)} shards: prepare more")
         draw = np.random.default_rng((share.seed, epoch))
@@ -173,11 +175,11 @@ def shards(folder: Path, to_test: Path, size: int) -> Images:
         return ahead(tf.data.TFRecordDataset(those.files[rank::ranks]), one, batch)
 
     has_test = (to_test / PLAN).exists()
-    return Images(found.images, size, found.classes, 3, train, test if has_test else None)
+    return TensorflowImages(found.images, size, found.classes, 3, train, test if has_test else None)
 
 
 @dataclass(frozen=True)
-class Shards:
+class TfrecordShards:
     """What a folder of shards holds."""
 
     files: list[str]
@@ -186,7 +188,7 @@ class Shards:
     first_label: int
 
 
-def shards_in(folder: Path) -> Shards:
+def shards_in(folder: Path) -> TfrecordShards:
     """Read what a folder's plan and list of shards say."""
     plan = json.loads((folder / PLAN).read_text())
     if plan["format"] != "tfrecord":
@@ -198,7 +200,7 @@ def shards_in(folder: Path) -> Shards:
     names = [f"{plan['name']}-{number:05d}-of-{total:05d}" for number in range(total)]
     images = sum(part["images"] for part in parts) * plan["copies"]
     files = [str(folder / name) for name in names]
-    return Shards(files, images, len(plan["classes"]), int(plan["first_label"]))
+    return TfrecordShards(files, images, len(plan["classes"]), int(plan["first_label"]))
 
 
 def fields(record: tf.Tensor, first_label: int) -> tuple[tf.Tensor, tf.Tensor]:

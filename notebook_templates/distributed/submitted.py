@@ -24,14 +24,14 @@ class Submitted:
         self.folder = folder
 
     @property
-    def job(self) -> jobs.Job | None:
+    def job(self) -> jobs.BatchJob | None:
         """The job that was submitted last."""
         try:
-            return jobs.Job(int((self.folder / "job.txt").read_text()))
+            return jobs.BatchJob(int((self.folder / "job.txt").read_text()))
         except (OSError, ValueError):
             return None
 
-    def submit(self) -> jobs.Job:
+    def submit(self) -> jobs.BatchJob:
         """Submit the script, once more if need be: the run goes on from what it kept.
 
         Where the last job still waits or runs, that is it.

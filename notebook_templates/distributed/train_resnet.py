@@ -20,15 +20,15 @@ import images
 import options
 import resnet
 import torch
-from places import place
+from process_group import DataParallel, ProcessGroup
+from process_group_horovod import EngineError, HorovodGroup
+from ranks import place
 from record import Progress, Record, Stop, run, write_whole
+from sampler import SYNTHETIC, Sampler
 from schedule import Schedule, ScheduleError
-from shares import SYNTHETIC, Share
-from team import DataParallel, Team
-from team_horovod import EngineError, Horovod
 from torch import nn
 
-ENGINES: dict[str, type[Team]] = {"ddp": DataParallel, "horovod": Horovod}
+ENGINES: dict[str, type[ProcessGroup]] = {"ddp": DataParallel, "horovod": HorovodGroup}
 
 
 def settings() -> argparse.Namespace:
@@ -83,7 +83,7 @@ def main(s: argparse.Namespace) -> None:
     readers = max(1, workers) if isinstance(data.train, images.Shards) else 1
     schedule = Schedule.of(s, len(data.train), here.ranks, readers)
     last_step = schedule.last_step
-    share = Share(len(data.train), s.batch, here.rank, here.ranks, s.seed)
+    share = Sampler(len(data.train), s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and how it learns.
     model = resnet.build(s.model, data.classes, data.channels).to(device)
@@ -168,7 +168,7 @@ def main(s: argparse.Namespace) -> None:
 
 
 def test_accuracy(
-    model: nn.Module, test: Any, team: Team, precision: torch.autocast, batch: int
+    model: nn.Module, test: Any, team: ProcessGroup, precision: torch.autocast, batch: int
 ) -> float:
     """Return the share of all test images that are read right; the processes divide them."""
     here, right = team.here, 0

@@ -21,10 +21,10 @@ import keras
 import options
 import resnet_keras as resnet
 import tensorflow as tf
-from places import Place, free_port, meet, place
+from ranks import Rank, free_port, meet, place
 from record import Progress, Record, Stop, run
+from sampler import Sampler
 from schedule import Schedule, ScheduleError
-from shares import Share
 
 POLICIES = {"fp32": "float32", "bf16": "mixed_bfloat16", "fp16": "mixed_float16"}
 
@@ -36,10 +36,10 @@ def settings() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Team:
+class TensorflowGroup:
     """All processes that train together, seen from one of them."""
 
-    def __init__(self, here: Place) -> None:
+    def __init__(self, here: Rank) -> None:
         """Join the others; before TensorFlow does anything else."""
         self.here = here
         tf.config.threading.set_intra_op_parallelism_threads(
@@ -94,7 +94,7 @@ class Team:
 class Network:
     """The network, and how it learns."""
 
-    def __init__(self, s: argparse.Namespace, team: Team, data: images.Images) -> None:
+    def __init__(self, s: argparse.Namespace, team: TensorflowGroup, data: images.Images) -> None:
         """Build it on all processes with the same weights."""
         keras.mixed_precision.set_global_policy(POLICIES[s.precision])
         self._s, self._team, self._classes = s, team, data.classes
@@ -225,7 +225,7 @@ def main(s: argparse.Namespace) -> None:
     """Train: the story from top to bottom."""
     results = Path(s.results).expanduser()
     results.mkdir(parents=True, exist_ok=True)
-    team = Team(place(os.environ))
+    team = TensorflowGroup(place(os.environ))
     stop = Stop()
     here = team.here
     keras.utils.set_random_seed(s.seed)
@@ -234,7 +234,7 @@ def main(s: argparse.Namespace) -> None:
     mounts = [mount for mount in s.mounts.split(",") if mount]
     data = images.open_images(s.data, s.size, s.images, mounts, here.rank)
     schedule = Schedule.of(s, data.count, here.ranks)
-    share = Share(data.count, s.batch, here.rank, here.ranks, s.seed)
+    share = Sampler(data.count, s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and what was reached before.
     network = Network(s, team, data)

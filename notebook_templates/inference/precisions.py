@@ -89,8 +89,8 @@ def build(
 def saturates(cpuinfo: str) -> bool:
     """Tell from /proc/cpuinfo whether sums of int8 products overflow 16 bits on this processor.
 
-    They do on x86-64 without VNNI, where weights of 7 bits keep the accuracy: ONNX Runtime, "Quantize
-    ONNX Models", https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
+    They do on x86-64 without VNNI, where weights of 7 bits keep the accuracy: ONNX Runtime,
+    "Quantize ONNX Models", https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
     """
     flags = {
         word for line in cpuinfo.splitlines() if line.startswith("flags") for word in line.split()

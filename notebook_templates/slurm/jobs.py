@@ -39,7 +39,7 @@ _COLUMNS = {
 REASONS = {
     "Resources": "too few nodes, GPUs or cores are free; it starts by itself",
     "Priority": "other jobs come first; it starts by itself",
-    "Dependency": "it waits for another job",
+    "Dependency": "it is waiting for another job",
     "BeginTime": "its time has not come",
     "JobHeldUser": "you hold it: scontrol release",
     "JobHeldAdmin": "an administrator holds it: ask why",
@@ -54,12 +54,12 @@ GONE = "GONE"
 """Not known to Slurm any more: it ended some time ago."""
 
 
-class SlurmError(Exception):
+class SlurmCommandError(Exception):
     """Slurm refused, or did not answer; the message is its own."""
 
 
 @dataclass(frozen=True)
-class State:
+class JobState:
     """What Slurm says of a job."""
 
     word: str
@@ -92,12 +92,12 @@ class State:
 
 
 @dataclass(frozen=True)
-class Job:
+class BatchJob:
     """A job by its number."""
 
     number: int
 
-    def state(self) -> State:
+    def state(self) -> JobState:
         """Ask Slurm, unless it was asked just now."""
         return _queue.state(self.number)
 
@@ -110,14 +110,14 @@ class Job:
         _slurm("scancel", str(self.number))
         _queue.forget_answers()
 
-    def wait(self) -> State:
+    def wait(self) -> JobState:
         """Return when the job is over; the notebook waits too (`watch` does not)."""
-        pace = Pace()
+        pace = Backoff()
         while not (state := self.state()).is_over:
             time.sleep(pace.next(state))
         return state
 
-    def watch(self) -> "asyncio.Task[State]":
+    def watch(self) -> "asyncio.Task[JobState]":
         """Show state and log below the cell, live; other cells can be run meanwhile.
 
         Returns a task: ``await job.watch()`` waits for the end after all.
@@ -125,22 +125,22 @@ class Job:
         return watch(self, LogView(self).show)
 
 
-def submit(script: str | Path, *arguments: str, folder: str | Path = ".") -> Job:
+def submit(script: str | Path, *arguments: str, folder: str | Path = ".") -> BatchJob:
     """Hand a job script and its arguments to Slurm; the job starts in ``folder``.
 
-    Raises `SlurmError` with sbatch's words when Slurm refuses.
+    Raises `SlurmCommandError` with sbatch's words when Slurm refuses.
     """
     path = Path(script).expanduser().resolve()
     there = Path(folder).expanduser()
     printed = _slurm("sbatch", "--parsable", str(path), *arguments, folder=there)
-    return Job(int(printed.split(";")[0]))
+    return BatchJob(int(printed.split(";")[0]))
 
 
-def find(name: str) -> Job | None:
+def find(name: str) -> BatchJob | None:
     """Return your newest job of this name that waits or runs, ``None`` if there is none."""
     numbers = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--Format=JobID:20")
     found = [int(number) for number in numbers.split()]
-    return Job(max(found)) if found else None
+    return BatchJob(max(found)) if found else None
 
 
 def tail(file: Path, lines: int | None = None, most_bytes: int = 100_000) -> str:
@@ -154,7 +154,7 @@ def tail(file: Path, lines: int | None = None, most_bytes: int = 100_000) -> str
     return text if lines is None else "\n".join(text.splitlines()[-lines:])
 
 
-class Pace:
+class Backoff:
     """How long to wait before the next look: longer while nothing changes."""
 
     def __init__(self) -> None:
@@ -168,19 +168,19 @@ class Pace:
         return self._pause
 
 
-def watch(job: Job, show: Callable[[State], object]) -> "asyncio.Task[State]":
+def watch(job: BatchJob, show: Callable[[JobState], object]) -> "asyncio.Task[JobState]":
     """Call ``show`` with each state until the job is over, beside what the notebook does.
 
     Slurm is asked in a thread, so that a scheduler that does not answer stops nobody. A question
     that fails changes nothing and is asked again.
     """
 
-    async def look() -> State:
-        pace = Pace()
+    async def look() -> JobState:
+        pace = Backoff()
         while True:
             try:
                 state = await asyncio.to_thread(job.state)
-            except SlurmError:
+            except SlurmCommandError:
                 await asyncio.sleep(LONGEST_PAUSE)
                 continue
             show(state)
@@ -195,13 +195,13 @@ def watch(job: Job, show: Callable[[State], object]) -> "asyncio.Task[State]":
     return task
 
 
-_watching: "set[asyncio.Task[State]]" = set()
+_watching: "set[asyncio.Task[JobState]]" = set()
 
 
 class LogView:
     """A job's state and the end of its log, with a button that cancels it."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: BatchJob) -> None:
         from IPython.display import display
         from ipywidgets import HTML, Button, VBox
 
@@ -211,7 +211,7 @@ class LogView:
         self._job = job
         display(VBox([self._text, self._button]))
 
-    def show(self, state: State) -> None:
+    def show(self, state: JobState) -> None:
         """Show the state, and the log as it is now."""
         log = html.escape(tail(Path(state.log), LOG_LINES)) if state.log else ""
         head = html.escape(f"Job {self._job.number} {state.words()}")
@@ -225,12 +225,12 @@ class Queue:
     def __init__(self, seconds: float = FIRST_PAUSE) -> None:
         self._seconds = seconds
         self._wanted: set[int] = set()
-        self._states: dict[int, State] = {}
+        self._states: dict[int, JobState] = {}
         self._asked_at = float("-inf")
         self.questions = 0
         """How often Slurm was asked."""
 
-    def state(self, number: int) -> State:
+    def state(self, number: int) -> JobState:
         """Return a job's state, as it was at most some seconds ago."""
         is_new = number not in self._wanted
         self._wanted.add(number)
@@ -261,7 +261,7 @@ class Queue:
         return known is not None and known.is_over
 
 
-def read_states(printed: str) -> list[tuple[int, State]]:
+def read_states(printed: str) -> list[tuple[int, JobState]]:
     """Read squeue's columns of fixed widths; a value may hold blanks."""
     found = []
     for line in printed.splitlines():
@@ -273,21 +273,26 @@ def read_states(printed: str) -> list[tuple[int, State]]:
         if number.isdecimal():
             # Of a job that runs or has run to its end, squeue gives its nodes here.
             why = reason.strip("()") if reason.startswith("(") else ""
-            found.append((int(number), State(word, why, running, nodes, log, name)))
+            found.append((int(number), JobState(word, why, running, nodes, log, name)))
     return found
 
 
-def last_word(number: int) -> State:
+def last_word(number: int) -> JobState:
     """Ask Slurm's accounting, where there is one, how a job ended that the queue has forgotten."""
     try:
-        options = ["--noheader", "--parsable2", "--allocations", "--format=State,NodeList,JobName"]
+        options = [
+            "--noheader",
+            "--parsable2",
+            "--allocations",
+            "--format=State,NodeList,JobName",
+        ]
         printed = _slurm("sacct", f"--jobs={number}", *options)
-    except SlurmError:
-        return State(GONE)
+    except SlurmCommandError:
+        return JobState(GONE)
     for line in printed.splitlines():
         word, nodes, name = line.split("|", 2)
-        return State(word.split()[0], nodes=nodes, name=name)
-    return State(GONE)
+        return JobState(word.split()[0], nodes=nodes, name=name)
+    return JobState(GONE)
 
 
 def _slurm(program: str, *arguments: str, folder: Path | None = None) -> str:
@@ -303,9 +308,9 @@ def _slurm(program: str, *arguments: str, folder: Path | None = None) -> str:
             env={**os.environ, "LC_ALL": "C"},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlurmError(f"{program}: {error}") from error
+        raise SlurmCommandError(f"{program}: {error}") from error
     if done.returncode != 0:
-        raise SlurmError(done.stderr.strip() or f"{program} ended with {done.returncode}")
+        raise SlurmCommandError(done.stderr.strip() or f"{program} ended with {done.returncode}")
     return done.stdout.strip("\n")
 
 

@@ -7,7 +7,7 @@ from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace
+from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, PollIntervals
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class SlurmConnection:
 
     @classmethod
     def through(
-        cls, client: SlurmClient, pace: Pace, cluster_interval: float, shape: ResourceShape
+        cls, client: SlurmClient, pace: PollIntervals, cluster_interval: float, shape: ResourceShape
     ) -> Self:
         """Return the one that asks through this client.
 

@@ -415,7 +415,7 @@ class GpuSlurmSpawner(SpawnerTraits):
 
         While Slurm does not answer this goes on trying: JupyterHub forgets the session when this
         returns, and a forgotten job would keep its GPUs. Where nobody lets the hub act for the
-        user, the job is left to the keeper.
+        user, the job is left to the reconciler.
         """
         if not self.session.id:
             return
@@ -428,7 +428,7 @@ class GpuSlurmSpawner(SpawnerTraits):
                     await self.job.await_end(self.job_id)
         except AccountUnavailable as error:
             self.log.error(
-                "Job %s of %s may go on for now, the keeper is to end it: %s",
+                "Job %s of %s may go on for now, the reconciler is to end it: %s",
                 self.job_id,
                 self._log_name,
                 error.detail,

@@ -16,8 +16,8 @@ from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.script import site_options
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
-from jupyterhub_gpu_slurm.slurm.watcher import Pace
+from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
+from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 
 
 class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
@@ -144,7 +144,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         min=0.0,
         help="""
         Minutes that a session may be unused before it counts as over; 0: any time. The session
-        tells the hub; jupyterhub-idle-culler with the hook ``dsportal.culler.arbiter`` ends it.
+        tells the hub; jupyterhub-idle-culler with the hook ``dsportal.culler.decision`` ends it.
         """,
     ).tag(config=True)
     group_idle_minutes = Dict(
@@ -243,7 +243,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     def _default_server_token_scopes(self) -> Any:
         return scopes_in_turn
 
-    _turns: ClassVar[Turns] = Turns()
+    _turns: ClassVar[RateLimiter] = RateLimiter()
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
     _connection: ClassVar[SlurmConnection | None] = None
@@ -257,9 +257,9 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
                 slurm_conf=self.slurm_conf,
                 launcher_cmd=tuple(self.launcher_cmd),
                 time_limit=self.command_timeout,
-                launches=Turnstile(self.launches_at_once),
+                launches=ConcurrencyLimiter(self.launches_at_once),
             )
-            pace = Pace(
+            pace = PollIntervals(
                 busy=self.query_interval,
                 waiting=max(self.query_interval, self.quiet_interval / 2),
                 quiet=self.quiet_interval,

@@ -154,7 +154,7 @@ def test_anybody_finds_out_how_much_storage_gpus_need_without_a_script(
     page.get_by_role("button", name="Work it out").click()
     speed = page.get_by_label("Speed of one GPU")
     expect(speed).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("alert")).to_contain_text("There is no answer yet")
+    expect(page.get_by_role("alert")).to_contain_text("There is no result yet")
     speed.fill("2500")
     page.get_by_role("button", name="Work it out").click()
     # 2,500 images of 1.3 MB from 72 GPUs.

@@ -196,7 +196,7 @@ def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> N
     # The page's own figures may be older than the forecast.
     expect(page.get_by_role("status")).to_have_text(re.compile(r"in about 20 minutes\)\.$"))
     wait_for_looks(page, hub, 3)
-    expect(page.get_by_role("status")).to_contain_text("It is free, but Slurm keeps it for others.")
+    expect(page.get_by_role("status")).to_contain_text("It is free, but Slurm is keeping it for others.")
     page.locator('input[name="gpus"][value="4"]').check(force=True)
     page.clock.run_for(300)
     wait_for_looks(page, hub, 3)
@@ -226,7 +226,7 @@ def test_how_long_it_takes_in_words(page: Page, hub: StandIn, minutes: float, wo
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (503, "<html>the proxy's own page</html>", "The portal does not answer."),
+        (503, "<html>the proxy's own page</html>", "The portal is not responding."),
         (403, "{}", "Your login has ended; load this page again."),
         (400, '{"message": "The session time must be a number."}', "must be a number."),
     ],
@@ -236,7 +236,7 @@ def test_no_forecast_keeps_nobody_from_starting(
 ) -> None:
     hub.status, hub.body = status, body
     open_form(page)
-    expect(page.get_by_role("status")).to_contain_text("When it would start is not known")
+    expect(page.get_by_role("status")).to_contain_text("The start time is not known")
     expect(page.get_by_role("status")).to_contain_text(words)
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_text("started")).to_be_visible()

@@ -82,7 +82,7 @@ def test_nobody_is_shut_out_of_a_users_pages(
     page.goto(f"{portal.url}/hub/token")
     page.wait_for_function("window._jupyterhub_page_loaded")
     page.get_by_label("What it is for").fill("a test")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     expect(page.locator("#token-result")).to_have_text(re.compile("^[0-9a-f]{32}"))
     page.reload()
     expect(page.get_by_role("button", name="Revoke a test").first).to_be_visible()

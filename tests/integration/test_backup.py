@@ -10,7 +10,7 @@ import pytest
 
 from dsportal.backup import saving
 from dsportal.settings.slurm import SlurmSettings
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from tests import faults
 from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance
@@ -108,7 +108,7 @@ def test_an_empty_machine_gets_everything_back(
     kernel_id = user.open_kernel()
     user.run_in(kernel_id, "kept = 42")
     token = {"Authorization": f"token {user.token()}"}
-    record = Record.of_hub(portal.settings["hub"]["state_dir"])
+    record = UsageRecord.of_hub(portal.settings["hub"]["state_dir"])
     until(lambda: job_id in job_ids(record), seconds=30, what="the session is in the record")
     rights = SETTINGS.with_name("proxy.env").read_text()
 
@@ -160,7 +160,7 @@ def backfilled_job(portal: Instance) -> str:
     return job_id
 
 
-def job_ids(record: Record) -> set[str]:
+def job_ids(record: UsageRecord) -> set[str]:
     """Return the jobs of the record of sessions."""
     now = datetime.now(UTC)
     return {str(use.job_id) for use in record.uses(now - timedelta(days=1), now)}

@@ -176,7 +176,7 @@ def test_other_options_after_an_interruption_replace_the_job(
     faults.service("stop", "hub")
     faults.service("start", "hub")
     faults.wait_for_hub(portal)
-    # Quicker than the keeper, or refused because it was quicker: either way one job is left.
+    # Quicker than the reconciler, or refused because it was quicker: either way one job is left.
     answer = user.start(gpus=0)
     assert answer.status_code in (201, 202, 400)
     jobs = until(lambda: portal.jobs(user=USER), seconds=30, what="there is a job")
@@ -360,7 +360,7 @@ def test_a_job_with_this_hubs_mark_and_no_server_is_cancelled_and_no_other_is(
     try:
         faults.restart_hub(portal)
         until(lambda: orphan not in portal.jobs(), seconds=60, what="the orphan is cancelled")
-        # The keeper has been round once; what it leaves alone then, it leaves alone.
+        # The reconciler has been round once; what it leaves alone then, it leaves alone.
         time.sleep(5)
         assert set(others) <= set(portal.jobs())
     finally:

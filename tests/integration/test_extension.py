@@ -55,7 +55,7 @@ def test_a_session_is_not_extended_past_the_partitions_limit(
     assert portal.job(job_id)["TimeLimit"] == "11:30:00"
     assert extend(user, 30).status_code == 200
     refusal = extend(user, 1)
-    assert "may last 12 hours" in refusal.json()["message"]
+    assert "at most 12 hours" in refusal.json()["message"]
     assert portal.job(job_id)["TimeLimit"] == "12:00:00"
 
 

@@ -158,7 +158,7 @@ def test_what_is_held_is_counted_after_a_restart_of_the_hub(portal: Instance, vi
         assert refused.status_code == 400
         words = "You hold 2 GPUs in 2 sessions and may hold 3 at once"
         assert words in refused.json()["message"]
-    # Between the restart and the keeper's look it is no server.
+    # Between the restart and the reconciler's look it is no server.
     until(
         lambda: (waiting.server() or {}).get("ready"),
         seconds=60,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.backup import databases
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.report import Use
 from dsportal.usage.sources import UsageSource
 from jupyterhub_gpu_slurm.session.reasons import reason_of
@@ -33,7 +33,7 @@ NAME, OTHER = USERS[0], USERS[1]
 class Kept:
     """The hub's record, as the cluster page reads it."""
 
-    record: Record
+    record: UsageRecord
 
     def of_job(self, job_id: str) -> Use | None:
         """Return what is written of one job."""
@@ -58,7 +58,7 @@ class Kept:
 
 @pytest.fixture
 def kept(portal: Instance) -> Kept:
-    return Kept(Record.of_hub(portal.settings["hub"]["state_dir"]))
+    return Kept(UsageRecord.of_hub(portal.settings["hub"]["state_dir"]))
 
 
 def slurms_times(portal: Instance, job_id: str) -> tuple[datetime, datetime]:
@@ -223,7 +223,7 @@ def test_slurms_accounting_says_who_held_gpus(accounted: AccountedCluster, tmp_p
         return True
 
     until(lambda: asyncio.run(ask()), seconds=60, every=1, what="all jobs are accounted")
-    source = UsageSource(Record.of_hub(str(tmp_path)), client)
+    source = UsageSource(UsageRecord.of_hub(str(tmp_path)), client)
     now = datetime.now(UTC)
     rows = {row.user: row for row in asyncio.run(source.gpu_hours(now - HOUR, now))}
     assert rows[NAME].gpu_hours >= 2 * 2 / 3600

@@ -135,10 +135,10 @@ print(json.dumps({
 SHARD = """
 from pathlib import Path
 import recordio
-from jpegs import Picture
+from jpegs import JpegImage
 from readers import Shards
 folder = Path(sys.argv[2])
-cut = Picture("key", "a/1.jpg", 0, "a", pictures["colour"][:5000], 375, 500)
+cut = JpegImage("key", "a/1.jpg", 0, "a", pictures["colour"][:5000], 375, 500)
 recordio.write(folder / "train-00000-of-00001.rec", iter([cut]))
 try:
     print(json.dumps(list(Shards(str(folder)))))

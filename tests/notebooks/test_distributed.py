@@ -49,10 +49,10 @@ SEEN = """
 import json, sys
 import images_tensorflow as images
 from cuts import MEAN, DEVIATION
-from shares import Share
+from sampler import Sampler
 
 data = images.open_images(sys.argv[1], 32, 0, ["/nowhere", sys.argv[2]], 1)
-shares = [Share(data.count, 4, rank, 2, seed=1) for rank in range(2)]
+shares = [Sampler(data.count, 4, rank, 2, seed=1) for rank in range(2)]
 
 def seen(batches):
     return [

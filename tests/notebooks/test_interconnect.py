@@ -20,7 +20,7 @@ WRONG = """
 import sys, tempfile
 import torch, torch.distributed as dist
 import allreduce
-from places import place
+from ranks import place
 
 allreduce.join(place({}), f"file://{tempfile.mkdtemp()}/meeting")
 device = torch.device("cpu")

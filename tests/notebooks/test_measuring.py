@@ -83,8 +83,8 @@ TIMED = """
 import argparse, json, sys, time
 import networks, traces, train_speed
 import images
-from places import place
-from team import DataParallel
+from ranks import place
+from process_group import DataParallel
 
 sys.argv[1:] = ["--results", "/nowhere", "--model", "tiny", "--precision", sys.argv[1]]
 s = train_speed.settings()

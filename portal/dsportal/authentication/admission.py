@@ -8,9 +8,9 @@ from jupyterhub.auth import Authenticator
 from tornado import web
 from traitlets import Float, Set, Unicode, default
 
-from dsportal.authentication.door import Door
 from dsportal.authentication.groups import standing
 from dsportal.authentication.names import unix_name, without_realm
+from dsportal.authentication.throttle import LoginThrottle
 
 NO_ANSWER = 503
 
@@ -40,7 +40,7 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
     async def get_authenticated_user(
         self, handler: Any, data: dict[str, str]
     ) -> dict[str, Any] | None:
-        """Ask for the password's sake only as often as the door allows.
+        """Ask for the password's sake only as often as the throttle allows.
 
         JupyterHub asks to leave this method alone; it is the one place that every login passes,
         with whatever authenticator.
@@ -50,12 +50,14 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
             return found
         typed = data.get("username", "")
         name = unix_name(without_realm(typed, getattr(self, "realm", "")))
-        knock = self._door.knock(handler, typed, name or "")
-        return await knock.answer(super().get_authenticated_user(handler, data))
+        attempt = self._throttle.attempt(handler, typed, name or "")
+        return await attempt.answer(super().get_authenticated_user(handler, data))
 
     @cached_property
-    def _door(self) -> Door:
-        return Door(self.log, frozenset(getattr(self.parent, "trusted_downstream_ips", ())))
+    def _throttle(self) -> LoginThrottle:
+        return LoginThrottle(
+            self.log, frozenset(getattr(self.parent, "trusted_downstream_ips", ()))
+        )
 
     def auth_model(self, name: str, groups: Iterable[str]) -> dict[str, Any]:
         """Give what JupyterHub keeps of a login."""

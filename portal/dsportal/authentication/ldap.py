@@ -21,10 +21,10 @@ from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, default
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
 from dsportal.authentication.connection import LdapAccess, Reader
 from dsportal.authentication.directory import Directory, DirectoryAccount
-from dsportal.authentication.door import TOO_MANY
 from dsportal.authentication.errors import DirectoryError, Locked, Refused
 from dsportal.authentication.layout import SCHEMAS, Layout, default_realm
 from dsportal.authentication.names import shown, unix_name, without_realm
+from dsportal.authentication.throttle import TOO_MANY
 from dsportal.authentication.unix_account import refuse_other_spelling
 
 # Options of LDAPAuthenticator that this class answers in its own way. One that a site set for its

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dsportal.backup import archive, databases, manifest, plan, saving, services, trees
-from dsportal.backup.manifest import BackupError, Kind, Manifest, Part
+from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
 from dsportal.hub.database import libpq_url
 from dsportal.hub.services import DEFAULT_FILE, SETTINGS_VARIABLE
 from dsportal.settings.whole import Settings
@@ -114,9 +114,9 @@ def _have_jobs_written(settings: Settings) -> None:
         )
 
 
-def _take(source: plan.Source, number: int, folder: Path, settings: Settings) -> Part:
+def _take(source: plan.Source, number: int, folder: Path, settings: Settings) -> BackupEntry:
     place, member = Path(source.place), f"{number:03d}.{source.kind}"
-    part = Part(source.kind, source.place, member, "")
+    part = BackupEntry(source.kind, source.place, member, "")
     to = folder / member
     match source.kind:
         case Kind.FILES:
@@ -132,7 +132,7 @@ def _take(source: plan.Source, number: int, folder: Path, settings: Settings) ->
     return replace(part, sha256=archive.digest(to))
 
 
-def _put(part: Part, content: Path, settings: Settings, stamp: str) -> None:
+def _put(part: BackupEntry, content: Path, settings: Settings, stamp: str) -> None:
     place = Path(part.place)
     match part.kind:
         case Kind.FILES:
@@ -145,7 +145,7 @@ def _put(part: Part, content: Path, settings: Settings, stamp: str) -> None:
             databases.put_mariadb(settings.backup.accounting_socket, content)
 
 
-def _is_there(part: Part) -> bool:
+def _is_there(part: BackupEntry) -> bool:
     """Say whether something would be lost; whose a database is, cannot be seen."""
     place = Path(part.place)
     if part.kind in (Kind.POSTGRESQL, Kind.MARIADB):

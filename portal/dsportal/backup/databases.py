@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from dsportal.backup.manifest import BackupError, Part
+from dsportal.backup.manifest import BackupEntry, BackupError
 
 _TIME_LIMIT_SECONDS = 3600
 
@@ -22,7 +22,7 @@ def copy_sqlite(file: Path, to: Path) -> None:
         copy.execute("PRAGMA journal_mode=DELETE")
 
 
-def put_sqlite(copy: Path, part: Part) -> None:
+def put_sqlite(copy: Path, part: BackupEntry) -> None:
     """Put an SQLite file back, with the owner that it had."""
     file = Path(part.place)
     for tail in ("-wal", "-shm"):

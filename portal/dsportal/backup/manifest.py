@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Part:
+class BackupEntry:
     """One part: a file of the archive, and where it belongs (a path, or a database's name)."""
 
     kind: Kind
@@ -44,7 +44,7 @@ class Manifest:
     host: str
     made: str
     settings: str
-    parts: tuple[Part, ...]
+    parts: tuple[BackupEntry, ...]
 
 
 _ADAPTER = TypeAdapter(Manifest)

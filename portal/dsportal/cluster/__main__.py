@@ -16,24 +16,24 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerRequest
 from tornado.web import Application, RequestHandler
 
-from dsportal import reception
-from dsportal.answers import Unversioned
+from dsportal import request_limits
 from dsportal.cluster import admin, handlers, page_handlers
-from dsportal.cluster.guests import Guests
 from dsportal.cluster.handlers import FileHandler, Room
 from dsportal.cluster.hub_api import ClusterHubApi
 from dsportal.cluster.pages import FILES, Pages
 from dsportal.cluster.sessions import Sessions
+from dsportal.cluster.viewer_access import ViewerAccess
 from dsportal.cluster.watch import Watch
 from dsportal.hub import process as hub_process
 from dsportal.hub import tls
-from dsportal.logbook import Logbook, cut
+from dsportal.log_limits import LogLimiter, cut
 from dsportal.look import appearance
-from dsportal.reception import Rules
+from dsportal.request_limits import Rules
+from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import load
 from dsportal.slurm_client import client_of
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.sources import UsageSource
 
 log = logging.getLogger("dsportal.cluster")
@@ -56,9 +56,9 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     return Room(
         watch=Watch(client, settings.hub.name, interval),
         sessions=Sessions(hub, interval),
-        guests=Guests(),
+        viewers=ViewerAccess(),
         pages=Pages(f"{environment['JUPYTERHUB_BASE_URL']}hub/", appearance(settings.look)),
-        usage=UsageSource(Record.of_hub(settings.hub.state_dir), client),
+        usage=UsageSource(UsageRecord.of_hub(settings.hub.state_dir), client),
         show_names=settings.cluster.show_names,
         login_seconds=settings.cluster.login_seconds,
     )
@@ -97,9 +97,9 @@ def rules(auth: HubOAuth, app: Application) -> Rules:
     """Say whose requests may have a body, and how long one may be."""
 
     async def knows(request: HTTPServerRequest) -> bool:
-        return await reception.is_login(auth, app, request)
+        return await request_limits.is_login(auth, app, request)
 
-    return Rules(knows, lambda request: reception.SMALL_BODY)
+    return Rules(knows, lambda request: request_limits.SMALL_BODY)
 
 
 def _log_request(handler: RequestHandler) -> None:
@@ -112,12 +112,12 @@ async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     auth = HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
-    reception.bound_cache(auth)
+    request_limits.bound_cache(auth)
     app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)
     server = HTTPServer(
-        reception.Reception(app, rules(auth, app)),
+        request_limits.RequestLimiter(app, rules(auth, app)),
         ssl_options=tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
-        **reception.SERVER_ARGUMENTS,
+        **request_limits.SERVER_ARGUMENTS,
     )
     url = urlsplit(settings.cluster.url)
     await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
@@ -150,7 +150,7 @@ def main() -> int:
     logging.basicConfig(
         level=logging.INFO, format="[%(levelname).1s %(asctime)s cluster] %(message)s"
     )
-    Logbook(reception.is_stranger).keep(logging.root.handlers)
+    LogLimiter(request_limits.is_stranger).keep(logging.root.handlers)
     # JupyterHub's part notes each cookie that it sets.
     logging.getLogger("tornado.application").setLevel(logging.ERROR)
     asyncio.run(serve(load(Path(os.environ["PORTAL_SETTINGS"]))))

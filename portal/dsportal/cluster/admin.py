@@ -9,7 +9,7 @@ from typing import Any
 from tornado.httpclient import HTTPClientError
 from tornado.web import HTTPError
 
-from dsportal.cluster import guests, usage
+from dsportal.cluster import usage, viewer_access
 from dsportal.cluster.handlers import Handler
 from dsportal.cluster.usage import UsageQuery
 
@@ -20,7 +20,7 @@ _REFUSALS = (403, 404)
 
 def check_is_admin(handler: Handler) -> None:
     """Answer 403 to everybody who is no admin."""
-    if not guests.is_admin(handler.model):
+    if not viewer_access.is_admin(handler.model):
         raise HTTPError(403, "Only the portal's admins may see or do this.")
 
 
@@ -59,14 +59,14 @@ class SessionsHandler(AdminHandler):
 
     async def get(self) -> None:
         """Write the sessions."""
-        edition = await self.edition()
-        told = await self.room.sessions.listing(edition.picture)
+        shared = await self.shared()
+        told = await self.room.sessions.listing(shared.snapshot)
         self.set_header("Content-Type", "application/json")
         self.finish(
             json.dumps(
                 {
-                    "as_of": edition.picture.as_of.timestamp(),
-                    "trouble": told.trouble or edition.trouble,
+                    "as_of": shared.snapshot.as_of.timestamp(),
+                    "trouble": told.trouble or shared.trouble,
                     "sessions": told.rows,
                 }
             )

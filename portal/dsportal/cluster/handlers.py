@@ -11,16 +11,16 @@ from jupyterhub.services.auth import HubOAuthenticated, UserNotAllowed
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler
 
-from dsportal import reception
-from dsportal.answers import head_as_get
-from dsportal.cluster import guests, openapi
-from dsportal.cluster.edition import Edition
-from dsportal.cluster.guests import Guests, TooManyStreams
+from dsportal import request_limits
+from dsportal.cluster import openapi, viewer_access
 from dsportal.cluster.pages import Pages
 from dsportal.cluster.sessions import Sessions
+from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.usage import GpuHours
 from dsportal.cluster.view import Viewer
+from dsportal.cluster.viewer_access import TooManyStreams, ViewerAccess
 from dsportal.cluster.watch import Watch
+from dsportal.response_headers import head_as_get
 from jupyterhub_gpu_slurm.errors import SlurmError
 
 _RETRY_MILLISECONDS = 3000
@@ -36,7 +36,7 @@ class Room:
 
     watch: Watch
     sessions: Sessions
-    guests: Guests
+    viewers: ViewerAccess
     pages: Pages
     usage: GpuHours
     show_names: bool
@@ -70,9 +70,9 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
         if model is None:
             self.turn_away()
             return
-        reception.welcome()
+        request_limits.welcome()
         self.model = model
-        self.viewer = guests.viewer_of(model, self.room.show_names)
+        self.viewer = viewer_access.viewer_of(model, self.room.show_names)
 
     def turn_away(self) -> None:
         """Answer who is not logged in."""
@@ -95,13 +95,13 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
         except HTTPError as error:
             # A hub that is away says nothing about a login.
             return error.status_code != 403
-        self.model, self.viewer = model, guests.viewer_of(model, self.room.show_names)
+        self.model, self.viewer = model, viewer_access.viewer_of(model, self.room.show_names)
         return True
 
-    async def edition(self) -> Edition:
-        """Return the cluster; answers 503 when there is no picture of it yet."""
+    async def shared(self) -> SharedView:
+        """Return the cluster; answers 503 when there is no snapshot of it yet."""
         try:
-            return await self.room.watch.edition()
+            return await self.room.watch.shared()
         except SlurmError as error:
             raise HTTPError(503, f"{error} Try again in a moment.") from error
 
@@ -123,9 +123,9 @@ class ClusterHandler(Handler):
 
     async def get(self) -> None:
         """Write the nodes and partitions."""
-        edition = await self.edition()
+        shared = await self.shared()
         self.set_header("Content-Type", "application/json")
-        self.finish(edition.dated(edition.cluster_body(self.viewer)))
+        self.finish(shared.dated(shared.cluster_body(self.viewer)))
 
 
 class ClusterJobsHandler(Handler):
@@ -135,9 +135,9 @@ class ClusterJobsHandler(Handler):
 
     async def get(self) -> None:
         """Write the jobs."""
-        edition = await self.edition()
+        shared = await self.shared()
         self.set_header("Content-Type", "application/json")
-        self.finish(edition.dated(edition.jobs_body(self.viewer)))
+        self.finish(shared.dated(shared.jobs_body(self.viewer)))
 
 
 class OpenApiHandler(Handler):
@@ -167,11 +167,11 @@ class EventsHandler(Handler):
         """Follow the cluster until the viewer leaves."""
         self._following = asyncio.current_task()
         try:
-            with self.room.guests.seat(str(self.model["name"])):
+            with self.room.viewers.seat(str(self.model["name"])):
                 await self._follow()
         except TooManyStreams as error:
             raise HTTPError(
-                429, f"You follow {guests.STREAMS_EACH} streams already; close one."
+                429, f"You follow {viewer_access.STREAMS_EACH} streams already; close one."
             ) from error
         except (StreamClosedError, asyncio.CancelledError):
             # The viewer has left, or the service ends.
@@ -185,28 +185,28 @@ class EventsHandler(Handler):
         await self.flush()
         told: dict[str, object] = {}
         checked_at = time.monotonic()
-        async for edition in self.room.watch.editions():
+        async for shared in self.room.watch.views():
             if time.monotonic() - checked_at > self.room.login_seconds:
                 if not await self.is_still_allowed():
                     await self._tell([event("end", "{}")])
                     return
                 checked_at = time.monotonic()
-            news = await self.news(edition, told) if edition else []
-            await self._tell(news or [event("heartbeat", heartbeat(edition))])
+            news = await self.news(shared, told) if shared else []
+            await self._tell(news or [event("heartbeat", heartbeat(shared))])
 
     async def _tell(self, events: list[str]) -> None:
         self.write("".join(events))
         await self.flush()
 
-    async def news(self, edition: Edition, told: dict[str, object]) -> list[str]:
+    async def news(self, shared: SharedView, told: dict[str, object]) -> list[str]:
         """Return an event for each of the API's answers that is another one than ``told``."""
         bodies = {
-            "cluster": edition.cluster_body(self.viewer),
-            "jobs": edition.jobs_body(self.viewer),
+            "cluster": shared.cluster_body(self.viewer),
+            "jobs": shared.jobs_body(self.viewer),
         }
         changed = {name: body for name, body in bodies.items() if told.get(name) != body}
         told.update(changed)
-        return [event(name, edition.dated(body)) for name, body in changed.items()]
+        return [event(name, shared.dated(body)) for name, body in changed.items()]
 
 
 class FileHandler(RequestHandler):
@@ -233,8 +233,8 @@ def event(name: str, data: str) -> str:
     return f"event: {name}\ndata: {data}\n\n"
 
 
-def heartbeat(edition: Edition | None) -> str:
+def heartbeat(shared: SharedView | None) -> str:
     """Say that the stream is there, and as of when what it told holds."""
-    if edition is None:
+    if shared is None:
         return "{}"
-    return json.dumps({"as_of": edition.picture.as_of.timestamp(), "trouble": edition.trouble})
+    return json.dumps({"as_of": shared.snapshot.as_of.timestamp(), "trouble": shared.trouble})

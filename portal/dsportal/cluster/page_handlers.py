@@ -8,11 +8,11 @@ from typing import Any
 from jupyterhub.utils import url_path_join
 from tornado.web import HTTPError
 
-from dsportal.answers import head_as_get
-from dsportal.cluster import guests, usage
+from dsportal.cluster import usage, viewer_access
 from dsportal.cluster.admin import stop
-from dsportal.cluster.edition import Edition
 from dsportal.cluster.handlers import EventsHandler, Handler, event
+from dsportal.cluster.shared_view import SharedView
+from dsportal.response_headers import head_as_get
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
 
@@ -28,14 +28,14 @@ class PageHandler(Handler):
 
     async def get(self) -> None:
         """Write the page as it is now; its script keeps it so."""
-        edition = await self.edition()
-        is_admin = guests.is_admin(self.model)
+        shared = await self.shared()
+        is_admin = viewer_access.is_admin(self.model)
         self.finish(
             self.room.pages.page(
-                edition,
+                shared,
                 self.viewer,
                 name=str(self.model["name"]),
-                sessions=await self.room.sessions.listing(edition.picture) if is_admin else None,
+                sessions=await self.room.sessions.listing(shared.snapshot) if is_admin else None,
                 hours=await self._hours() if is_admin else None,
                 xsrf_token=self.xsrf_token.decode(),
             )
@@ -59,17 +59,17 @@ class PageHandler(Handler):
 class PageEventsHandler(EventsHandler):
     """Tells the page which of its parts to replace, with their new text."""
 
-    async def news(self, edition: Edition, told: dict[str, object]) -> list[str]:
+    async def news(self, shared: SharedView, told: dict[str, object]) -> list[str]:
         """Return one event with the parts that changed."""
         pages = self.room.pages
-        parts = dict(pages.parts(edition, self.viewer))
-        if guests.is_admin(self.model):
-            parts["sessions"] = pages.sessions(await self.room.sessions.listing(edition.picture))
+        parts = dict(pages.parts(shared, self.viewer))
+        if viewer_access.is_admin(self.model):
+            parts["sessions"] = pages.sessions(await self.room.sessions.listing(shared.snapshot))
         changed = {name: html for name, html in parts.items() if told.get(name) != html}
         told.update(changed)
         if not changed:
             return []
-        as_of = edition.picture.as_of.timestamp()
+        as_of = shared.snapshot.as_of.timestamp()
         return [event("parts", json.dumps({"as_of": as_of, "parts": changed}))]
 
 
@@ -103,5 +103,5 @@ class SizingHandler(PageHandler):
         except SizingError as error:
             faults = error.faults
             self.set_status(400)
-        about = {"name": str(self.model["name"]), "is_admin": guests.is_admin(self.model)}
+        about = {"name": str(self.model["name"]), "is_admin": viewer_access.is_admin(self.model)}
         self.finish(self.room.pages.sizing(given, faults, sized, **about))

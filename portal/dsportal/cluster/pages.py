@@ -7,8 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from dsportal.cluster.edition import Edition
 from dsportal.cluster.sessions import SessionList
+from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.usage import DAYS
 from dsportal.cluster.view import NodeRow, Viewer
 from dsportal.look import WEB, Appearance
@@ -43,7 +43,7 @@ class Pages:
 
     def page(
         self,
-        edition: Edition,
+        shared: SharedView,
         viewer: Viewer,
         *,
         sessions: SessionList | None,
@@ -54,10 +54,10 @@ class Pages:
         ``sessions`` are for an admin; ``about`` is who looks, and what the page's script needs.
         """
         return self._page.render(
-            as_of=edition.picture.as_of.timestamp(),
-            parts=self.parts(edition, viewer),
-            partitions=edition.partitions,
-            nodes=edition.nodes(viewer),
+            as_of=shared.snapshot.as_of.timestamp(),
+            parts=self.parts(shared, viewer),
+            partitions=shared.partitions,
+            nodes=shared.nodes(viewer),
             sessions=None if sessions is None else self.sessions(sessions),
             spans=DAYS,
             **about,
@@ -94,36 +94,36 @@ class Pages:
         ours = [("./", "Cluster"), ("sizing", "Sizing")]
         return [home, *ours, tokens, *([admin] if is_admin else [])]
 
-    def parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
+    def parts(self, shared: SharedView, viewer: Viewer) -> Mapping[str, str]:
         """Write what changes on the page, by the ids of the elements that it is in."""
-        seen = edition.as_seen_by(viewer)
-        return edition.once(("parts", seen), lambda: self._all_parts(edition, seen))
+        seen = shared.as_seen_by(viewer)
+        return shared.once(("parts", seen), lambda: self._all_parts(shared, seen))
 
     def sessions(self, told: SessionList) -> str:
         """Write the admins' table of sessions."""
         return self._write("sessions", told.rows, told.trouble)
 
-    def _all_parts(self, edition: Edition, viewer: Viewer) -> Mapping[str, str]:
-        jobs, nodes = edition.jobs(viewer), edition.nodes(viewer)
+    def _all_parts(self, shared: SharedView, viewer: Viewer) -> Mapping[str, str]:
+        jobs, nodes = shared.jobs(viewer), shared.nodes(viewer)
         running = [job for job in jobs if job["started"] is not None]
         waiting = [job for job in jobs if job["started"] is None]
         mine = [job for job in jobs if job["is_mine"]]
-        facts = (edition.gpus, _mine(nodes), len(running), len(waiting))
+        facts = (shared.gpus, _mine(nodes), len(running), len(waiting))
         return {
             # A page with other nodes is loaded anew.
             "layout": " ".join(node["name"] for node in nodes),
-            "trouble": self._write("trouble", edition.trouble),
+            "trouble": self._write("trouble", shared.trouble),
             "summary": self._write("summary", *facts),
-            "partitions": self._write("partitions", edition.partitions),
+            "partitions": self._write("partitions", shared.partitions),
             "mine": self._write("jobs", mine, len(mine), "mine"),
             "waiting": self._write("jobs", waiting[:_MOST_ROWS], len(waiting), "waiting"),
             "running": self._write("jobs", running[:_MOST_ROWS], len(running), "running"),
-            **{f"node-{row['name']}": self._node(edition, row) for row in nodes},
+            **{f"node-{row['name']}": self._node(shared, row) for row in nodes},
         }
 
-    def _node(self, edition: Edition, row: NodeRow) -> str:
+    def _node(self, shared: SharedView, row: NodeRow) -> str:
         # A row is the same object for all who see the same of its node.
-        return edition.once(("html", id(row)), lambda: self._write("node", row, holders(row)))
+        return shared.once(("html", id(row)), lambda: self._write("node", row, holders(row)))
 
     def _write(self, part: str, *given: object) -> str:
         """Write a part without its template's indentation, which each stream would carry."""

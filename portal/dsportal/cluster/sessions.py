@@ -10,7 +10,7 @@ from tornado.httpclient import HTTPClientError
 from typing_extensions import TypedDict
 
 from dsportal.cluster.hub_api import ClusterHubApi, ListedSession
-from dsportal.cluster.picture import Picture
+from dsportal.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +50,12 @@ class Sessions:
         self._asked_at = -float("inf")
         self._turn = asyncio.Lock()
 
-    async def listing(self, picture: Picture) -> SessionList:
+    async def listing(self, snapshot: Snapshot) -> SessionList:
         """Return the sessions as of at most an interval ago; the last ones if the hub is away."""
         async with self._turn:
             if time.monotonic() - self._asked_at >= self._interval:
                 await self._ask()
-        return SessionList(rows(self._known, picture), self._trouble)
+        return SessionList(rows(self._known, snapshot), self._trouble)
 
     async def stop(self, user: str, server: str, token: str) -> None:
         """Stop a session by the right of whom the token is of; see `HubApi.stop`."""
@@ -75,9 +75,9 @@ class Sessions:
         self._trouble = "The hub does not answer at the moment; this list may be out of date."
 
 
-def rows(sessions: Iterable[ListedSession], picture: Picture) -> list[SessionRow]:
+def rows(sessions: Iterable[ListedSession], snapshot: Snapshot) -> list[SessionRow]:
     """Lay the hub's sessions beside Slurm's jobs; those not used for the longest come first."""
-    jobs = {job.job_id: job for job in picture.jobs}
+    jobs = {job.job_id: job for job in snapshot.jobs}
     found: list[SessionRow] = []
     for session in sessions:
         job = jobs.get(session.job_id) if session.job_id else None

@@ -11,7 +11,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from dsportal.cluster.picture import Gpu, Picture
+from dsportal.cluster.snapshot import Gpu, Snapshot
 from jupyterhub_gpu_slurm.outlook.availability import label
 from jupyterhub_gpu_slurm.session.reasons import reason_of
 from jupyterhub_gpu_slurm.slurm.records import JobState, Node, Partition, QueuedJob
@@ -19,7 +19,7 @@ from jupyterhub_gpu_slurm.slurm.records import JobState, Node, Partition, Queued
 GpuState = Literal["free", "mine", "others", "down"]
 
 _YOURS = (
-    (re.compile(r"\byou, or a program of yours, hold it\b"), "its owner holds it"),
+    (re.compile(r"\byou, or one of your programs, put it on hold\b"), "its owner put it on hold"),
     (re.compile(r"\byou are at your limit\b"), "its owner is at the limit"),
     (re.compile(r"\byour\b"), "its owner's"),
 )
@@ -98,19 +98,19 @@ class JobRow(TypedDict):
     ends: float | None
 
 
-def node_row(picture: Picture, node: Node, viewer: Viewer) -> NodeRow:
+def node_row(snapshot: Snapshot, node: Node, viewer: Viewer) -> NodeRow:
     """Show a node."""
     return {
         "name": node.name,
         "state": node.state,
         "is_up": node.is_up,
         "reason": node.reason,
-        "partitions": [partition.name for partition in picture.partitions_of[node.name]],
+        "partitions": [partition.name for partition in snapshot.partitions_of[node.name]],
         "cores": node.cores,
         "cores_used": node.cores_used,
         "memory_mb": node.memory_mb,
         "memory_used_mb": node.memory_used_mb,
-        "gpus": [_gpu_row(node, gpu, viewer) for gpu in picture.gpus[node.name]],
+        "gpus": [_gpu_row(node, gpu, viewer) for gpu in snapshot.gpus[node.name]],
     }
 
 
@@ -135,16 +135,16 @@ def gpu_state(node: Node, gpu: Gpu, viewer: Viewer) -> GpuState:
     return "free" if node.is_up else "down"
 
 
-def count(picture: Picture, nodes: tuple[Node, ...]) -> JobCount:
+def count(snapshot: Snapshot, nodes: tuple[Node, ...]) -> JobCount:
     """Count the GPUs of some nodes."""
-    gpus = [(node, gpu) for node in nodes for gpu in picture.gpus[node.name]]
+    gpus = [(node, gpu) for node in nodes for gpu in snapshot.gpus[node.name]]
     return {
         "total": len(gpus),
         "free": sum(node.is_up and not gpu.is_in_use for node, gpu in gpus),
     }
 
 
-def partition_row(picture: Picture, partition: Partition) -> PartitionRow:
+def partition_row(snapshot: Snapshot, partition: Partition) -> PartitionRow:
     """Show a partition."""
     return {
         "name": partition.name,
@@ -153,18 +153,18 @@ def partition_row(picture: Picture, partition: Partition) -> PartitionRow:
         "max_seconds": (
             None if partition.max_time is None else round(partition.max_time.total_seconds())
         ),
-        "gpus": count(picture, partition.nodes),
+        "gpus": count(snapshot, partition.nodes),
         "nodes": [node.name for node in partition.nodes],
     }
 
 
-def job_row(picture: Picture, job: QueuedJob, viewer: Viewer, mark: str) -> JobRow:
+def job_row(snapshot: Snapshot, job: QueuedJob, viewer: Viewer, mark: str) -> JobRow:
     """Show a job; ``mark`` is what the names of this hub's sessions begin with."""
     is_mine = job.user == viewer.name
     is_shown = is_mine or viewer.sees_names
     is_pending = job.state is JobState.PENDING
-    shares = picture.shares.get(job.job_id)
-    expected = job.start if job.start and job.start > picture.as_of else None
+    shares = snapshot.shares.get(job.job_id)
+    expected = job.start if job.start and job.start > snapshot.as_of else None
     return {
         "id": job.label,
         "job_id": job.job_id,

@@ -6,11 +6,11 @@ import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from dsportal.cluster.edition import Edition
-from dsportal.cluster.picture import Picture
+from dsportal.cluster.shared_view import SharedView
+from dsportal.cluster.snapshot import Snapshot
 from jupyterhub_gpu_slurm.errors import SlurmError
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from jupyterhub_gpu_slurm.slurm.records import Share
+from jupyterhub_gpu_slurm.slurm.records import GpuAllocation
 from jupyterhub_gpu_slurm.slurm.watcher import told
 
 log = logging.getLogger(__name__)
@@ -21,20 +21,20 @@ _SHORTEST_PAUSE_SECONDS = 0.5
 
 
 class Watch:
-    """Keeps the newest edition. Nobody in the service asks Slurm but by asking here."""
+    """Keeps the newest shared. Nobody in the service asks Slurm but by asking here."""
 
     def __init__(
         self, client: SlurmClient, mark: str, interval: float, patience: float = 2.0
     ) -> None:
         """Ask once in ``interval`` seconds at most.
 
-        Who asks waits ``patience`` seconds for a new edition while there is an older one.
+        Who asks waits ``patience`` seconds for a new shared while there is an older one.
         """
         self._client = client
         self._mark = mark
         self._interval = interval
         self._patience = patience
-        self._edition: Edition | None = None
+        self._edition: SharedView | None = None
         self._asked_at = -float("inf")
         self._asking: asyncio.Task[None] | None = None
         self._failure: SlurmError | None = None
@@ -43,10 +43,10 @@ class Watch:
         self.rounds = 0
         """How many rounds of questions there were."""
 
-    async def edition(self) -> Edition:
+    async def shared(self) -> SharedView:
         """Return the cluster as of at most an interval ago.
 
-        When Slurm does not answer, or is slow: the last picture, with words. Raises `SlurmError`
+        When Slurm does not answer, or is slow: the last snapshot, with words. Raises `SlurmError`
         when there is none.
         """
         if self._edition is None or time.monotonic() - self._asked_at >= self._interval:
@@ -57,21 +57,21 @@ class Watch:
             raise self._failure or SlurmError("Slurm does not tell how the cluster is.")
         return self._edition
 
-    async def editions(self) -> AsyncIterator[Edition | None]:
-        """Give the newest edition and every later one.
+    async def views(self) -> AsyncIterator[SharedView | None]:
+        """Give the newest shared and every later one.
 
         ``None`` is given after a while without any, so that who follows can say that it is still
         there.
         """
-        last: Edition | None = None
+        last: SharedView | None = None
         while True:
             try:
-                edition = await self.edition()
+                shared = await self.shared()
             except SlurmError:
-                edition = None
+                shared = None
             renewed = self._renewed
-            yield None if edition is last else edition
-            last = edition
+            yield None if shared is last else shared
+            last = shared
             left = self._asked_at + self._interval - time.monotonic()
             pause = max(_SHORTEST_PAUSE_SECONDS, min(left, _LONGEST_SILENCE_SECONDS))
             # Whoever is first asks for all, and the answer wakes all at once.
@@ -97,13 +97,13 @@ class Watch:
             self._renewed.set()
             self._renewed = asyncio.Event()
 
-    async def _new_edition(self) -> Edition:
+    async def _new_edition(self) -> SharedView:
         cluster, jobs, shares = await asyncio.gather(
             self._client.cluster(), self._client.queue(), self._shares()
         )
         if shares is None:
             self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
-        return Edition(Picture(datetime.now(UTC), cluster, jobs, shares or {}), self._mark)
+        return SharedView(Snapshot(datetime.now(UTC), cluster, jobs, shares or {}), self._mark)
 
     def _note(self, error: SlurmError) -> None:
         if self._failure is None:
@@ -111,9 +111,9 @@ class Watch:
         self._failure = error
         if self._edition is not None and self._edition.trouble is None:
             words = "Slurm does not answer at the moment; this is how the cluster was then."
-            self._edition = Edition(self._edition.picture, self._mark, words)
+            self._edition = SharedView(self._edition.snapshot, self._mark, words)
 
-    async def _shares(self) -> dict[int, tuple[Share, ...]] | None:
+    async def _shares(self) -> dict[int, tuple[GpuAllocation, ...]] | None:
         """Return which job holds which GPU, ``None`` where this Slurm does not tell."""
         if time.monotonic() < self._no_shares_before:
             return {}

@@ -8,7 +8,7 @@ from jupyterhub_idle_culler import IdleCuller
 from tornado.ioloop import IOLoop, PeriodicCallback
 from traitlets.config import Config
 
-from dsportal.culler.arbiter import Arbiter
+from dsportal.culler.decision import CullDecision
 from dsportal.hub import process
 from dsportal.settings.hub import HubSettings
 from dsportal.settings_file import load
@@ -16,13 +16,13 @@ from dsportal.settings_file import load
 _PARENT_MILLISECONDS = 1000
 
 
-def configuration(interval_seconds: int, arbiter: Arbiter, hub: HubSettings) -> Config:
+def configuration(interval_seconds: int, decision: CullDecision, hub: HubSettings) -> Config:
     """Say what differs from the culler's defaults."""
     return Config(
         {
             "IdleCuller": {
                 "cull_every": interval_seconds,
-                "cull_arbiter_hook": arbiter.decide,
+                "cull_arbiter_hook": decision.decide,
                 "ssl_enabled": hub.internal_ssl,
                 "internal_certs_location": hub.certificates_dir,
                 # Its default is a file of the folder that it happens to run in.
@@ -36,7 +36,7 @@ def main() -> int:
     """Read the settings, and look after the servers, as long as the hub is there."""
     process.end_when_told()
     settings = load(Path(os.environ["PORTAL_SETTINGS"]))
-    arbiter = Arbiter(
+    decision = CullDecision(
         os.environ["JUPYTERHUB_API_URL"],
         os.environ["JUPYTERHUB_API_TOKEN"],
         settings.hub,
@@ -48,7 +48,7 @@ def main() -> int:
             loop.stop()
 
     loop.add_callback(PeriodicCallback(end_without_hub, _PARENT_MILLISECONDS).start)
-    config = configuration(settings.idle.check_interval_seconds, arbiter, settings.hub)
+    config = configuration(settings.idle.check_interval_seconds, decision, settings.hub)
     IdleCuller.launch_instance(argv=[], config=config)
     return 0
 

@@ -2,7 +2,7 @@
 
 JupyterHub's role ``admin`` may do everything: read all notebooks, make tokens for others, rename a
 user and so become one. Here an admin sees, starts and stops sessions, and adds users. To open
-another user's session is a right of its own, for the members of ``access.entering_groups``.
+another user's session is a right of its own, for the members of ``access.server_access_groups``.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from typing import Any
 from jupyterhub import roles
 from traitlets.config import Config
 
-from dsportal.answers import Unversioned
 from dsportal.hub import destination
 from dsportal.hub.patches import access_audit, api_hardening
+from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 
-ENTERING = "entering"
+SERVER_ACCESS = "server-access"
 """The role of those who may open the sessions of others."""
 
 ADMIN_SCOPES = (
@@ -69,8 +69,8 @@ def configure_access(c: Config, settings: Settings) -> None:
     access_audit.install()
     destination.install()
     api_hardening.install()
-    if access.entering_groups:
-        role = {"name": ENTERING, "groups": list(access.entering_groups)}
+    if access.server_access_groups:
+        role = {"name": SERVER_ACCESS, "groups": list(access.server_access_groups)}
         c.JupyterHub.load_roles.append({**role, "scopes": ["access:servers"]})
 
 

@@ -36,7 +36,7 @@ from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
 from dsportal.slurm_client import launcher_cmd
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.spawner import join_hub_once_chosen
 
@@ -280,6 +280,6 @@ def configure_extensions(c: Config, settings: Settings) -> None:
 
 def configure_usage(c: Config, settings: Settings) -> None:
     """Set where the hub writes down who held GPUs when."""
-    record = Record.of_hub(settings.hub.state_dir)
+    record = UsageRecord.of_hub(settings.hub.state_dir)
     keep = timedelta(days=31 * settings.usage.keep_months)
     c.GpuSlurmSpawner.session_observer = Recorder(record, keep).observer()

@@ -13,7 +13,7 @@ from jupyterhub.metrics import prometheus_log_method
 from tornado import web
 from tornado.log import app_log
 
-from dsportal.logbook import cut
+from dsportal.log_limits import cut
 
 LONGEST_ADDRESS = 300
 """In characters; what is longer is cut."""
@@ -34,7 +34,7 @@ def install() -> None:
 def log_known(handler: Any) -> None:
     """Write down requests of users and services, and the hub's own faults.
 
-    Refused logins have lines of their own: `dsportal.authentication.door`.
+    Refused logins have lines of their own: `dsportal.authentication.throttle`.
     """
     if handler.get_status() < 500 and not _is_known(handler):
         prometheus_log_method(handler)

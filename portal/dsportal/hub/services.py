@@ -18,7 +18,7 @@ from dsportal.settings_file import SettingsError
 
 SETTINGS_VARIABLE = "PORTAL_SETTINGS"
 DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
-KEEPER = "session-keeper"
+RECONCILER = "session-reconciler"
 CULLER = "idle-culler"
 PROMETHEUS = "prometheus"
 CLUSTER = "cluster"
@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,}")
 def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:
     """Set the service that looks for lost sessions, and the few rights that it needs."""
     scopes = ["list:users", "read:servers", "admin:server_state", "start:servers"]
-    add_service(c, KEEPER, "dsportal.keeper", scopes, environment)
+    add_service(c, RECONCILER, "dsportal.reconciler", scopes, environment)
 
 
 def configure_culler(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:

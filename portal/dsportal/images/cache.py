@@ -16,10 +16,10 @@ from pathlib import Path
 
 from dsportal.images import programs, site
 from dsportal.images.errors import ImageError, KeyRefused
+from dsportal.images.image_folder import ImageFolder, ImageRecord
 from dsportal.images.key import Key
 from dsportal.images.pull import Pull
 from dsportal.images.reference import Reference, parse
-from dsportal.images.shelf import ImageFolder, ImageRecord
 
 _REFUSED_KEY = 3
 _LONGEST = 50_000

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from dsportal.images import cache, key, programs, site
 from dsportal.images.errors import ImageError, KeyRefused
+from dsportal.images.image_folder import ImageFolder, ImageRecord
 from dsportal.images.key import Key
 from dsportal.images.pull import Pull
 from dsportal.images.reference import Reference, parse
-from dsportal.images.shelf import ImageFolder, ImageRecord
 
 _SITE = Path("/etc/data-scientist-portal/images.json")
 _NVIDIAS_USER = "$oauthtoken"

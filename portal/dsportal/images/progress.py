@@ -7,7 +7,7 @@ _PAUSE_SECONDS = 5.0
 _MB = 10**6
 
 
-class Progress:
+class PullProgress:
     """One download."""
 
     def __init__(self, size: int, say: Callable[[str], None]) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from dsportal.images import programs
 from dsportal.images.errors import ImageError
+from dsportal.images.image_folder import ImageFolder, ImageRecord
 from dsportal.images.key import Key
-from dsportal.images.progress import Progress
+from dsportal.images.progress import PullProgress
 from dsportal.images.reference import Reference
 from dsportal.images.registry import Found, Registry
-from dsportal.images.shelf import ImageFolder, ImageRecord
 from dsportal.images.site import Site
 from dsportal.images.size import bytes_in, free_bytes
 
@@ -51,7 +51,7 @@ class Pull:
         workplace = self.shelf.workplace(found.digest)
         layout = workplace / "layout"
         self._refuse_without_room(found, layout)
-        progress = Progress(found.size, self.say)
+        progress = PullProgress(found.size, self.say)
         registry.fetch(found, layout, progress.at)
         self.say("All has arrived. Making a file of it ...")
         made = self._built(layout, workplace / "image.sif")

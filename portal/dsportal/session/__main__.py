@@ -86,14 +86,14 @@ def _serve(told: SessionInput, home: Path, runtime_folder: Path) -> int:
     # The server first: it says how Jupyter's own modules are imported.
     from dsportal.session import server
     from dsportal.session.callback import open_socket
-    from dsportal.session.components import Place
+    from dsportal.session.components import SessionContext
     from dsportal.session.page.look import page_config
 
     listener = open_socket()
     os.environ["JUPYTERHUB_SERVICE_URL"] = with_port(
         os.environ.get("JUPYTERHUB_SERVICE_URL", "http://0.0.0.0"), listener.getsockname()[1]
     )
-    place = Place(
+    place = SessionContext(
         home,
         runtime_folder,
         told,

@@ -33,7 +33,7 @@ _BOARD_PROXY = "dsportal.session.tensorboard.proxy"
 
 
 @dataclass(frozen=True)
-class Place:
+class SessionContext:
     """Where a session runs, and what it was told."""
 
     home: Path
@@ -49,7 +49,7 @@ class Place:
 class Components:
     """Made when the server is about to listen."""
 
-    def __init__(self, place: Place, server: ServerApp) -> None:
+    def __init__(self, place: SessionContext, server: ServerApp) -> None:
         self._place = place
         self._web_app, self._base_url = server.web_app, server.base_url
         self.clock = clock.SessionClock(warning_minutes=place.told.warning_minutes)

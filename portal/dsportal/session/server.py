@@ -14,9 +14,9 @@ from typing import Any
 from tornado.httpserver import HTTPServer
 from traitlets.config import Config
 
-from dsportal import reception
-from dsportal.answers import Unversioned
-from dsportal.logbook import Logbook
+from dsportal import request_limits
+from dsportal.log_limits import LogLimiter
+from dsportal.response_headers import Unversioned
 from dsportal.session.upstream.slow_imports import postponed, without_node
 
 with postponed():
@@ -29,7 +29,7 @@ with postponed():
 
 from dsportal.session import internal_tls
 from dsportal.session.callback import HubRefusedError, report_port
-from dsportal.session.components import Components, Place
+from dsportal.session.components import Components, SessionContext
 from dsportal.session.files import working_folders
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.lab_settings import set_broken_files_aside
@@ -50,7 +50,7 @@ from dsportal.session.usage.memory import JobMemory
 log = logging.getLogger(__name__)
 
 
-def serve(place: Place, listener: socket.socket) -> int:
+def serve(place: SessionContext, listener: socket.socket) -> int:
     """Run the server until it is told to stop; gives the exit code of the process."""
     # It tells of handlers that do not ask for the login; our settings close them.
     warnings.simplefilter("ignore", JupyterServerAuthWarning)
@@ -63,13 +63,13 @@ def serve(place: Place, listener: socket.socket) -> int:
         log.critical("The hub's login is missing: this server does not start")
         return 1
     login: Any = server.identity_provider
-    reception.bound_cache(login.hub_auth)
-    Logbook(reception.is_stranger).keep([*logging.root.handlers, *server.log.handlers])
+    request_limits.bound_cache(login.hub_auth)
+    LogLimiter(request_limits.is_stranger).keep([*logging.root.handlers, *server.log.handlers])
     server.start()
     return server.exit_code
 
 
-def settings(place: Place) -> Config:
+def settings(place: SessionContext) -> Config:
     """Say what differs from Jupyter's defaults."""
     shared = [str(Path(path) / "labextensions") for path in place.told.jupyter_path]
     return Config(
@@ -133,7 +133,7 @@ class SessionServer(ServerApp):
 
     name = "session"
     no_browser_open_file = True
-    place: Place
+    place: SessionContext
     listener: socket.socket
     _equipment: Components | None = None
     exit_code = 0
@@ -156,12 +156,12 @@ class SessionServer(ServerApp):
         """Serve on the socket that we have, and tell the hub once we do."""
         self.port = self.listener.getsockname()[1]
         self._http_server = HTTPServer(
-            reception.Reception(self.web_app, bodies.rules(self)),
+            request_limits.RequestLimiter(self.web_app, bodies.rules(self)),
             ssl_options=internal_tls.server_context(),
             xheaders=self.trust_xheaders,
             max_body_size=self.max_body_size,
             max_buffer_size=self.max_buffer_size,
-            **reception.SERVER_ARGUMENTS,
+            **request_limits.SERVER_ARGUMENTS,
         )
         self.web_app.transforms.append(Unversioned)
         bodies.watch(self.identity_provider)
@@ -186,7 +186,7 @@ class SessionServer(ServerApp):
             request = handler.request
             note_request(request.method, request.path, handler.get_status())
             # The log lies in its user's home: what strangers try is not written there.
-            if not reception.is_stranger():
+            if not request_limits.is_stranger():
                 log_request(handler)
 
         self.web_app.settings["log_function"] = note

@@ -26,7 +26,7 @@ class AccessSettings(Table):
         ge=1,
         le=3650,
     )
-    entering_groups: Texts = setting(
+    server_access_groups: Texts = setting(
         (),
         "The groups whose members may open the sessions of all users, with all that is in them. "
         "Nobody may by default, no admin either; each opening is logged, and its user sees it.",

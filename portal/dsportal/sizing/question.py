@@ -80,16 +80,16 @@ FIELDS: Mapping[str, Choice | Number] = {
     ),
     "link_gbps": Number("Link", "Gb/s, of a host and of a storage node", 0.1, 1600, "40"),
     "images_per_second": Number(
-        "Speed of one GPU", "images/s", 0.001, 1_000_000, note="in the place of the papers' rate"
+        "Speed of one GPU", "images/s", 0.001, 1_000_000, note="instead of the papers' rate"
     ),
     "mb_per_image": Number(
-        "Mean size of an image", "MB", 0.0001, 100_000, note="in the place of the size above"
+        "Mean size of an image", "MB", 0.0001, 100_000, note="instead of the size above"
     ),
     "node_mb_per_second": Number(
-        "One storage node gives", "MB/s", 1, 1_000_000, note="in the place of the papers'"
+        "One storage node gives", "MB/s", 1, 1_000_000, note="instead of the papers'"
     ),
     "mount_mb_per_second": Number(
-        "One mount reads", "MB/s", 1, 1_000_000, note="in the place of 2,500 MB/s"
+        "One mount reads", "MB/s", 1, 1_000_000, note="instead of 2,500 MB/s"
     ),
 }
 MEASURED = (
@@ -131,7 +131,7 @@ def question(given: Mapping[str, str]) -> Question:
         except ValueError as error:
             faults[name] = str(error)
     if values.get("mb_per_image") and values.get("images_per_second", "wrong") is None:
-        faults["images_per_second"] = "It is needed beside the size of an image."
+        faults["images_per_second"] = "It is needed together with the size of an image."
     if faults:
         raise SizingError(faults)
     return Question(**values)

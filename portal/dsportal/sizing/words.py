@@ -8,14 +8,14 @@ from dsportal.sizing.answer import SizingAnswer, mb_per_image, mount_mb_per_seco
 from dsportal.sizing.question import FIELDS, Choice, Question
 
 ADVICE = (
-    "Where there are several storage nodes, lead each mount to another of them. Process n of a "
-    "training reads from mount n modulo the number of mounts; where there are more storage nodes "
-    "than mounts, hosts begin at different ones."
+    "If there are several storage nodes, point each mount at a different one. Process n of a "
+    "training reads from mount n modulo the number of mounts; if there are more storage nodes than "
+    "mounts, let hosts start at different ones."
 )
 LEFT_OUT = (
-    "What it leaves out, as the papers do: the failure of a storage node or of a link, other load "
-    "on the storage (other users, writing, checkpoints, backups), and growth. Caches are taken to "
-    "be of no help: each image is read from the storage in each epoch."
+    "Not included, as in the papers: the failure of a storage node or of a link, other load "
+    "on the storage (other users, writing, checkpoints, backups), and growth. Caches are assumed "
+    "not to help: each image is read from the storage in each epoch."
 )
 
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from dsportal.answers import NAME
+from dsportal.response_headers import NAME
 from dsportal.slurm_exporter import scheduler
 from dsportal.slurm_exporter.figures import Answer, Figures
 from jupyterhub_gpu_slurm.errors import SlurmError

@@ -60,13 +60,13 @@ WHERE started < ? AND (ended IS NULL OR ended > ?)
 
 
 @dataclass(frozen=True)
-class Record:
+class UsageRecord:
     """The file. Only the hub writes it; others may read. Raises `sqlite3.Error`."""
 
     file: Path
 
     @classmethod
-    def of_hub(cls, state_dir: str) -> "Record":
+    def of_hub(cls, state_dir: str) -> "UsageRecord":
         """Return the record of the hub that keeps its state in this folder."""
         return cls(Path(state_dir, _FILE_NAME))
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from jupyterhub_gpu_slurm.session.observation import SessionNews
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Recorder:
     cannot be written, what was told waits for the next try.
     """
 
-    def __init__(self, record: Record, keep: timedelta) -> None:
+    def __init__(self, record: UsageRecord, keep: timedelta) -> None:
         self._record = record
         self._keep = keep
         self._waiting: list[SessionNews] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from dsportal.usage import report
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.report import GroupRow, UsageRow, Use
 from jupyterhub_gpu_slurm.errors import SlurmError
 from jupyterhub_gpu_slurm.options.unix_groups import groups_of
@@ -42,7 +42,7 @@ class UsageSource:
 
     def __init__(
         self,
-        record: Record,
+        record: UsageRecord,
         client: SlurmClient,
         groups_of_user: Callable[[str], Collection[str]] = groups_of,
     ) -> None:

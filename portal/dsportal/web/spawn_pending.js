@@ -68,7 +68,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     expected = event.expected ? new Date(event.expected) : null;
     if (expected === null && !isOver) {
       part("progress-expected").textContent =
-        event.progress >= 70 ? "now" : "Slurm has not said yet";
+        event.progress >= 70 ? "now" : "Not known yet";
     }
     tick();
     if (event.ready) {

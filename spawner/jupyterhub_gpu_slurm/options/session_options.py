@@ -25,7 +25,7 @@ from jupyterhub_gpu_slurm.options.unix_groups import groups_of
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.resources import ResourceShape
-from jupyterhub_gpu_slurm.slurm.acting import SUDO_SECONDS, account_unavailable
+from jupyterhub_gpu_slurm.slurm.launcher_client import SUDO_SECONDS, account_unavailable
 
 _IMAGE_SECONDS = 15.0
 

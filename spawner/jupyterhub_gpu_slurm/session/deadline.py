@@ -51,9 +51,9 @@ class ExtensionOffer:
 def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> ExtensionOffer:
     """Say by how much a session can be extended that was extended ``times`` times before."""
     if job.state is JobState.UNKNOWN:
-        return _nothing("Slurm does not say how the session's job is at the moment.")
+        return _nothing("Slurm cannot say what state the session's job is in at the moment.")
     if job.state is not JobState.RUNNING or job.start is None:
-        return _nothing("The session's job does not run.")
+        return _nothing("The session's job is not running.")
     if job.end is None:
         return _nothing("The session's time is not limited.")
     limit = job.end - job.start
@@ -71,7 +71,7 @@ def extended_limit(minutes: int, possible: ExtensionOffer) -> int:
         raise OverLimit(possible.reason)
     if minutes > longest:
         raise OverLimit(
-            f"{minutes} minutes more were asked for; this session can have at most {longest} more."
+            f"You asked for {minutes} more minutes; this session can have at most {longest}."
         )
     # Slurm counts limits in minutes.
     return possible.limit // _MINUTE + minutes
@@ -86,22 +86,25 @@ def _longest(
 ) -> tuple[timedelta, str]:
     none = timedelta(0)
     if rules.most_times == 0:
-        return none, "Sessions are not extended on this portal."
+        return none, "Sessions cannot be extended on this portal."
     if times >= rules.most_times:
-        return none, f"This session has been extended {_times(times)}, and that is the most."
+        return none, f"This session has already been extended {_times(times)}, the most allowed."
     own = next((own for own in limits.partitions if own.name == job.partition), None)
     if own is None:
-        return none, f"Partition {job.partition} is not open to you any more."
+        return none, f"Partition {job.partition} is no longer open to you."
     added = _whole_minutes(rules.most_at_once)
     for longest, whose in (
-        (own.max_time, f"A session in partition {own.name}"),
-        (limits.allowance.max_time, "A session of yours"),
+        (own.max_time, f"Sessions in partition {own.name}"),
+        (limits.allowance.max_time, "Your sessions"),
     ):
         if longest is None:
             continue
         left = _whole_minutes(longest - limit)
         if left <= none:
-            return none, f"{whose} may last {hours(longest)} hours, and this one does."
+            return (
+                none,
+                f"{whose} may last at most {hours(longest)} hours, and this one already does.",
+            )
         added = min(added, left)
     return added, ""
 

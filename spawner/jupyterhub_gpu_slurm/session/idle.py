@@ -81,9 +81,9 @@ def ending(report: IdleReport) -> str:
     """Say why the last session ended."""
     return (
         "Your last session ended because it had not been used for "
-        f"{span(report.limit or report.idle)}: no cell ran, no terminal was used, and neither its "
-        "processors nor its GPUs worked. An open browser tab alone is no use. Its GPUs are free "
-        "for others now; what was saved is in your home."
+        f"{span(report.limit or report.idle)}: no cell ran, no terminal was used, and its "
+        "processors and GPUs were idle. An open browser tab alone does not count as use. Its GPUs "
+        "are now free for others; what you saved is in your home directory."
     )
 
 

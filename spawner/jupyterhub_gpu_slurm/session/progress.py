@@ -15,9 +15,9 @@ _ENDINGS = {
     "NODE_FAIL": "its node failed",
     "OUT_OF_MEMORY": "it used more memory than it had asked for",
     "PREEMPTED": "a job with a higher priority took its place",
-    "REVOKED": "another cluster of the federation took it over",
+    "REVOKED": "another cluster in the federation took it over",
     "TIMEOUT": "its time was up",
-    "GONE": "Slurm does not know it any more",
+    "GONE": "Slurm no longer knows about it",
 }
 
 _SUBMITTING, _QUEUED, _CALLED, _LAUNCHING = 5, 10, 60, 70
@@ -49,12 +49,12 @@ def describe(job: Job) -> str:
         reason = reason_of(job.reason or "None")
         because = f": {reason.why}" if reason else ""
         words = ", ".join(word for word in (job.slurm_state, job.reason) if word)
-        return f"{name} waits in the queue ({words}){because}."
+        return f"{name} is waiting in the queue ({words}){because}."
     if job.state is JobState.RUNNING:
         where = f" on {job.node}" if job.node else ""
-        return f"{name} runs{where} ({job.slurm_state}); JupyterLab is starting."
+        return f"{name} is running{where} ({job.slurm_state}); JupyterLab is starting."
     if job.state is JobState.UNKNOWN:
-        return f"{name} was submitted; Slurm does not say how it is at the moment."
+        return f"{name} was submitted; Slurm cannot say what state it is in at the moment."
     return ending(job)
 
 

@@ -26,22 +26,26 @@ _SHARED = "wait, or stop another session or job"
 _REASONS = {
     "Resources": Reason("no node has enough free GPUs, cores and memory at the moment", _WAIT),
     "Priority": Reason("jobs with a higher priority come first", _TURN),
-    "None": Reason("Slurm has not looked at it yet", "this takes seconds"),
-    "Prolog": Reason("its node is being prepared", "this takes moments"),
+    "None": Reason("Slurm has not looked at it yet", "this takes a few seconds"),
+    "Prolog": Reason("its node is being prepared", "this takes a moment"),
     "BeginTime": Reason(
-        "its time to begin has not come",
-        "Slurm sets one a minute or two ahead before it tries a start again",
+        "its start time has not come yet",
+        "Slurm sets it a minute or two ahead before it retries a failed start",
     ),
-    "SchedDefer": Reason("Slurm puts the decision off for a moment", "this takes moments"),
-    "Cleaning": Reason("its last attempt is being cleared away", "this takes a minute or two"),
-    "Dependency": Reason("it waits for another job", _TURN),
-    "DependencyNeverSatisfied": Reason("the job that it waits for has failed", _ASK),
+    "SchedDefer": Reason("Slurm has put the decision off for a moment", "this takes a moment"),
+    "Cleaning": Reason("its last attempt is being cleaned up", "this takes a minute or two"),
+    "Dependency": Reason("it is waiting for another job", _TURN),
+    "DependencyNeverSatisfied": Reason("the job that it is waiting for has failed", _ASK),
     "Licenses": Reason("a licence that it needs is in use", _TURN),
     "NvidiaImexChannels": Reason("the GPUs' network channels are all in use", _TURN),
     "MpiPortsBusy": Reason("the network ports that it needs are in use", _TURN),
-    "MaxPoweredUpNodes": Reason("the cluster has as many nodes switched on as it may", _TURN),
-    "PowerNotAvail": Reason("the cluster's power is used up", _TURN),
-    "PowerReserved": Reason("the cluster's power is set aside for others", _TURN),
+    "MaxPoweredUpNodes": Reason(
+        "the cluster has as many nodes switched on as it is allowed", _TURN
+    ),
+    "PowerNotAvail": Reason("the cluster's power budget is used up", _TURN),
+    "PowerReserved": Reason(
+        "the rest of the cluster's power budget is set aside for others", _TURN
+    ),
     "ReqNodeNotAvail": Reason(
         "the nodes that it could use are down, drained or set aside for maintenance",
         "a shorter session may fit before the maintenance; otherwise choose another partition",
@@ -49,48 +53,57 @@ _REASONS = {
     "NodeDown": Reason("a node that it needs is down", "choose another partition, or wait"),
     "FrontEndDown": Reason("the cluster's front end is down", "wait; the administrators know"),
     "PartitionDown": Reason(
-        "the partition is closed by the administrators", "choose another partition, or wait"
+        "the administrators have closed the partition", "choose another partition, or wait"
     ),
     "PartitionInactive": Reason(
-        "the partition is closed by the administrators", "choose another partition, or wait"
+        "the administrators have closed the partition", "choose another partition, or wait"
     ),
     "PartitionTimeLimit": Reason("it asks for more time than the partition allows", _CHOOSE),
-    "PartitionNodeLimit": Reason("it asks for more than the partition gives now", _CHOOSE),
+    "PartitionNodeLimit": Reason(
+        "it asks for more than the partition allows at the moment", _CHOOSE
+    ),
     "PartitionConfig": Reason("the partition's rules do not allow it", _CHOOSE),
-    "Reservation": Reason("its reservation has not begun", _TURN),
+    "Reservation": Reason("its reservation has not begun yet", _TURN),
     "ReservationDeleted": Reason("its reservation was removed", _ASK),
     "ReservationInvalid": Reason("its reservation cannot be used", _ASK),
-    "BadConstraints": Reason("no node fits what it asks for", _CHOOSE),
-    "Constraints": Reason("no free node fits what it asks for", _WAIT),
+    "BadConstraints": Reason("no node has what it asks for", _CHOOSE),
+    "Constraints": Reason("no free node has what it asks for", _WAIT),
     "JobHeldUser": Reason(
-        "you, or a program of yours, hold it", "release it with scontrol release, or cancel it"
+        "you, or one of your programs, put it on hold",
+        "release it with scontrol release, or cancel it",
     ),
-    "JobHeldAdmin": Reason("an administrator holds it", _ASK),
-    "JobHoldMaxRequeue": Reason("it failed to start too often and is held", _ASK),
-    "launch failed requeued held": Reason("it could not be started on its node and is held", _ASK),
+    "JobHeldAdmin": Reason("an administrator put it on hold", _ASK),
+    "JobHoldMaxRequeue": Reason("it failed to start too many times and is on hold", _ASK),
+    "launch failed requeued held": Reason(
+        "it could not be started on its node and is on hold", _ASK
+    ),
     "JobLaunchFailure": Reason("it could not be started on its node", "cancel it and start again"),
-    "JobArrayTaskLimit": Reason("as many tasks of its array run as may", _TURN),
-    "FedJobLock": Reason("another cluster of the federation decides about it", _TURN),
+    "JobArrayTaskLimit": Reason("its array already has as many tasks running as allowed", _TURN),
+    "FedJobLock": Reason("another cluster in the federation is deciding whether to run it", _TURN),
     "SystemFailure": Reason("Slurm or the file system failed", "cancel it and start again"),
     "NonZeroExitCode": Reason("its last attempt failed", "cancel it and start again"),
     "RaisedSignal": Reason("its last attempt was stopped", "cancel it and start again"),
     "OutOfMemory": Reason("its last attempt used more memory than it had", _CHOOSE),
     "TimeLimit": Reason("its time is up", "start again with more time"),
-    "DeadLine": Reason("it cannot end before its deadline", "start again with less time"),
+    "DeadLine": Reason("it cannot finish before its deadline", "start again with less time"),
     "InactiveLimit": Reason("it was idle for too long", "start again"),
     "InvalidAccount": Reason("its Slurm account is not valid", _ASK),
     "AccountNotAllowed": Reason("your Slurm account may not use the partition", _ASK),
     "InvalidQOS": Reason("its quality of service (QOS) is not valid", _ASK),
     "QOSNotAllowed": Reason("your quality of service (QOS) may not be used here", _ASK),
-    "QOSUsageThreshold": Reason("your use of the cluster lies over your QOS's threshold", _TURN),
-    "QOSJobLimit": Reason("your QOS has as many jobs as it may", _SHARED),
-    "QOSResourceLimit": Reason("your QOS uses as much as it may", _SHARED),
+    "QOSUsageThreshold": Reason("your use of the cluster is above your QOS's threshold", _TURN),
+    "QOSJobLimit": Reason("your QOS already has as many jobs as it is allowed", _SHARED),
+    "QOSResourceLimit": Reason("your QOS already uses as much as it is allowed", _SHARED),
     "QOSTimeLimit": Reason("it asks for more time than your QOS allows", _CHOOSE),
-    "AssociationJobLimit": Reason("your account has as many jobs as it may", _SHARED),
-    "AssociationResourceLimit": Reason("your account uses as much as it may", _SHARED),
+    "AssociationJobLimit": Reason(
+        "your account already has as many jobs as it is allowed", _SHARED
+    ),
+    "AssociationResourceLimit": Reason(
+        "your account already uses as much as it is allowed", _SHARED
+    ),
     "AssociationTimeLimit": Reason("it asks for more time than your account allows", _CHOOSE),
-    "AccountingPolicy": Reason("a limit of your account or QOS is reached", _SHARED),
-    "MaxMemPerLimit": Reason("it asks for more memory than a node may give", _CHOOSE),
+    "AccountingPolicy": Reason("a limit of your account or QOS has been reached", _SHARED),
+    "MaxMemPerLimit": Reason("it asks for more memory than a job may have on one node", _CHOOSE),
     "BurstBufferResources": Reason("the burst buffer is full", _TURN),
     "BurstBufferStageIn": Reason("its data is being copied", _TURN),
     "BurstBufferOperation": Reason("the burst buffer failed", _ASK),
@@ -144,7 +157,7 @@ def _limit(
     if per == "PerAccount":
         whose = "your Slurm account"
     if kind == "Min":
-        return Reason(f"it asks for less than {whose} demands ({of_what})", "choose more")
+        return Reason(f"it asks for less than {whose} requires ({of_what})", "choose more")
     if kind == "Grp" or per == "PerAccount":
         return Reason(f"{whose} as a whole is at its limit of {of_what}", _SHARED)
     if per in ("PerJob", "PerNode"):

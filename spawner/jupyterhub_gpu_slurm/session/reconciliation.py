@@ -27,7 +27,7 @@ class Orphan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReconciliationPlan:
     """What is to be done."""
 
     orphans: tuple[Orphan, ...]
@@ -69,7 +69,9 @@ def ownerless(
     )
 
 
-def plan(listed: Mapping[str, Mapping[int, str]], known: Iterable[KnownSession]) -> Plan:
+def plan(
+    listed: Mapping[str, Mapping[int, str]], known: Iterable[KnownSession]
+) -> ReconciliationPlan:
     """Compare.
 
     ``listed`` has, by user, the jobs that carry this hub's mark and their sessions. ``known`` must
@@ -86,7 +88,7 @@ def plan(listed: Mapping[str, Mapping[int, str]], known: Iterable[KnownSession])
                 alive.add((username, session_id))
             else:
                 strays.setdefault((username, session_id), []).append(job_id)
-    return Plan(
+    return ReconciliationPlan(
         tuple(
             Orphan(username, session_id, tuple(sorted(job_ids)))
             for (username, session_id), job_ids in sorted(strays.items())

@@ -12,16 +12,16 @@ from jupyterhub_gpu_slurm import metrics
 from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
 from jupyterhub_gpu_slurm.slurm import (
     accounting,
-    acting,
-    answers,
     commands,
+    launcher_answers,
+    launcher_client,
     parsing,
     program,
     queue,
 )
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
-from jupyterhub_gpu_slurm.slurm.records import Cluster, Job, QueuedJob, Share
-from jupyterhub_gpu_slurm.slurm.turnstile import Turnstile
+from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter
+from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Job, QueuedJob
 
 # Of one answer of Slurm's own programs: the queue of a large cluster in JSON, and some more.
 _MOST_BYTES = 1 << 29
@@ -45,7 +45,7 @@ class SlurmClient:
     """The launcher's argv; ``{username}`` stands for the user it is to act as."""
     time_limit: float
     """Seconds for one of the hub's own questions."""
-    launches: Turnstile = field(default_factory=Turnstile, compare=False)
+    launches: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter, compare=False)
     """How many launchers are at work at once."""
     calls: dict[str, int] = field(default_factory=dict, compare=False)
 
@@ -98,7 +98,7 @@ class SlurmClient:
         word = secrets.token_hex(8)
         return queue.jobs(await self._ask(commands.queue(), more=commands.shown(word)), word)
 
-    async def gpu_shares(self) -> dict[int, tuple[Share, ...]]:
+    async def gpu_shares(self) -> dict[int, tuple[GpuAllocation, ...]]:
         """Return which GPUs each job holds, on each of its nodes in turn."""
         return queue.shares(await self._ask(commands.gpu_shares()))
 
@@ -111,26 +111,28 @@ class SlurmClient:
         answer = await self._launch(
             username, {"verb": "submit", "session": session, "script": script}
         )
-        return answers.job_id(answer)
+        return launcher_answers.job_id(answer)
 
     async def forecast(self, username: str, script: str) -> dict[str, str]:
         """Ask when a script would start as a user; see the launcher's ``forecast``."""
-        return answers.forecast(
+        return launcher_answers.forecast(
             await self._launch(username, {"verb": "forecast", "script": script})
         )
 
     async def cancel(self, username: str, session: str) -> list[int]:
         """Cancel a user's jobs of one session; return their numbers."""
-        return answers.job_ids(await self._launch(username, {"verb": "cancel", "session": session}))
+        return launcher_answers.job_ids(
+            await self._launch(username, {"verb": "cancel", "session": session})
+        )
 
     async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
         """Cancel, as Slurm's operator, a session of a user as whom the hub cannot act."""
         request: dict[str, object] = {"session": session, "job_id": job_id, "user": username}
-        return answers.job_ids(await self._launch(operator, {"verb": "end", **request}))
+        return launcher_answers.job_ids(await self._launch(operator, {"verb": "end", **request}))
 
     async def sessions(self, username: str) -> dict[int, str]:
         """Return a user's jobs that carry this hub's mark and have not ended: job -> session."""
-        return answers.sessions(await self._launch(username, {"verb": "list"}))
+        return launcher_answers.sessions(await self._launch(username, {"verb": "list"}))
 
     async def session_of(self, job_id: int, mark: str) -> str | None:
         """Return the session that a job says it is of this hub, as anybody can see it."""
@@ -143,7 +145,9 @@ class SlurmClient:
 
     async def log_tail(self, username: str, job_id: int) -> list[str]:
         """Return the last lines that a session's job wrote; none where there is no log."""
-        return answers.lines(await self._launch(username, {"verb": "log", "job_id": job_id}))
+        return launcher_answers.lines(
+            await self._launch(username, {"verb": "log", "job_id": job_id})
+        )
 
     async def extend(
         self, operator: str, username: str, session: str, job_id: int, minutes: int
@@ -171,7 +175,7 @@ class SlurmClient:
         with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, name, _is_no_such_job):
             done = await program.run(argv, environment, seconds or self.time_limit, _MOST_BYTES)
             if done.code != 0:
-                detail = f"{name} ended with {done.code}: {answers.one_line(done.err)}"
+                detail = f"{name} ended with {done.code}: {launcher_answers.one_line(done.err)}"
                 raise CommandFailed(f"Slurm's {name} failed.", detail=detail)
         return done.out
 
@@ -179,7 +183,7 @@ class SlurmClient:
         self._count(self.launcher_cmd)
         with metrics.timed(metrics.LAUNCHER, metrics.LAUNCHER_FAILURES, str(request["verb"])):
             async with self.launches.passage():
-                return await acting.order(self.launcher_cmd, username, request)
+                return await launcher_client.order(self.launcher_cmd, username, request)
 
     def _count(self, argv: Sequence[str]) -> None:
         name = program.name_of(argv)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.slurm import parsing
 from jupyterhub_gpu_slurm.slurm.commands import QUEUE_FIELDS
-from jupyterhub_gpu_slurm.slurm.records import QueuedJob, Share
+from jupyterhub_gpu_slurm.slurm.records import GpuAllocation, QueuedJob
 
 # gres:gpu | gres:gpu:2 | gres:gpu:v100:2 | gres/gpu=2 | gres/gpu:v100=2
 _REQUEST = re.compile(
@@ -102,7 +102,7 @@ def _written_out(part: str) -> Iterator[str]:
                 yield f"{head}{number:0{len(first)}}{rest}"
 
 
-def shares(text: str) -> dict[int, tuple[Share, ...]]:
+def shares(text: str) -> dict[int, tuple[GpuAllocation, ...]]:
     """Read the answer to `commands.gpu_shares`.
 
     Of all that Slurm tells there, two things are read, which look alike from 22.05 on: the job's
@@ -119,11 +119,11 @@ def shares(text: str) -> dict[int, tuple[Share, ...]]:
         raise UnreadableOutput("squeue's JSON cannot be read.", detail=repr(error)) from error
 
 
-def _share(detail: str) -> Share:
+def _share(detail: str) -> GpuAllocation:
     count, found, is_told = 0, set[int](), True
     for name, _, number, where in parsing.kinds(detail):
         count += number if name == "gpu" else 0
         told = parsing.indexes(where)
         is_told = is_told and told is not None
         found.update(told or ())
-    return Share(count, frozenset(found) if is_told else None)
+    return GpuAllocation(count, frozenset(found) if is_told else None)

@@ -180,7 +180,7 @@ class QueuedJob:
 
 
 @dataclass(frozen=True)
-class Share:
+class GpuAllocation:
     """The GPUs that a job holds on one of its nodes."""
 
     count: int

@@ -26,7 +26,7 @@ GONE = "GONE"
 
 
 @dataclass(frozen=True)
-class Pace:
+class PollIntervals:
     """How often Slurm is asked about jobs, in seconds."""
 
     busy: float = 1.0
@@ -63,7 +63,7 @@ class JobWatcher:
     not matter, only how fresh the answer must be for the one who is in the greatest hurry.
     """
 
-    def __init__(self, client: SlurmClient, pace: Pace) -> None:
+    def __init__(self, client: SlurmClient, pace: PollIntervals) -> None:
         self.pace = pace
         self._client = client
         self._watched: set[int] = set()

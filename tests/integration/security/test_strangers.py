@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from dsportal.reception import SMALL_BODY
+from dsportal.request_limits import SMALL_BODY
 from tests.visitor import Visitor
 from tests.wire import Wire
 

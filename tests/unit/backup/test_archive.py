@@ -3,13 +3,15 @@ from pathlib import Path
 import pytest
 
 from dsportal.backup import archive, manifest
-from dsportal.backup.manifest import FORMAT, BackupError, Kind, Manifest, Part
+from dsportal.backup.manifest import FORMAT, BackupEntry, BackupError, Kind, Manifest
 
 
 def written(folder: Path, file: Path, *, sha256: str = "") -> Manifest:
     """Write a backup of one part."""
     (folder / "000.files").write_bytes(b"content" * 1000)
-    part = Part(Kind.FILES, "/etc/x", "000.files", sha256 or archive.digest(folder / "000.files"))
+    part = BackupEntry(
+        Kind.FILES, "/etc/x", "000.files", sha256 or archive.digest(folder / "000.files")
+    )
     content = Manifest(FORMAT, "1.0", "head", "now", "", (part,))
     (folder / manifest.NAME).write_bytes(manifest.to_json(content))
     archive.write(content, folder, file)

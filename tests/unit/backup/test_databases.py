@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.backup import databases
-from dsportal.backup.manifest import BackupError, Kind, Part
+from dsportal.backup.manifest import BackupEntry, BackupError, Kind
 
 
 def test_a_database_in_use_is_copied_as_of_one_moment_and_put_back(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_a_database_in_use_is_copied_as_of_one_moment_and_put_back(tmp_path: Pat
         databases.copy_sqlite(file, tmp_path / "copy")
         hub.commit()
     databases.put_sqlite(
-        tmp_path / "copy", Part(Kind.SQLITE, str(file), "x", "", "nobody", "nogroup", 0o600)
+        tmp_path / "copy", BackupEntry(Kind.SQLITE, str(file), "x", "", "nobody", "nogroup", 0o600)
     )
     assert (file.owner(), file.stat().st_mode & 0o777) == ("nobody", 0o600)
     with closing(sqlite3.connect(file)) as hub:

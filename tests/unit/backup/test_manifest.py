@@ -2,16 +2,16 @@ import pytest
 
 from dsportal.backup.manifest import (
     FORMAT,
+    BackupEntry,
     BackupError,
     Kind,
     Manifest,
-    Part,
     check_release,
     from_json,
     to_json,
 )
 
-PART = Part(Kind.SQLITE, "/s/hub.sqlite", "001.sqlite", "0" * 64, "hub", "hub", 0o600)
+PART = BackupEntry(Kind.SQLITE, "/s/hub.sqlite", "001.sqlite", "0" * 64, "hub", "hub", 0o600)
 MANIFEST = Manifest(FORMAT, "1.2.0", "head", "2026-11-21T12:00:00+00:00", "", (PART,))
 
 

@@ -21,15 +21,15 @@ from tornado.web import Application, RequestHandler
 
 from dsportal.cluster import handlers
 from dsportal.cluster.__main__ import application
-from dsportal.cluster.edition import Edition
-from dsportal.cluster.guests import STREAMS_EACH, Guests
 from dsportal.cluster.handlers import Room
 from dsportal.cluster.pages import Pages
 from dsportal.cluster.sessions import SessionList
+from dsportal.cluster.shared_view import SharedView
+from dsportal.cluster.viewer_access import STREAMS_EACH, ViewerAccess
 from dsportal.look import appearance
 from dsportal.settings.look import LookSettings
 from jupyterhub_gpu_slurm.errors import CommandTimedOut
-from tests.unit.cluster.pictures import ADAS, NOW, picture
+from tests.unit.cluster.snapshots import ADAS, NOW, snapshot
 
 PREFIX = "/services/cluster/"
 # No TLS here: to read the machine's authorities would cost more than a test.
@@ -61,21 +61,21 @@ class HubUser(RequestHandler):
 class StandIns:
     """Stand in for what asks Slurm, the hub and the record of GPU hours."""
 
-    shown: Edition | None = field(default_factory=lambda: Edition(picture(), "portal-"))
-    later: list[Edition | None] = field(default_factory=list)
+    shown: SharedView | None = field(default_factory=lambda: SharedView(snapshot(), "portal-"))
+    later: list[SharedView | None] = field(default_factory=list)
     stop_fails: Exception | None = None
     hours_fail: Exception | None = None
     stopped: list[tuple[str, str, str]] = field(default_factory=list)
     trouble: str | None = None
 
-    async def edition(self) -> Edition:
+    async def shared(self) -> SharedView:
         if self.shown is None:
             raise CommandTimedOut("Slurm does not answer.")
         return self.shown
 
-    async def editions(self) -> AsyncIterator[Edition | None]:
-        for edition in [self.shown, *self.later]:
-            yield edition
+    async def views(self) -> AsyncIterator[SharedView | None]:
+        for shared in [self.shown, *self.later]:
+            yield shared
         await asyncio.sleep(60)
 
     async def listing(self, seen: object) -> SessionList:
@@ -118,7 +118,7 @@ def room(stand_ins: StandIns, **other: Any) -> Room:
     given: dict[str, Any] = {
         "watch": stand_ins,
         "sessions": stand_ins,
-        "guests": Guests(),
+        "viewers": ViewerAccess(),
         "pages": PAGES,
         "usage": stand_ins,
         "show_names": False,
@@ -254,7 +254,7 @@ def test_a_slurm_that_has_never_answered_is_said(stand_ins: StandIns) -> None:
 
 
 def test_the_sessions_say_which_of_the_two_is_in_trouble(stand_ins: StandIns) -> None:
-    stand_ins.shown = Edition(picture(), "portal-", "Slurm is old.")
+    stand_ins.shown = SharedView(snapshot(), "portal-", "Slurm is old.")
     found = answer(room(stand_ins), "api/v1/sessions", "root's").json()
     assert (found["trouble"], found["as_of"]) == ("Slurm is old.", NOW.timestamp())
     stand_ins.trouble = "The hub is away."
@@ -376,8 +376,8 @@ def followed(
 
 def test_the_stream_tells_what_changes_and_only_that(stand_ins: StandIns) -> None:
     stand_ins.later = [
-        Edition(picture(), "portal-"),
-        Edition(picture(ADAS), "portal-"),
+        SharedView(snapshot(), "portal-"),
+        SharedView(snapshot(ADAS), "portal-"),
         None,
     ]
     told = followed(room(stand_ins), 5)
@@ -430,7 +430,7 @@ def test_a_hub_that_is_away_ends_no_stream(stand_ins: StandIns, status: int, hol
 
 def test_one_follows_so_many_streams_and_others_theirs(stand_ins: StandIns) -> None:
     shared = room(stand_ins)
-    seats = [shared.guests.seat("ada") for _ in range(STREAMS_EACH)]
+    seats = [shared.viewers.seat("ada") for _ in range(STREAMS_EACH)]
     for seat in seats:
         seat.__enter__()
     found = answer(shared, "api/v1/events", "ada's")
@@ -446,9 +446,9 @@ def test_a_seat_is_given_back_when_the_viewer_leaves(stand_ins: StandIns) -> Non
         headers = {"Authorization": "token ada's"}
         async with client.stream("GET", "api/v1/events", headers=headers) as response:
             await events(response, 1)
-            assert shared.guests.streams == 1
+            assert shared.viewers.streams == 1
         async with asyncio.timeout(10):
-            while shared.guests.streams:  # noqa: ASYNC110  the room tells nobody
+            while shared.viewers.streams:  # noqa: ASYNC110  the room tells nobody
                 await asyncio.sleep(0.01)
 
     asked(shared, look_and_leave)

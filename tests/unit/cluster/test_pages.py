@@ -5,34 +5,34 @@ from dataclasses import replace
 
 import pytest
 
-from dsportal.cluster.edition import Edition
-from dsportal.cluster.guests import STREAMS_EACH, Guests, TooManyStreams, viewer_of
 from dsportal.cluster.hub_api import sessions_of
 from dsportal.cluster.pages import Pages, holders
 from dsportal.cluster.sessions import SessionList, rows
+from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.view import Viewer
+from dsportal.cluster.viewer_access import STREAMS_EACH, TooManyStreams, ViewerAccess, viewer_of
 from dsportal.look import appearance
 from dsportal.settings.look import LookSettings
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
-from tests.unit.cluster.pictures import ADAS, BOBS, NODE, picture
+from tests.unit.cluster.snapshots import ADAS, BOBS, NODE, snapshot
 
 ADMIN = Viewer("root", sees_names=True)
 ADA = Viewer("ada", sees_names=False)
 PAGES = Pages("/hub/", appearance(LookSettings()))
 
 
-def edition() -> Edition:
-    return Edition(picture(), "portal")
+def shared() -> SharedView:
+    return SharedView(snapshot(), "portal")
 
 
 def page(viewer: Viewer, **about: object) -> str:
     given = {"sessions": None, "hours": None, "name": viewer.name, "xsrf_token": "x"} | about
-    return PAGES.page(edition(), viewer, **given)  # type: ignore[arg-type]
+    return PAGES.page(shared(), viewer, **given)  # type: ignore[arg-type]
 
 
 def test_every_square_has_a_text() -> None:
-    text = PAGES.parts(edition(), ADA)["node-node1"]
+    text = PAGES.parts(shared(), ADA)["node-node1"]
     said = re.findall(r'<span class="sr">(.*?)</span>', text)
     assert said == [
         "GPU 0, V100: yours, ada",
@@ -44,7 +44,7 @@ def test_every_square_has_a_text() -> None:
 
 def test_what_people_call_things_is_no_html() -> None:
     nodes = (replace(NODE, is_up=False, reason="<script>alert(1)</script>"),)
-    shown = Edition(picture(BOBS, nodes=nodes), "portal")
+    shown = SharedView(snapshot(BOBS, nodes=nodes), "portal")
     text = "".join(PAGES.parts(shown, ADMIN).values())
     assert "<b>" not in text
     assert "&lt;b&gt;secret" in text
@@ -59,8 +59,8 @@ def test_a_user_gets_nothing_of_what_is_for_admins() -> None:
 
 
 def test_a_part_is_the_same_text_until_something_in_it_changes() -> None:
-    before = PAGES.parts(edition(), ADA)
-    after = PAGES.parts(Edition(picture(ADAS, BOBS), "portal"), ADA)
+    before = PAGES.parts(shared(), ADA)
+    after = PAGES.parts(SharedView(snapshot(ADAS, BOBS), "portal"), ADA)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"summary", "waiting"}
 
@@ -73,7 +73,7 @@ def test_a_page_without_a_picture_says_why_and_lets_one_try_again() -> None:
 
 
 def test_who_holds_which_gpus_is_told_job_by_job() -> None:
-    (first, *_) = edition().nodes(ADMIN)
+    (first, *_) = shared().nodes(ADMIN)
     assert [(holder["user"], holder["gpus"]) for holder in holders(first)] == [
         ("ada", [0, 1]),
         ("bob", [2]),
@@ -101,7 +101,7 @@ HUBS_USER = {
 
 
 def test_an_admin_sees_each_session_with_its_idle_time_and_a_button() -> None:
-    table = rows(sessions_of(HUBS_USER), picture())
+    table = rows(sessions_of(HUBS_USER), snapshot())
     text = page(ADMIN, sessions=SessionList(table, None))
     assert [(row["server"], row["gpus"], row["nodes"]) for row in table] == [
         ("", 2, ["node1"]),
@@ -130,16 +130,16 @@ def test_an_admin_sees_gpu_hours_with_a_download() -> None:
 
 
 def test_one_user_follows_a_bounded_number_of_streams() -> None:
-    guests = Guests()
-    seats = [guests.seat("eve") for _ in range(STREAMS_EACH)]
+    viewers = ViewerAccess()
+    seats = [viewers.seat("eve") for _ in range(STREAMS_EACH)]
     for seat in seats:
         seat.__enter__()
-    with pytest.raises(TooManyStreams), guests.seat("eve"):
+    with pytest.raises(TooManyStreams), viewers.seat("eve"):
         pass
-    with guests.seat("ada"):
-        assert guests.streams == STREAMS_EACH + 1
+    with viewers.seat("ada"):
+        assert viewers.streams == STREAMS_EACH + 1
     seats[0].__exit__(None, None, None)
-    with guests.seat("eve"):
+    with viewers.seat("eve"):
         pass
 
 
@@ -185,4 +185,4 @@ def test_what_was_asked_wrongly_is_shown_at_its_field_and_is_no_html() -> None:
     assert "<i>" not in text
     assert 'value="&lt;b&gt;"' in text
     assert 'aria-invalid="true" aria-describedby="gpus-note gpus-fault"' in text
-    assert "There is no answer yet" in text
+    assert "There is no result yet" in text

@@ -5,7 +5,7 @@ import pytest
 
 from dsportal.cluster.hub_api import ListedSession
 from dsportal.cluster.sessions import SessionList, Sessions
-from tests.unit.cluster.pictures import picture
+from tests.unit.cluster.snapshots import snapshot
 
 
 @dataclass
@@ -26,7 +26,7 @@ def test_whatever_the_hub_says_the_page_is_there_and_asks_again(error: Exception
 
     async def look() -> list[SessionList]:
         sessions = Sessions(hub, interval=0)  # type: ignore[arg-type]  # a stand-in
-        return [await sessions.listing(picture()) for _ in range(2)]
+        return [await sessions.listing(snapshot()) for _ in range(2)]
 
     for told in asyncio.run(look()):
         assert told.rows == []

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dsportal.cluster.edition import Edition
+from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.watch import Watch
 from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
-from jupyterhub_gpu_slurm.slurm.records import Cluster, QueuedJob, Share
-from tests.unit.cluster.pictures import ADAS, SHARES, picture
+from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, QueuedJob
+from tests.unit.cluster.snapshots import ADAS, SHARES, snapshot
 
 
 @dataclass
@@ -23,13 +23,13 @@ class FakeClient:
 
     async def cluster(self) -> Cluster:
         self._count("cluster")
-        return picture().cluster
+        return snapshot().cluster
 
     async def queue(self) -> tuple[QueuedJob, ...]:
         self._count("queue")
         return (ADAS,)
 
-    async def gpu_shares(self) -> dict[int, tuple[Share, ...]]:
+    async def gpu_shares(self) -> dict[int, tuple[GpuAllocation, ...]]:
         self._count("gpu_shares")
         if not self.has_json:
             raise CommandFailed("no json")
@@ -50,13 +50,13 @@ def watch(client: FakeClient, interval: float = 60.0) -> Watch:
 def test_hundreds_who_look_at_once_cost_one_round() -> None:
     client = FakeClient()
 
-    async def look() -> list[Edition]:
+    async def look() -> list[SharedView]:
         shared = watch(client)
-        return list(await asyncio.gather(*(shared.edition() for _ in range(500))))
+        return list(await asyncio.gather(*(shared.shared() for _ in range(500))))
 
-    editions = asyncio.run(look())
+    views = asyncio.run(look())
     assert client.asked == {"cluster": 1, "queue": 1, "gpu_shares": 1}
-    assert all(edition is editions[0] for edition in editions)
+    assert all(shared is views[0] for shared in views)
 
 
 def test_nobody_who_looks_costs_nothing() -> None:
@@ -64,7 +64,7 @@ def test_nobody_who_looks_costs_nothing() -> None:
 
     async def leave() -> None:
         shared = watch(client, interval=0.01)
-        async for _ in shared.editions():
+        async for _ in shared.views():
             break
         await asyncio.sleep(0.1)
 
@@ -75,44 +75,44 @@ def test_nobody_who_looks_costs_nothing() -> None:
 def test_all_who_follow_get_each_picture_of_one_round() -> None:
     client = FakeClient()
 
-    async def follow(shared: Watch) -> list[Edition]:
-        got: list[Edition] = []
-        async for edition in shared.editions():
-            if edition is not None:
-                got.append(edition)
+    async def follow(shared: Watch) -> list[SharedView]:
+        got: list[SharedView] = []
+        async for view in shared.views():
+            if view is not None:
+                got.append(view)
             if len(got) == 3:
                 return got
         raise AssertionError
 
-    async def all_follow() -> list[list[Edition]]:
+    async def all_follow() -> list[list[SharedView]]:
         shared = watch(client, interval=0.6)
         return list(await asyncio.gather(*(follow(shared) for _ in range(100))))
 
     got = asyncio.run(all_follow())
     assert client.asked["queue"] == 3
-    assert all(editions == got[0] for editions in got)
+    assert all(views == got[0] for views in got)
 
 
 def test_the_last_picture_stays_with_words_when_slurm_does_not_answer() -> None:
     client = FakeClient()
 
-    async def look() -> tuple[Edition, Edition, Edition]:
+    async def look() -> tuple[SharedView, SharedView, SharedView]:
         shared = watch(client, interval=0.0)
-        before = await shared.edition()
+        before = await shared.shared()
         client.fails = True
-        during = await shared.edition()
+        during = await shared.shared()
         client.fails = False
-        return before, during, await shared.edition()
+        return before, during, await shared.shared()
 
     before, during, after = asyncio.run(look())
-    assert during.picture is before.picture
+    assert during.snapshot is before.snapshot
     assert "Slurm does not answer" in (during.trouble or "")
     assert after.trouble is None
 
 
 def test_without_any_picture_the_failure_is_told() -> None:
     async def look() -> None:
-        await watch(FakeClient(fails=True)).edition()
+        await watch(FakeClient(fails=True)).shared()
 
     with pytest.raises(SlurmError, match="no answer"):
         asyncio.run(look())
@@ -121,13 +121,13 @@ def test_without_any_picture_the_failure_is_told() -> None:
 def test_a_slurm_without_json_shows_the_cluster_and_is_not_asked_for_it_each_time() -> None:
     client = FakeClient(has_json=False)
 
-    async def look() -> Edition:
+    async def look() -> SharedView:
         shared = watch(client, interval=0.0)
         for _ in range(3):
-            edition = await shared.edition()
-        return edition
+            view = await shared.shared()
+        return view
 
-    assert asyncio.run(look()).picture.shares == {}
+    assert asyncio.run(look()).snapshot.shares == {}
     assert client.asked == {"cluster": 3, "queue": 3, "gpu_shares": 1}
 
 
@@ -138,7 +138,7 @@ def test_what_nobody_had_thought_of_makes_the_picture_old_and_the_watch_goes_on(
         shared = watch(client, interval=0)
         seen = []
         for client.unexpected in (None, KeyError("fnord"), None):
-            seen.append((await shared.edition()).trouble is not None)
+            seen.append((await shared.shared()).trouble is not None)
         return seen
 
     assert asyncio.run(look()) == [False, True, False]

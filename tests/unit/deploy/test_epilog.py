@@ -81,12 +81,12 @@ def epilog() -> ModuleType:
 def test_which_processes_are_the_jobs(
     epilog: ModuleType, uid: int, cgroups: str, environment: dict[str, str], is_stray: bool
 ) -> None:
-    job = epilog.Job("12", UID, NODE, CLUSTER)
+    job = epilog.EndedJob("12", UID, NODE, CLUSTER)
     assert epilog.is_left_behind(job, uid, cgroups, environment) is is_stray
 
 
 def test_roots_jobs_are_left_alone(epilog: ModuleType) -> None:
-    job = epilog.Job("12", 0, NODE, CLUSTER)
+    job = epilog.EndedJob("12", 0, NODE, CLUSTER)
     assert not epilog.is_left_behind(job, 0, PLAIN, OURS)
 
 
@@ -108,7 +108,7 @@ def test_memory_still_held_is_read(epilog: ModuleType, text: str, held: dict[str
 )
 def test_only_plain_numbers_of_gpus_are_taken(epilog: ModuleType, gpus: str, taken: str) -> None:
     environment = {**OURS, "SLURM_JOB_UID": str(UID), "SLURM_JOB_GPUS": gpus}
-    assert epilog.Job.of(environment).gpus == taken
+    assert epilog.EndedJob.of(environment).gpus == taken
 
 
 def run(

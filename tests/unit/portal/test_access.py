@@ -9,7 +9,7 @@ from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthAuthorizeHandler,
 from jupyterhub.scopes import scope_definitions
 
 from dsportal.hub import access
-from dsportal.hub.patches.access_audit import EnteringHandler
+from dsportal.hub.patches.access_audit import AuditedAuthorizeHandler
 from dsportal.settings.whole import Settings
 
 DAY = 86_400
@@ -55,7 +55,7 @@ def test_nobody_may_enter_by_default(c: Any, settings: Settings) -> None:
 
 def test_the_groups_that_are_named_may_enter(c: Any, settings: Settings) -> None:
     c.JupyterHub.load_roles = []
-    named = settings.access.model_copy(update={"entering_groups": ("support",)})
+    named = settings.access.model_copy(update={"server_access_groups": ("support",)})
     access.configure_access(c, settings.model_copy(update={"access": named}))
     (role,) = c.JupyterHub.load_roles
     assert (role["groups"], role["scopes"]) == (["support"], ["access:servers"])
@@ -68,4 +68,4 @@ def test_jupyterhubs_own_handler_is_not_among_the_routes(
     access.configure_access(c, settings)
     handlers = [one[1] for one in default_handlers]
     assert gone not in handlers
-    assert handlers.count(EnteringHandler) == 1
+    assert handlers.count(AuditedAuthorizeHandler) == 1

@@ -51,7 +51,7 @@ def environment(tmp_path: Path, silent_hub: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("service", ["cluster", "culler", "keeper"])
+@pytest.mark.parametrize("service", ["cluster", "culler", "reconciler"])
 def test_a_service_whose_hub_was_killed_before_it_looked_ends(
     service: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_service_whose_hub_was_killed_before_it_looked_ends(
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("service", ["culler", "keeper"])
+@pytest.mark.parametrize("service", ["culler", "reconciler"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_service_that_is_told_to_end_says_nothing_of_it(
     service: str, number: signal.Signals, environment: dict[str, str], tmp_path: Path

@@ -18,7 +18,7 @@ from jupyterhub_gpu_slurm.errors import SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
-from jupyterhub_gpu_slurm.slurm.watcher import Pace
+from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
@@ -35,7 +35,7 @@ class StandIn:
     of ``failures``, as long as there are some.
     """
 
-    pace = Pace(busy=1.0, waiting=5.0, quiet=10.0)
+    pace = PollIntervals(busy=1.0, waiting=5.0, quiet=10.0)
     words: list[Job] = field(default_factory=list)
     failures: list[SpawnerError] = field(default_factory=list)
     operator_failures: list[SpawnerError] = field(default_factory=list)

@@ -592,7 +592,7 @@ def test_a_stop_that_nobody_may_carry_out_is_left_to_the_keeper(
     slurm.failures, slurm.operator_failures = [NO_ACCOUNT] * 9, [NO_ACCOUNT] * 9
     stopped(session)
     assert slurm.told().count("cancel") == 3
-    assert "the keeper is to end it" in caplog.text
+    assert "the reconciler is to end it" in caplog.text
     assert slurm.forgotten == [NUMBER]
 
 
@@ -653,7 +653,7 @@ def test_the_page_hears_each_news_once(spawner: Any, slurm: StandIn) -> None:
     since = spawner._submitted_at = datetime.now(UTC)
     first, second, third = asyncio.run(limited())
     assert first.startswith("Submitting")
-    assert "waits in the queue" in second
+    assert "waiting in the queue" in second
     assert "runs on node001" in third
 
 

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import jobs
 import pytest
-from jobs import GONE, Job, Pace, Queue, SlurmError, State, read_states, submit, tail
+from jobs import (
+    GONE,
+    Backoff,
+    BatchJob,
+    JobState,
+    Queue,
+    SlurmCommandError,
+    read_states,
+    submit,
+    tail,
+)
 
 
 def line(**columns: str) -> str:
@@ -25,7 +35,7 @@ RUNNING = line(
 
 def test_columns_may_hold_blanks() -> None:
     states = dict(read_states(f"{WAITING}\n{RUNNING}\n"))
-    assert states[7] == State("PENDING", "Resources", "0:00", "", "/h/a b.out", "my job")
+    assert states[7] == JobState("PENDING", "Resources", "0:00", "", "/h/a b.out", "my job")
     assert states[8].nodes == "node[001-002]"
 
 
@@ -37,18 +47,18 @@ def test_a_line_that_is_no_job_is_left_out() -> None:
     ("state", "words"),
     [
         (
-            State("PENDING", "Resources"),
+            JobState("PENDING", "Resources"),
             "is waiting (Resources): too few nodes, GPUs or cores are free; it starts by itself",
         ),
-        (State("PENDING", "SomethingNew"), "is waiting (SomethingNew)"),
-        (State("RUNNING", running="1:02", nodes="n1"), "is running on n1, for 1:02"),
-        (State("COMPLETED", "None"), "completed"),
-        (State("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
-        (State("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),
-        (State(GONE), "has ended; Slurm does not remember how"),
+        (JobState("PENDING", "SomethingNew"), "is waiting (SomethingNew)"),
+        (JobState("RUNNING", running="1:02", nodes="n1"), "is running on n1, for 1:02"),
+        (JobState("COMPLETED", "None"), "completed"),
+        (JobState("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
+        (JobState("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),
+        (JobState(GONE), "has ended; Slurm does not remember how"),
     ],
 )
-def test_a_state_is_said_in_words(state: State, words: str) -> None:
+def test_a_state_is_said_in_words(state: JobState, words: str) -> None:
     assert state.words() == words
 
 
@@ -63,7 +73,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
             return f"{WAITING}\n{RUNNING}"
         if program == "sbatch":
             return "12;cluster"
-        raise SlurmError("no accounting here")
+        raise SlurmCommandError("no accounting here")
 
     monkeypatch.setattr(jobs, "_slurm", slurm)
     return calls
@@ -92,11 +102,11 @@ def test_a_job_that_slurm_has_forgotten_is_gone_and_not_asked_for_again(
 
 def test_what_accounting_says_is_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_slurm", lambda *_, **__: "CANCELLED by 0|node001|my|job")
-    assert jobs.last_word(5) == State("CANCELLED", nodes="node001", name="my|job")
+    assert jobs.last_word(5) == JobState("CANCELLED", nodes="node001", name="my|job")
 
 
 def test_the_pause_grows_while_nothing_changes() -> None:
-    pace = Pace()
+    pace = Backoff()
     pauses = [pace.next("PENDING") for _ in range(20)]
     assert pauses[0] == jobs.FIRST_PAUSE
     assert pauses == sorted(pauses)
@@ -108,14 +118,14 @@ def test_a_script_is_submitted_by_its_whole_path(
     asked: list[tuple[str, ...]], tmp_path: Path
 ) -> None:
     script = tmp_path / "a job; id"
-    assert submit(script, "--x", folder=tmp_path) == Job(12)
+    assert submit(script, "--x", folder=tmp_path) == BatchJob(12)
     assert asked == [("sbatch", "--parsable", str(script), "--x")]
 
 
 def test_slurms_own_words_are_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = subprocess.CompletedProcess([], 1, "", "sbatch: error: invalid partition\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: refused)
-    with pytest.raises(SlurmError, match="invalid partition"):
+    with pytest.raises(SlurmCommandError, match="invalid partition"):
         submit("a.job")
 
 

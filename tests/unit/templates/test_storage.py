@@ -16,9 +16,9 @@ import storage
 import storage_parts
 import storage_report
 from choices import SettingError
-from own_folder import FolderError, open_own, remove_own
-from storage_client import Client, Plan
-from storage_parts import Part, counts, mounts_of, parts, rates_of, seconds_of
+from own_folder import OwnFolderError, open_own, remove_own
+from storage_client import Client, StoragePlan
+from storage_parts import StorageCase, counts, mounts_of, parts, rates_of, seconds_of
 
 # Written by fio 3.33 for two processes with rate_iops=83; what is not read was taken out.
 REPORT = Path(__file__).parents[1] / "data" / "training_of_fio_3.33.json"
@@ -40,9 +40,9 @@ def settings(**more: object) -> argparse.Namespace:
     return argparse.Namespace(**{**DEFAULTS, **more})
 
 
-def plan(**more: Any) -> Plan:
+def plan(**more: Any) -> StoragePlan:
     how = {f"/nas{number}": HOW for number in (1, 2, 3)}
-    return Plan(**{**_PLAN, "how": how, **more})
+    return StoragePlan(**{**_PLAN, "how": how, **more})
 
 
 _PLAN: dict[str, Any] = {
@@ -85,7 +85,7 @@ def test_a_process_that_did_nothing_is_an_error() -> None:
 
 
 def test_the_training_like_load_is_the_papers() -> None:
-    processes = [fio.Process(number, f"/nas{number}", "libaio", True) for number in range(4)]
+    processes = [fio.FioProcess(number, f"/nas{number}", "libaio", True) for number in range(4)]
     pace = storage_parts.pace_of(settings(), "training")
     files = fio.Files(30, 64 * fio.GIB)
     words = fio.command(fio.LOADS["training"], files, pace, processes, "report.json")
@@ -108,7 +108,7 @@ def test_the_training_like_load_is_the_papers() -> None:
 
 
 def test_only_the_training_like_load_is_paced_and_only_writes_are_flushed() -> None:
-    files, pace = fio.Files(1, fio.MIB), fio.Pace(32, 83, 1, 0)
+    files, pace = fio.Files(1, fio.MIB), fio.FioLoad(32, 83, 1, 0)
     for name, load in fio.LOADS.items():
         words = " ".join(fio.command(load, files, pace, [], "report.json"))
         assert ("--rate_iops" in words) == (name == "training")
@@ -164,7 +164,7 @@ def test_unknown_loads_and_mounts_that_are_named_twice_are_refused() -> None:
 
 
 def test_a_part_says_what_was_asked_and_what_caches_can_answer() -> None:
-    part = Part("training", 2, ("/nas1",), 1)
+    part = StorageCase("training", 2, ("/nas1",), 1)
     answer = {
         "caches_dropped": True,
         "processes": [
@@ -282,7 +282,7 @@ def test_clients_remove_and_make_at_the_same_time(tmp_path: Path) -> None:
 def test_what_is_not_there_is_removed_already_but_a_mount_must_be(tmp_path: Path) -> None:
     remove_own(tmp_path, "run-1")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(FolderError, match="nowhere cannot be measured on: No such file"):
+    with pytest.raises(OwnFolderError, match="nowhere cannot be measured on: No such file"):
         remove_own(tmp_path / "nowhere", "run-1")
 
 
@@ -299,7 +299,7 @@ def misled(tmp_path: Path) -> tuple[Path, Path]:
 def test_what_is_removed_is_ones_own(misled: tuple[Path, Path]) -> None:
     mount, precious = misled
     (precious / "run-1").mkdir()
-    with pytest.raises(FolderError, match="is no folder"):
+    with pytest.raises(OwnFolderError, match="is no folder"):
         remove_own(mount, "run-1")
     assert [one.name for one in precious.iterdir()] == ["run-1"]
 
@@ -307,7 +307,7 @@ def test_what_is_removed_is_ones_own(misled: tuple[Path, Path]) -> None:
 def test_a_link_in_the_place_of_the_own_folder_is_refused(misled: tuple[Path, Path]) -> None:
     mount, precious = misled
     (precious / "thesis").write_text("mine")
-    with pytest.raises(FolderError, match="is no folder; a measurement writes only there"):
+    with pytest.raises(OwnFolderError, match="is no folder; a measurement writes only there"):
         open_own(mount, "run-1")
     assert [one.name for one in precious.iterdir()] == ["thesis"]
 
@@ -316,12 +316,12 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     top = tmp_path / own_folder.name()
     top.mkdir()
     top.chmod(0o770)
-    with pytest.raises(FolderError, match=r"is not yours alone \(owner \d+, mode drwxrwx---\)"):
+    with pytest.raises(OwnFolderError, match=r"is not yours alone \(owner \d+, mode drwxrwx---\)"):
         open_own(tmp_path, "run-1")
     top.chmod(0o700)
     if os.geteuid() == 0:
         os.chown(top, 4242, -1)
-        with pytest.raises(FolderError, match="owner 4242"):
+        with pytest.raises(OwnFolderError, match="owner 4242"):
             open_own(tmp_path, "run-1")
 
 
@@ -339,7 +339,7 @@ def test_a_folder_that_is_swapped_meanwhile_gets_nothing(tmp_path: Path) -> None
 
 
 def test_a_mount_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FolderError, match="nowhere cannot be measured on: No such file"):
+    with pytest.raises(OwnFolderError, match="nowhere cannot be measured on: No such file"):
         open_own(tmp_path / "nowhere", "run-1")
 
 
@@ -347,7 +347,7 @@ def test_files_that_do_not_fit_are_refused_before_any_is_written(tmp_path: Path)
     folder = open_own(tmp_path, "run-1")
     free = shutil.disk_usage(tmp_path).free
     folder.need(free // 2)
-    with pytest.raises(FolderError, match=r"GB left for you, and the files take .* GB more"):
+    with pytest.raises(OwnFolderError, match=r"GB left for you, and the files take .* GB more"):
         folder.need(free * 2)
     assert folder.used_bytes() == 0
 
@@ -374,5 +374,5 @@ def test_files_that_a_quota_does_not_leave_room_for_are_refused(
     folder = open_own(tmp_path, "run-1")
     assert folder.free_bytes() == 200 * 1024
     folder.need(200 * 1024)
-    with pytest.raises(FolderError, match="GB left for you"):
+    with pytest.raises(OwnFolderError, match="GB left for you"):
         folder.need(200 * 1024 + 1)

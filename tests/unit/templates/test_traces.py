@@ -8,17 +8,17 @@ import trials
 from papers import MIXED_OVER_FP32, SPEED_UPS
 from papers import trainings as of_papers
 from protocol import ProtocolError, batch_for, decode_threads, iterations, mean_of
-from traces import Lap, Trace, images_per_second, split, step_variation, throughput
+from traces import StepTime, Trace, images_per_second, split, step_variation, throughput
 
 # 0.25 s a step: a tenth of it waits for images.
-LAP = Lap(data=0.025, network=0.2, optimiser=0.025)
+LAP = StepTime(data=0.025, network=0.2, optimiser=0.025)
 
 
 def test_a_trace_of_known_throughput_gives_that_throughput() -> None:
     # 64 images in 0.25 s.
     assert images_per_second([Trace(64, [LAP] * 8)]) == pytest.approx(256)
     # Two processes, of which one takes 0.5 s: 128 images in that time.
-    slow = Trace(64, [Lap(0.05, 0.4, 0.05)] * 8)
+    slow = Trace(64, [StepTime(0.05, 0.4, 0.05)] * 8)
     assert images_per_second([Trace(64, [LAP] * 8), slow]) == pytest.approx(256)
 
 
@@ -32,8 +32,8 @@ def test_known_waits_give_that_share() -> None:
 
 def test_the_all_reduce_is_what_a_step_takes_longer_than_alone() -> None:
     # 0.2 s with the exchange of gradients, 0.15 s without; and a process that is no faster alone.
-    other = Trace(64, [LAP] * 4, [Lap(0.0, 0.15, 0.02)] * 2)
-    same = Trace(64, [LAP] * 4, [Lap(0.0, 0.21, 0.02)] * 2)
+    other = Trace(64, [LAP] * 4, [StepTime(0.0, 0.15, 0.02)] * 2)
+    same = Trace(64, [LAP] * 4, [StepTime(0.0, 0.21, 0.02)] * 2)
     assert split([other]).all_reduce == pytest.approx(0.05)
     assert split([same]).all_reduce == 0
     both = split([other, same])
@@ -42,7 +42,7 @@ def test_the_all_reduce_is_what_a_step_takes_longer_than_alone() -> None:
 
 
 def test_a_single_step_that_was_held_up_is_no_all_reduce() -> None:
-    held_up = [*[LAP] * 9, Lap(0.025, 2.2, 0.025)]
+    held_up = [*[LAP] * 9, StepTime(0.025, 2.2, 0.025)]
     found = split([Trace(64, held_up, [LAP] * 5)])
     assert found.all_reduce == 0
     # Nine times 0.2 s and once 2.2 s.
@@ -51,7 +51,7 @@ def test_a_single_step_that_was_held_up_is_no_all_reduce() -> None:
 
 def test_steps_vary_by_their_deviation_over_their_mean() -> None:
     # 0.9 and 1.1 s: 0.1 of a mean of 1.
-    steady, varied = [Lap(0, 1, 0)] * 2, [Lap(0, 0.9, 0), Lap(0, 1.1, 0)]
+    steady, varied = [StepTime(0, 1, 0)] * 2, [StepTime(0, 0.9, 0), StepTime(0, 1.1, 0)]
     assert step_variation([Trace(1, steady), Trace(1, varied)]) == pytest.approx(0.1)
 
 
@@ -140,7 +140,7 @@ def test_the_papers_figures_load_and_agree_with_each_other() -> None:
 
 def test_the_course_of_a_training_is_by_moments() -> None:
     # 64 images of each of two processes in 0.25 s, then in 0.5 s.
-    slow = Lap(0.05, 0.4, 0.05)
+    slow = StepTime(0.05, 0.4, 0.05)
     every = [Trace(64, [LAP] * 4 + [slow] * 4), Trace(64, [LAP] * 8)]
     found = throughput(every, began=1000.0, points=2)
     assert found == [(1000.0, 0.0), (1001.0, 512.0), (1003.0, 256.0)]

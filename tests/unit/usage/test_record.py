@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.report import Use
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
@@ -31,64 +31,64 @@ GONE = replace(SEEN, seen=NOON + 99 * MINUTE, started=None, ending=Ending.UNKNOW
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
-    return Record.of_hub(str(tmp_path))
+def record(tmp_path: Path) -> UsageRecord:
+    return UsageRecord.of_hub(str(tmp_path))
 
 
-def uses(record: Record) -> list[Use]:
+def uses(record: UsageRecord) -> list[Use]:
     return record.uses(NOON - 400 * DAY, NOON + 400 * DAY)
 
 
-def ended(record: Record) -> datetime | None:
+def ended(record: UsageRecord) -> datetime | None:
     (one,) = uses(record)
     return one.ended
 
 
-def test_there_is_nothing_where_there_is_no_file(record: Record) -> None:
+def test_there_is_nothing_where_there_is_no_file(record: UsageRecord) -> None:
     assert uses(record) == []
 
 
-def test_a_session_that_runs_is_there(record: Record) -> None:
+def test_a_session_that_runs_is_there(record: UsageRecord) -> None:
     record.write([SEEN])
     assert uses(record) == [
         Use("ada", frozenset({"ml", "bio"}), 2, NOON, NOON + MINUTE, None, True, 12)
     ]
 
 
-def test_what_is_told_twice_is_there_once(record: Record) -> None:
+def test_what_is_told_twice_is_there_once(record: UsageRecord) -> None:
     for _ in range(2):
         record.write([SEEN, STOPPED])
     assert ended(record) == NOON + 30 * MINUTE
 
 
-def test_a_session_that_is_seen_again_goes_on(record: Record) -> None:
+def test_a_session_that_is_seen_again_goes_on(record: UsageRecord) -> None:
     record.write([SEEN, replace(SEEN, seen=NOON + 5 * MINUTE, groups=("other",))])
     (one,) = uses(record)
     assert (one.seen, one.groups) == (NOON + 5 * MINUTE, frozenset({"ml", "bio"}))
 
 
-def test_a_late_word_does_not_take_the_end_back(record: Record) -> None:
+def test_a_late_word_does_not_take_the_end_back(record: UsageRecord) -> None:
     record.write([SEEN, STOPPED, replace(SEEN, seen=NOON + 32 * MINUTE)])
     assert ended(record) == NOON + 30 * MINUTE
 
 
-def test_a_session_whose_end_nobody_saw_ended_when_it_was_last_seen(record: Record) -> None:
+def test_a_session_whose_end_nobody_saw_ended_when_it_was_last_seen(record: UsageRecord) -> None:
     record.write([SEEN, GONE])
     assert ended(record) == NOON + MINUTE
 
 
-def test_a_session_that_only_its_end_tells_of_is_there(record: Record) -> None:
+def test_a_session_that_only_its_end_tells_of_is_there(record: UsageRecord) -> None:
     record.write([STOPPED])
     (one,) = uses(record)
     assert (one.started, one.ended) == (NOON, NOON + 30 * MINUTE)
 
 
-def test_an_end_without_a_beginning_is_nothing(record: Record) -> None:
+def test_an_end_without_a_beginning_is_nothing(record: UsageRecord) -> None:
     record.write([GONE])
     assert uses(record) == []
 
 
-def test_a_session_that_no_hub_has_seen_for_a_day_is_closed(record: Record) -> None:
+def test_a_session_that_no_hub_has_seen_for_a_day_is_closed(record: UsageRecord) -> None:
     record.write([SEEN])
     record.prune(NOON + 23 * 60 * MINUTE, keep=90 * DAY)
     assert ended(record) is None
@@ -96,14 +96,14 @@ def test_a_session_that_no_hub_has_seen_for_a_day_is_closed(record: Record) -> N
     assert ended(record) == NOON + MINUTE
 
 
-def test_one_that_was_closed_so_and_is_seen_again_is_open(record: Record) -> None:
+def test_one_that_was_closed_so_and_is_seen_again_is_open(record: UsageRecord) -> None:
     record.write([SEEN])
     record.prune(NOON + 2 * DAY, keep=90 * DAY)
     record.write([replace(SEEN, seen=NOON + 2 * DAY)])
     assert ended(record) is None
 
 
-def test_what_is_too_old_is_forgotten(record: Record) -> None:
+def test_what_is_too_old_is_forgotten(record: UsageRecord) -> None:
     other = replace(SEEN, session_id="b" * 32, started=NOON + 80 * DAY, seen=NOON + 80 * DAY)
     record.write([SEEN, STOPPED, other])
     record.prune(NOON + 91 * DAY, keep=90 * DAY)
@@ -115,13 +115,13 @@ def test_what_is_too_old_is_forgotten(record: Record) -> None:
     [(-9, -1, 0), (-9, 1, 1), (10, 20, 1), (29, 90, 1), (31, 90, 0)],
 )
 def test_only_what_touches_the_span_is_read(
-    record: Record, since: int, until: int, found: int
+    record: UsageRecord, since: int, until: int, found: int
 ) -> None:
     record.write([STOPPED])
     assert len(record.uses(NOON + since * MINUTE, NOON + until * MINUTE)) == found
 
 
-def test_a_file_that_is_being_written_can_be_read(record: Record) -> None:
+def test_a_file_that_is_being_written_can_be_read(record: UsageRecord) -> None:
     record.write([SEEN])
     with closing(sqlite3.connect(record.file, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")

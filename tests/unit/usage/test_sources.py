@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.usage.record import Record
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.report import UsageRow
 from dsportal.usage.sources import UsageSource
 from jupyterhub_gpu_slurm.errors import CommandFailed
@@ -48,13 +48,13 @@ class Client:
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
-    record = Record(tmp_path / "usage.sqlite")
+def record(tmp_path: Path) -> UsageRecord:
+    record = UsageRecord(tmp_path / "usage.sqlite")
     record.write([SESSION, EARLIER])
     return record
 
 
-def source(record: Record, client: Client) -> UsageSource:
+def source(record: UsageRecord, client: Client) -> UsageSource:
     return UsageSource(record, client, lambda name: [f"{name}s"])  # type: ignore[arg-type]
 
 
@@ -74,11 +74,13 @@ ALONE = {"ada": (("ml",), 2, 6.0, 6.0)}
 
 
 @pytest.mark.parametrize("client", [Client(has_accounting=False), Client(fails=True)])
-def test_without_accounting_the_record_speaks_for_itself(record: Record, client: Client) -> None:
+def test_without_accounting_the_record_speaks_for_itself(
+    record: UsageRecord, client: Client
+) -> None:
     assert rounded(asyncio.run(source(record, client).gpu_hours(*SPAN))) == ALONE
 
 
-def test_accounting_adds_the_other_jobs_and_their_users(record: Record) -> None:
+def test_accounting_adds_the_other_jobs_and_their_users(record: UsageRecord) -> None:
     assert rounded(asyncio.run(source(record, Client()).gpu_hours(*SPAN))) == {
         "ada": (("adas", "ml"), 2, 10.0, 6.0),
         "bob": (("bobs",), 0, 3.0, 0.0),
@@ -86,7 +88,7 @@ def test_accounting_adds_the_other_jobs_and_their_users(record: Record) -> None:
 
 
 def test_a_session_counts_in_the_groups_of_its_time_other_jobs_in_those_of_now(
-    record: Record,
+    record: UsageRecord,
 ) -> None:
     rows = asyncio.run(source(record, Client()).group_gpu_hours(*SPAN))
     assert {row.group: round(row.gpu_hours, 1) for row in rows} == {
@@ -96,7 +98,7 @@ def test_a_session_counts_in_the_groups_of_its_time_other_jobs_in_those_of_now(
     }
 
 
-def test_many_who_look_cost_one_question(record: Record) -> None:
+def test_many_who_look_cost_one_question(record: UsageRecord) -> None:
     client = Client()
 
     async def look() -> None:
@@ -111,7 +113,7 @@ def test_many_who_look_cost_one_question(record: Record) -> None:
 def test_a_record_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
     file = tmp_path / "usage.sqlite"
     file.write_text("no database at all")
-    ours = source(Record(file), Client(has_accounting=False))
+    ours = source(UsageRecord(file), Client(has_accounting=False))
 
     async def look() -> list[UsageRow]:
         with pytest.raises(Exception, match="not a database"):

@@ -12,7 +12,7 @@ from jupyterhub.apihandlers.auth import OAuthAuthorizeHandler
 from tornado import web
 
 
-class EnteringHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # JupyterHub has no types
+class AuditedAuthorizeHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # JupyterHub has no types
     """JupyterHub's own answer to who wants to open a session, written down for those of others."""
 
     def post(self) -> None:
@@ -42,6 +42,6 @@ class EnteringHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # JupyterHu
 def install() -> None:
     """Put the handler in the place of JupyterHub's own."""
     default_handlers[:] = [
-        (one[0], EnteringHandler, *one[2:]) if one[1] is OAuthAuthorizeHandler else one
+        (one[0], AuditedAuthorizeHandler, *one[2:]) if one[1] is OAuthAuthorizeHandler else one
         for one in default_handlers
     ]

@@ -14,7 +14,7 @@ from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
 from jupyterhub.handlers.base import BaseHandler
 from tornado import web
 
-from dsportal.answers import head_as_get
+from dsportal.response_headers import head_as_get
 
 LARGEST_BODY = 2**20
 """Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""

@@ -1,7 +1,7 @@
-"""Who else than its user came into this session, and when: for the log, and for the user to see.
+"""An audit of visits by others than the session's user: for the log, and for the user to see.
 
-Only who may open others' sessions (``access.entering_groups``) ever gets as far. Whoever uses a
-token of the session's user counts as the user.
+Only members of ``access.server_access_groups`` may. A request with a token of the session's user
+counts as the user's.
 """
 
 import json

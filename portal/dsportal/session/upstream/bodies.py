@@ -10,7 +10,7 @@ from typing import Any
 from jupyter_server.utils import url_path_join
 from tornado.httputil import HTTPServerRequest
 
-from dsportal.reception import SMALL_BODY, Rules, is_login, welcome
+from dsportal.request_limits import SMALL_BODY, Rules, is_login, welcome
 from dsportal.session.usage.memory import JobMemory
 
 _LONG = ("api/contents/", "tools/")

@@ -119,15 +119,15 @@
         : start.toLocaleDateString([], { day: "numeric", month: "long", year: "numeric" });
     // What is free may be older than the forecast: only what was counted later contradicts it.
     const isKept = countedAfter > toldAt && isFree(Number(chosenSize().value));
-    const others = isKept ? " It is free, but Slurm keeps it for others." : "";
+    const others = isKept ? " It is free, but Slurm is keeping it for others." : "";
     return `Starts about ${isToday ? "" : `${day}, `}${clock} (in about ${span}).${others}`;
   };
   const WORDS = {
-    asking: () => "Asking Slurm when it would start.",
+    asking: () => "Asking Slurm when it would start…",
     now: () => "Starts now.",
     later: (answer) => inWords(new Date(answer.start)),
     never: (answer) => `Can never start here: ${answer.why}`,
-    unknown: (answer) => `When it would start is not known at the moment. ${answer.why}`.trim(),
+    unknown: (answer) => `The start time is not known at the moment. ${answer.why}`.trim(),
   };
   const tell = () => {
     const words = WORDS[told.state](told);
@@ -167,7 +167,7 @@
       told = await get("forecast", `?${query}`, mine.signal);
     } catch (error) {
       if (mine.signal.aborted) return;
-      const why = error instanceof Refused ? error.message : "The portal does not answer.";
+      const why = error instanceof Refused ? error.message : "The portal is not responding.";
       told = { state: "unknown", why };
     }
     if (mine.signal.aborted) return;

@@ -39,7 +39,7 @@ class Live:
 
 
 @dataclass(frozen=True)
-class Size:
+class GpuChoice:
     """One choice of a number of GPUs, and what comes with it."""
 
     gpus: int
@@ -56,7 +56,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class PartitionRow:
+class PartitionChoice:
     """One partition, for the form and its script."""
 
     name: str
@@ -152,8 +152,8 @@ def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
     return chosen if chosen in names else (having or names)[0]
 
 
-def _row(limit: PartitionLimit, chosen: str) -> PartitionRow:
-    return PartitionRow(
+def _row(limit: PartitionLimit, chosen: str) -> PartitionChoice:
+    return PartitionChoice(
         limit.name,
         limit.max_gpus,
         None if limit.max_time is None else limit.max_time / timedelta(hours=1),
@@ -162,7 +162,7 @@ def _row(limit: PartitionLimit, chosen: str) -> PartitionRow:
     )
 
 
-def _counts(rows: Sequence[PartitionRow], chosen: int) -> list[int]:
+def _counts(rows: Sequence[PartitionChoice], chosen: int) -> list[int]:
     """Return the numbers of GPUs to choose from: all small ones, of large ones some.
 
     A node that is cut into MIG slices may have more than fifty.
@@ -194,11 +194,11 @@ def _types(limits: Limits, chosen: str) -> list[GpuType]:
 
 def _size(
     count: int, chosen: int, shape: ResourceShape, has: Availability | None, gpu_type: str | None
-) -> Size:
+) -> GpuChoice:
     needs = shape.resources(count)
     memory = f"{needs.memory_mb / _MB_PER_GB:g} GB"
     is_free = None if has is None else has.is_free(count, gpu_type)
-    return Size(count, needs.cores, memory, count == chosen, is_free)
+    return GpuChoice(count, needs.cores, memory, count == chosen, is_free)
 
 
 def _hours(text: str, defaults: Defaults, limits: Limits, partition: str) -> str:

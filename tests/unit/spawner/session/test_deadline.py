@@ -46,11 +46,11 @@ def test_what_can_be_added(hours: float, partition: str, times: int, minutes: in
 @pytest.mark.parametrize(
     ("hours", "partition", "times", "rules", "words"),
     [
-        (12, "sxm2", 0, RULES, "may last 12 hours"),
+        (12, "sxm2", 0, RULES, "at most 12 hours"),
         (1, "sxm2", 3, RULES, "extended 3 times"),
         (1, "sxm2", 1, ExtensionRules(timedelta(hours=4), 1), "extended once"),
-        (1, "sxm2", 0, ExtensionRules(timedelta(hours=4), 0), "not extended on this portal"),
-        (1, "gone", 0, RULES, "gone is not open"),
+        (1, "sxm2", 0, ExtensionRules(timedelta(hours=4), 0), "cannot be extended"),
+        (1, "gone", 0, RULES, "gone is no longer open"),
     ],
 )
 def test_the_user_reads_why_nothing_can_be_added(
@@ -67,7 +67,7 @@ def test_the_limit_of_the_users_groups_counts_too() -> None:
     assert offer(job(5), 0, mine, RULES).longest == timedelta(hours=1)
     assert offer(job(5, "long"), 0, mine, RULES).longest == timedelta(hours=1)
     assert offer(job(1), 0, mine, RULES).longest == timedelta(hours=4)
-    assert "of yours may last 6 hours" in offer(job(6), 0, mine, RULES).reason
+    assert "at most 6 hours" in offer(job(6), 0, mine, RULES).reason
 
 
 @pytest.mark.parametrize("state", ["PENDING", "COMPLETING", "TIMEOUT", "GONE", ""])

@@ -15,23 +15,23 @@ ASKED = NOW - timedelta(minutes=10)
         (None, "Submitting the job to Slurm.", None),
         (
             Job(7, "PENDING", "Resources"),
-            "Job 7 waits in the queue (PENDING, Resources): "
+            "Job 7 is waiting in the queue (PENDING, Resources): "
             "no node has enough free GPUs, cores and memory at the moment.",
             "It starts by itself as soon as there is room; fewer GPUs may start sooner.",
         ),
         (
             Job(7, "PENDING"),
-            "Job 7 waits in the queue (PENDING): Slurm has not looked at it yet.",
+            "Job 7 is waiting in the queue (PENDING): Slurm has not looked at it yet.",
             "This takes seconds.",
         ),
         (
             Job(7, "PENDING", "JobHeldAdmin"),
-            "Job 7 waits in the queue (PENDING, JobHeldAdmin): an administrator holds it.",
+            "Job 7 is waiting in the queue (PENDING, JobHeldAdmin): an administrator put it on hold.",
             "Cancel it and ask the administrators.",
         ),
         (
             Job(7, "PENDING", "Fnord"),
-            "Job 7 waits in the queue (PENDING, Fnord).",
+            "Job 7 is waiting in the queue (PENDING, Fnord).",
             None,
         ),
         (
@@ -39,7 +39,11 @@ ASKED = NOW - timedelta(minutes=10)
             "Job 7 runs on node001 (RUNNING); JupyterLab is starting.",
             None,
         ),
-        (Job(7, ""), "Job 7 was submitted; Slurm does not say how it is at the moment.", None),
+        (
+            Job(7, ""),
+            "Job 7 was submitted; Slurm cannot say what state it is in at the moment.",
+            None,
+        ),
     ],
 )
 def test_what_the_page_says(job: Job | None, message: str, advice: str | None) -> None:

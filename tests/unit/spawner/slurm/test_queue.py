@@ -6,7 +6,7 @@ import pytest
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.slurm import commands, parsing, queue
-from jupyterhub_gpu_slurm.slurm.records import JobState, QueuedJob, Share
+from jupyterhub_gpu_slurm.slurm.records import GpuAllocation, JobState, QueuedJob
 
 WORD = "3f9a"
 # Slurm 22.05.8: squeue -O "JobID:|WORD|,JobArrayID:|,...,Name:".
@@ -125,9 +125,9 @@ def test_the_shares_of_a_job_are_told_node_by_node() -> None:
         ]
     }
     assert queue.shares(json.dumps(told)) == {
-        4: (Share(1, frozenset({2})), Share(2, frozenset({0, 3}))),
-        5: (Share(4, None),),
-        7: (Share(3, frozenset({0, 2, 3})),),
+        4: (GpuAllocation(1, frozenset({2})), GpuAllocation(2, frozenset({0, 3}))),
+        5: (GpuAllocation(4, None),),
+        7: (GpuAllocation(3, frozenset({0, 2, 3})),),
     }
 
 

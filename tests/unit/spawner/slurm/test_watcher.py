@@ -7,7 +7,7 @@ import pytest
 
 from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Job, JobState
-from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, Pace
+from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, PollIntervals
 
 
 @dataclass
@@ -36,10 +36,10 @@ class FakeClient:
         return job_id in self.known_otherwise
 
 
-PACE = Pace(busy=0.02, quiet=60.0)
+PACE = PollIntervals(busy=0.02, quiet=60.0)
 
 
-def watcher(client: FakeClient, pace: Pace = PACE) -> JobWatcher:
+def watcher(client: FakeClient, pace: PollIntervals = PACE) -> JobWatcher:
     return JobWatcher(client, pace)  # type: ignore[arg-type]  # a stand-in
 
 
@@ -61,7 +61,7 @@ def test_many_jobs_that_are_new_cost_one_question() -> None:
     client = FakeClient({number: Job(number, "PENDING") for number in range(101)})
 
     async def ask() -> list[Job]:
-        watch = watcher(client, Pace(busy=0.2, quiet=60.0))
+        watch = watcher(client, PollIntervals(busy=0.2, quiet=60.0))
         await watch.job(100)
         return list(await asyncio.gather(*(watch.job(number) for number in range(100))))
 
@@ -71,7 +71,7 @@ def test_many_jobs_that_are_new_cost_one_question() -> None:
 
 def test_however_many_stop_slurm_is_asked_no_more_often_than_the_pace() -> None:
     client = FakeClient({number: Job(number, "COMPLETING") for number in range(20)})
-    pace = Pace(busy=0.1, quiet=60.0)
+    pace = PollIntervals(busy=0.1, quiet=60.0)
 
     async def stop(watch: JobWatcher, job_id: int) -> None:
         await asyncio.sleep(job_id * 0.007)
@@ -141,7 +141,7 @@ def test_slurm_that_does_not_answer_is_asked_less_and_less() -> None:
     client = FakeClient(fails=True)
 
     async def ask() -> None:
-        watch = watcher(client, Pace(busy=0.02, longest=0.2))
+        watch = watcher(client, PollIntervals(busy=0.02, longest=0.2))
         while client.questions < 5:
             assert (await watch.job(1, max_age=0)).state is JobState.UNKNOWN
             await asyncio.sleep(0.001)
@@ -156,7 +156,7 @@ def test_who_asks_waits_no_longer_than_the_patience() -> None:
     client = FakeClient({1: Job(1, "RUNNING")}, seconds=30)
 
     async def ask() -> list[JobState]:
-        watch = watcher(client, Pace(patience=0.01))
+        watch = watcher(client, PollIntervals(patience=0.01))
         return [(await watch.job(1)).state for _ in range(3)]
 
     assert asyncio.run(ask()) == [JobState.UNKNOWN] * 3
@@ -167,7 +167,7 @@ def test_an_answer_that_comes_late_is_used() -> None:
     client = FakeClient({1: Job(1, "RUNNING")}, seconds=0.05)
 
     async def ask() -> JobState:
-        watch = watcher(client, Pace(patience=0.01))
+        watch = watcher(client, PollIntervals(patience=0.01))
         return await state_that_is_known(watch, 60)
 
     assert asyncio.run(ask()) is JobState.RUNNING

@@ -57,7 +57,7 @@ GPU_NUMBERS = re.compile(r"\d+(,\d+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Job:
+class EndedJob:
     """The job that has ended."""
 
     number: str
@@ -68,7 +68,7 @@ class Job:
     """Numbers of its GPUs on the node, with commas; empty for none."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "Job":
+    def of(cls, environment: Mapping[str, str]) -> "EndedJob":
         """Read what slurmd gives to an epilog; raises `KeyError` and `ValueError`."""
         gpus = environment.get("SLURM_JOB_GPUS", "")
         return cls(
@@ -80,7 +80,7 @@ class Job:
         )
 
 
-def is_left_behind(job: Job, uid: int, cgroups: str, environment: Mapping[str, str]) -> bool:
+def is_left_behind(job: EndedJob, uid: int, cgroups: str, environment: Mapping[str, str]) -> bool:
     """Say whether a process is of the job."""
     if uid != job.uid or uid == 0 or LOGIN_GROUP.search(cgroups):
         return False
@@ -104,7 +104,7 @@ class Stray:
     name: str
 
 
-def strays(job: Job, proc: Path = PROC) -> Iterator[Stray]:
+def strays(job: EndedJob, proc: Path = PROC) -> Iterator[Stray]:
     """Find what the job left behind; the caller closes the handles."""
     for folder in proc.iterdir():
         if not folder.name.isdigit():
@@ -151,7 +151,7 @@ def variables(environ: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def end_strays(job: Job) -> tuple[dict[int, str], int]:
+def end_strays(job: EndedJob) -> tuple[dict[int, str], int]:
     """End them: asked once, then killed until none is left.
 
     Return those that were found, and how many are still there.
@@ -181,7 +181,7 @@ def end_strays(job: Job) -> tuple[dict[int, str], int]:
     return found, left
 
 
-def remove_folders(job: Job) -> None:
+def remove_folders(job: EndedJob) -> None:
     """Remove the job's session's folder, with no more rights than the job's user had."""
     folders = list(SCRATCH.glob(f"session-{job.number}-*"))
     if not folders or job.uid == 0:
@@ -212,7 +212,7 @@ def held_mb(text: str) -> dict[str, int]:
     return held
 
 
-def gpu_memory(job: Job) -> dict[str, int]:
+def gpu_memory(job: EndedJob) -> dict[str, int]:
     """Return MiB still held on the job's GPUs, by number; nothing where there is no nvidia-smi."""
     program = next((path for path in NVIDIA_SMI if os.access(path, os.X_OK)), None)
     if program is None or not job.gpus:
@@ -248,7 +248,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def clean_up(job: Job, log: str) -> dict[str, int]:
+def clean_up(job: EndedJob, log: str) -> dict[str, int]:
     """Do it all; return the memory still held, by GPU."""
     found, left = end_strays(job)
     on = f"job {job.number} of user {job.uid} on {job.node}"
@@ -268,7 +268,7 @@ def work(settings: Mapping[str, object]) -> int:
     """Return `DRAIN` to have the node drained, else 0."""
     log = str(settings["log"])
     try:
-        held = clean_up(Job.of(os.environ), log)
+        held = clean_up(EndedJob.of(os.environ), log)
     except Exception as error:  # noqa: BLE001  whatever it is, the node stays in use
         note(log, f"the epilog failed: {type(error).__name__}: {error}")
         return 0

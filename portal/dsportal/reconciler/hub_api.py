@@ -1,4 +1,4 @@
-"""What the keeper asks of the hub's REST API."""
+"""What the reconciler asks of the hub's REST API."""
 
 import ssl
 from typing import Any
@@ -9,8 +9,8 @@ from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
 _SECONDS = 60.0
 
 
-class KeeperHubApi:
-    """The hub, as the keeper sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
+class ReconcilerHubApi:
+    """The hub, as the reconciler sees it. Raises tornado's `HTTPClientError`, and `OSError`."""
 
     def __init__(self, url: str, token: str, tls: ssl.SSLContext | None = None) -> None:
         """``url`` is ``JUPYTERHUB_API_URL``."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Turnstile:
+class ConcurrencyLimiter:
     """Lets a few through at once, in the order in which they came.
 
     It is there for programs that are hard work for the machine at their start, and then perhaps
@@ -30,7 +30,7 @@ class Turnstile:
                 self._free.release()
 
 
-class Turns:
+class RateLimiter:
     """Lets one through after the other, at least ``gap`` seconds apart, in the order they came."""
 
     def __init__(self, gap: float = 0.025) -> None:

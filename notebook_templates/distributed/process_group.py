@@ -4,18 +4,18 @@ from abc import ABC, abstractmethod
 
 import torch
 import torch.distributed as dist
-from places import Place
+from ranks import Rank
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 
-class Team(ABC):
+class ProcessGroup(ABC):
     """What a training asks of the engine that carries gradients between its processes."""
 
     layout = torch.channels_last
     """Of images and weights in memory; the fastest that the engine can carry."""
 
-    def __init__(self, here: Place) -> None:
+    def __init__(self, here: Rank) -> None:
         """Take a GPU, where there is one."""
         self.here = here
         has_gpu = torch.cuda.is_available()
@@ -56,10 +56,10 @@ class Team(ABC):
         """Let the others go."""
 
 
-class DataParallel(Team):
+class DataParallel(ProcessGroup):
     """PyTorch's own engine: NCCL between GPUs, gloo between CPUs."""
 
-    def __init__(self, here: Place) -> None:
+    def __init__(self, here: Rank) -> None:
         """Join the others."""
         super().__init__(here)
         if here.ranks > 1:

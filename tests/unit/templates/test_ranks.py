@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from places import Place, free_port, meet, place
+from ranks import Rank, free_port, meet, place
 
 STEP = {
     "SLURM_PROCID": "5",
@@ -32,10 +32,10 @@ def test_a_batch_script_without_srun_is_one_process() -> None:
 
 def test_all_learn_where_all_are_whoever_comes_first() -> None:
     port = free_port()
-    places = [Place(rank, 3, 0, 1, rank, "127.0.0.1", port) for rank in range(3)]
+    places = [Rank(rank, 3, 0, 1, rank, "127.0.0.1", port) for rank in range(3)]
     found: dict[int, list[str]] = {}
 
-    def come(here: Place) -> None:
+    def come(here: Rank) -> None:
         found[here.rank] = meet(here, 1000 + here.rank)
 
     threads = [threading.Thread(target=come, args=(here,)) for here in reversed(places)]
@@ -49,9 +49,9 @@ def test_all_learn_where_all_are_whoever_comes_first() -> None:
 
 def test_the_first_does_not_wait_for_ever() -> None:
     with pytest.raises(TimeoutError):
-        meet(Place(0, 2, 0, 1, 0, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
+        meet(Rank(0, 2, 0, 1, 0, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
 
 
 def test_the_others_do_not_wait_for_ever() -> None:
     with pytest.raises(ConnectionRefusedError):
-        meet(Place(1, 2, 0, 1, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
+        meet(Rank(1, 2, 0, 1, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)

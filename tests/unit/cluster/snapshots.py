@@ -3,8 +3,15 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from dsportal.cluster.picture import Picture
-from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition, QueuedJob, Share
+from dsportal.cluster.snapshot import Snapshot
+from jupyterhub_gpu_slurm.slurm.records import (
+    Cluster,
+    GpuAllocation,
+    Gres,
+    Node,
+    Partition,
+    QueuedJob,
+)
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -54,16 +61,16 @@ WAITING = replace(
     end=None,
 )
 SHARES = {
-    1: (Share(2, frozenset({0, 1})),),
-    2: (Share(1, frozenset({2})), Share(1, frozenset({3}))),
+    1: (GpuAllocation(2, frozenset({0, 1})),),
+    2: (GpuAllocation(1, frozenset({2})), GpuAllocation(1, frozenset({3}))),
 }
 
 
-def picture(
+def snapshot(
     *jobs: QueuedJob,
     nodes: tuple[Node, ...] = (NODE, DRAINED),
-    shares: dict[int, tuple[Share, ...]] = SHARES,
-) -> Picture:
+    shares: dict[int, tuple[GpuAllocation, ...]] = SHARES,
+) -> Snapshot:
     """Give the cluster with these jobs."""
     partition = Partition("sxm2", True, True, timedelta(hours=12), None, nodes)
-    return Picture(NOW, Cluster((partition,)), jobs or (ADAS, BOBS, WAITING), shares)
+    return Snapshot(NOW, Cluster((partition,)), jobs or (ADAS, BOBS, WAITING), shares)

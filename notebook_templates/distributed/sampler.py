@@ -19,7 +19,7 @@ def mount_of(rank: int, mounts: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Share:
+class Sampler:
     """Which images of each step are a rank's."""
 
     images: int

@@ -15,7 +15,7 @@ class TooManyStreams(Exception):
     """Somebody follows as many streams as one may."""
 
 
-class Guests:
+class ViewerAccess:
     """Counts the streams of each user."""
 
     def __init__(self) -> None:

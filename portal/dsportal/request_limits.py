@@ -1,4 +1,4 @@
-"""Who is at the door of a server of ours: until it is known, a caller costs little.
+"""Limits on requests to our servers: until a caller is known, they cost little.
 
 A *caller* is who sends a request; *known* is one whose login or token the hub confirms. The body of
 a request is read for known callers alone, so that nobody else fills a server's memory, and
@@ -25,7 +25,7 @@ from tornado.httputil import (
 )
 from tornado.web import Application, HTTPError, RequestHandler
 
-from dsportal import answers
+from dsportal import response_headers
 
 SMALL_BODY = 2**20
 """Bytes: more than any request needs that is no upload."""
@@ -88,7 +88,7 @@ class Rules:
     """How many connections there may be whose callers are not known."""
 
 
-class Reception(HTTPServerConnectionDelegate):
+class RequestLimiter(HTTPServerConnectionDelegate):
     """Stands between a tornado `HTTPServer` and its application."""
 
     def __init__(self, application: Application, rules: Rules) -> None:
@@ -198,7 +198,7 @@ class _Request(HTTPMessageDelegate):
         body = json.dumps({"message": words}).encode()
         headers = HTTPHeaders(
             {
-                "Server": answers.NAME,
+                "Server": response_headers.NAME,
                 "Content-Type": "application/json",
                 "Content-Length": str(len(body)),
                 "X-Content-Type-Options": "nosniff",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dsportal.logbook import Logbook
+from dsportal.log_limits import LogLimiter
 
 
 class Pages(logging.Handler):
@@ -41,7 +41,7 @@ def log(world: World, pages: Pages) -> Iterator[logging.Logger]:
     log = logging.getLogger("test of the logbook")
     log.propagate = False
     log.addHandler(pages)
-    Logbook(lambda: world.is_stranger, lambda: world.now, at_once_bytes=10_000).keep([pages])
+    LogLimiter(lambda: world.is_stranger, lambda: world.now, at_once_bytes=10_000).keep([pages])
     yield log
     log.removeHandler(pages)
 

@@ -1,4 +1,4 @@
-"""One picture as all who look at it see it: each row is made once for those who see the same."""
+"""One snapshot as all who look at it see it: each row is made once for those who see the same."""
 
 import json
 from collections.abc import Callable
@@ -7,24 +7,24 @@ from functools import cached_property
 from typing import TypeVar
 
 from dsportal.cluster import view
-from dsportal.cluster.picture import Picture
+from dsportal.cluster.snapshot import Snapshot
 from dsportal.cluster.view import JobRow, NodeRow, Viewer
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Edition:
-    """A picture, and what is written of it, for hundreds who look at the same moment.
+class SharedView:
+    """A snapshot, and what is written of it, for hundreds who look at the same moment.
 
     Most have no job there: they see the same. Who has one sees a few nodes differently.
     """
 
-    picture: Picture
+    snapshot: Snapshot
     mark: str
     """What the names of this hub's sessions begin with."""
     trouble: str | None = None
-    """In words, why the picture is not a new one."""
+    """In words, why the snapshot is not a new one."""
     _written: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def as_seen_by(self, viewer: Viewer) -> Viewer:
@@ -36,9 +36,9 @@ class Edition:
         return [
             self.once(
                 ("node", node.name, self._on(node.name, viewer)),
-                lambda node=node: view.node_row(self.picture, node, viewer),  # type: ignore[misc]
+                lambda node=node: view.node_row(self.snapshot, node, viewer),  # type: ignore[misc]
             )
-            for node in self.picture.nodes
+            for node in self.snapshot.nodes
         ]
 
     def jobs(self, viewer: Viewer) -> list[JobRow]:
@@ -46,9 +46,9 @@ class Edition:
         return [
             self.once(
                 ("job", job.job_id, job.label, self._of(job.user, viewer)),
-                lambda job=job: view.job_row(self.picture, job, viewer, self.mark),  # type: ignore[misc]
+                lambda job=job: view.job_row(self.snapshot, job, viewer, self.mark),  # type: ignore[misc]
             )
-            for job in self.picture.jobs
+            for job in self.snapshot.jobs
         ]
 
     def cluster_body(self, viewer: Viewer) -> str:
@@ -63,7 +63,7 @@ class Edition:
 
     def dated(self, body: str) -> str:
         """Write a body as a whole answer."""
-        return f'{{"as_of":{self.picture.as_of.timestamp():.3f},{body}}}'
+        return f'{{"as_of":{self.snapshot.as_of.timestamp():.3f},{body}}}'
 
     def once(self, key: object, write: Callable[[], T]) -> T:
         """Give what was written under this key, or write it now."""
@@ -84,25 +84,25 @@ class Edition:
     @cached_property
     def gpus(self) -> view.JobCount:
         """All GPUs."""
-        return view.count(self.picture, self.picture.nodes)
+        return view.count(self.snapshot, self.snapshot.nodes)
 
     @cached_property
     def partitions(self) -> list[view.PartitionRow]:
         """The rows of all partitions, which all see the same."""
         return [
-            view.partition_row(self.picture, partition)
-            for partition in self.picture.cluster.partitions
+            view.partition_row(self.snapshot, partition)
+            for partition in self.snapshot.cluster.partitions
         ]
 
     @cached_property
     def _owners(self) -> frozenset[str]:
-        return frozenset(job.user for job in self.picture.jobs)
+        return frozenset(job.user for job in self.snapshot.jobs)
 
     @cached_property
     def _owners_on(self) -> dict[str, frozenset[str]]:
         return {
             name: frozenset(gpu.job.user for gpu in gpus if gpu.job)
-            for name, gpus in self.picture.gpus.items()
+            for name, gpus in self.snapshot.gpus.items()
         }
 
     def _on(self, node: str, viewer: Viewer) -> Viewer:

@@ -16,7 +16,7 @@ _STRANGERS_PAUSE_SECONDS = 60.0
 _FULL = "Too much is written into this log: lines are left out until there is room again"
 
 
-class Logbook(logging.Filter):
+class LogLimiter(logging.Filter):
     """For all handlers of a process's log."""
 
     def __init__(

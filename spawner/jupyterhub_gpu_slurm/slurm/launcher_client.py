@@ -18,7 +18,7 @@ from jupyterhub_gpu_slurm.errors import (
     ExtensionRefused,
     SubmissionRefused,
 )
-from jupyterhub_gpu_slurm.slurm import answers, program
+from jupyterhub_gpu_slurm.slurm import launcher_answers, program
 
 READY = b"slurm-launcher: ready"
 """What the launcher says first, as a line of its standard error."""
@@ -63,10 +63,10 @@ async def order(
         raise CommandFailed(
             "The cluster's scheduler did not do its part.",
             detail=f"the launcher for {username} ended with {outcome.code}: "
-            f"{answers.one_line(outcome.err)}",
+            f"{launcher_answers.one_line(outcome.err)}",
         )
-    answer = answers.read(outcome.out)
-    if (complaint := answers.complaint(answer)) is not None:
+    answer = launcher_answers.read(outcome.out)
+    if (complaint := launcher_answers.complaint(answer)) is not None:
         raise _failure(str(request["verb"]), username, *complaint)
     return answer
 
@@ -100,13 +100,13 @@ def account_unavailable(username: str, why: str) -> AccountUnavailable:
     return AccountUnavailable(
         f"The cluster does not know {username} at the moment: the directory of accounts does not "
         "have this account, not in a group that may use the portal, or does not answer. Try again "
-        "in a few minutes; if it stays so, tell the administrators.",
+        "in a few minutes; if that does not help, tell the administrators.",
         detail=f"no acting as {username}: {why}",
     )
 
 
 def _no_launcher(username: str, words: str) -> AccountUnavailable | CommandFailed:
-    told = answers.one_line(words)
+    told = launcher_answers.one_line(words)
     if any(part in told for part in _NO_ACCOUNT):
         return account_unavailable(username, told)
     return CommandFailed(
@@ -116,7 +116,7 @@ def _no_launcher(username: str, words: str) -> AccountUnavailable | CommandFaile
 
 
 def _failure(verb: str, username: str, words: str, refused: bool) -> CommandFailed | Exception:
-    detail = f"launcher, {verb} for {username}: {answers.one_line(words)}"
+    detail = f"launcher, {verb} for {username}: {launcher_answers.one_line(words)}"
     last = _last_line(words)
     # A time-out is no refusal: the job may be there all the same.
     if verb == "submit" and refused and "timed out" not in words:
@@ -130,4 +130,4 @@ def _last_line(text: str) -> str:
     """Return the line of sbatch's complaint that says what is wrong."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     last = lines[-1].removeprefix("sbatch: error: ") if lines else "no reason given"
-    return answers.one_line(last)
+    return launcher_answers.one_line(last)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.images.errors import ImageError
-from dsportal.images.shelf import ImageFolder, ImageRecord
+from dsportal.images.image_folder import ImageFolder, ImageRecord
 
 DIGEST = f"sha256:{'ab' * 32}"
 RECORD = ImageRecord(

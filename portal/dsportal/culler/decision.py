@@ -22,7 +22,7 @@ _SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Arbiter:
+class CullDecision:
     """Asks the hub. Raises tornado's `HTTPClientError`, and `OSError`; the culler logs them."""
 
     url: str

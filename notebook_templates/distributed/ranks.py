@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Place:
+class Rank:
     """A process among all that train together."""
 
     rank: int
@@ -33,14 +33,14 @@ class Place:
         return self.rank == 0
 
 
-def place(variables: Mapping[str, str]) -> Place:
+def place(variables: Mapping[str, str]) -> Rank:
     """Read Slurm's variables; without `srun` there is one process.
 
     A batch script has them too, for itself: SLURM_STEP_ID is what srun alone sets.
     """
     if "SLURM_STEP_ID" not in variables or "SLURM_PROCID" not in variables:
-        return Place(0, 1, 0, 1, 0, "127.0.0.1", 0)
-    return Place(
+        return Rank(0, 1, 0, 1, 0, "127.0.0.1", 0)
+    return Rank(
         rank=int(variables["SLURM_PROCID"]),
         ranks=int(variables["SLURM_NTASKS"]),
         local_rank=int(variables["SLURM_LOCALID"]),
@@ -62,7 +62,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def meet(here: Place, port: int, patience_seconds: float = PATIENCE_SECONDS) -> list[str]:
+def meet(here: Rank, port: int, patience_seconds: float = PATIENCE_SECONDS) -> list[str]:
     """Tell everybody the port that this process listens on; return all, "address:port" by rank.
 
     Each process calls it once. For frameworks that want to be told where all processes are, and
@@ -81,7 +81,7 @@ def meet(here: Place, port: int, patience_seconds: float = PATIENCE_SECONDS) -> 
     return [str(address) for address in json.loads(found)]
 
 
-def _gather(here: Place, port: int, patience_seconds: float) -> list[str]:
+def _gather(here: Rank, port: int, patience_seconds: float) -> list[str]:
     addresses = {0: f"{here.address}:{port}"}
     lines = []
     with socket.create_server((here.address, here.port)) as server:
@@ -100,7 +100,7 @@ def _gather(here: Place, port: int, patience_seconds: float) -> list[str]:
     return found
 
 
-def _connected(here: Place, patience_seconds: float) -> socket.socket:
+def _connected(here: Rank, patience_seconds: float) -> socket.socket:
     until = time.monotonic() + patience_seconds
     while True:
         try:

@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 import torch
-from places import Place, meet
-from team import Team
+from process_group import ProcessGroup
+from ranks import Rank, meet
 from torch import nn
 
 
@@ -32,13 +32,13 @@ def loaded() -> Any:
     return engine
 
 
-class Horovod(Team):
+class HorovodGroup(ProcessGroup):
     """The engine of the papers: NCCL between GPUs where it was built with that, else gloo."""
 
     # It refuses tensors in any other.
     layout = torch.contiguous_format
 
-    def __init__(self, here: Place) -> None:
+    def __init__(self, here: Rank) -> None:
         """Join the others."""
         self._engine = loaded()
         super().__init__(here)
@@ -76,7 +76,7 @@ class Horovod(Team):
         self._engine.shutdown()
 
 
-def introduce(here: Place) -> Any:
+def introduce(here: Rank) -> Any:
     """Tell Horovod this process's place; return the server that the first process is."""
     from horovod.runner.common.util.hosts import SlotInfo
     from horovod.runner.http.http_server import RendezvousServer

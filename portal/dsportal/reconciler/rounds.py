@@ -1,4 +1,4 @@
-"""One round of the keeper."""
+"""One round of the reconciler."""
 
 import logging
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tornado.httpclient import HTTPClientError
 
-from dsportal.keeper.hub_api import KeeperHubApi
+from dsportal.reconciler.hub_api import ReconcilerHubApi
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, SlurmError
 from jupyterhub_gpu_slurm.session.reconciliation import (
     KnownSession,
@@ -25,7 +25,7 @@ _MOST_USERS = 50
 _MOST_JOBS = 50
 
 
-class Keeper:
+class Reconciler:
     """Lays Slurm's jobs and the hub's servers side by side.
 
     Whose jobs may be this hub's is told by one squeue; what they are is asked as the user, so that
@@ -35,7 +35,7 @@ class Keeper:
     """
 
     def __init__(
-        self, client: SlurmClient, hub: KeeperHubApi, mark: str, operator: str = ""
+        self, client: SlurmClient, hub: ReconcilerHubApi, mark: str, operator: str = ""
     ) -> None:
         """``operator`` is the account that may end what the hub cannot end as its owner."""
         self._client = client

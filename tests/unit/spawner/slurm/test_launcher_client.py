@@ -14,7 +14,7 @@ from jupyterhub_gpu_slurm.errors import (
     SubmissionRefused,
     UnreadableOutput,
 )
-from jupyterhub_gpu_slurm.slurm import acting
+from jupyterhub_gpu_slurm.slurm import launcher_client
 from tests.waiting import until
 
 READY = "echo slurm-launcher: ready >&2"
@@ -28,7 +28,7 @@ def sudo(folder: Path, *lines: str) -> tuple[str, ...]:
 
 
 def order(launcher_cmd: tuple[str, ...], verb: str = "list") -> dict[str, Any]:
-    return asyncio.run(acting.order(launcher_cmd, "ada", {"verb": verb}))
+    return asyncio.run(launcher_client.order(launcher_cmd, "ada", {"verb": verb}))
 
 
 def test_an_order_is_told_and_answered(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_an_account_that_sudo_does_not_take_is_told_by_name(tmp_path: Path, word
 def test_a_directory_that_does_not_answer_is_told_and_nothing_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acting, "SUDO_SECONDS", 0.5)
+    monkeypatch.setattr(launcher_client, "SUDO_SECONDS", 0.5)
     # As sudo, which is root's, it cannot be signalled: here, since it is a child of its own.
     goes_on, told = tmp_path / "goes-on", tmp_path / "told"
     os.mkfifo(goes_on)

@@ -3,10 +3,10 @@ import selectors
 
 import pytest
 
-from jupyterhub_gpu_slurm.slurm.turnstile import Turns, Turnstile
+from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
 
 
-async def most_at_once(turnstile: Turnstile, comers: int) -> int:
+async def most_at_once(turnstile: ConcurrencyLimiter, comers: int) -> int:
     """Let many come; return how many were inside together at most."""
     inside, most = 0, 0
 
@@ -24,14 +24,14 @@ async def most_at_once(turnstile: Turnstile, comers: int) -> int:
 
 def test_no_more_than_allowed_are_inside_at_once() -> None:
     async def try_it() -> int:
-        return await most_at_once(Turnstile(3, patience=60), 50)
+        return await most_at_once(ConcurrencyLimiter(3, patience=60), 50)
 
     assert asyncio.run(try_it()) == 3
 
 
 def test_who_takes_long_makes_place_for_the_next() -> None:
     async def try_it() -> None:
-        turnstile, stuck = Turnstile(1, patience=0.01), asyncio.Event()
+        turnstile, stuck = ConcurrencyLimiter(1, patience=0.01), asyncio.Event()
 
         async def never_done() -> None:
             async with turnstile.passage():
@@ -49,7 +49,7 @@ def test_who_takes_long_makes_place_for_the_next() -> None:
 
 def test_who_took_long_gives_its_place_back_only_once() -> None:
     async def try_it() -> int:
-        turnstile, left = Turnstile(1, patience=0.001), asyncio.Event()
+        turnstile, left = ConcurrencyLimiter(1, patience=0.001), asyncio.Event()
 
         async def slow() -> None:
             async with turnstile.passage():
@@ -60,14 +60,14 @@ def test_who_took_long_gives_its_place_back_only_once() -> None:
         async with turnstile.passage():
             left.set()
             await waiting
-        return await most_at_once(Turnstile(1), 1) + await most_at_once(turnstile, 20)
+        return await most_at_once(ConcurrencyLimiter(1), 1) + await most_at_once(turnstile, 20)
 
     assert asyncio.run(try_it()) == 2
 
 
 def test_a_failure_inside_gives_the_place_back() -> None:
     async def try_it() -> None:
-        turnstile = Turnstile(1, patience=60)
+        turnstile = ConcurrencyLimiter(1, patience=60)
         for _ in range(3):
             try:
                 async with asyncio.timeout(30), turnstile.passage():
@@ -97,7 +97,7 @@ def without_waiting() -> asyncio.AbstractEventLoop:
 
 def test_turns_are_taken_in_order_and_apart() -> None:
     async def try_it() -> list[tuple[int, float]]:
-        turns, taken = Turns(gap=0.01), []
+        turns, taken = RateLimiter(gap=0.01), []
 
         async def take(number: int) -> None:
             await turns.wait()

@@ -1,8 +1,8 @@
 """Which images are whose: each seen once, and the same ones again after a break."""
 
-from shares import Share, mount_of
+from sampler import Sampler, mount_of
 
-SHARES = [Share(103, 4, rank, 3, seed=1) for rank in range(3)]
+SHARES = [Sampler(103, 4, rank, 3, seed=1) for rank in range(3)]
 
 
 def test_a_process_reads_from_rank_modulo_mounts() -> None:

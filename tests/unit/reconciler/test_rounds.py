@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dsportal.keeper.rounds import Keeper
+from dsportal.reconciler.rounds import Reconciler
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
 from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
 
@@ -67,8 +67,8 @@ class FakeHub:
 
 
 def one_round(slurm: FakeSlurm, hub: FakeHub, operator: str = "slurm") -> None:
-    keeper = Keeper(slurm, hub, "portal", operator)  # type: ignore[arg-type]  # stand-ins
-    asyncio.run(keeper.round())
+    reconciler = Reconciler(slurm, hub, "portal", operator)  # type: ignore[arg-type]  # stand-ins
+    asyncio.run(reconciler.round())
 
 
 def known(

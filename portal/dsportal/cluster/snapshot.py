@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from jupyterhub_gpu_slurm.slurm.records import Cluster, Node, Partition, QueuedJob, Share
+from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Node, Partition, QueuedJob
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Snapshot:
     """What Slurm told in one round of questions."""
 
     as_of: datetime
     cluster: Cluster
     jobs: tuple[QueuedJob, ...]
-    shares: Mapping[int, tuple[Share, ...]]
+    shares: Mapping[int, tuple[GpuAllocation, ...]]
     """Which GPUs a job holds, on each of its nodes in turn. Empty where Slurm does not tell."""
 
     @cached_property
@@ -50,8 +50,8 @@ class Picture:
         return {node.name: tuple(gpus_of(node, self._on[node.name])) for node in self.nodes}
 
     @cached_property
-    def _on(self) -> Mapping[str, list[tuple[QueuedJob, Share | None]]]:
-        found: dict[str, list[tuple[QueuedJob, Share | None]]] = {
+    def _on(self) -> Mapping[str, list[tuple[QueuedJob, GpuAllocation | None]]]:
+        found: dict[str, list[tuple[QueuedJob, GpuAllocation | None]]] = {
             node.name: [] for node in self.nodes
         }
         for job in self.jobs:
@@ -64,7 +64,7 @@ class Picture:
         return found
 
 
-def gpus_of(node: Node, jobs: list[tuple[QueuedJob, Share | None]]) -> Iterator[Gpu]:
+def gpus_of(node: Node, jobs: list[tuple[QueuedJob, GpuAllocation | None]]) -> Iterator[Gpu]:
     """Give a node's GPUs in their order.
 
     Where Slurm does not say which ones are held, those held come first, and by whom is open.

@@ -62,7 +62,7 @@ def test_an_admin_cannot_open_it(admin: Visitor, owner: Visitor) -> None:
 def test_an_admin_has_no_way_round(
     admin: Visitor, owner: Visitor, method: str, path: str, body: object
 ) -> None:
-    group = owner.instance.settings["access"]["entering_groups"][0]
+    group = owner.instance.settings["access"]["server_access_groups"][0]
     names = {"OWNER": owner.name, "ADMIN": ADMIN, "ENTERERS": group}
     path = re.sub("OWNER|ADMIN|ENTERERS", lambda found: names[found[0]], path)
     assert admin.api(method, path, json=body).status_code in (400, 403, 404)

@@ -15,9 +15,9 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, create_signed_value
 
-from dsportal import reception
-from dsportal.answers import Unversioned
-from dsportal.reception import SMALL_BODY, Reception, Rules, is_login, is_stranger
+from dsportal import request_limits
+from dsportal.request_limits import SMALL_BODY, RequestLimiter, Rules, is_login, is_stranger
+from dsportal.response_headers import Unversioned
 
 LONG = 3 * SMALL_BODY
 HUGE = 400 * 2**20
@@ -81,7 +81,7 @@ class Page(RequestHandler):
 
     def get(self) -> None:
         if self.request.headers.get("Authorization"):
-            reception.welcome()
+            request_limits.welcome()
         logging.getLogger("of a handler").warning("stranger: %s", is_stranger())
         self.finish()
 
@@ -106,12 +106,12 @@ RULES = Rules(by_token, longest)
 @asynccontextmanager
 async def a_house(
     rules: Rules = RULES,
-    arguments: dict[str, Any] = reception.SERVER_ARGUMENTS,
+    arguments: dict[str, Any] = request_limits.SERVER_ARGUMENTS,
 ) -> AsyncIterator[House]:
     (listener,) = bind_sockets(0, "127.0.0.1")
     house = House(listener.getsockname()[1])
     app = Application([("/.*", Page, {"house": house})], transforms=[Unversioned])
-    server = HTTPServer(Reception(app, rules), **arguments)
+    server = HTTPServer(RequestLimiter(app, rules), **arguments)
     server.add_socket(listener)
     try:
         yield house
@@ -150,7 +150,7 @@ async def test_a_strangers_chunks_end_with_the_connection() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     async with a_house() as house:
         wire = (await house.connect()).send(head)
-        for _ in range(reception._THROWN_AWAY // 2**16 + 1):
+        for _ in range(request_limits._THROWN_AWAY // 2**16 + 1):
             wire.send(b"10000\r\n" + b"a" * 2**16 + b"\r\n")
         assert (await wire.answer())[0] in (0, 400)
         assert house.bodies == []
@@ -177,16 +177,16 @@ async def test_a_silent_hub_is_no_reason_to_read_a_body() -> None:
 
 @in_a_loop
 async def test_what_is_half_sent_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reception, "_STRANGERS_BODY_SECONDS", 0.1)
-    soon = {**reception.SERVER_ARGUMENTS, "idle_connection_timeout": 0.1}
+    monkeypatch.setattr(request_limits, "_STRANGERS_BODY_SECONDS", 0.1)
+    soon = {**request_limits.SERVER_ARGUMENTS, "idle_connection_timeout": 0.1}
     async with a_house(arguments=soon) as house:
         for half in (post(10, "token") + b"a", post(10) + b"a", b"GET / HTTP/1.1\r\nHost:", b""):
             assert (await (await house.connect()).send(half).answer())[0] == 0
 
 
 def test_a_long_body_has_the_time_that_a_slow_line_needs() -> None:
-    assert reception._seconds_for(2**20) == 74
-    assert reception._seconds_for(HUGE) == reception._LONGEST_BODY_SECONDS
+    assert request_limits._seconds_for(2**20) == 74
+    assert request_limits._seconds_for(HUGE) == request_limits._LONGEST_BODY_SECONDS
 
 
 @in_a_loop
@@ -308,8 +308,8 @@ async def test_a_login_does_not_count_for_a_page_of_another_origin() -> None:
 
 def test_guessed_tokens_fill_no_memory() -> None:
     auth = HubOAuth(api_token="x", oauth_client_id="x")
-    reception.bound_cache(auth)
+    request_limits.bound_cache(auth)
     for number in range(2000):
         auth.cache[str(number)] = None
-    assert len(auth.cache) == reception._MOST_LOGINS_CACHED
+    assert len(auth.cache) == request_limits._MOST_LOGINS_CACHED
     assert "1999" in auth.cache

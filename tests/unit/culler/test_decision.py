@@ -12,7 +12,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from dsportal.culler.__main__ import configuration
-from dsportal.culler.arbiter import Arbiter, is_marked, path_of
+from dsportal.culler.decision import CullDecision, is_marked, path_of
 from dsportal.settings.hub import HubSettings as HubTable
 
 LONG_AGO = "2020-01-01T00:00:00Z"
@@ -90,10 +90,10 @@ def test_the_culler_ends_what_the_hub_lets_it_end() -> None:
         sockets = bind_sockets(0, "127.0.0.1")
         listening.add_sockets(sockets)
         url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/hub/api"
-        arbiter = Arbiter(url, "secret", HubTable())
+        decision = CullDecision(url, "secret", HubTable())
         log = logging.getLogger("culler")
         log.disabled = True
-        await cull_idle(url, "secret", 600, log, cull_arbiter=arbiter.decide)
+        await cull_idle(url, "secret", 600, log, cull_arbiter=decision.decide)
         listening.stop()
         await listening.close_all_connections()
 
@@ -104,7 +104,7 @@ def test_the_culler_ends_what_the_hub_lets_it_end() -> None:
 
 def test_the_culler_reads_no_file_of_the_folder_that_it_runs_in() -> None:
     config = configuration(
-        30, Arbiter("http://127.0.0.1:1/hub/api", "secret", HubTable()), HubTable()
+        30, CullDecision("http://127.0.0.1:1/hub/api", "secret", HubTable()), HubTable()
     )
     assert config.IdleCuller.config_file == ""
     assert config.IdleCuller.cull_every == 30

@@ -1,4 +1,4 @@
-"""The door of the login: who knocks too often waits, and every failure is written down."""
+"""The limit on login attempts: failures cost a delay that grows, and each is logged."""
 
 import math
 import time
@@ -20,10 +20,10 @@ Log = Logger | LoggerAdapter[Logger]
 
 
 @dataclass(frozen=True)
-class Knock:
+class LoginAttempt:
     """One attempt to log in, which may go on."""
 
-    door: "Door"
+    throttle: "LoginThrottle"
     typed: str
     name: str
     """The one Unix name that was meant; empty where it is none."""
@@ -37,23 +37,23 @@ class Knock:
             # The directory is away, or the right password of somebody who is not admitted. To try
             # a locked account costs what a wrong password does.
             if error.status_code != TOO_MANY:
-                self._tell(self.door.attempts.withdraw)
+                self._tell(self.throttle.attempts.withdraw)
             raise
         if found is None:
-            self.door.log.warning(
+            self.throttle.log.warning(
                 "Login of %s from %s refused: wrong name or password",
                 shown(self.typed),
                 self.address,
             )
         else:
-            self._tell(self.door.attempts.succeeded)
+            self._tell(self.throttle.attempts.succeeded)
         return found
 
     def _tell(self, method: Callable[[str, str, float], None]) -> None:
-        method(self.name, household(self.address), self.door.now())
+        method(self.name, household(self.address), self.throttle.now())
 
 
-class Door:
+class LoginThrottle:
     """Lets attempts in, one after the other where they fail."""
 
     def __init__(
@@ -64,14 +64,14 @@ class Door:
         self._proxies = proxies
         self._said = -math.inf
 
-    def knock(self, handler: Any, typed: str, name: str) -> Knock:
+    def attempt(self, handler: Any, typed: str, name: str) -> LoginAttempt:
         """Let somebody try; raises an HTTP error that says how long to wait."""
         address = self._address(handler.request)
         wait = self.attempts.begin(name, household(address), self.now())
         if wait > 0:
             self._say_who_waits(typed, address, math.ceil(wait))
             raise too_many(math.ceil(wait))
-        return Knock(self, typed, name, address)
+        return LoginAttempt(self, typed, name, address)
 
     def _say_who_waits(self, typed: str, address: str, seconds: int) -> None:
         # At most one line a second: a stranger must not fill the log.
