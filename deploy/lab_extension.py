@@ -55,7 +55,7 @@ def watch(folder: Path) -> None:
                 shutil.rmtree(lab / path.name)
                 (lab / path.name).symlink_to(path)
         (lab.parent / "labextension").symlink_to(out.resolve())
-        bootstrap.call_in(lab, ["/usr/bin/npm", "run", "watch"])
+        bootstrap.call_in(lab, wheels.script_of(lab, "watch"))
 
 
 @contextmanager

@@ -4,6 +4,8 @@ Standard library only, as `bootstrap`. They are built from copies, so nothing is
 clone; the portal's has our extension of JupyterLab in it, built with npm's tools of its lock file.
 """
 
+import json
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -54,7 +56,13 @@ def link_tools(lab: Path, tools: str = "lab") -> None:
 def build_extension(lab: Path) -> None:
     """Build the extension beside a copy of its sources, where the portal's wheel takes it from."""
     link_tools(lab)
-    run_in(lab, ["/usr/bin/npm", "run", "build"])
+    run_in(lab, script_of(lab, "build"))
+
+
+def script_of(lab: Path, name: str) -> list[str]:
+    """Return a script of package.json as words; it needs node, and not npm itself."""
+    program, *words = shlex.split(json.loads((lab / "package.json").read_text())["scripts"][name])
+    return [f"/usr/bin/{program}", *words]
 
 
 def run_in(folder: Path, argv: Sequence[str | Path]) -> None:

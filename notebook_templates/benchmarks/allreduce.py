@@ -33,8 +33,8 @@ def settings() -> argparse.Namespace:
     add("--least", type=int, default=1024, help="the smallest message, in bytes")
     add("--most", type=int, default=64 * 2**20, help="the largest message, in bytes")
     add("--factor", type=int, default=4, help="from one size to the next")
-    add("--iterations", type=int, default=20, help="all-reduces that are timed, for each size")
-    add("--warmup", type=int, default=5, help="and those before them")
+    add("--iterations", type=int, default=20, help="timed all-reduces for each size")
+    add("--warmup", type=int, default=5, help="untimed all-reduces before them")
     add("--here", type=int, default=0, help="processes to start on this machine, without Slurm")
     return parser.parse_args()
 

@@ -32,7 +32,7 @@ def verdict(busy: Busy) -> str:
     """Say whether the GPUs were used well, and if not, what they most likely waited for."""
     if busy.gpu is None:
         return _without_gpus(busy)
-    used = f"GPUs computed in {busy.gpu:.0%} of the time"
+    used = f"GPUs were computing {busy.gpu:.0%} of the time"
     if busy.gpu >= WELL_USED:
         return f"{used}: nothing held them up."
     return f"{used}, below {WELL_USED:.0%}. {_reason(busy)}"
@@ -41,7 +41,7 @@ def verdict(busy: Busy) -> str:
 def _without_gpus(busy: Busy) -> str:
     if (busy.data_wait or 0) >= _NOTABLE:
         return f"No GPU. {_reason(busy)}"
-    return f"No GPU: the cores compute, and were busy in {busy.cores:.0%} of the time."
+    return f"No GPU: the cores did the computing, and were busy {busy.cores:.0%} of the time."
 
 
 def _reason(busy: Busy) -> str:
@@ -49,13 +49,13 @@ def _reason(busy: Busy) -> str:
     largest = max(waits, key=lambda name: waits[name])
     if waits[largest] < _NOTABLE:
         return (
-            "Neither data nor gradients were waited for: steps are too short for the GPUs. "
+            "No time was lost on data or gradients: steps are too short for the GPUs. "
             "Try a larger batch, compiling, or half precision."
         )
     if largest == "gradients":
         return (
-            f"{waits[largest]:.0%} of a step is the exchange of gradients: look at the "
-            "interconnect, or take a larger batch."
+            f"{waits[largest]:.0%} of a step is the exchange of gradients: check the "
+            "interconnect, or use a larger batch."
         )
     return f"{waits[largest]:.0%} of a step is waiting for data: {_of_data(busy)}"
 

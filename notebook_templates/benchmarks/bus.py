@@ -26,8 +26,8 @@ def sizes(least: int, most: int, factor: int) -> list[int]:
     """
     if least < 4 or least % 4 or most < least or factor < 2:
         raise ValueError(
-            f"sizes from {least} to {most} bytes by a factor of {factor} cannot be: the least must "
-            "be a multiple of 4, the most not below it, the factor 2 at least"
+            f"sizes from {least} to {most} bytes by a factor of {factor} cannot be used: the "
+            "smallest must be a multiple of 4, the largest not below it, the factor at least 2"
         )
     found = []
     while least <= most:

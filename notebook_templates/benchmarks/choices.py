@@ -8,7 +8,7 @@ class SettingError(ValueError):
 def whole(name: str, value: object) -> int:
     """Read a whole number from 1 on. Raises `SettingError`."""
     if not str(value).strip().isdecimal() or int(str(value)) < 1:
-        raise SettingError(f"{name} is {value!r}; it must be a whole number from 1 on")
+        raise SettingError(f"{name} is {value!r}; it must be a whole number, at least 1")
     return int(str(value))
 
 

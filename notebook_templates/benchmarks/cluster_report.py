@@ -84,7 +84,7 @@ class Page:
     parts: Sequence[ReportSection]
     missing: Sequence[str]
     """Benchmarks that have no finished run."""
-    title: str = "What was measured of this cluster"
+    title: str = "Measurements of this cluster"
 
     def write(self, file: Path) -> None:
         """Write the page into a file, and the pictures where it looks for them."""

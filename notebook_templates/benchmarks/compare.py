@@ -42,7 +42,7 @@ def settings() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     add = parser.add_argument
     add("runs", nargs="+", help="folders of finished runs")
-    add("--results", required=True, help="folder for what stays")
+    add("--results", required=True, help="folder for the results")
     return parser.parse_args()
 
 

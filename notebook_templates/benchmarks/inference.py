@@ -42,14 +42,14 @@ def settings() -> argparse.Namespace:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--results", required=True, help="folder of the run; the same one goes on")
+    add("--results", required=True, help="folder of the run; the same one continues it")
     add("--model", default="50", help="ResNet whose speed is measured: tiny, 50, 101 or 152")
     add("--size", type=int, default=224, help="height and width of its images, pixels")
     add("--batches", default="1,2,4,8,16,32,64,128", help="images in one call, by commas")
     add("--seconds", type=float, default=2.0, help="for each batch size and precision")
     add("--data", type=Path, default=Path("~/isilon/datasets/mnist"), help="MNIST's four files")
     add("--accuracy-model", default="tiny", help="ResNet that learns digits")
-    add("--digits", type=int, default=0, help="take so many of each part; 0: all")
+    add("--digits", type=int, default=0, help="use only this many of each part; 0: all")
     add("--epochs", type=int, default=3, help="times that it sees each digit")
     add("--calibration-batches", type=int, default=50, help="for int8; the papers' number")
     add("--calibration-batch", type=int, default=25, help="images in each; the papers' number")

@@ -20,7 +20,7 @@ SPEEDS = (
     "95 % ms",
     "x fp32",
 )
-ACCURACY = ("network", "precision", "top-1", "top-5", "points to fp32")
+ACCURACY = ("network", "precision", "top-1", "top-5", "points from fp32")
 
 
 def markdown(summaries: Sequence[Summary]) -> str:

@@ -65,14 +65,14 @@ def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
-    add("--results", required=True, help="folder for what stays; a shared one for several nodes")
-    add("--nodes", default="", help="how many, by commas; empty: 1, 2, 4, ... and all")
-    add("--processes", default="", help="on each node, by commas; empty: all of the job")
+    add("--results", required=True, help="folder for the results; several nodes must share it")
+    add("--nodes", default="", help="how many, separated by commas; empty: 1, 2, 4, ... and all")
+    add("--processes", default="", help="on each node, separated by commas; empty: all of the job")
     add("--least", type=int, default=1024, help="the smallest message, in bytes")
     add("--most", type=int, default=64 * 2**20, help="the largest message, in bytes")
     add("--factor", type=int, default=4, help="from one size to the next")
-    add("--iterations", type=int, default=20, help="all-reduces that are timed, for each size")
-    add("--warmup", type=int, default=5, help="and those before them")
+    add("--iterations", type=int, default=20, help="timed all-reduces for each size")
+    add("--warmup", type=int, default=5, help="untimed all-reduces before them")
     add("--repeats", type=int, default=3, help="of each part")
     add("--all-reduce-perf", default="", help="NCCL's own test; empty: that of a loaded module")
     return parser.parse_args()
@@ -82,7 +82,7 @@ def counts(name: str, asked: str, most: int | None) -> list[int]:
     """Read numbers with commas between, each from 1 to ``most``; raises `SettingError`."""
     words = asked.split(",")
     if not all(word.isdecimal() and int(word) >= 1 for word in words):
-        raise SettingError(f"{name} is {asked!r}; it must be whole numbers with commas between")
+        raise SettingError(f"{name} is {asked!r}; it must be whole numbers separated by commas")
     found = sorted({int(word) for word in words})
     if most is not None and found[-1] > most:
         raise SettingError(f"{name} is {asked!r}, and there are {most}: ask for more")
@@ -93,7 +93,7 @@ def groups(nodes: Sequence[int], each: Sequence[int]) -> list[Group]:
     """Return all that can add up: one process alone cannot. Raises `SettingError` for none."""
     found = [Group(one, many) for one in nodes for many in each if one * many > 1]
     if not found:
-        raise SettingError("one process has nobody to add up with: set processes or nodes to 2")
+        raise SettingError("one process has nothing to add up with: set processes or nodes to 2")
     return found
 
 

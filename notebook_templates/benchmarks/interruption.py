@@ -20,4 +20,4 @@ def _raise(number: int, _frame: FrameType | None) -> None:
     for one in SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     name = signal.Signals(number).name
-    raise Interrupted(f"stopped by {name}; what was measured is kept: run it again to go on")
+    raise Interrupted(f"stopped by {name}; what was measured is kept: run it again to continue")

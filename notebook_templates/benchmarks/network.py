@@ -67,14 +67,14 @@ def settings() -> argparse.Namespace:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--results", required=True, help="folder for what stays; one that all nodes see")
-    add("--nodes", default="", help="names, by commas; empty: all of the job")
+    add("--results", required=True, help="folder for the results; one that all nodes see")
+    add("--nodes", default="", help="names, separated by commas; empty: all of the job")
     add("--pairs", default="all", choices=PAIRS, help="all in both directions, or each to the next")
-    add("--streams", default="1,4", help="connections at once, by commas; one may not fill a link")
-    add("--seconds", type=int, default=10, help="that count")
-    add("--omit", type=int, default=2, help="seconds before them: TCP begins slowly")
+    add("--streams", default="1,4", help="separated by commas: connections at once")
+    add("--seconds", type=int, default=10, help="length of each measurement")
+    add("--omit", type=int, default=2, help="seconds before it that do not count")
     add("--repeats", type=int, default=3, help="of each link")
-    add("--network", default="", help="10.1.0.0/16, say: the network to measure; empty: Slurm's")
+    add("--network", default="", help="network to measure, such as 10.1.0.0/16; empty: Slurm's")
     return parser.parse_args()
 
 
@@ -93,10 +93,12 @@ def nodes_of(asked: str, of_job: Sequence[str]) -> list[str]:
     """Return the nodes to measure between; raises `SettingError`."""
     chosen = [name for name in asked.split(",") if name] or list(of_job)
     if strange := sorted(set(chosen) - set(of_job)):
-        raise SettingError(f"nodes has {strange[0]}; the job has {', '.join(of_job) or 'none'}")
+        raise SettingError(
+            f"nodes names {strange[0]}, but the job has {', '.join(of_job) or 'none'}"
+        )
     if len(set(chosen)) < max(2, len(chosen)):
         raise SettingError(
-            f"a network is between two nodes, and there is {', '.join(chosen) or 'none'}: "
+            f"a network needs two nodes, and there is only {', '.join(chosen) or 'none'}: "
             "submit it to Slurm for two nodes or more"
         )
     return chosen

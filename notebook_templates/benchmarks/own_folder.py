@@ -145,7 +145,7 @@ def _opened(path: Path, above: int, called: str, *, makes: bool) -> int:
     try:
         descriptor = os.open(called, _FLAGS, dir_fd=above)
     except NotADirectoryError as error:
-        raise OwnFolderError(f"{path} is no folder; a measurement writes only there") from error
+        raise OwnFolderError(f"{path} is not a folder; a measurement writes only there") from error
     told = os.fstat(descriptor)
     if told.st_uid != os.geteuid() or told.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         os.close(descriptor)

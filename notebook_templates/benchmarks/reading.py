@@ -38,14 +38,14 @@ def settings() -> argparse.Namespace:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--results", required=True, help="folder for what stays")
+    add("--results", required=True, help="folder for the results")
     add("--data", required=True, help="folder of JPEG folders, or of shards")
     add("--size", type=int, default=224, help="pixels, height and width of what is cut out")
-    add("--batch", type=int, default=64, help="images that are handed over at once")
+    add("--batch", type=int, default=64, help="images in a batch")
     add("--workers", type=int, default=-1, help="reading processes; -1: one less than cores")
-    add("--images", type=int, default=12_800, help="that count, in each run")
+    add("--images", type=int, default=12_800, help="images that count, in each run")
     add("--warmup", type=int, default=1_280, help="images before them")
-    add("--repeats", type=int, default=5, help="runs, each of other images where there are enough")
+    add("--repeats", type=int, default=5, help="runs, of different images if there are enough")
     add("--caches-program", default=caches.DROP, help="what drops this host's caches, by sudo")
     return parser.parse_args()
 
@@ -102,7 +102,9 @@ def main(s: argparse.Namespace) -> None:
     kind = type(data.train).__name__.lower()
     files = data_files.files_of(data.train)
     if not files:
-        raise SettingError("data is neither JPEG folders nor shards: it is read once, before")
+        raise SettingError(
+            "data is neither JPEG folders nor shards: it is only read before the runs"
+        )
     hits = caches.hit_rate(caches.memory_bytes(), data_files.bytes_of(files))
     print(f"{len(data.train):,} images, {kind}; {workers} reading processes", flush=True)
     print(f"expected cache hit rate where caches are not dropped: {hits:.1%}", flush=True)

@@ -95,7 +95,7 @@ class Result:
             if was != now:
                 raise ResultError(
                     f"{self.folder} holds a run with {name} = {was!r}, not {now!r}: "
-                    "take another folder, or the same settings to go on"
+                    "use another folder, or the same settings to continue"
                 )
         # What was being written when the run was ended is measured again.
         whole = "".join(json.dumps(line) + "\n" for line in lines)

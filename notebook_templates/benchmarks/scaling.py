@@ -25,7 +25,7 @@ from use_report import thinned
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
-    parser = trials.parser("What do more GPUs give a training?")
+    parser = trials.parser("How much faster is training on more GPUs?")
     add = parser.add_argument
     add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
     add("--precision", default="bf16", choices=models.PRECISIONS, help="of the products")

@@ -58,7 +58,7 @@ def argv(
     """
     if on > there.count or (not there.in_job and each > 1):
         raise StepError(
-            f"{on} nodes with {each} processes each are wanted, {there.count} node is here: "
+            f"{on} nodes with {each} processes each are needed, and there is only {there.count}: "
             "submit it to Slurm"
         )
     if not there.in_job:

@@ -60,22 +60,31 @@ def settings() -> argparse.Namespace:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--results", required=True, help="folder for what stays; a shared one for several nodes")
-    add("--mounts", required=True, help="folders, by commas: where storage is mounted")
-    add("--loads", default=",".join(fio.LOADS), help="which, by commas")
-    add("--clients", default="", help="how many at once, by commas; empty: 1, 2, 4, ... and all")
+    add("--results", required=True, help="folder for the results; several nodes must share it")
+    add("--mounts", required=True, help="folders where storage is mounted, separated by commas")
+    add("--loads", default=",".join(fio.LOADS), help="which ones, separated by commas")
+    add(
+        "--clients",
+        default="",
+        help="how many at once, separated by commas; empty: 1, 2, 4, ... and all",
+    )
     add("--repeats", type=int, default=3, help="of each part; the papers': 5")
     add("--processes", type=int, default=4, help="on each client: one for each of its GPUs")
     add("--files", type=int, default=30, help="of each process")
     add("--size-mib", type=int, default=64 * 1024, help="of a process's files together")
     add("--depth", type=int, default=32, help="requests of a process at once")
-    add("--rate-iops", type=int, default=83, help="images' worth of 1 MiB a second, for training")
-    add("--seconds", type=float, default=600, help="that the training-like load is measured")
-    add("--ramp", type=float, default=60, help="seconds before them, which do not count")
-    add("--other-seconds", type=float, default=60, help="that each other load is measured")
-    add("--other-ramp", type=float, default=5, help="seconds before them")
-    add("--most-hits", type=float, default=0.5, help="share of reads that a client's cache may")
-    add("--storage-cache-gb", type=float, default=0, help="of the storage itself; 0: not known")
+    add("--rate-iops", type=int, default=83, help="1 MiB reads a second of one GPU, for training")
+    add("--seconds", type=float, default=600, help="how long the training-like load is measured")
+    add("--ramp", type=float, default=60, help="seconds before that, which do not count")
+    add("--other-seconds", type=float, default=60, help="how long each other load is measured")
+    add("--other-ramp", type=float, default=5, help="seconds before that, which do not count")
+    add("--most-hits", type=float, default=0.5, help="most of the reads that caches may answer")
+    add(
+        "--storage-cache-gb",
+        type=float,
+        default=0,
+        help="cache of the storage itself; 0: not known",
+    )
     add("--caches-program", default=caches.DROP, help="what drops a host's caches, by sudo")
     return parser.parse_args()
 
@@ -219,7 +228,7 @@ def main(s: argparse.Namespace) -> None:
     result = Result(results, "storage", {**chosen, "nodes": there.count}, len(todo))
     (results / "error.txt").unlink(missing_ok=True)
     minutes = seconds_of(s, todo) / 60
-    print(f"{len(todo)} parts, {minutes:,.1f} min without the writing of the files", flush=True)
+    print(f"{len(todo)} parts, {minutes:,.1f} min plus the time to write the files", flush=True)
     # The same for a run that goes on: what was left of it is used or removed.
     mark = hashlib.sha256(str(results).encode()).hexdigest()[:12]
     size = whole("size_mib", s.size_mib) * fio.MIB

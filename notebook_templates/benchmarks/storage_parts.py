@@ -57,7 +57,7 @@ def mounts_of(asked: str) -> tuple[str, ...]:
     """Return the mounts; fio gives some characters in paths a meaning of their own."""
     found = tuple(str(Path(one).expanduser().absolute()) for one in asked.split(",") if one)
     if not found or len(set(found)) < len(found):
-        raise SettingError(f"mounts is {asked!r}; name folders, each once, with commas between")
+        raise SettingError(f"mounts is {asked!r}; name folders, each once, separated by commas")
     return found
 
 

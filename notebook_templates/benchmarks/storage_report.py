@@ -66,7 +66,7 @@ def _remarks(summary: Summary) -> list[str]:
     ]
     engines = sorted({engine for part in parts for engine in part["engines"]})
     if engines != ["libaio"]:
-        remarks.append(f"Not libaio but {', '.join(engines)}: it did not work there.")
+        remarks.append(f"Not libaio but {', '.join(engines)}: it did not work here.")
     if all(part["direct"] for part in parts):
         remarks.append("Past the clients' caches (O_DIRECT).")
     else:
@@ -79,7 +79,7 @@ def _remarks(summary: Summary) -> list[str]:
     if (most := max((part["storage_hit_rate"] or 0) for part in parts)) > 0:
         rates = [f"{share:.1%} of {cache}" for cache, share in CACHE_HIT_RATES.items()]
         remarks.append(
-            f"Up to {most:.1%} can be from the storage's own cache; the papers expected "
+            f"Up to {most:.1%} can come from the storage's own cache; the papers expected "
             f"{', '.join(rates)}."
         )
     return ["", " ".join(remarks)]

@@ -30,14 +30,14 @@ class Trace:
 
     images: int
     """Of this process, in a step."""
-    laps: Sequence[StepTime]
+    step_times: Sequence[StepTime]
     alone: Sequence[StepTime] = ()
     """Further steps, in which gradients stayed with the process that computed them."""
 
     @property
     def seconds(self) -> float:
         """From the first step's begin to the last one's end."""
-        return sum(lap.seconds for lap in self.laps)
+        return sum(step.seconds for step in self.step_times)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Split:
 
 def images_per_second(traces: Sequence[Trace]) -> float:
     """Return the throughput of all processes: all images over the slowest one's time."""
-    images = sum(trace.images * len(trace.laps) for trace in traces)
+    images = sum(trace.images * len(trace.step_times) for trace in traces)
     return images / max(trace.seconds for trace in traces)
 
 
@@ -73,11 +73,11 @@ def throughput(
     The first is the begin, with no images/s. The steps of the first process stand for those of all,
     which wait for each other. ``points``: there are no more, besides.
     """
-    laps, images = traces[0].laps, sum(trace.images for trace in traces)
-    many, at, found = -(-len(laps) // points), began, [(round(began, 3), 0.0)]
-    for first in range(0, len(laps), many):
-        some = laps[first : first + many]
-        seconds = sum(lap.seconds for lap in some)
+    step_times, images = traces[0].step_times, sum(trace.images for trace in traces)
+    many, at, found = -(-len(step_times) // points), began, [(round(began, 3), 0.0)]
+    for first in range(0, len(step_times), many):
+        some = step_times[first : first + many]
+        seconds = sum(step.seconds for step in some)
         at += seconds
         found.append((round(at, 3), round(images * len(some) / seconds, 2)))
     return found
@@ -96,23 +96,26 @@ def split(traces: Sequence[Trace]) -> Split:
 
 
 def _split(trace: Trace) -> Split:
-    network = fmean(lap.network for lap in trace.laps)
+    network = fmean(step.network for step in trace.step_times)
     exchange = min(network, _exchange(trace)) if trace.alone else 0.0
     return Split(
-        data=fmean(lap.data for lap in trace.laps),
+        data=fmean(step.data for step in trace.step_times),
         forward_backward=network - exchange,
         all_reduce=exchange,
-        optimiser=fmean(lap.optimiser for lap in trace.laps),
+        optimiser=fmean(step.optimiser for step in trace.step_times),
     )
 
 
 def _exchange(trace: Trace) -> float:
     # Medians: a step that something else held up is in one of both.
-    together, alone = (median(lap.network for lap in laps) for laps in (trace.laps, trace.alone))
+    together, alone = (
+        median(step.network for step in step_times)
+        for step_times in (trace.step_times, trace.alone)
+    )
     return max(0.0, together - alone)
 
 
 def step_variation(traces: Sequence[Trace]) -> float:
     """Return the steps' standard deviation over their mean, of the process that varies most."""
-    seconds = [[lap.seconds for lap in trace.laps] for trace in traces]
+    seconds = [[step.seconds for step in trace.step_times] for trace in traces]
     return max(pstdev(each) / fmean(each) for each in seconds)

@@ -30,7 +30,7 @@ import traces
 from torch import nn
 from traces import StepTime, Trace
 
-# images.py and team.py are among the templates for several nodes.
+# images.py and group.py are among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import images
 import record
@@ -50,19 +50,19 @@ def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
-    add("--results", required=True, help="folder where a process that fails says why")
+    add("--results", required=True, help="folder for the error message of a process that fails")
     add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
-    add("--heads", default="no", choices=("yes", "no"), help="those in between, too")
+    add("--heads", default="no", choices=("yes", "no"), help="the auxiliary ones, too")
     add("--precision", default="fp32", choices=models.PRECISIONS, help="of the products")
     add("--batch", type=int, default=64, help="images per process and step")
     add("--data", default="synthetic", help="'synthetic', or a folder: JPEG folders, shards")
-    add("--mounts", default="", help="by commas: a rank reads from rank modulo mounts")
+    add("--mounts", default="", help="mount points, separated by commas")
     add("--images", type=int, default=12_800, help="synthetic images in an epoch")
     add("--size", type=int, default=0, help="pixels, height and width; 0: the network's own")
     add("--epochs", type=int, default=1, help="times that each image is seen")
-    add("--steps", type=int, default=0, help="time so many at most; 0: those of the epochs")
-    add("--warmup", type=int, default=10, help="steps before, which are not timed")
-    add("--alone", type=int, default=10, help="steps after, without the exchange of gradients")
+    add("--steps", type=int, default=0, help="time at most this many; 0: all of the epochs")
+    add("--warmup", type=int, default=10, help="untimed steps before them")
+    add("--alone", type=int, default=10, help="steps after them, without the exchange of gradients")
     add("--workers", type=int, default=1, help="reading processes of each process")
     add("--layout", default="channels_last", choices=("channels_last", "contiguous_format"))
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
@@ -96,31 +96,33 @@ class Clock:
 class Trainer:
     """A network that learns, step by step."""
 
-    def __init__(self, s: argparse.Namespace, team: DataParallel, model: nn.Module) -> None:
+    def __init__(self, s: argparse.Namespace, group: DataParallel, model: nn.Module) -> None:
         """Bring the network to the device, and to the others."""
-        self._team, self._clock = team, Clock(team.is_on_gpus)
+        self._group, self._clock = group, Clock(group.is_on_gpus)
         self._layout = getattr(torch, s.layout)
-        model = model.to(team.device, memory_format=self._layout)
+        model = model.to(group.device, memory_format=self._layout)
         optimiser = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, weight_decay=5e-5)
-        self._joined, self._optimiser = team.joined(model, optimiser)
+        self._joined, self._optimiser = group.joined(model, optimiser)
         self._trained = torch.compile(self._joined) if s.compile == "yes" else self._joined
-        kind = team.device.type
+        kind = group.device.type
         self._scaler = torch.amp.GradScaler(kind, enabled=s.precision == "fp16")
         self._precision = torch.autocast(
             kind, NUMBERS.get(s.precision), enabled=s.precision in NUMBERS
         )
         self._loss_of = nn.CrossEntropyLoss()
-        if team.is_on_gpus:
+        if group.is_on_gpus:
             is_exact = s.precision == "fp32"
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not is_exact
             torch.backends.cudnn.benchmark = True
 
-    def laps(self, batches: Iterator[Any], steps: int, *, is_alone: bool = False) -> list[StepTime]:
+    def step_times(
+        self, batches: Iterator[Any], steps: int, *, is_alone: bool = False
+    ) -> list[StepTime]:
         """Train for some steps; ``is_alone``: without the exchange of gradients."""
         moments = [self._clock.now()]
         for pixels, labels in islice(batches, steps):
-            pixels = images.on_device(pixels, self._team.device, self._layout)
-            labels = labels.to(self._team.device, non_blocking=True)
+            pixels = images.on_device(pixels, self._group.device, self._layout)
+            labels = labels.to(self._group.device, non_blocking=True)
             moments.append(self._clock.now())
             with self._joined.no_sync() if is_alone else nullcontext():
                 with self._precision:
@@ -158,21 +160,21 @@ def hit_rate(train: Any) -> float | None:
     return caches.hit_rate(caches.memory_bytes(), data_files.bytes_of(files)) if files else None
 
 
-def everybodys(team: DataParallel, mine: dict[str, Any]) -> list[dict[str, Any]]:
+def everybodys(group: DataParallel, mine: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what each process has, by rank."""
-    if team.here.ranks == 1:
+    if group.here.ranks == 1:
         return [mine]
-    found: list[Any] = [None] * team.here.ranks
+    found: list[Any] = [None] * group.here.ranks
     dist.all_gather_object(found, mine)
     return found
 
 
 def main(s: argparse.Namespace) -> None:
     """Warm up, train with the clock, then without the exchange of gradients."""
-    team = DataParallel(place(os.environ))
-    here = team.here
-    if s.precision == "tf32" and not team.is_on_gpus:
-        raise protocol.ProtocolError("tf32 is for NVIDIA GPUs: take fp32 or bf16 on a CPU")
+    group = DataParallel(place(os.environ))
+    here = group.here
+    if s.precision == "tf32" and not group.is_on_gpus:
+        raise protocol.ProtocolError("tf32 is for NVIDIA GPUs: use fp32 or bf16 on a CPU")
     torch.manual_seed(s.seed)
     size = s.size or models.SIZES[s.model]
     mounts = [mount for mount in s.mounts.split(",") if mount]
@@ -188,26 +190,26 @@ def main(s: argparse.Namespace) -> None:
     share = Sampler(count, s.batch, here.rank, here.ranks, s.seed)
 
     trainer = Trainer(
-        s, team, networks.build(s.model, data.classes, data.channels, s.heads == "yes")
+        s, group, networks.build(s.model, data.classes, data.channels, s.heads == "yes")
     )
-    batches = stream(data.train, share, schedule, workers, team.is_on_gpus)
-    trainer.laps(batches, s.warmup)
-    team.sums(0)  # all begin together
+    batches = stream(data.train, share, schedule, workers, group.is_on_gpus)
+    trainer.step_times(batches, s.warmup)
+    group.sums(0)  # all begin together
     began = time.time()
-    laps, alone = trainer.laps(batches, steps), []
+    step_times, alone = trainer.step_times(batches, steps), []
     if here.ranks > 1:
-        trainer.laps(batches, SETTLING, is_alone=True)
-        alone = trainer.laps(batches, s.alone, is_alone=True)
+        trainer.step_times(batches, SETTLING, is_alone=True)
+        alone = trainer.step_times(batches, s.alone, is_alone=True)
 
-    mine = {"trace": Trace(s.batch, laps, alone), "host": machine.host()["name"]}
-    every = everybodys(team, mine)
+    mine = {"trace": Trace(s.batch, step_times, alone), "host": machine.host()["name"]}
+    every = everybodys(group, mine)
     if here.is_first:
-        device = torch.cuda.get_device_name() if team.is_on_gpus else "CPU"
+        device = torch.cuda.get_device_name() if group.is_on_gpus else "CPU"
         more = {"device": device, "size": size, "workers": workers, "torch": torch.__version__}
         more["python"] = sys.executable
         more["expected_hit_rate"] = hit_rate(data.train)
         print(json.dumps(found(every, began) | more))
-    team.leave()
+    group.leave()
 
 
 def found(every: Sequence[dict[str, Any]], began: float) -> dict[str, Any]:
@@ -217,7 +219,7 @@ def found(every: Sequence[dict[str, Any]], began: float) -> dict[str, Any]:
         "images_per_second": traces.images_per_second(timed),
         "step_variation": traces.step_variation(timed),
         "processes": len(timed),
-        "steps": len(timed[0].laps),
+        "steps": len(timed[0].step_times),
         "step_seconds": asdict(traces.split(timed)),
         "throughput": traces.throughput(timed, began),
         "hosts": sorted({one["host"] for one in every}),

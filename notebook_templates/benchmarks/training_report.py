@@ -76,7 +76,7 @@ def _caches(own: Sequence[Row]) -> Iterator[str]:
             continue
         said = "caches dropped before each run"
         if not row["caches_dropped"]:
-            said = f"caches not dropped: up to {tables.share(hits)} of reads can be from memory"
+            said = f"caches not dropped: up to {tables.share(hits)} of reads can come from memory"
         yield f"- {row['model']} {row['precision']} on {row['processes']}, {row['data']}: {said}."
 
 

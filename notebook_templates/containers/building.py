@@ -59,13 +59,13 @@ def build(definition: str, image: str, *, base: str, replace: bool = False) -> P
     """Build the image, and return its file; half an image is never seen there."""
     source, final, first = (Path(path).expanduser() for path in (definition, image, base))
     if not source.exists():
-        raise BuildError(f"{source} is not there")
+        raise BuildError(f"{source} does not exist")
     if not first.exists():
-        raise BuildError(f"{first} is not there: base names the image to begin with")
+        raise BuildError(f"{first} does not exist: base names the image to start from")
     if not has_numbers(SUBUID.read_text(), pwd.getpwuid(os.getuid())):
-        raise BuildError(f"{SUBUID} of this node has no numbers for you; ask the administrators")
+        raise BuildError(f"{SUBUID} on this node has no user IDs for you; ask the administrators")
     if final.exists() and not replace:
-        raise BuildError(f"{final} is there already; say replace = True, or another name")
+        raise BuildError(f"{final} already exists; set replace = True, or choose another name")
     final.parent.mkdir(parents=True, exist_ok=True)
     processors = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix=".building-", dir=final.parent) as folder:

@@ -97,7 +97,7 @@ class Jpeg:
 def opened(encoded: bytes) -> Jpeg:
     """Read the head of a picture; raise DataError where it is no whole JPEG."""
     if not encoded.startswith(FIRST_BYTES):
-        raise DataError("is not JPEG")
+        raise DataError("is not a JPEG file")
     if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
         raise DataError("is cut short: it has no end mark")
     at = 2
@@ -110,7 +110,7 @@ def opened(encoded: bytes) -> Jpeg:
             return Jpeg(encoded, (width, height), encoded[at + 9], code in IN_ORDER, at + 5)
         # Any number of bytes 255 may stand before a code; other segments say their length.
         at += 1 if code == 0xFF else 2 + int.from_bytes(encoded[at + 2 : at + 4])
-    raise DataError("has no size in its head, or a way of coding that is not supported")
+    raise DataError("has no size in its header, or an encoding that is not supported")
 
 
 def by_simplejpeg(jpeg: Jpeg, lower: int, times: int) -> Any:

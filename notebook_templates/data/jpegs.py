@@ -54,7 +54,7 @@ def size_of(encoded: bytes) -> tuple[int, int]:
     Decoded at an eighth of its size: that reads every byte, but computes few pixels.
     """
     if not encoded.startswith(FIRST_BYTES):
-        raise PictureError("is not JPEG")
+        raise PictureError("is not a JPEG file")
     try:
         with Image.open(io.BytesIO(encoded), formats=["JPEG"]) as image:
             width, height = image.size

@@ -81,7 +81,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     commands = parser.add_subparsers(dest="command", required=True)
-    write = commands.add_parser("write", help="write shards, or go on where it was stopped")
+    write = commands.add_parser("write", help="write shards, or continue where it was stopped")
     write.add_argument("source", help="folder with one folder of JPEG files for each class")
     write.add_argument("destination", help="folder for the shards")
     write.add_argument("--format", choices=sorted(shards.FORMATS), default=ShardPlan.format)
@@ -92,13 +92,13 @@ def arguments() -> argparse.Namespace:
     )
     write.add_argument("--name", default=ShardPlan.name, help="beginning of the shards' names")
     write.add_argument(
-        "--first-label", type=int, default=ShardPlan.first_label, help="1 as ImageNet's"
+        "--first-label", type=int, default=ShardPlan.first_label, help="ImageNet's is 1"
     )
     write.add_argument("--seed", type=int, default=ShardPlan.seed, help="of the pictures' order")
     write.add_argument("--workers", type=int, default=0, help="0: as many as the job has cores")
     write.add_argument("--nas-cache-gb", type=float, default=0)
-    write.add_argument("--strict", action="store_true", help="end at the first bad file")
-    write.add_argument("--overwrite", action="store_true", help="lose the shards that are there")
+    write.add_argument("--strict", action="store_true", help="stop at the first bad file")
+    write.add_argument("--overwrite", action="store_true", help="replace the shards that are there")
     verify = commands.add_parser("verify", help="read all shards back")
     verify.add_argument("destination")
     return parser.parse_args()

@@ -72,7 +72,7 @@ class Shards(IterableDataset[Sample]):
         done = len(range(number, self.step, workers)) * self.batch
         readers = self.ranks * workers
         if readers > len(self.files):
-            raise PrepareError(f"{readers} readers for {len(self.files)} shards: prepare more")
+            raise PrepareError(f"{readers} readers for only {len(self.files)} shards: prepare more")
         files = list(self.files)
         random.Random(f"{self.seed} {self.epoch}").shuffle(files)  # noqa: S311
         place = f"{self.seed} {self.epoch} {self.rank * workers + number}"

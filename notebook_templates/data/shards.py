@@ -88,17 +88,17 @@ def nothing(shard: Shard) -> None:
 def divide(plan: ShardPlan, strict: bool = False) -> list[Work]:
     """Divide the files over the shards, in an order that the seed decides."""
     if plan.format not in FORMATS:
-        raise PrepareError(f"format {plan.format} is none of {', '.join(FORMATS)}")
+        raise PrepareError(f"format {plan.format} is not one of {', '.join(FORMATS)}")
     if min(plan.shards, plan.copies, plan.enlarge) < 1:
-        raise PrepareError("shards, copies and enlarge are 1 or more")
+        raise PrepareError("shards, copies and enlarge must be 1 or more")
     if not plan.name.replace("-", "").replace("_", "").isalnum():
-        raise PrepareError(f"name {plan.name!r} may have letters, digits, - and _ only")
+        raise PrepareError(f"name {plan.name!r} may have only letters, digits, - and _")
     if not Path(plan.source).is_dir():
-        raise PrepareError(f"{plan.source} is no folder")
+        raise PrepareError(f"{plan.source} is not a folder")
     classes, sources = jpegs.find(Path(plan.source), plan.first_label)
     if plan.shards > len(sources):
         raise PrepareError(
-            f"{plan.source} has {len(sources)} files in folders of classes, fewer than "
+            f"{plan.source} has {len(sources)} files in class folders, fewer than "
             f"{plan.shards} shards: choose fewer shards"
         )
     random.Random(plan.seed).shuffle(sources)  # noqa: S311
@@ -204,8 +204,8 @@ def open_folder(folder: Path, plan: dict[str, Any], overwrite: bool) -> dict[int
     if any(folder.iterdir()) and (overwrite or not same):
         if not overwrite:
             raise PrepareError(
-                f"{folder} is not empty and not from this plan: choose another folder, or "
-                "say overwrite to lose the shards in it"
+                f"{folder} is not empty, and not from this plan: choose another folder, or "
+                "set overwrite to replace the shards in it"
             )
         remove_shards(folder)
     for left in folder.glob(".*.partial.*"):
@@ -250,7 +250,7 @@ def check_room(folder: Path, needed_bytes: int) -> None:
     if needed_bytes > free:
         raise PrepareError(
             f"about {needed_bytes / 1e9:.1f} GB are needed, {folder} has {free / 1e9:.1f} GB "
-            "free: write fewer copies or write to another place"
+            "free: write fewer copies, or somewhere else"
         )
 
 
@@ -330,7 +330,7 @@ def finish(folder: Path, finished: dict[int, Shard]) -> None:
 def plan_of(folder: Path) -> tuple[ShardPlan, list[str]]:
     """Return what a folder of shards was written by, and the names of its classes."""
     if not (folder / PLAN).exists():
-        raise PrepareError(f"{folder} has no {PLAN}: it has no shards from here")
+        raise PrepareError(f"{folder} has no {PLAN}: it has no shards that prepare.py wrote")
     told = json.loads((folder / PLAN).read_text())
     plan = {field.name: told[field.name] for field in fields(ShardPlan) if field.name in told}
     return ShardPlan(**plan, destination=str(folder)), told["classes"]
@@ -339,7 +339,7 @@ def plan_of(folder: Path) -> tuple[ShardPlan, list[str]]:
 def manifest(folder: Path) -> list[Shard]:
     """Return the shards of a folder that is whole; raise PrepareError where it is not."""
     if not (folder / MANIFEST).exists():
-        raise PrepareError(f"{folder} has no {MANIFEST}: it is not finished, prepare it again")
+        raise PrepareError(f"{folder} has no {MANIFEST}: it is not finished; prepare it again")
     return [Shard(**shard) for shard in json.loads((folder / MANIFEST).read_text())]
 
 
@@ -375,7 +375,9 @@ def verify_copy(folder: Path, plan: ShardPlan, shard: Shard, copy: int) -> int:
     ) as error:
         raise PrepareError(f"{names[0]} cannot be read back: {error}") from error
     if len(begins) != shard.images or not all(begins):
-        raise PrepareError(f"{names[0]} has not the {shard.images} pictures that were written")
+        raise PrepareError(
+            f"{names[0]} does not have the {shard.images} pictures that were written"
+        )
     if sums != list(shard.files.values()):
         raise PrepareError(f"{' or '.join(names)} is not what was written")
     return len(begins)

@@ -67,7 +67,7 @@ def open_images(
         return jpeg_folders(folder, size)
     raise DataError(
         f"{folder} has neither MNIST's files, nor shards of prepare.py, nor a folder train with "
-        "one folder for each class. Set data to a folder that has, or to 'synthetic'."
+        "one folder for each class. Set data to a folder that has one of these, or to 'synthetic'."
     )
 
 
@@ -112,7 +112,7 @@ def jpeg_folders(folder: Path, size: int) -> Images:
     """Open ``train/CLASS/*.jpg`` and, where it is there, ``val/CLASS/*.jpg``."""
     names = sorted(path.name for path in (folder / "train").iterdir() if path.is_dir())
     if not names:
-        raise DataError(f"{folder}/train has no folder, one for each class")
+        raise DataError(f"{folder}/train has no class folders")
     test = Jpegs(folder / "val", names, size, False) if (folder / "val").is_dir() else None
     return Images(Jpegs(folder / "train", names, size, True), test, len(names), channels=3)
 
@@ -125,7 +125,9 @@ def shards_in(folder: Path, to_test: Path, size: int, rank: int, ranks: int, see
     except PrepareError as error:
         raise DataError(str(error)) from error
     if whole and whole.classes != shards.classes:
-        raise DataError(f"{to_test} has other classes than {folder}: their numbers would not fit")
+        raise DataError(
+            f"{to_test} has different classes from {folder}: their numbers would not match"
+        )
     return Images(shards, whole, len(shards.classes), channels=3)
 
 

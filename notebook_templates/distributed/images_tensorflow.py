@@ -62,7 +62,7 @@ def open_images(
         return jpeg_folders(folder, size)
     raise DataError(
         f"{folder} has neither MNIST's files, nor shards of prepare.py, nor a folder train with "
-        "one folder for each class. Set data to a folder that has, or to 'synthetic'."
+        "one folder for each class. Set data to a folder that has one of these, or to 'synthetic'."
     )
 
 
@@ -108,7 +108,7 @@ def jpeg_folders(folder: Path, size: int) -> TensorflowImages:
     """Open ``train/CLASS/*.jpg`` and, where it is there, ``val/CLASS/*.jpg``."""
     names = sorted(path.name for path in (folder / "train").iterdir() if path.is_dir())
     if not names:
-        raise DataError(f"{folder}/train has no folder, one for each class")
+        raise DataError(f"{folder}/train has no class folders")
     paths, labels = files_in(folder / "train", names)
 
     def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
@@ -149,7 +149,7 @@ def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
 
     def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         if share.ranks > len(files):
-            raise DataError(f"{share.ranks} processes for {len(files)} shards: prepare more")
+            raise DataError(f"{share.ranks} processes for only {len(files)} shards: prepare more")
         draw = np.random.default_rng((share.seed, epoch))
         mine = draw.permutation(files)[share.rank :: share.ranks].tolist()
         records = tf.data.Dataset.from_tensor_slices(mine).interleave(
@@ -194,7 +194,7 @@ def shards_in(folder: Path) -> TfrecordShards:
     if plan["format"] != "tfrecord":
         raise DataError(f"{folder} has {plan['format']} shards; TensorFlow reads tfrecord")
     if not (folder / MANIFEST).exists():
-        raise DataError(f"{folder} has no {MANIFEST}: it is not finished, prepare it again")
+        raise DataError(f"{folder} has no {MANIFEST}: it is not finished; prepare it again")
     parts = json.loads((folder / MANIFEST).read_text())
     total = plan["shards"] * plan["copies"]
     names = [f"{plan['name']}-{number:05d}-of-{total:05d}" for number in range(total)]

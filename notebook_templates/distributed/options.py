@@ -9,12 +9,10 @@ def parser(data: str) -> argparse.ArgumentParser:
     """Make the command line; ``data`` says which kinds of data there are."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
-    add("--results", required=True, help="folder for what stays; a shared one for several nodes")
+    add("--results", required=True, help="folder for the results; several nodes must share it")
     add("--model", default="50", choices=MODELS, help="layers")
     add("--data", default="synthetic", help=data)
-    add(
-        "--mounts", default="", help="mount points, by commas: a rank reads from rank modulo mounts"
-    )
+    add("--mounts", default="", help="mount points, separated by commas: each rank reads from one")
     add("--images", type=int, default=12_800, help="synthetic images in an epoch")
     add(
         "--size",
@@ -23,7 +21,7 @@ def parser(data: str) -> argparse.ArgumentParser:
         help="pixels, height and width of JPEG and synthetic images",
     )
     add("--epochs", type=int, default=3, help="times that each image is seen; papers: 90")
-    add("--steps", type=int, default=0, help="stop after so many steps; 0: after the epochs")
+    add("--steps", type=int, default=0, help="stop after this many steps; 0: after the epochs")
     add("--batch", type=int, default=64, help="images per process and step; more fill a GPU better")
     add("--precision", default="fp32", choices=("fp32", "bf16", "fp16"), help="of the products")
     add("--rate", type=float, default=0.1, help="learning rate for a global batch of 256 images")

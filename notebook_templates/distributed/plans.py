@@ -55,7 +55,7 @@ def script(plan: Plan, folder: Path) -> str:
     """
     lines = [
         "#!/bin/bash",
-        "# Written by a notebook; submit it again to go on where it stopped.",
+        "# Written by a notebook; submit it again to continue where it stopped.",
         *(f"#SBATCH {directive}" for directive in _directives(plan)),
         "",
         f"rm -f {_quoted(str(folder / 'error.txt'))}",
@@ -118,7 +118,9 @@ def _each(plan: Plan, folder: Path) -> list[str]:
 
 def _once(plan: Plan, folder: Path) -> list[str]:
     if plan.image:
-        raise PlanError("image is for each process: a program that starts steps runs outside")
+        raise PlanError(
+            "image applies to each process: a program that starts steps runs outside it"
+        )
     # In the place of the shell, which would keep Slurm's signals to itself.
     return [f"exec {_command(plan, folder)}"]
 
@@ -173,13 +175,13 @@ def shown_to_image(program: Path, folder: Path, settings: Mapping[str, Any]) -> 
     seen += [Path(mount) for mount in str(settings.get("mounts", "")).split(",") if mount]
     places = sorted({_resolved(each) for each in seen})
     if wrong := [place for place in places if set(place) & set(",:")]:
-        raise PlanError(f"{wrong[0]} cannot be shown to an image: it has a comma or a colon")
+        raise PlanError(f"{wrong[0]} cannot be mounted in an image: it has a comma or a colon")
     return places
 
 
 def _whole(name: str, value: object, least: int) -> None:
     if type(value) is not int or value < least:
-        raise PlanError(f"{name} is {value!r}; it must be a whole number from {least} on")
+        raise PlanError(f"{name} is {value!r}; it must be a whole number, at least {least}")
 
 
 def _word(name: str, value: str) -> str:

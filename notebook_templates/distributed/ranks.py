@@ -77,7 +77,7 @@ def meet(here: Rank, port: int, patience_seconds: float = PATIENCE_SECONDS) -> l
         with line.makefile() as answer:
             found = answer.readline()
     if not found:
-        raise ConnectionError(f"rank 0 on {here.address} ended before all processes were there")
+        raise ConnectionError(f"rank 0 on {here.address} ended before all processes had joined")
     return [str(address) for address in json.loads(found)]
 
 

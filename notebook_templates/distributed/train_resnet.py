@@ -70,8 +70,8 @@ def main(s: argparse.Namespace) -> None:
     results = Path(s.results).expanduser()
     results.mkdir(parents=True, exist_ok=True)
     stop = Stop()
-    team = ENGINES[s.engine](place(os.environ))
-    here, device = team.here, team.device
+    group = ENGINES[s.engine](place(os.environ))
+    here, device = group.here, group.device
     torch.manual_seed(s.seed)
 
     # The data, and what follows from its size.
@@ -87,25 +87,25 @@ def main(s: argparse.Namespace) -> None:
 
     # The network, and how it learns.
     model = resnet.build(s.model, data.classes, data.channels).to(device)
-    model = model.to(memory_format=team.layout)
+    model = model.to(memory_format=group.layout)
     optimizer = optimizer_of(model, s.momentum, s.decay)
     scaler = torch.amp.GradScaler(device.type, enabled=s.precision == "fp16")
     loss_of = nn.CrossEntropyLoss(label_smoothing=s.smoothing)
     numbers = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[s.precision]
     precision = torch.autocast(device.type, numbers, enabled=s.precision != "fp32")
-    if team.is_on_gpus:
+    if group.is_on_gpus:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         torch.backends.cudnn.benchmark = True
 
     # What was reached before, whichever engine carried the gradients.
-    trained, optimizer = team.joined(model, optimizer)
+    trained, optimizer = group.joined(model, optimizer)
     kept = {"model": model, "optimizer": optimizer, "scaler": scaler}
     progress = load(results / "checkpoint.pt", kept, device)
     record = Record(results, here.is_first, progress.step)
-    if s.compile == "yes" or (s.compile == "auto" and team.is_on_gpus):
+    if s.compile == "yes" or (s.compile == "auto" and group.is_on_gpus):
         trained = torch.compile(trained)
 
-    where = f"{here.ranks} {'GPUs' if team.is_on_gpus else 'CPU processes'}"
+    where = f"{here.ranks} {'GPUs' if group.is_on_gpus else 'CPU processes'}"
     record.say(f"ResNet {s.model}, {s.precision}, on {where}; {workers} reading processes each")
     record.say(*schedule.words())
     if progress.step:
@@ -117,9 +117,9 @@ def main(s: argparse.Namespace) -> None:
         left = last_step - progress.step
         order = range(first, min(schedule.steps_an_epoch, first + left))
         loss_sum = right = torch.zeros((), device=device)
-        seen, since, pinned = 0, time.perf_counter(), team.is_on_gpus
+        seen, since, pinned = 0, time.perf_counter(), group.is_on_gpus
         for pixels, labels in images.batches(data.train, share, epoch, order, workers, pinned):
-            pixels = images.on_device(pixels, device, team.layout)
+            pixels = images.on_device(pixels, device, group.layout)
             labels = labels.to(device, non_blocking=True)
             for group in optimizer.param_groups:
                 group["lr"] = schedule.rate_at(progress.step)
@@ -128,7 +128,7 @@ def main(s: argparse.Namespace) -> None:
                 loss = loss_of(logits, labels)
             optimizer.zero_grad()
             scaler.scale(loss).backward()
-            team.step(scaler, optimizer)
+            group.step(scaler, optimizer)
             scaler.update()
 
             progress.step += 1
@@ -140,7 +140,7 @@ def main(s: argparse.Namespace) -> None:
                 continue
 
             # A report: what all processes did since the last.
-            losses, rights, count, stops = team.sums(loss_sum, right, seen, stop.is_wanted)
+            losses, rights, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
             seconds, is_stopped = time.perf_counter() - since, stops > 0
             record.report(progress, schedule, int(count), seconds, losses / count, rights / count)
             # At a report, so that the lines after it are those of a training without a break.
@@ -153,32 +153,32 @@ def main(s: argparse.Namespace) -> None:
             loss_sum = right = torch.zeros((), device=device)
             seen, since = 0, time.perf_counter()
         if data.test is not None and not is_stopped:
-            team.agree(model)
-            accuracy = test_accuracy(model, data.test, team, precision, s.batch)
+            group.agree(model)
+            accuracy = test_accuracy(model, data.test, group, precision, s.batch)
             line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
             record.add(line)
 
     if is_stopped:
         record.say(f"stopped after step {progress.step} of {last_step}: run again to resume")
     else:
-        device_name = torch.cuda.get_device_name() if team.is_on_gpus else "CPU"
+        device_name = torch.cuda.get_device_name() if group.is_on_gpus else "CPU"
         versions = {"torch": torch.__version__}
         record.finish(s, progress, here.ranks, device_name, accuracy, versions)
-    team.leave()
+    group.leave()
 
 
 def test_accuracy(
-    model: nn.Module, test: Any, team: ProcessGroup, precision: torch.autocast, batch: int
+    model: nn.Module, test: Any, group: ProcessGroup, precision: torch.autocast, batch: int
 ) -> float:
     """Return the share of all test images that are read right; the processes divide them."""
-    here, right = team.here, 0
+    here, right = group.here, 0
     model.eval()
     with torch.no_grad(), precision:
         for pixels, labels in images.to_test(test, here.rank, here.ranks, batch):
-            pixels = images.on_device(pixels, team.device, team.layout)
+            pixels = images.on_device(pixels, group.device, group.layout)
             right += int((model(pixels).argmax(1).cpu() == labels).sum())
     model.train()
-    return team.sums(right)[0] / len(test)
+    return group.sums(right)[0] / len(test)
 
 
 if __name__ == "__main__":

@@ -94,11 +94,11 @@ class TensorflowGroup:
 class Network:
     """The network, and how it learns."""
 
-    def __init__(self, s: argparse.Namespace, team: TensorflowGroup, data: images.Images) -> None:
+    def __init__(self, s: argparse.Namespace, group: TensorflowGroup, data: images.Images) -> None:
         """Build it on all processes with the same weights."""
         keras.mixed_precision.set_global_policy(POLICIES[s.precision])
-        self._s, self._team, self._classes = s, team, data.classes
-        with team.strategy.scope():
+        self._s, self._group, self._classes = s, group, data.classes
+        with group.strategy.scope():
             self.model = resnet.build(s.model, data.classes, data.size, data.channels)
             optimizer = keras.optimizers.SGD(0.0, s.momentum, nesterov=s.momentum > 0)
             if s.precision == "fp16":
@@ -112,7 +112,7 @@ class Network:
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Do a step; return the sum of this process's losses, and how many it read right."""
         self.optimizer.learning_rate.assign(rate)
-        return self._team.strategy.run(self._learn, args=(pixels, labels))
+        return self._group.strategy.run(self._learn, args=(pixels, labels))
 
     def _learn(self, pixels: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         weights = self.model.trainable_variables
@@ -123,7 +123,7 @@ class Network:
             squares = [tf.nn.l2_loss(w.value) for w in weights if len(w.shape) > 1]
             loss = tf.reduce_mean(losses) + self._s.decay * tf.add_n(squares)
             # Gradients are summed up over all processes: their mean is wanted.
-            scaled = self.optimizer.scale_loss(loss / self._team.here.ranks)
+            scaled = self.optimizer.scale_loss(loss / self._group.here.ranks)
         gradients = tape.gradient(scaled, weights)
         if self._s.precision == "fp16":
             gradients = unless_one_overflows(gradients)
@@ -140,29 +140,29 @@ class Network:
         def right(pixels: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
             return right_of(self.model(pixels, training=False), labels)
 
-        return self._team.strategy.run(right, args=(pixels, labels))
+        return self._group.strategy.run(right, args=(pixels, labels))
 
     @tf.function
     def _agree(self) -> None:
         """Let all have the first one's running means, those that a checkpoint keeps."""
-        is_first = self._team.here.is_first
+        is_first = self._group.here.is_first
 
         def take_over() -> None:
             for mean in self.model.non_trainable_variables:
                 mine = tf.identity(mean.value) if is_first else tf.zeros(mean.shape, mean.dtype)
                 mean.assign(tf.distribute.get_replica_context().all_reduce("SUM", mine))
 
-        self._team.strategy.run(take_over)
+        self._group.strategy.run(take_over)
 
     def accuracy(self, data: images.Images) -> float:
         """Return the share of all test images that are read right; the processes divide them."""
         assert data.test is not None
         self._agree()
-        here, right, count = self._team.here, 0, 0
+        here, right, count = self._group.here, 0, 0
         for pixels, labels in data.test(here.rank, here.ranks, self._s.batch):
             right += int(self._test(pixels, labels))
             count += len(labels)
-        rights, counts = self._team.sums(right, count)
+        rights, counts = self._group.sums(right, count)
         return rights / counts
 
 
@@ -225,9 +225,9 @@ def main(s: argparse.Namespace) -> None:
     """Train: the story from top to bottom."""
     results = Path(s.results).expanduser()
     results.mkdir(parents=True, exist_ok=True)
-    team = TensorflowGroup(place(os.environ))
+    group = TensorflowGroup(place(os.environ))
     stop = Stop()
-    here = team.here
+    here = group.here
     keras.utils.set_random_seed(s.seed)
 
     # The data, and what follows from its size.
@@ -237,12 +237,12 @@ def main(s: argparse.Namespace) -> None:
     share = Sampler(data.count, s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and what was reached before.
-    network = Network(s, team, data)
+    network = Network(s, group, data)
     checkpoint = Checkpoint(results / "checkpoint", here.is_first, network)
     progress = checkpoint.load()
     record = Record(results, here.is_first, progress.step)
 
-    where = f"{here.ranks} {'GPUs' if team.gpus else 'CPU processes'}"
+    where = f"{here.ranks} {'GPUs' if group.gpus else 'CPU processes'}"
     record.say(f"ResNet {s.model}, {s.precision}, on {where}")
     record.say(*schedule.words())
     if progress.step:
@@ -263,7 +263,7 @@ def main(s: argparse.Namespace) -> None:
                 continue
 
             # A report: what all processes did since the last.
-            loss, correct, count, stops = team.sums(loss_sum, right, seen, stop.is_wanted)
+            loss, correct, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
             seconds, is_stopped = time.perf_counter() - since, stops > 0
             record.report(progress, schedule, int(count), seconds, loss / count, correct / count)
             # At a report, so that the lines after it are those of a training without a break.
@@ -284,8 +284,8 @@ def main(s: argparse.Namespace) -> None:
         )
     else:
         versions = {"tensorflow": tf.__version__}
-        record.finish(s, progress, here.ranks, team.device, accuracy, versions)
-    team.sums(0)  # nobody goes before the first has written all
+        record.finish(s, progress, here.ranks, group.device, accuracy, versions)
+    group.sums(0)  # nobody goes before the first has written all
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class View:
         buttons = HBox([self._cancel, self._resume, self._link])
         display(VBox([self._state, self._bar, self._figures, self._curves, buttons]))
 
-    def watch(self) -> "asyncio.Task[jobs.JobState]":
+    def watch(self) -> "asyncio.Task[jobs.JobStatus]":
         """Follow the run's job."""
         job = self._run.job
         if job is None:
@@ -52,7 +52,7 @@ class View:
         self._run.submit()
         self.watch()
 
-    def _show(self, state: jobs.JobState) -> None:
+    def _show(self, state: jobs.JobStatus) -> None:
         job = self._run.job
         text = f"Job {job.number if job else ''} {state.words()}"
         is_done = self._run.summary() is not None and state.is_over

@@ -40,14 +40,14 @@ REASONS = {
     "Resources": "too few nodes, GPUs or cores are free; it starts by itself",
     "Priority": "other jobs come first; it starts by itself",
     "Dependency": "it is waiting for another job",
-    "BeginTime": "its time has not come",
-    "JobHeldUser": "you hold it: scontrol release",
-    "JobHeldAdmin": "an administrator holds it: ask why",
+    "BeginTime": "its start time has not come yet",
+    "JobHeldUser": "you put it on hold: release it with scontrol release",
+    "JobHeldAdmin": "an administrator put it on hold: ask why",
     "PartitionTimeLimit": "it asks for more time than the partition allows",
     "PartitionNodeLimit": "it asks for more nodes than the partition has",
     "ReqNodeNotAvail": "nodes that it needs are down or set aside",
-    "QOSMaxJobsPerUserLimit": "you have as many jobs as you may",
-    "AssocGrpGRES": "your group has all the GPUs that it may have at once",
+    "QOSMaxJobsPerUserLimit": "you already have as many jobs as you may have",
+    "AssocGrpGRES": "your group already has all the GPUs that it may have at once",
 }
 OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"}
 GONE = "GONE"
@@ -59,7 +59,7 @@ class SlurmCommandError(Exception):
 
 
 @dataclass(frozen=True)
-class JobState:
+class JobStatus:
     """What Slurm says of a job."""
 
     word: str
@@ -97,7 +97,7 @@ class BatchJob:
 
     number: int
 
-    def state(self) -> JobState:
+    def state(self) -> JobStatus:
         """Ask Slurm, unless it was asked just now."""
         return _queue.state(self.number)
 
@@ -110,14 +110,14 @@ class BatchJob:
         _slurm("scancel", str(self.number))
         _queue.forget_answers()
 
-    def wait(self) -> JobState:
+    def wait(self) -> JobStatus:
         """Return when the job is over; the notebook waits too (`watch` does not)."""
         pace = Backoff()
         while not (state := self.state()).is_over:
             time.sleep(pace.next(state))
         return state
 
-    def watch(self) -> "asyncio.Task[JobState]":
+    def watch(self) -> "asyncio.Task[JobStatus]":
         """Show state and log below the cell, live; other cells can be run meanwhile.
 
         Returns a task: ``await job.watch()`` waits for the end after all.
@@ -168,14 +168,14 @@ class Backoff:
         return self._pause
 
 
-def watch(job: BatchJob, show: Callable[[JobState], object]) -> "asyncio.Task[JobState]":
+def watch(job: BatchJob, show: Callable[[JobStatus], object]) -> "asyncio.Task[JobStatus]":
     """Call ``show`` with each state until the job is over, beside what the notebook does.
 
     Slurm is asked in a thread, so that a scheduler that does not answer stops nobody. A question
     that fails changes nothing and is asked again.
     """
 
-    async def look() -> JobState:
+    async def look() -> JobStatus:
         pace = Backoff()
         while True:
             try:
@@ -195,7 +195,7 @@ def watch(job: BatchJob, show: Callable[[JobState], object]) -> "asyncio.Task[Jo
     return task
 
 
-_watching: "set[asyncio.Task[JobState]]" = set()
+_watching: "set[asyncio.Task[JobStatus]]" = set()
 
 
 class LogView:
@@ -211,7 +211,7 @@ class LogView:
         self._job = job
         display(VBox([self._text, self._button]))
 
-    def show(self, state: JobState) -> None:
+    def show(self, state: JobStatus) -> None:
         """Show the state, and the log as it is now."""
         log = html.escape(tail(Path(state.log), LOG_LINES)) if state.log else ""
         head = html.escape(f"Job {self._job.number} {state.words()}")
@@ -225,12 +225,12 @@ class Queue:
     def __init__(self, seconds: float = FIRST_PAUSE) -> None:
         self._seconds = seconds
         self._wanted: set[int] = set()
-        self._states: dict[int, JobState] = {}
+        self._states: dict[int, JobStatus] = {}
         self._asked_at = float("-inf")
         self.questions = 0
         """How often Slurm was asked."""
 
-    def state(self, number: int) -> JobState:
+    def state(self, number: int) -> JobStatus:
         """Return a job's state, as it was at most some seconds ago."""
         is_new = number not in self._wanted
         self._wanted.add(number)
@@ -261,7 +261,7 @@ class Queue:
         return known is not None and known.is_over
 
 
-def read_states(printed: str) -> list[tuple[int, JobState]]:
+def read_states(printed: str) -> list[tuple[int, JobStatus]]:
     """Read squeue's columns of fixed widths; a value may hold blanks."""
     found = []
     for line in printed.splitlines():
@@ -273,11 +273,11 @@ def read_states(printed: str) -> list[tuple[int, JobState]]:
         if number.isdecimal():
             # Of a job that runs or has run to its end, squeue gives its nodes here.
             why = reason.strip("()") if reason.startswith("(") else ""
-            found.append((int(number), JobState(word, why, running, nodes, log, name)))
+            found.append((int(number), JobStatus(word, why, running, nodes, log, name)))
     return found
 
 
-def last_word(number: int) -> JobState:
+def last_word(number: int) -> JobStatus:
     """Ask Slurm's accounting, where there is one, how a job ended that the queue has forgotten."""
     try:
         options = [
@@ -288,11 +288,11 @@ def last_word(number: int) -> JobState:
         ]
         printed = _slurm("sacct", f"--jobs={number}", *options)
     except SlurmCommandError:
-        return JobState(GONE)
+        return JobStatus(GONE)
     for line in printed.splitlines():
         word, nodes, name = line.split("|", 2)
-        return JobState(word.split()[0], nodes=nodes, name=name)
-    return JobState(GONE)
+        return JobStatus(word.split()[0], nodes=nodes, name=name)
+    return JobStatus(GONE)
 
 
 def _slurm(program: str, *arguments: str, folder: Path | None = None) -> str:

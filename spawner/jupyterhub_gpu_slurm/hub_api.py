@@ -133,7 +133,7 @@ class ExtensionHandler(SessionHandler):
         """Say when the session's time is up, and how much can be added."""
         spawner = self.running()
         with answered():
-            offer = await spawner.extension_offer()
+            offer = await spawner.possible_extension()
         self.finish(json.dumps(offer.as_json()))
 
     async def post(self) -> None:

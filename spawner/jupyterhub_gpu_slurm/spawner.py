@@ -42,7 +42,7 @@ from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.session import idle, progress
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
-from jupyterhub_gpu_slurm.session.deadline import ExtensionOffer, ExtensionRules
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, PossibleExtension
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
 from jupyterhub_gpu_slurm.session.job import STARTING_INTERVAL, JobLimits, SessionJob
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
@@ -233,7 +233,7 @@ class GpuSlurmSpawner(SpawnerTraits):
             assert self._port_awaited is not None  # noqa: S101  made by either of them
             port = await self.job.await_port(self.job_id, self._port_awaited)
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
-            await self._turns.wait()
+            await self._start_limiter.wait()
             scheme = "https" if self.internal_ssl else "http"
             url = f"{scheme}://{await self.job.address(self.job_id)}:{port}"
             self._change(is_ready=True)
@@ -345,11 +345,11 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Whether there is a job whose deadline can be asked for."""
         return bool(self.session.id and self.job_id)
 
-    async def extension_offer(self, max_age: float | None = None) -> ExtensionOffer:
+    async def possible_extension(self, max_age: float | None = None) -> PossibleExtension:
         """Say by how much the session can be extended now; see `TimeExtension.offer`."""
         return await self.time_extension.offer(max_age)
 
-    async def extend(self, minutes: int) -> ExtensionOffer:
+    async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; see `TimeExtension.extend`."""
         return await self.time_extension.extend(minutes)
 

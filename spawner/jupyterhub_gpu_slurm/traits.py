@@ -241,9 +241,9 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
 
     @default("server_token_scopes")
     def _default_server_token_scopes(self) -> Any:
-        return scopes_in_turn
+        return rate_limited_scopes
 
-    _turns: ClassVar[RateLimiter] = RateLimiter()
+    _start_limiter: ClassVar[RateLimiter] = RateLimiter()
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
     _connection: ClassVar[SlurmConnection | None] = None
@@ -294,7 +294,7 @@ def _check_limits(where: str, table: object) -> None:
         raise TraitError(f"{where}: {error}") from error
 
 
-def scopes_in_turn(spawner: Any) -> Coroutine[Any, Any, list[str]]:
+def rate_limited_scopes(spawner: Any) -> Coroutine[Any, Any, list[str]]:
     """Return no scopes of our own, which means JupyterHub's; but wait for this start's turn.
 
     JupyterHub works some 20 ms for a start, without a pause, and this is the first moment of it in
@@ -308,5 +308,5 @@ def scopes_in_turn(spawner: Any) -> Coroutine[Any, Any, list[str]]:
 
 
 async def _no_scopes_in_turn() -> list[str]:
-    await SpawnerTraits._turns.wait()
+    await SpawnerTraits._start_limiter.wait()
     return []

@@ -48,9 +48,9 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     open_lab(page, portal, user)
 
     expect(warning(page)).to_be_visible(timeout=40_000)
-    expect(warning(page)).to_contain_text(re.compile(r"It ends at \d.*for others to get its GPUs"))
+    expect(warning(page)).to_contain_text(re.compile(r"It ends at \d.*to free its GPUs"))
     # JupyterLab cuts long words off.
-    expect(warning(page)).to_contain_text("A click or a key keeps it.")
+    expect(warning(page)).to_contain_text("Click or press a key to keep it.")
     photograph(page, "unused")
     held: list[Route] = []
     page.route(re.compile("/portal/idle"), lambda route: hold_post(route, held))

@@ -111,7 +111,7 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
     expect(row(panel, jobs["theirs"])).to_have_count(0)
     # The session has one GPU, the training two.
     expect(panel).to_contain_text(re.compile(r"Free GPUs.*\d+ of 12 free"))
-    expect(panel).not_to_contain_text("does not answer")
+    expect(panel).not_to_contain_text("not responding")
 
     # The log begins near its end, and goes on.
     press(page, panel.get_by_role("button", name="Log of job " + jobs["training"]))

@@ -31,11 +31,11 @@ def test_the_landing_screen_names_the_mount_and_stays_usable(
     visit(USER).start_and_wait(gpus=0)
     open_lab(page, portal, USER, to=f"/user/{USER}/lab?reset")
     folder = portal.settings["session"]["folders"]["isilon"]
-    notice = page.get_by_role("alert").filter(has_text=f"isilon ({folder}) does not answer since")
+    notice = page.get_by_role("alert").filter(has_text=f"isilon ({folder}) has not responded since")
     expect(notice).to_be_visible()
     listing = page.locator(".jp-DirListing-content")
     expect(listing.get_by_text("isilon")).to_be_visible()
     listing.get_by_text("isilon").dblclick()
     refused = page.get_by_role("alert").filter(has_text="Your other files and your kernels")
-    expect(refused).to_contain_text(f"{folder} does not answer since")
+    expect(refused).to_contain_text(f"{folder} has not responded since")
     expect(listing.get_by_text("templates")).to_be_visible()

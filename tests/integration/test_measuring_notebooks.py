@@ -145,7 +145,7 @@ def test_one_notebook_runs_the_others_and_makes_a_page(desk: Desk, pytorch: str)
 
     settings["only"] = "network,storage"
     printed = desk.run_all(pytorch, "benchmarks/cluster.ipynb", **settings)
-    assert "To be measured: nothing, all of it is finished" in printed
+    assert "To be measured: nothing, everything is finished" in printed
     assert "Not measured: training, scaling, inference, interconnect" in printed
 
 

@@ -256,7 +256,7 @@ def test_without_its_engine_and_past_no_cache_fio_still_measures_and_it_is_said(
     assert part["expected_hit_rate"] == 1
     said = storage_report.markdown(desk.summary())
     assert "Not libaio but psync" in said
-    assert "not dropped: up to 100.0% of reads can be from memory" in said
+    assert "not dropped: up to 100.0% of reads can come from memory" in said
 
 
 def test_caches_are_dropped_by_one_program_without_arguments(portal: Instance) -> None:

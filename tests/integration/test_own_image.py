@@ -58,7 +58,7 @@ def test_an_image_is_built_and_run_in_a_session(user: Visitor, kernel: str, fold
 
     before = image.stat().st_mtime_ns
     again = user.run_in(kernel, "building.build(definition, image, base=base)")
-    assert "is there already" in again
+    assert "already exists" in again
     assert image.stat().st_mtime_ns == before
 
 

@@ -187,9 +187,9 @@ def test_a_broken_picture_is_an_error_that_says_so(told: Callable[..., Any]) -> 
     said = told(BREAK)
     assert said["whole"] == [224, 224, 3]
     assert said["half"] == "is cut short: it has no end mark"
-    assert said["empty"] == said["text"] == "is not JPEG"
-    assert "no size in its head" in said["head"]
-    assert "no size in its head" in said["flat"]
+    assert said["empty"] == said["text"] == "is not a JPEG file"
+    assert "no size in its header" in said["head"]
+    assert "no size in its header" in said["flat"]
     assert "not supported" in said["arithmetic"]
     # Damage in the middle is grey patches or an error, and nothing else.
     assert {type(one) for one in said["damaged"]} == {list, str}

@@ -141,7 +141,7 @@ def test_shards_that_are_not_finished_are_refused(
     (tmp_path / "half" / "plan.json").write_text(plan)
     done = seen(python_of("tensorflow"), "half", tmp_path)
     assert done.returncode != 0
-    assert "is not finished, prepare it again" in done.stderr
+    assert "is not finished; prepare it again" in done.stderr
 
 
 def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:

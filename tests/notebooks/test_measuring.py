@@ -88,17 +88,17 @@ from process_group import DataParallel
 
 sys.argv[1:] = ["--results", "/nowhere", "--model", "tiny", "--precision", sys.argv[1]]
 s = train_speed.settings()
-team = DataParallel(place({}))
-trainer = train_speed.Trainer(s, team, networks.build("tiny"))
+group = DataParallel(place({}))
+trainer = train_speed.Trainer(s, group, networks.build("tiny"))
 data = images.open_images("synthetic", 32, 32 * 60, [], 0, 1, 1)
 share = images.Share(32 * 60, 32, 0, 1, 1)
 batches = iter(images.batches(data.train, share, 0, range(60), 0, False))
-trainer.laps(batches, 5)
+trainer.step_times(batches, 5)
 since = time.perf_counter()
-laps = trainer.laps(batches, 30)
+step_times = trainer.step_times(batches, 30)
 seconds = time.perf_counter() - since
-said = traces.images_per_second([traces.Trace(32, laps)])
-print(json.dumps({"said": said, "stopwatch": 30 * 32 / seconds, "steps": len(laps)}))
+said = traces.images_per_second([traces.Trace(32, step_times)])
+print(json.dumps({"said": said, "stopwatch": 30 * 32 / seconds, "steps": len(step_times)}))
 """
 
 

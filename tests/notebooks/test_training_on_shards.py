@@ -99,4 +99,4 @@ def test_shards_to_test_with_must_have_the_same_classes(
     done = subprocess.run(
         argv, cwd=DISTRIBUTED, capture_output=True, text=True, check=False, timeout=60
     )
-    assert "val has other classes than" in done.stderr
+    assert "val has different classes from" in done.stderr

@@ -1,8 +1,6 @@
 """The sessions that admins see: what the hub knows of each, beside what Slurm knows of its job."""
 
-import asyncio
 import logging
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +9,7 @@ from typing_extensions import TypedDict
 
 from dsportal.cluster.hub_api import ClusterHubApi, ListedSession
 from dsportal.cluster.snapshot import Snapshot
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 
 log = logging.getLogger(__name__)
 
@@ -44,35 +43,27 @@ class Sessions:
 
     def __init__(self, hub: ClusterHubApi, interval: float) -> None:
         self.hub = hub
-        self._interval = interval
-        self._known: list[ListedSession] = []
-        self._trouble: str | None = None
-        self._asked_at = -float("inf")
-        self._turn = asyncio.Lock()
+        self._answer = SharedAnswer(self._ask, interval)
 
     async def listing(self, snapshot: Snapshot) -> SessionList:
         """Return the sessions as of at most an interval ago; the last ones if the hub is away."""
-        async with self._turn:
-            if time.monotonic() - self._asked_at >= self._interval:
-                await self._ask()
-        return SessionList(rows(self._known, snapshot), self._trouble)
+        known, trouble = await self._answer.get()
+        return SessionList(rows(known, snapshot), trouble)
 
     async def stop(self, user: str, server: str, token: str) -> None:
         """Stop a session by the right of whom the token is of; see `HubApi.stop`."""
         await self.hub.stop(user, server, token)
-        self._asked_at = -float("inf")
+        self._answer.expire()
 
-    async def _ask(self) -> None:
+    async def _ask(self) -> tuple[list[ListedSession], str | None]:
         try:
-            self._known, self._trouble = await self.hub.sessions(), None
-            return
+            return await self.hub.sessions(), None
         except (HTTPClientError, OSError) as error:
             log.warning("The hub does not tell which sessions there are: %s", error)
         except (ValueError, KeyError, TypeError) as error:
             log.warning("The hub's answer about the sessions cannot be used: %r", error)
-        finally:
-            self._asked_at = time.monotonic()
-        self._trouble = "The hub does not answer at the moment; this list may be out of date."
+        known, _ = self._answer.latest or ([], None)
+        return known, "The hub does not answer at the moment; this list may be out of date."
 
 
 def rows(sessions: Iterable[ListedSession], snapshot: Snapshot) -> list[SessionRow]:

@@ -27,8 +27,8 @@ from dsportal.hub.services import (
     SETTINGS_VARIABLE,
     configure_cluster_page,
     configure_culler,
-    configure_keeper,
     configure_monitoring,
+    configure_reconciler,
 )
 from dsportal.hub.session_config import session_images, session_input
 from dsportal.look import WEB, appearance
@@ -80,7 +80,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_monitoring(c, settings)
     configure_pages(c, settings)
     managed_services.look_after_services()
-    configure_keeper(c, environment)
+    configure_reconciler(c, environment)
     configure_culler(c, settings, environment)
     configure_cluster_page(c, settings, environment)
 

@@ -26,7 +26,7 @@ CLUSTER = "cluster"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,}")
 
 
-def configure_keeper(c: Config, environment: Mapping[str, str]) -> None:
+def configure_reconciler(c: Config, environment: Mapping[str, str]) -> None:
     """Set the service that looks for lost sessions, and the few rights that it needs."""
     scopes = ["list:users", "read:servers", "admin:server_state", "start:servers"]
     add_service(c, RECONCILER, "dsportal.reconciler", scopes, environment)

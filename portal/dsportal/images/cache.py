@@ -60,12 +60,12 @@ def _served(decided: site.Site) -> ImageRecord:
     reference, key = _ordered(sys.stdin.read(_LONGEST))
     if not reference.is_below(decided.shared):
         raise ImageError(f"This site does not share images of {reference.name}; use --own")
-    shelf = ImageFolder(Path(decided.cache))
-    record = Pull(decided, shelf, _say, decided.cache_gb).image(reference, key)
+    image_folder = ImageFolder(Path(decided.cache))
+    record = Pull(decided, image_folder, _say, decided.cache_gb).image(reference, key)
     try:
-        shelf.lead(reference.link, record)
+        image_folder.lead(reference.link, record)
     except OSError as error:
-        raise ImageError(f"{shelf.folder}: {error.strerror}") from error
+        raise ImageError(f"{image_folder.folder}: {error.strerror}") from error
     return record
 
 

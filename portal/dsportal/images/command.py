@@ -66,17 +66,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(decided: site.Site) -> int:
-    for shelf in _shelves(decided):
-        for record in shelf.records():
+    for images in _image_folders(decided):
+        for record in images.records():
             size = f"{record.size / 10**9:.1f} GB"
             sys.stdout.write(
-                f"{shelf.folder / record.file}\n    {record.reference}, {size}, {record.pulled_at}"
+                f"{images.folder / record.file}\n    {record.reference}, {size}, {record.pulled_at}"
                 f"\n    {record.digest}\n"
             )
     return 0
 
 
-def _shelves(decided: site.Site) -> list[ImageFolder]:
+def _image_folders(decided: site.Site) -> list[ImageFolder]:
     folders = [Path(decided.cache)] if decided.cache else []
     if decided.own_folder:
         folders.append(Path.home() / decided.own_folder)

@@ -26,7 +26,7 @@ class Pull:
     """Everything one needs to know for it."""
 
     site: Site
-    shelf: ImageFolder
+    image_folder: ImageFolder
     say: Say
     limit_gb: int = 0
     """What the folder may hold; 0 for all that fits."""
@@ -38,17 +38,17 @@ class Pull:
         self.say(f"{reference} is {found.digest}, {_gb(found.size)} GB to download")
         file = reference.file_name(found.digest)
         try:
-            with self.shelf.only_one(found.digest, minutes=_WAIT_MINUTES, wait=self._waits):
-                there = self.shelf.find(found.digest, file)
+            with self.image_folder.only_one(found.digest, minutes=_WAIT_MINUTES, wait=self._waits):
+                there = self.image_folder.find(found.digest, file)
                 return there or self._bring(registry, found, file)
         except OSError as error:
-            raise ImageError(f"{self.shelf.folder}: {error.strerror}") from error
+            raise ImageError(f"{self.image_folder.folder}: {error.strerror}") from error
 
     def _waits(self) -> None:
         self.say("Somebody else is pulling this image; waiting for that ...")
 
     def _bring(self, registry: Registry, found: Found, file: str) -> ImageRecord:
-        workplace = self.shelf.workplace(found.digest)
+        workplace = self.image_folder.workplace(found.digest)
         layout = workplace / "layout"
         self._refuse_without_room(found, layout)
         progress = PullProgress(found.size, self.say)
@@ -62,23 +62,23 @@ class Pull:
             size=made.stat().st_size,
             pulled_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        self.shelf.put(made, record)
+        self.image_folder.put(made, record)
         return record
 
     def _refuse_without_room(self, found: Found, layout: Path) -> None:
         """Refuse what is sure to fail: layers and file are about as large as each other."""
         needed = 2 * found.size - bytes_in(layout)
-        free = free_bytes(self.shelf.folder)
+        free = free_bytes(self.image_folder.folder)
         if free < needed:
             raise ImageError(
-                f"{self.shelf.folder} has {_gb(free)} GB free, and this image needs "
+                f"{self.image_folder.folder} has {_gb(free)} GB free, and this image needs "
                 f"{_gb(needed)} GB. Make room, or ask an administrator to"
             )
-        used = self.shelf.used()
+        used = self.image_folder.used()
         if self.limit_gb and used + needed > self.limit_gb * _GB:
             raise ImageError(
-                f"{self.shelf.folder} may hold {self.limit_gb} GB, has {_gb(used)} and would need "
-                f"{_gb(needed)} more. Ask an administrator to remove images, or use --own"
+                f"{self.image_folder.folder} may hold {self.limit_gb} GB, has {_gb(used)} and would "
+                f"need {_gb(needed)} more. Ask an administrator to remove images, or use --own"
             )
 
     def _built(self, layout: Path, made: Path) -> Path:

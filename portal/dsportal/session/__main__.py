@@ -46,7 +46,7 @@ def main() -> int:
             from dsportal.session import in_image
 
             seen = [*told.folders.values(), *told.mounts, *told.image.binds]
-            place = in_image.ImagePlace(home, runtime_folder, seen)
+            place = in_image.ImageContext(home, runtime_folder, seen)
             return in_image.serve(told.image, place, told.callback_url)
         return _serve(told, home, runtime_folder)
     finally:

@@ -21,7 +21,7 @@ from dsportal.session.page import clock, notices, proxied, shutdown, templates, 
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tools import pages as tool_pages
-from dsportal.session.tools.run import ToolPlace
+from dsportal.session.tools.run import ToolContext
 from dsportal.session.tools.toolbox import Toolbox
 from dsportal.session.upstream.lazy_routes import DeferredRoutes
 from dsportal.session.usage import idle, sampler
@@ -53,7 +53,7 @@ class Components:
         self._place = place
         self._web_app, self._base_url = server.web_app, server.base_url
         self.clock = clock.SessionClock(warning_minutes=place.told.warning_minutes)
-        self.farewell = ShutdownNotice(server.event_logger)
+        self.shutdown_notice = ShutdownNotice(server.event_logger)
         self.mounts = Mounts(place.told.mounts)
         self.images = SessionImages(
             place.told.containers, place.home, self.mounts, folders=self._shown_in_images()
@@ -64,10 +64,10 @@ class Components:
         self.use_watch = sampler.UseWatch(meter)
         self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)
         self._toolbox = Toolbox(place.told.tools, self._tool_place())
-        self._shelf: tensorboard.TensorBoards | None = None
+        self._tensorboards: tensorboard.TensorBoards | None = None
         told = place.told
         if told.tensorboard_python:
-            self._shelf = tensorboard.shelf(
+            self._tensorboards = tensorboard.tensorboards(
                 told.tensorboard_python,
                 told.tensorboards,
                 told.tensorboard_idle_minutes,
@@ -99,8 +99,8 @@ class Components:
 
     async def stop(self) -> None:
         """Stop what was started."""
-        if self._shelf is not None:
-            await self._shelf.boards.stop_all()
+        if self._tensorboards is not None:
+            await self._tensorboards.boards.stop_all()
 
     def _routes(self, base_url: str) -> list[Any]:
         place = self._place
@@ -111,7 +111,7 @@ class Components:
         found = jobs.Jobs(ClusterService(place.told.cluster_url), programs)
         return [
             *clock.routes(base_url, self.clock),
-            *shutdown.routes(base_url, self.farewell),
+            *shutdown.routes(base_url, self.shutdown_notice),
             *idle.routes(base_url, self.idle_watch),
             *templates.routes(base_url, catalogue),
             *tool_pages.routes(base_url, self._toolbox),
@@ -121,13 +121,13 @@ class Components:
             *quota.routes(base_url, storage),
             *sampler.routes(base_url, self.use_watch),
             *visits.routes(base_url, self._visits),
-            *(tensorboard.routes(base_url, self._shelf) if self._shelf else ()),
+            *(tensorboard.routes(base_url, self._tensorboards) if self._tensorboards else ()),
         ]
 
     def _add_proxied_routes(self) -> None:
         tool_pages.add_routes(self._web_app, self._toolbox, self.idle_watch.keep)
-        if self._shelf is not None:
-            importlib.import_module(_BOARD_PROXY).add_routes(self._web_app, self._shelf)
+        if self._tensorboards is not None:
+            importlib.import_module(_BOARD_PROXY).add_routes(self._web_app, self._tensorboards)
 
     def _shown_in_images(self) -> tuple[str, ...]:
         place = self._place
@@ -135,8 +135,8 @@ class Components:
         own = (os.environ.get("TMPDIR", "/tmp"), str(place.runtime_folder))  # noqa: S108
         return (*own, *place.told.mounts, *place.told.folders.values())
 
-    def _tool_place(self) -> ToolPlace:
-        return ToolPlace(
+    def _tool_place(self) -> ToolContext:
+        return ToolContext(
             home=self._place.home,
             folder=self._place.runtime_folder,
             base_url=self._base_url,

@@ -37,7 +37,7 @@ _READ_BY_IPYKERNEL = "/etc/ipython/ipython_kernel_config.py"
 
 
 @dataclass(frozen=True)
-class ImagePlace:
+class ImageContext:
     """What the image's server is to see besides ``/tmp``."""
 
     home: Path
@@ -47,13 +47,13 @@ class ImagePlace:
     """Those that are missing are left out."""
 
 
-def serve(order: SessionImage, place: ImagePlace, callback_url: str) -> int:
+def serve(order: SessionImage, place: ImageContext, callback_url: str) -> int:
     """Run the image's server until it ends, or the job does; gives the exit code."""
     with _held_port() as port:
         return asyncio.run(_serve(order, place, callback_url, port))
 
 
-async def _serve(order: SessionImage, place: ImagePlace, callback_url: str, port: int) -> int:
+async def _serve(order: SessionImage, place: ImageContext, callback_url: str, port: int) -> int:
     argv = exec_argv(
         order.apptainer,
         order.path,

@@ -135,7 +135,7 @@ class SessionServer(ServerApp):
     no_browser_open_file = True
     place: SessionContext
     listener: socket.socket
-    _equipment: Components | None = None
+    _components: Components | None = None
     exit_code = 0
 
     @property
@@ -165,18 +165,18 @@ class SessionServer(ServerApp):
         )
         self.web_app.transforms.append(Unversioned)
         bodies.watch(self.identity_provider)
-        self._equipment = Components(self.place, self)
+        self._components = Components(self.place, self)
         contents: Any = self.contents_manager
-        contents.mounts, contents.loop = self._equipment.mounts, self.io_loop
+        contents.mounts, contents.loop = self._components.mounts, self.io_loop
         kernels: Any = self.kernel_spec_manager
-        kernels.shelf = self._equipment.images
-        self._watch_requests(self._equipment.idle_watch.note_request)
-        self._equipment.add_routes()
-        self.io_loop.add_callback(self._open, self._equipment)
+        kernels.session_images = self._components.images
+        self._watch_requests(self._components.idle_watch.note_request)
+        self._components.add_routes()
+        self.io_loop.add_callback(self._open, self._components)
 
     async def _cleanup(self) -> None:
-        if self._equipment is not None:
-            await self._equipment.stop()
+        if self._components is not None:
+            await self._components.stop()
         await super()._cleanup()
 
     def _watch_requests(self, note_request: Callable[[str, str, int], None]) -> None:
@@ -193,18 +193,18 @@ class SessionServer(ServerApp):
 
     def _signal_stop(self, sig: Any, frame: Any) -> None:
         """Let open pages save what would be lost, then stop; stop at once when told again."""
-        ours = self._equipment
-        if ours is None or ours.farewell.is_said or not ours.clock.is_watched:
+        ours = self._components
+        if ours is None or ours.shutdown_notice.is_said or not ours.clock.is_watched:
             super()._signal_stop(sig, frame)
             return
-        ours.farewell.is_said = True
-        self.io_loop.add_callback_from_signal(self._leave, ours.farewell)
+        ours.shutdown_notice.is_said = True
+        self.io_loop.add_callback_from_signal(self._leave, ours.shutdown_notice)
 
-    async def _leave(self, farewell: ShutdownNotice) -> None:
-        await farewell.say()
+    async def _leave(self, shutdown_notice: ShutdownNotice) -> None:
+        await shutdown_notice.say()
         self.stop()
 
-    async def _open(self, equipment: Components) -> None:
+    async def _open(self, components: Components) -> None:
         self._http_server.add_socket(self.listener)
         try:
             await report_port(
@@ -219,4 +219,4 @@ class SessionServer(ServerApp):
         gc.freeze()
         gc.enable()
         await asyncio.to_thread(set_broken_files_aside, self.place.home)
-        await equipment.run()
+        await components.run()

@@ -7,7 +7,6 @@ there is no accounting, or it does not count GPUs, the record speaks for itself.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from dsportal.usage.record import UsageRecord
 from dsportal.usage.report import GroupRow, UsageRow, Use
 from jupyterhub_gpu_slurm.errors import SlurmError
 from jupyterhub_gpu_slurm.options.unix_groups import groups_of
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
@@ -49,7 +49,7 @@ class UsageSource:
         self._record = record
         self._client = client
         self._groups_of_user = groups_of_user
-        self._kept: dict[tuple[datetime, datetime], tuple[float, asyncio.Task[Uses]]] = {}
+        self._answers = SharedAnswers(self._ask, _GOOD_FOR_SECONDS, most=_MOST_KEPT)
 
     async def gpu_hours(self, since: datetime, until: datetime) -> list[UsageRow]:
         """Return what each user used. Raises `sqlite3.Error` when the record cannot be read."""
@@ -64,19 +64,10 @@ class UsageSource:
     async def uses(self, since: datetime, until: datetime) -> Uses:
         """Return who held GPUs in the span, as of at most a minute ago."""
         # Who asks for "until now" asks for the same as others in this minute.
-        span = (_to_minute(since), _to_minute(until) + _MINUTE)
-        asked_at, asking = self._kept.get(span, (-float("inf"), None))
-        if asking is None or time.monotonic() - asked_at > _GOOD_FOR_SECONDS:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            asking = asyncio.create_task(self._ask(*span))
-            self._kept[span] = (time.monotonic(), asking)
-            # What failed is asked again by the next one.
-            asking.add_done_callback(lambda task: task.exception() and self._kept.pop(span, None))
-        return await asyncio.shield(asking)
+        return await self._answers.get((_to_minute(since), _to_minute(until) + _MINUTE))
 
-    async def _ask(self, since: datetime, until: datetime) -> Uses:
-        now = datetime.now(UTC)
+    async def _ask(self, span: tuple[datetime, datetime]) -> Uses:
+        now, (since, until) = datetime.now(UTC), span
         sessions = await asyncio.to_thread(self._record.uses, since, until)
         jobs = await self._accounted(since, until)
         if jobs is None:

@@ -85,7 +85,7 @@ class AvailabilityCounter:
 
 def availability(partition: Partition, shape: ResourceShape) -> Availability:
     """Count what a partition has free."""
-    places = [_place(node, shape) for node in partition.nodes]
+    places = [_fit(node, shape) for node in partition.nodes]
     kinds: dict[str | None, list[_Block]] = {}
     for place in places:
         for gpu_type, block in place.kinds:
@@ -142,7 +142,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _NodeFit:
     """A node, as far as sessions on it are concerned."""
 
     kinds: tuple[tuple[str | None, _Block], ...]
@@ -155,7 +155,7 @@ class _Place:
 
 # A node may be in several partitions, and most are as they were at the last look.
 @lru_cache(maxsize=8192)
-def _place(node: Node, shape: ResourceShape) -> _Place:
+def _fit(node: Node, shape: ResourceShape) -> _NodeFit:
     cores_free = node.cores - node.cores_used
     memory_free_mb = node.memory_mb - node.memory_used_mb
     fit_now = shape.most_gpus(cores_free, memory_free_mb)
@@ -168,7 +168,7 @@ def _place(node: Node, shape: ResourceShape) -> _Place:
     gpus = [kind for kind in node.gres if kind.name == "gpu"]
     shards = [kind for kind in node.gres if kind.name == "shard"]
     needs = shape.resources(0)
-    return _Place(
+    return _NodeFit(
         # A node names each type once, see `parsing.gres`.
         kinds=tuple((kind.type, block([kind])) for kind in gpus),
         gpus=block(gpus),

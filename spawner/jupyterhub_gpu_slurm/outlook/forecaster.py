@@ -29,9 +29,9 @@ class Forecaster:
 
     def __init__(self, client: SlurmClient) -> None:
         self._client = client
-        self._doors = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._kept: dict[tuple[str, str], tuple[float, Forecast]] = {}
-        self._turns: dict[str, int] = {}
+        self._newest: dict[str, int] = {}
         # One at a time for each user: nobody takes all doors.
         self._users: dict[str, asyncio.Lock] = {}
 
@@ -53,13 +53,13 @@ class Forecaster:
         kept = self._fresh(username, script)
         if kept is not None:
             return "kept", kept
-        turn = self._turns[username] = self._turns.get(username, 0) + 1
+        number = self._newest[username] = self._newest.get(username, 0) + 1
         mine = self._users.setdefault(username, asyncio.Lock())
-        async with mine, self._doors:
+        async with mine, self._at_once:
             kept = self._fresh(username, script)
             if kept is not None:
                 return "kept", kept
-            if self._turns[username] != turn:
+            if self._newest[username] != number:
                 return "overtaken", _OVERTAKEN
             answer = await self._ask(username, script, is_large_enough)
         self._keep(username, script, answer)

@@ -24,7 +24,7 @@ class ExtensionRules:
 
 
 @dataclass(frozen=True)
-class ExtensionOffer:
+class PossibleExtension:
     """By how much a session can be extended now."""
 
     deadline: datetime | None
@@ -48,7 +48,7 @@ class ExtensionOffer:
         }
 
 
-def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> ExtensionOffer:
+def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> PossibleExtension:
     """Say by how much a session can be extended that was extended ``times`` times before."""
     if job.state is JobState.UNKNOWN:
         return _nothing("Slurm cannot say what state the session's job is in at the moment.")
@@ -58,10 +58,10 @@ def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> Extens
         return _nothing("The session's time is not limited.")
     limit = job.end - job.start
     longest, reason = _longest(job, limit, times, limits, rules)
-    return ExtensionOffer(job.end, limit, longest, reason)
+    return PossibleExtension(job.end, limit, longest, reason)
 
 
-def extended_limit(minutes: int, possible: ExtensionOffer) -> int:
+def extended_limit(minutes: int, possible: PossibleExtension) -> int:
     """Return a session's limit in minutes once ``minutes`` are added.
 
     Raises `OverLimit` with a sentence for the user.
@@ -77,8 +77,8 @@ def extended_limit(minutes: int, possible: ExtensionOffer) -> int:
     return possible.limit // _MINUTE + minutes
 
 
-def _nothing(reason: str) -> ExtensionOffer:
-    return ExtensionOffer(None, timedelta(0), timedelta(0), reason)
+def _nothing(reason: str) -> PossibleExtension:
+    return PossibleExtension(None, timedelta(0), timedelta(0), reason)
 
 
 def _longest(

@@ -140,7 +140,7 @@ class SessionJob:
                 launched_at = launched_at or loop.time()
                 if loop.time() - launched_at > self._limits.launch:
                     raise SessionEnded(
-                        f"Job {job_id} runs on {job.node}, but its server did not answer "
+                        f"Job {job_id} is running on {job.node}, but the session did not answer "
                         f"within {self._limits.launch:g} seconds, so it was cancelled.",
                         log_lines=await self._log_tail(job_id),
                     )

@@ -9,8 +9,8 @@ from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import ExtensionRefused
 from jupyterhub_gpu_slurm.options.policy import Limits
 from jupyterhub_gpu_slurm.session.deadline import (
-    ExtensionOffer,
     ExtensionRules,
+    PossibleExtension,
     extended_limit,
     offer,
 )
@@ -54,7 +54,7 @@ class TimeExtension:
         self._log = log
         self._extending = asyncio.Lock()
 
-    async def offer(self, max_age: float | None = None) -> ExtensionOffer:
+    async def offer(self, max_age: float | None = None) -> PossibleExtension:
         """Say by how much the session can be extended now.
 
         ``max_age`` is that of Slurm's word, in seconds. Raises `SlurmError` when the cluster's
@@ -63,7 +63,7 @@ class TimeExtension:
         job = await self._slurm.jobs.job(int(self._extended.job_id), max_age=max_age)
         return offer(job, self._extended.session.extensions, await self._limits(), self._rules)
 
-    async def extend(self, minutes: int) -> ExtensionOffer:
+    async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; return what can be added then.
 
         Raises `Refusal` where policy forbids it, `SlurmError` where it could not be done.

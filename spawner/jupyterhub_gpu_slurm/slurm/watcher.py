@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from jupyterhub_gpu_slurm.errors import SlurmError, UnreadableOutput
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Job
 
@@ -152,34 +153,25 @@ class ClusterWatcher:
     """The partitions and nodes, for the form and for nodes' addresses."""
 
     def __init__(self, client: SlurmClient, interval: float, patience: float = 2.0) -> None:
-        """Ask once in ``interval`` seconds at most.
-
-        Who asks waits ``patience`` seconds for a new answer while there is an older one.
-        """
+        """Ask once in ``interval`` seconds at most; see `SharedAnswer` for ``patience``."""
         self._client = client
-        self._interval = interval
-        self._patience = patience
-        self._cluster: Cluster | None = None
-        self._asked_at = -float("inf")
-        self._asking: asyncio.Task[None] | None = None
-        self._failure: SlurmError | None = None
+        self._answer = SharedAnswer(self._ask, interval, patience=patience)
 
     def look(self) -> None:
         """Have Slurm asked, if the last answer is older than an interval; wait for nothing."""
-        if self._asking is None and time.monotonic() - self._asked_at > self._interval:
-            self._asking = asyncio.create_task(self._ask())
+        self._answer.refresh()
 
     @property
     def last(self) -> Cluster | None:
         """The cluster as Slurm told it last; ``None`` where it did not answer the last question."""
-        return self._cluster if self.is_answering else None
+        return self._answer.latest if self.is_answering else None
 
     @property
     def is_answering(self) -> bool | None:
         """Whether Slurm answered the last question; ``None``: nothing was asked yet."""
-        if self._failure is not None:
+        if self._answer.failure is not None:
             return False
-        return True if self._cluster is not None else None
+        return True if self._answer.latest is not None else None
 
     async def cluster(self) -> Cluster:
         """Return the cluster as of at most an interval ago.
@@ -187,22 +179,17 @@ class ClusterWatcher:
         When Slurm does not answer, or is slow, the last answer; raises `SlurmError` when there is
         none.
         """
-        if self._cluster is None or time.monotonic() - self._asked_at > self._interval:
-            if self._asking is None:
-                self._asking = asyncio.create_task(self._ask())
-            timeout = None if self._cluster is None else self._patience
-            await asyncio.wait({self._asking}, timeout=timeout)
-        if self._cluster is None:
-            raise self._failure or SlurmError("Slurm does not tell how the nodes are.")
-        return self._cluster
-
-    async def _ask(self) -> None:
         try:
-            self._cluster = await told(self._client.cluster())
-            self._failure = None
+            return await self._answer.get()
+        except SlurmError:
+            if self._answer.latest is None:
+                raise
+            return self._answer.latest
+
+    async def _ask(self) -> Cluster:
+        try:
+            return await told(self._client.cluster())
         except SlurmError as error:
-            is_news, self._failure = self._failure is None, error
-            if is_news and self._cluster is not None:
+            if self._answer.failure is None and self._answer.latest is not None:
                 log.warning("Slurm does not tell how the nodes are: %s", error.detail)
-        finally:
-            self._asked_at, self._asking = time.monotonic(), None
+            raise

@@ -98,7 +98,7 @@ def served(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> tuple[in
     order = SessionImage("The image", "/image.sif", str(program))
     hub = Hub(heard)
     with hub.listening():
-        return in_image.serve(order, in_image.ImagePlace(folder, folder, ()), hub.url), hub.ports
+        return in_image.serve(order, in_image.ImageContext(folder, folder, ()), hub.url), hub.ports
 
 
 def test_the_hub_is_told_of_the_images_own_server(

@@ -82,7 +82,7 @@ class Spawner:
         self.taken.append(port)
         return self.answer
 
-    async def extension_offer(self) -> Any:
+    async def possible_extension(self) -> Any:
         return self._said()
 
     async def extend(self, minutes: int) -> Any:

@@ -315,7 +315,7 @@ def test_a_server_that_never_answers_is_given_up(spawner: Any, slurm: StandIn) -
     spawner.launch_timeout, spawner.queue_timeout = 0.05, 3600
     slurm.words, slurm.log = [WAITS, RUNS], ["still importing"]
     error = failure(spawner, slurm)
-    assert "runs on node001, but its server did not answer within 0.05" in error.jupyterhub_message
+    assert "running on node001, but the session did not answer within" in error.jupyterhub_message
     assert "still importing" in error.jupyterhub_html_message
 
 
@@ -654,7 +654,7 @@ def test_the_page_hears_each_news_once(spawner: Any, slurm: StandIn) -> None:
     first, second, third = asyncio.run(limited())
     assert first.startswith("Submitting")
     assert "waiting in the queue" in second
-    assert "runs on node001" in third
+    assert "is running on node001" in third
 
 
 def test_no_news_is_not_told(spawner: Any) -> None:

@@ -17,7 +17,7 @@ from bottleneck import Busy, busy, verdict
         (Busy(gpu=0.8, cores=0.3, data_wait=0.1, all_reduce=0.15), "15% of a step is the exchange"),
         (Busy(gpu=0.8, cores=0.3, data_wait=0.0, all_reduce=0.0), "steps are too short"),
         (Busy(gpu=0.8, cores=0.3), "steps are too short"),
-        (Busy(gpu=None, cores=0.99), "No GPU: the cores compute"),
+        (Busy(gpu=None, cores=0.99), "No GPU: the cores did the computing"),
         (Busy(gpu=None, cores=0.99, data_wait=0.5), "No GPU. 50% of a step is waiting for data"),
     ],
 )

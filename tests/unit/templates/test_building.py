@@ -30,7 +30,7 @@ def test_an_image_that_is_there_is_left_alone(folder: Path) -> None:
     image = folder / "images/own.sif"
     image.parent.mkdir()
     image.write_text("the old one")
-    with pytest.raises(building.BuildError, match="is there already"):
+    with pytest.raises(building.BuildError, match="already exists"):
         build(folder)
     assert image.read_text() == "the old one"
 
@@ -51,5 +51,5 @@ def test_numbers_are_a_users_by_name_or_number(line: str, has: bool) -> None:
 
 def test_who_has_no_numbers_is_told_before_the_build(folder: Path) -> None:
     building.SUBUID.write_text("other:2147483648:65536\n")
-    with pytest.raises(building.BuildError, match="no numbers for you"):
+    with pytest.raises(building.BuildError, match="no user IDs for you"):
         build(folder)

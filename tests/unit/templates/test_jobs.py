@@ -9,7 +9,7 @@ from jobs import (
     GONE,
     Backoff,
     BatchJob,
-    JobState,
+    JobStatus,
     Queue,
     SlurmCommandError,
     read_states,
@@ -35,7 +35,7 @@ RUNNING = line(
 
 def test_columns_may_hold_blanks() -> None:
     states = dict(read_states(f"{WAITING}\n{RUNNING}\n"))
-    assert states[7] == JobState("PENDING", "Resources", "0:00", "", "/h/a b.out", "my job")
+    assert states[7] == JobStatus("PENDING", "Resources", "0:00", "", "/h/a b.out", "my job")
     assert states[8].nodes == "node[001-002]"
 
 
@@ -47,18 +47,18 @@ def test_a_line_that_is_no_job_is_left_out() -> None:
     ("state", "words"),
     [
         (
-            JobState("PENDING", "Resources"),
+            JobStatus("PENDING", "Resources"),
             "is waiting (Resources): too few nodes, GPUs or cores are free; it starts by itself",
         ),
-        (JobState("PENDING", "SomethingNew"), "is waiting (SomethingNew)"),
-        (JobState("RUNNING", running="1:02", nodes="n1"), "is running on n1, for 1:02"),
-        (JobState("COMPLETED", "None"), "completed"),
-        (JobState("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
-        (JobState("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),
-        (JobState(GONE), "has ended; Slurm does not remember how"),
+        (JobStatus("PENDING", "SomethingNew"), "is waiting (SomethingNew)"),
+        (JobStatus("RUNNING", running="1:02", nodes="n1"), "is running on n1, for 1:02"),
+        (JobStatus("COMPLETED", "None"), "completed"),
+        (JobStatus("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
+        (JobStatus("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),
+        (JobStatus(GONE), "has ended; Slurm does not remember how"),
     ],
 )
-def test_a_state_is_said_in_words(state: JobState, words: str) -> None:
+def test_a_state_is_said_in_words(state: JobStatus, words: str) -> None:
     assert state.words() == words
 
 
@@ -102,7 +102,7 @@ def test_a_job_that_slurm_has_forgotten_is_gone_and_not_asked_for_again(
 
 def test_what_accounting_says_is_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_slurm", lambda *_, **__: "CANCELLED by 0|node001|my|job")
-    assert jobs.last_word(5) == JobState("CANCELLED", nodes="node001", name="my|job")
+    assert jobs.last_word(5) == JobStatus("CANCELLED", nodes="node001", name="my|job")
 
 
 def test_the_pause_grows_while_nothing_changes() -> None:

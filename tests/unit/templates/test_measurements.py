@@ -209,5 +209,5 @@ def test_slurms_signal_before_the_end_is_told_in_a_sentence() -> None:
         check=True,
         timeout=30,
     )
-    words = "stopped by SIGUSR1; what was measured is kept: run it again to go on"
+    words = "stopped by SIGUSR1; what was measured is kept: run it again to continue"
     assert done.stdout.strip() == words

@@ -247,7 +247,7 @@ def test_the_report_states_the_expected_hit_rate_and_another_engine() -> None:
     said = storage_report.markdown(summary(runs(1), engines=["psync"], **seen))
     assert "Not libaio but psync" in said
     assert "not dropped: up to 3.5% of reads" in said
-    assert "Up to 4.5% can be from the storage's own cache" in said
+    assert "Up to 4.5% can come from the storage's own cache" in said
 
 
 def test_the_figure_is_drawn() -> None:

@@ -55,7 +55,9 @@ def test_what_the_papers_read_is_said_of_trainings_from_files() -> None:
 def test_what_caches_had_to_do_with_it_is_said_of_trainings_from_files() -> None:
     run = summary(training("bf16", 1000.0, expected_hit_rate=0.0346))
     run["configuration"]["data"] = "/data"
-    said = "resnet50 bf16 on 4, /data: caches not dropped: up to 3.5 % of reads can be from memory."
+    said = (
+        "resnet50 bf16 on 4, /data: caches not dropped: up to 3.5 % of reads can come from memory."
+    )
     assert said in training_report.markdown([run])
     run["figures"]["trainings"][0]["caches_dropped"] = True
     said = "resnet50 bf16 on 4, /data: caches dropped before each run."

@@ -52,7 +52,7 @@ _FREE = (UserServerAPIHandler, GroupPropertiesAPIHandler)
 """What takes any names: properties, and a session's options, which the spawner checks."""
 
 
-class StrictTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types
+class HardenedTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Gives tokens for codes, where what is sent is a text."""
 
     def post(self) -> None:
@@ -64,13 +64,13 @@ class StrictTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub
         super().post()
 
 
-class StrictServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Starts and stops servers. Their names and options do not change afterwards."""
 
     patch = web.RequestHandler.patch
 
 
-class StrictUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Adds and deletes users. What they are called, and who is an admin, the directory says."""
 
     def patch(self, user_name: str) -> None:
@@ -81,9 +81,9 @@ class StrictUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub has
 def install() -> None:
     """Put all this in the place of JupyterHub's own."""
     stricter = {
-        OAuthTokenHandler: StrictTokenHandler,
-        UserAPIHandler: StrictUserHandler,
-        UserServerAPIHandler: StrictServerHandler,
+        OAuthTokenHandler: HardenedTokenHandler,
+        UserAPIHandler: HardenedUserHandler,
+        UserServerAPIHandler: HardenedServerHandler,
     }
     default_handlers[:] = [
         (one[0], stricter.get(one[1], one[1]), *one[2:])

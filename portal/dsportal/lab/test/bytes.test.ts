@@ -33,9 +33,9 @@ for (const [amount, words] of [
 test('a quota is called so only where it is one', () => {
   assert.equal(summary(NAS, texts), 'isilon: 1.5 TiB of 2.0 TiB used');
   assert.match(summary({ ...NAS, is_quota: true }, texts), /of your quota of 2.0 TiB used/);
-  assert.match(source(NAS, texts), /the one that the server reports/);
+  assert.match(source(NAS, texts), /as reported by the file server/);
   assert.match(source({ ...NAS, is_quota: true }, texts), /your own quota/);
-  assert.match(source({ ...NAS, kind: 'ext4' }, texts), /share it/);
+  assert.match(source({ ...NAS, kind: 'ext4' }, texts), /shares it/);
 });
 
 test('what is set aside for root does not count', () => {

@@ -131,11 +131,11 @@ test('a GPU that is not used is pointed out after a quarter of an hour', () => {
     unused_seconds
   });
   assert.equal(hint(1, gpu(899), texts), null);
-  assert.equal(hint(1, gpu(1230), texts), 'GPU 1 was not used for 20 min');
-  assert.equal(hint(0, gpu(3600), texts), 'GPU 0 was not used for an hour or more');
+  assert.equal(hint(1, gpu(1230), texts), 'GPU 1 has not been used for 20 min');
+  assert.equal(hint(0, gpu(3600), texts), 'GPU 0 has not been used for an hour or more');
   assert.equal(shortHint([gpu(0), gpu(0)], texts), null);
-  assert.equal(shortHint([gpu(0), gpu(960)], texts), 'GPU 1 was not used for 16 min');
-  assert.equal(shortHint([gpu(3600), gpu(960)], texts), '2 GPUs were not used for 16 min');
+  assert.equal(shortHint([gpu(0), gpu(960)], texts), 'GPU 1 has not been used for 16 min');
+  assert.equal(shortHint([gpu(3600), gpu(960)], texts), '2 GPUs have not been used for 16 min');
 });
 
 test('why there are no figures of GPUs is said', () => {

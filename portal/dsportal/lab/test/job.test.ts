@@ -42,7 +42,7 @@ for (const [about, words, look] of [
   [{ state: 'FAILED', is_over: true, signal: 9 }, 'failed, ended by signal 9', 'bad'],
   [{ state: 'FAILED', is_over: true }, 'failed', 'bad'],
   [{ state: 'TIMEOUT', is_over: true }, 'out of time', 'bad'],
-  [{ state: 'LOST', is_over: true }, 'ended; how is not known', 'quiet'],
+  [{ state: 'LOST', is_over: true }, 'ended; outcome unknown', 'quiet'],
   [{ state: 'SOMETHING_NEW' }, 'something_new', 'good']
 ] as const) {
   test(`${about.state} is ${words}`, () => {
@@ -64,8 +64,8 @@ test('a job says what it holds and where', () => {
 });
 
 test('a running job says what is left first', () => {
-  assert.equal(said({ started: NOW - 600, ends: NOW + 7200 }), '2 h 00 min left, runs for 10 min');
-  assert.equal(said({ started: NOW - 600 }), 'runs for 10 min');
+  assert.equal(said({ started: NOW - 600, ends: NOW + 7200 }), '2 h 00 min left, running for 10 min');
+  assert.equal(said({ started: NOW - 600 }), 'running for 10 min');
 });
 
 test('a waiting job says since when, and when it may start', () => {

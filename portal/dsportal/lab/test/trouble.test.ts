@@ -21,7 +21,7 @@ test('a mount that does not answer is named, with the hour and whom to ask', () 
   const words = troubleWords(HANGS, 'hpc@example.org', texts);
   assert.equal(
     words,
-    `isilon (/mnt/isilon) does not answer since ${hour(HANGS.since)}. It is asked again by itself. Help: hpc@example.org`
+    `isilon (/mnt/isilon) has not responded since ${hour(HANGS.since)}. The portal keeps trying. Help: hpc@example.org`
   );
   assert.ok(words.length <= 140);
 });
@@ -30,7 +30,7 @@ test('a mount that fails has the reason, one that is missing has none', () => {
   const failing = { ...HANGS, name: '', state: 'fails' as const, reason: 'Input/output error' };
   assert.match(
     troubleWords(failing, '', texts),
-    /^\/mnt\/isilon fails .*: Input\/output error\. Tell /
+    /^\/mnt\/isilon has been failing .*: Input\/output error\. Tell /
   );
   const missing = { ...HANGS, state: 'missing' as const };
   assert.match(troubleWords(missing, '', texts), /is not mounted on this node\. Tell /);

@@ -58,8 +58,8 @@ class MountState:
         if self.state == "missing":
             return f"{self.point} is not mounted on this node"
         if self.state == "fails":
-            return f"{self.point} fails since {clock} ({self.reason})"
-        return f"{self.point} does not answer since {clock}"
+            return f"{self.point} has been failing since {clock} ({self.reason})"
+        return f"{self.point} has not responded since {clock}"
 
 
 class NoAnswer(Exception):

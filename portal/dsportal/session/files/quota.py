@@ -24,6 +24,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from dsportal.session.files.mounts import Mounts
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Storage:
         self._mounts = mounts or Mounts()
         self._home, self._folders, self._now = home, folders, now
         self._path = environment.get("PATH", "")
-        self._known: dict[str, tuple[float, StorageUse | QuotaUnknown]] = {}
+        self._answers = SharedAnswers(self._ask, _FRESH_SECONDS, most=_MOST_KNOWN, now=now)
         self._hanging: list[asyncio.subprocess.Process] = []
         self._asking = asyncio.Lock()
         self.calls: dict[str, int] = {}
@@ -86,18 +87,17 @@ class Storage:
         trouble = self._mounts.trouble_on(str(self._home / path))
         if trouble is not None:
             raise QuotaUnknown(trouble.words())
-        async with self._asking:
-            asked_at, answer = self._known.get(path, (-float("inf"), QuotaUnknown()))
-            if self._now() - asked_at >= _FRESH_SECONDS:
-                answer = await self._ask(str(self._home / path))
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[path] = (self._now(), answer)
+        answer = await self._answers.get(path)
         if isinstance(answer, QuotaUnknown):
             raise answer
         return answer
 
     async def _ask(self, path: str) -> StorageUse | QuotaUnknown:
+        """Ask about one storage after the other."""
+        async with self._asking:
+            return await self._look(str(self._home / path))
+
+    async def _look(self, path: str) -> StorageUse | QuotaUnknown:
         try:
             use = use_from(await self._run("df", "--block-size=1", _FIELDS, "--", path))
         except QuotaUnknown as error:

@@ -8,14 +8,15 @@ import json
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
 from dsportal.session import internal_tls
 from dsportal.session.jobs.records import FreeGpus, UserJob, is_job_id
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 
 log = logging.getLogger(__name__)
 
@@ -40,30 +41,6 @@ class JobsSaid:
     jobs: tuple[UserJob, ...]
 
 
-class Cached(Generic[T]):
-    """Keeps an answer, or that there was none, for a while."""
-
-    def __init__(
-        self, ask: Callable[[], Awaitable[T]], seconds: float, now: Callable[[], float]
-    ) -> None:
-        self._ask, self._seconds, self._now = ask, seconds, now
-        self._ask_again_at = -float("inf")
-        self._answer: T | NoView = NoView("not asked")
-
-    async def get(self) -> T:
-        """Return the answer; raises `NoView`. Callers take turns."""
-        if self._now() >= self._ask_again_at:
-            self._ask_again_at = self._now() + self._seconds
-            try:
-                self._answer = await self._ask()
-            except NoView as error:
-                self._answer = error
-                self._ask_again_at = self._now() + _SILENT_SECONDS
-        if isinstance(self._answer, NoView):
-            raise self._answer
-        return self._answer
-
-
 class ClusterService:
     """Asks the service of the cluster's view."""
 
@@ -77,8 +54,12 @@ class ClusterService:
         self._url = url
         self._token = environment.get("JUPYTERHUB_API_TOKEN", "")
         self._is_heard = True
-        self._jobs = Cached(self._ask_jobs, _JOBS_SECONDS, now)
-        self._free = Cached(self._ask_free, _FREE_SECONDS, now)
+        self._jobs = SharedAnswer(
+            self._ask_jobs, _JOBS_SECONDS, retry_seconds=_SILENT_SECONDS, now=now
+        )
+        self._free = SharedAnswer(
+            self._ask_free, _FREE_SECONDS, retry_seconds=_SILENT_SECONDS, now=now
+        )
 
     async def jobs(self) -> JobsSaid:
         """Return the user's jobs; raises `NoView`."""

@@ -29,10 +29,10 @@ class ImageProvisioner(LocalProvisioner):
         """
         prepared = await super().pre_launch(**kwargs)
         manager: Any = self.parent
-        shelf: SessionImages = manager.kernel_spec_manager.shelf
+        session_images: SessionImages = manager.kernel_spec_manager.session_images
         # jupyter_client takes "python3" for its own interpreter.
         command = [self.kernel_spec.argv[0], *prepared["cmd"][1:]]
-        prepared["cmd"] = await shelf.argv(self.image, command)
+        prepared["cmd"] = await session_images.argv(self.image, command)
         prepared["env"] = exec_environment(prepared["env"])
         return dict(prepared)
 
@@ -75,7 +75,7 @@ class ImageSpecsHandler(MainKernelSpecHandler):
     async def get(self) -> None:
         """Give them."""
         manager: Any = self.kernel_spec_manager
-        await manager.shelf.look()
+        await manager.session_images.look()
         answered: Any = super().get()
         await answered
 

@@ -43,7 +43,7 @@ class SessionKernels(KernelSpecManager):
         config=True
     )
 
-    shelf: SessionImages | None = None
+    session_images: SessionImages | None = None
     """The images, once the server knows of them."""
 
     configuration = Unicode(help="A file that ipykernel reads; images see it too.").tag(config=True)
@@ -66,7 +66,9 @@ class SessionKernels(KernelSpecManager):
 
     @property
     def _offered(self) -> dict[str, Any]:
-        return self.offered | (self.shelf.specs() if self.shelf is not None else {})
+        return self.offered | (
+            self.session_images.specs() if self.session_images is not None else {}
+        )
 
     def _users_own(self, found: dict[str, str]) -> dict[str, str]:
         home = jupyter_data_dir()

@@ -5,7 +5,6 @@ hub for more time. The deadline is Slurm's word (``PORTAL_JOB_END_TIME``) until 
 one. The hub is asked at most once in a while, and only when a page asks.
 """
 
-import asyncio
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from tornado import web
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
 from dsportal.session import internal_tls
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +82,9 @@ class SessionClock:
         self._warning_minutes = warning_minutes
         self._now = now
         end = environment.get("PORTAL_JOB_END_TIME", "")
-        self._reading = ClockReading(deadline=int(end) if end.isdecimal() else None)
-        self._asked_at = -float("inf")
+        self._at_start = ClockReading(deadline=int(end) if end.isdecimal() else None)
+        self._answer = SharedAnswer(self._read, _FRESH_SECONDS, now=now)
         self._is_watched = False
-        self._asking = asyncio.Lock()
 
     @property
     def is_watched(self) -> bool:
@@ -95,15 +94,9 @@ class SessionClock:
     async def tell(self) -> dict[str, Any]:
         """Give what the page shows."""
         self._is_watched = True
-        async with self._asking:
-            if self._now() - self._asked_at > _FRESH_SECONDS:
-                self._asked_at = self._now()
-                try:
-                    self._reading = await self._ask_hub(None, _REQUEST_SECONDS)
-                except HubSaysNo as error:
-                    log.info("The hub does not tell the deadline: %s", error)
+        reading = await self._answer.get()
         return {
-            **asdict(self._reading),
+            **asdict(reading),
             **asdict(self._facts),
             "now": round(self._now()),
             "warning_minutes": sorted(set(self._warning_minutes), reverse=True),
@@ -111,10 +104,17 @@ class SessionClock:
 
     async def extend(self, minutes: int) -> dict[str, Any]:
         """Ask the hub for more minutes; raises `HubSaysNo`."""
-        self._reading = await self._ask_hub(minutes, _EXTENSION_SECONDS)
-        self._asked_at = self._now()
+        self._answer.know(await self._ask_hub(minutes, _EXTENSION_SECONDS))
         log.info("The session is extended by %d minutes", minutes)
         return await self.tell()
+
+    async def _read(self) -> ClockReading:
+        """Ask the hub; where it does not answer, what was known goes on to be shown."""
+        try:
+            return await self._ask_hub(None, _REQUEST_SECONDS)
+        except HubSaysNo as error:
+            log.info("The hub does not tell the deadline: %s", error)
+            return self._answer.latest or self._at_start
 
     async def _ask_hub(self, minutes: int | None, time_limit: float) -> ClockReading:
         request = HTTPRequest(

@@ -70,31 +70,31 @@ class ShutdownNotice:
             self._is_done.set()
 
 
-class FarewellHandler(APIHandler):
+class ShutdownHandler(APIHandler):
     """Hears from the pages."""
 
     _track_activity = False
 
-    def initialize(self, farewell: ShutdownNotice) -> None:
-        """Take the server's farewell."""
-        self.farewell = farewell
+    def initialize(self, shutdown_notice: ShutdownNotice) -> None:
+        """Take the server's shutdown_notice."""
+        self.shutdown_notice = shutdown_notice
 
     @web.authenticated
     async def post(self, what: str) -> None:
         """Note that a page saves, or has saved."""
-        if not self.farewell.is_said:
+        if not self.shutdown_notice.is_said:
             raise web.HTTPError(409, "This session is not stopping.")
         if what == "saving":
-            self.farewell.begin()
+            self.shutdown_notice.begin()
         else:
-            self.farewell.end()
+            self.shutdown_notice.end()
         self.set_status(204)
         self.finish()
 
 
 def routes(
-    base_url: str, farewell: ShutdownNotice
+    base_url: str, shutdown_notice: ShutdownNotice
 ) -> list[tuple[str, type[APIHandler], dict[str, ShutdownNotice]]]:
     """Give the server's routes."""
-    pattern = url_path_join(base_url, "portal/farewell/(saving|saved)")
-    return [(pattern, FarewellHandler, {"farewell": farewell})]
+    pattern = url_path_join(base_url, "portal/shutdown/(saving|saved)")
+    return [(pattern, ShutdownHandler, {"shutdown_notice": shutdown_notice})]

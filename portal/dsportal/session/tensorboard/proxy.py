@@ -19,9 +19,9 @@ from dsportal.session.tensorboard.routes import NAME, TensorBoards, finish_with_
 class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
     """One board's pages and data; the class it extends asks for the login."""
 
-    def initialize(self, shelf: TensorBoards) -> None:
+    def initialize(self, tensorboards: TensorBoards) -> None:
         """Take the session's boards."""
-        self._shelf = shelf
+        self._tensorboards = tensorboards
         self.absolute_url = True
         self.rewrite_response = _with_frames_of_ours
 
@@ -29,10 +29,10 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
         """Hand a request on. The first argument is a port where this comes from."""
         try:
             if path == "/":
-                await self._shelf.check(board_id)
+                await self._tensorboards.check(board_id)
             if self._is_to_be_asked(board_id):
                 return None
-            board = await self._shelf.boards.use(board_id)
+            board = await self._tensorboards.boards.use(board_id)
         except FolderError as error:
             return finish_with_words(self, 404, title="The folder is gone", text=str(error))
         except BoardError as error:
@@ -45,7 +45,7 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
 
     def _is_to_be_asked(self, board_id: str) -> bool:
         """Ask before one that sleeps is woken by another page's link; say whether that is so."""
-        board = self._shelf.boards.find(board_id)
+        board = self._tensorboards.boards.find(board_id)
         says = is_visit(self.request) or "Sec-Fetch-Site" in self.request.headers
         if board is None or board.is_awake or not says or not is_from_elsewhere(self):
             return False
@@ -78,7 +78,7 @@ def _with_frames_of_ours(response: Any) -> None:
         response.headers["Content-Security-Policy"] = f"{policy};frame-ancestors 'self'"
 
 
-def add_routes(web_app: Any, shelf: TensorBoards) -> None:
+def add_routes(web_app: Any, tensorboards: TensorBoards) -> None:
     """Give a running server the routes of the boards."""
     pattern = url_path_join(web_app.settings["base_url"], NAME, "([0-9a-f]{12})(/.*)")
-    web_app.add_handlers(".*", [(pattern, BoardProxy, {"shelf": shelf})])
+    web_app.add_handlers(".*", [(pattern, BoardProxy, {"tensorboards": tensorboards})])

@@ -40,7 +40,7 @@ _FILE_SECONDS = 10.0
 _LOOK_AGAIN_SECONDS = 5
 
 
-def shelf(
+def tensorboards(
     python: str, most: int, idle_minutes: float, home: Path, runtime_folder: Path, base_url: str
 ) -> "TensorBoards":
     """Make a session's, empty: at most so many at once, by this interpreter.
@@ -127,9 +127,9 @@ def finish_with_words(handler: JupyterHandler, status: int, **words: Any) -> Non
 class OpenHandler(JupyterHandler):
     """Opens the board of a folder."""
 
-    def initialize(self, shelf: TensorBoards) -> None:
+    def initialize(self, tensorboards: TensorBoards) -> None:
         """Take the session's boards."""
-        self._shelf = shelf
+        self._tensorboards = tensorboards
 
     @web.authenticated
     async def get(self) -> None:
@@ -140,10 +140,12 @@ class OpenHandler(JupyterHandler):
                 title = f"Open TensorBoard for {shown(path)}?"
                 action = f"?folder={quote(path)}"
                 ask(self, title=title, label="Open TensorBoard", action=action)
-            elif not self.get_query_argument("anyway", "") and await self._shelf.is_empty(path):
+            elif not self.get_query_argument("anyway", "") and await self._tensorboards.is_empty(
+                path
+            ):
                 self._wait(path)
             else:
-                board = await self._shelf.open(path)
+                board = await self._tensorboards.open(path)
                 self.redirect(board.address)
         except FolderError as error:
             finish_with_words(self, 404, title="No folder for TensorBoard", text=str(error))
@@ -160,7 +162,7 @@ class OpenHandler(JupyterHandler):
         named = self.get_query_argument("folder", None)
         if named is not None:
             return named.strip("/")
-        return await self._shelf.near(self.get_query_argument("near", "").strip("/"))
+        return await self._tensorboards.near(self.get_query_argument("near", "").strip("/"))
 
     def _wait(self, path: str) -> None:
         finish_with_words(
@@ -179,9 +181,9 @@ class _PageHandler(APIHandler):
     # A page asks by itself: no sign that somebody works.
     _track_activity = False
 
-    def initialize(self, shelf: TensorBoards) -> None:
+    def initialize(self, tensorboards: TensorBoards) -> None:
         """Take the session's boards."""
-        self.shelf = shelf
+        self.tensorboards = tensorboards
 
     def finish_with_list(self) -> None:
         """Answer with the boards that run."""
@@ -192,7 +194,7 @@ class _PageHandler(APIHandler):
                 "place": str(board.folder),
                 "address": board.address,
             }
-            for board in self.shelf.boards.awake()
+            for board in self.tensorboards.boards.awake()
         ]
         self.finish(json.dumps({"boards": listed}))
 
@@ -212,7 +214,7 @@ class BoardHandler(_PageHandler):
     @web.authenticated
     async def delete(self, board_id: str) -> None:
         """Stop it, and give the list of those that are left."""
-        if not await self.shelf.boards.stop(board_id):
+        if not await self.tensorboards.boards.stop(board_id):
             raise web.HTTPError(404, "This TensorBoard does not run any more.")
         self.finish_with_list()
 
@@ -224,17 +226,17 @@ class LookHandler(_PageHandler):
     async def get(self) -> None:
         """Say whether a folder has something to show; ``null``: it is too large to tell."""
         try:
-            found = await self.shelf.has_events(self.get_query_argument("folder").strip("/"))
+            found = await self.tensorboards.has_events(self.get_query_argument("folder").strip("/"))
         except FolderError as error:
             raise web.HTTPError(404, str(error)) from error
         self.finish(json.dumps({"has_events": found}))
 
 
 def routes(
-    base_url: str, shelf: TensorBoards
+    base_url: str, tensorboards: TensorBoards
 ) -> list[tuple[str, type[JupyterHandler], dict[str, Any]]]:
     """Give the server's routes, but for those of the boards themselves."""
-    given = {"shelf": shelf}
+    given = {"tensorboards": tensorboards}
     return [
         (url_path_join(base_url, f"{NAME}/?"), OpenHandler, given),
         (url_path_join(base_url, "portal/tensorboard"), ListHandler, given),

@@ -33,7 +33,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True)
-class ToolPlace:
+class ToolContext:
     """Where a session's tools run."""
 
     home: Path
@@ -56,7 +56,7 @@ class ToolPlace:
 class ToolRun:
     """A tool that starts or runs."""
 
-    def __init__(self, name: str, order: WebTool, place: ToolPlace) -> None:
+    def __init__(self, name: str, order: WebTool, place: ToolContext) -> None:
         self._name = name
         self._order = order
         self._place = place

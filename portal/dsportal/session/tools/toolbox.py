@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dsportal.session.kernels.modules import ModulesError, ModulesSilentError, ModuleSystem
-from dsportal.session.tools.run import ToolError, ToolPlace, ToolRun
+from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class Failure:
 class ManagedTool:
     """One tool: at most one run of it at a time."""
 
-    def __init__(self, name: str, order: WebTool, place: ToolPlace) -> None:
+    def __init__(self, name: str, order: WebTool, place: ToolContext) -> None:
         self.name = name
         self.order = order
         self.place = place
@@ -124,7 +124,7 @@ class ManagedTool:
 class Toolbox:
     """All tools of the session."""
 
-    def __init__(self, orders: Mapping[str, WebTool], place: ToolPlace) -> None:
+    def __init__(self, orders: Mapping[str, WebTool], place: ToolContext) -> None:
         self._tools = {name: ManagedTool(name, order, place) for name, order in orders.items()}
 
     def __iter__(self) -> Any:

@@ -14,6 +14,7 @@ from dsportal.session.usage import processes
 from dsportal.session.usage.gpus import GpuReader, GpuReading, devices_of
 from dsportal.session.usage.last_use import Process, ProcessKey
 from dsportal.session.usage.memory import JobMemory
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,7 @@ class Meter:
         self._memory = JobMemory.of_this_process()
         self._gpus = GpuReader(devices_of(environment))
         self._now = now
-        self._last: Reading | None = None
-        self._reading = asyncio.Lock()
+        self._reading = SharedAnswer(self._read, 0.0, now=now)
         cores = environment.get("PORTAL_JOB_CORES", "")
         limit_gb = self._memory.limit_gb()
         self.held = Held(
@@ -58,11 +58,7 @@ class Meter:
 
     async def read(self, seconds_old: float = 0.0) -> Reading:
         """Read it, unless there is a reading that is no older than this."""
-        async with self._reading:
-            last = self._last
-            if last is None or not 0 <= self._now() - last.at < seconds_old:
-                last = self._last = await self._read()
-            return last
+        return await self._reading.get(max_age=seconds_old)
 
     async def _read(self) -> Reading:
         gpus = await self._gpus.read()

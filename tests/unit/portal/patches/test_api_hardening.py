@@ -6,7 +6,7 @@ import pytest
 from jupyterhub.apihandlers.users import UserServerAPIHandler
 from tornado import web
 
-from dsportal.hub.patches.api_hardening import StrictServerHandler, _json_body
+from dsportal.hub.patches.api_hardening import HardenedServerHandler, _json_body
 
 
 def read(body: object, handler: Any = None) -> Any:
@@ -55,6 +55,6 @@ def test_what_the_api_takes_is_read_as_it_is(body: object) -> None:
 
 
 def test_a_sessions_options_are_checked_by_those_who_know_them() -> None:
-    handler = StrictServerHandler.__new__(StrictServerHandler)
+    handler = HardenedServerHandler.__new__(HardenedServerHandler)
     assert isinstance(handler, UserServerAPIHandler)
     assert read({"name": 1, "users": 2}, handler) == {"name": 1, "users": 2}

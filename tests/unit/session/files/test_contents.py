@@ -98,7 +98,7 @@ def test_what_leads_to_a_dead_mount_is_refused_with_words(
     home: Path, name: str, given: tuple[Any, ...]
 ) -> None:
     files = contents(home, OneIsDead(home.parent / "nas"))
-    with pytest.raises(HTTPError, match="does not answer since") as raised:
+    with pytest.raises(HTTPError, match="has not responded since") as raised:
         asyncio.run(ensure_async(getattr(files, name)(*given)))
     assert raised.value.status_code == 504
     assert (home / "mine.txt").exists()

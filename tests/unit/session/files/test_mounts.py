@@ -110,6 +110,6 @@ def test_an_error_is_an_answer_too(error: OSError | None, answer: tuple[str, str
 
 def test_words_name_the_mount_and_the_hour() -> None:
     words = str(NoAnswer(MountState("/mnt/isilon", "hangs", 0.0)))
-    assert words.startswith("/mnt/isilon does not answer since ")
+    assert words.startswith("/mnt/isilon has not responded since ")
     failing = MountState("/mnt/isilon1", "fails", 0.0, "Input/output error").words()
     assert failing.endswith("(Input/output error)")

@@ -24,7 +24,7 @@ ANSWER = "portal-image kernel python3 3.11.2\nportal-image kernel R 4.2.2\nporta
 TOOLS = OfferedImage("image-tools", "Tools", Path("/images/tools.sif"))
 
 
-def shelf(home: Path, offer: OfferedImage | None = None, **orders: Any) -> SessionImages:
+def session_images(home: Path, offer: OfferedImage | None = None, **orders: Any) -> SessionImages:
     found = SessionImages(Containers(apptainer="/bin/false", **orders), home, Mounts())
     if offer is not None:
         found.offers = {offer.name: offer}
@@ -51,7 +51,7 @@ def test_an_image_without_kernels_says_what_to_do() -> None:
 
 def test_a_page_gets_the_kernels_in_images_beside_the_others(tmp_path: Path) -> None:
     kernels = SessionKernels(offered={}, pictures=str(tmp_path / "pictures"), kernel_dirs=[])
-    kernels.shelf = shelf(tmp_path, TOOLS.having(ANSWER))
+    kernels.session_images = session_images(tmp_path, TOOLS.having(ANSWER))
     shown = kernels.get_all_specs()
     assert {"image-tools-python", "image-tools-r"} <= set(shown)
     picture = tmp_path / "pictures/image-tools-python/logo-svg.svg"
@@ -84,7 +84,7 @@ def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "mine.sif").write_text("no image")
     (folder / "a name with spaces.sif").write_text("no image")
-    found = shelf(
+    found = session_images(
         tmp_path,
         images={"gone": KernelImage("Gone", str(tmp_path / "gone.sif"))},
         own_images="images",
@@ -104,7 +104,7 @@ def test_a_node_without_apptainer_says_so(tmp_path: Path, system: Path) -> None:
 
 
 def test_an_image_that_does_not_answer_is_told(tmp_path: Path, system: Path) -> None:
-    found = shelf(tmp_path, own_images="images")
+    found = session_images(tmp_path, own_images="images")
     asyncio.run(found.look())
     assert found.offers["own-system"].trouble == f"{system} cannot be used. Apptainer says: nothing"
 
@@ -127,7 +127,7 @@ def system(tmp_path: Path) -> Path:
 
 def test_an_image_sees_the_folders_that_are_there(tmp_path: Path, system: Path) -> None:
     offer = OfferedImage("own-system", "system", system, is_own=True).having(ANSWER)
-    found = shelf(tmp_path, offer, binds=("/usr/share", "/no/such/folder"))
+    found = session_images(tmp_path, offer, binds=("/usr/share", "/no/such/folder"))
     argv = asyncio.run(found.argv("own-system", ["python3", "-V"]))
     assert argv[argv.index("--bind") + 1] == "/usr/share"
     assert "/no/such/folder" not in argv
@@ -135,7 +135,7 @@ def test_an_image_sees_the_folders_that_are_there(tmp_path: Path, system: Path) 
 
 
 def test_an_image_that_others_may_change_by_now_is_not_run(tmp_path: Path, system: Path) -> None:
-    found = shelf(
+    found = session_images(
         tmp_path, OfferedImage("own-system", "system", system, is_own=True).having(ANSWER)
     )
     system.chmod(0o777)
@@ -145,7 +145,7 @@ def test_an_image_that_others_may_change_by_now_is_not_run(tmp_path: Path, syste
 
 def test_a_kernel_whose_image_is_gone_says_so(tmp_path: Path) -> None:
     with pytest.raises(ImageFileError, match=r"own-old.sif, is not there any more"):
-        asyncio.run(shelf(tmp_path).argv("own-old.sif", ["python3"]))
+        asyncio.run(session_images(tmp_path).argv("own-old.sif", ["python3"]))
 
 
 def test_an_answer_is_kept_until_the_image_changes(tmp_path: Path) -> None:

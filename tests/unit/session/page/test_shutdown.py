@@ -20,8 +20,8 @@ class Bus:
 
 def test_without_an_answer_the_server_does_not_wait_long() -> None:
     bus = Bus()
-    farewell = ShutdownNotice(bus)
-    asyncio.run(farewell.say(answer_seconds=0.01, saving_seconds=3600))
+    shutdown_notice = ShutdownNotice(bus)
+    asyncio.run(shutdown_notice.say(answer_seconds=0.01, saving_seconds=3600))
     assert bus.said == [EVENT]
     assert [schema["$id"] for schema in bus.schemas] == [EVENT]
 
@@ -30,15 +30,15 @@ def test_the_server_waits_until_all_pages_have_saved() -> None:
     order: list[str] = []
 
     async def run() -> None:
-        farewell = ShutdownNotice(Bus())
-        leaving = asyncio.create_task(farewell.say(answer_seconds=3600, saving_seconds=3600))
+        shutdown_notice = ShutdownNotice(Bus())
+        leaving = asyncio.create_task(shutdown_notice.say(answer_seconds=3600, saving_seconds=3600))
         leaving.add_done_callback(lambda task: order.append("stopped"))
-        farewell.begin()
-        farewell.begin()
+        shutdown_notice.begin()
+        shutdown_notice.begin()
         for name in ("one", "other"):
             await asyncio.sleep(0.01)
             order.append(name)
-            farewell.end()
+            shutdown_notice.end()
         await leaving
         await asyncio.sleep(0)
 
@@ -48,8 +48,8 @@ def test_the_server_waits_until_all_pages_have_saved() -> None:
 
 def test_a_page_that_never_ends_is_not_waited_for() -> None:
     async def run() -> None:
-        farewell = ShutdownNotice(Bus())
-        farewell.begin()
-        await farewell.say(saving_seconds=0.01)
+        shutdown_notice = ShutdownNotice(Bus())
+        shutdown_notice.begin()
+        await shutdown_notice.say(saving_seconds=0.01)
 
     asyncio.run(run())

@@ -9,7 +9,7 @@ import pytest
 
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tensorboard.log_folders import FolderError
-from dsportal.session.tensorboard.routes import TensorBoards, shelf
+from dsportal.session.tensorboard.routes import TensorBoards, tensorboards
 
 EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def empty(home: Path) -> TensorBoards:
-    return shelf(sys.executable, 1, 0, home, home.parent, "/user/you/")
+    return tensorboards(sys.executable, 1, 0, home, home.parent, "/user/you/")
 
 
 def test_somebody_who_is_near_curves_sees_them_and_else_the_folder_logs(home: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.session.tools import gate as tool_gate
-from dsportal.session.tools.run import ToolError, ToolPlace, ToolRun
+from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
 from tests.waiting import until
 
@@ -47,13 +47,13 @@ module() {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> ToolPlace:
+def place(tmp_path: Path) -> ToolContext:
     for name in ("home", "folder"):
         (tmp_path / name).mkdir(mode=0o700)
     (tmp_path / "init").write_text(MODULES)
     (tmp_path / "server.py").write_text(SERVER)
     environment = {"PATH": "/usr/bin:/bin", "JUPYTERHUB_API_TOKEN": "secret"}
-    return ToolPlace(
+    return ToolContext(
         home=tmp_path / "home",
         folder=tmp_path / "folder",
         base_url="/user/u/",
@@ -62,18 +62,18 @@ def place(tmp_path: Path) -> ToolPlace:
     )
 
 
-def server(place: ToolPlace, *arguments: str, **keys: object) -> WebTool:
+def server(place: ToolContext, *arguments: str, **keys: object) -> WebTool:
     """Order the server from above."""
     program = str(place.folder.parent / "server.py")
     order = WebTool(title="Server", command=(sys.executable, "-I", program, *arguments))
     return replace(order, **keys)  # type: ignore[arg-type]
 
 
-def on_a_port(place: ToolPlace, *, own_network: bool, **keys: object) -> WebTool:
+def on_a_port(place: ToolContext, *, own_network: bool, **keys: object) -> WebTool:
     return server(place, "{port}", listens="port", has_own_network=own_network, **keys)
 
 
-def ask(place: ToolPlace) -> str:
+def ask(place: ToolContext) -> str:
     """Ask the tool for a page, as the session's server does."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(10)
@@ -82,7 +82,7 @@ def ask(place: ToolPlace) -> str:
         return b"".join(iter(lambda: connection.recv(4096), b"")).decode()
 
 
-async def asked(order: WebTool, place: ToolPlace) -> tuple[str, ToolRun]:
+async def asked(order: WebTool, place: ToolContext) -> tuple[str, ToolRun]:
     """Start a tool, ask it for a page, stop it."""
     run = ToolRun("tool", order, place)
     await run.start()
@@ -94,7 +94,7 @@ async def asked(order: WebTool, place: ToolPlace) -> tuple[str, ToolRun]:
 
 @pytest.mark.parametrize("own_network", [False, True])
 def test_a_tool_listens_on_a_socket_in_the_users_folder(
-    place: ToolPlace, own_network: bool
+    place: ToolContext, own_network: bool
 ) -> None:
     order = server(place, "{unix_socket}", has_own_network=own_network)
     answer, run = asyncio.run(asked(order, place))
@@ -104,12 +104,12 @@ def test_a_tool_listens_on_a_socket_in_the_users_folder(
 
 
 @pytest.mark.parametrize("own_network", [False, True])
-def test_a_port_is_reached_through_a_socket(place: ToolPlace, own_network: bool) -> None:
+def test_a_port_is_reached_through_a_socket(place: ToolContext, own_network: bool) -> None:
     order = on_a_port(place, own_network=own_network)
     assert "GET /page HTTP/1.0" in asyncio.run(asked(order, place))[0]
 
 
-def test_the_gates_socket_is_the_users_alone(place: ToolPlace) -> None:
+def test_the_gates_socket_is_the_users_alone(place: ToolContext) -> None:
     async def mode() -> int:
         run = ToolRun("tool", on_a_port(place, own_network=True), place)
         await run.start()
@@ -121,7 +121,7 @@ def test_the_gates_socket_is_the_users_alone(place: ToolPlace) -> None:
     assert asyncio.run(mode()) & 0o077 == 0
 
 
-def test_a_port_in_a_network_of_its_own_is_not_the_nodes(place: ToolPlace) -> None:
+def test_a_port_in_a_network_of_its_own_is_not_the_nodes(place: ToolContext) -> None:
     port = free_port()
 
     async def look(own_network: bool) -> tuple[str, set[int]]:
@@ -158,7 +158,7 @@ def somebody_elses(program: Path, port: int) -> Iterator[None]:
 
 
 @pytest.mark.root
-def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolPlace) -> None:
+def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolContext) -> None:
     port = free_port()
     order = WebTool(
         title="Sleeper",
@@ -176,7 +176,7 @@ def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolPlace)
             assert connection.recv(4) == b"HTTP"
 
 
-def test_a_tool_has_its_modules_its_variables_and_no_token(place: ToolPlace) -> None:
+def test_a_tool_has_its_modules_its_variables_and_no_token(place: ToolContext) -> None:
     order = server(place, "{unix_socket}", modules=("there",))
     answer, _ = asyncio.run(asked(order, place))
     assert answer.endswith("of the module\nnot set")
@@ -185,14 +185,14 @@ def test_a_tool_has_its_modules_its_variables_and_no_token(place: ToolPlace) -> 
     assert answer.endswith(f"{place.home}/logs\nnot set")
 
 
-def test_placeholders_say_where_browsers_see_it(place: ToolPlace) -> None:
+def test_placeholders_say_where_browsers_see_it(place: ToolContext) -> None:
     order = server(place, "{unix_socket}", "--prefix={base_url}/x", "~/a", "b~/c", "{other}")
     _, run = asyncio.run(asked(order, place))
     words = run.output.splitlines()[0].split()[3:]
     assert words == ["--prefix=/user/u/tools/tool/x", f"{place.home}/a", "b~/c", "{other}"]
 
 
-def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolPlace) -> None:
+def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolContext) -> None:
     order = server(place, "{unix_socket}", absolute_url=True)
     _, run = asyncio.run(asked(order, place))
     assert "GET /user/u/tools/tool/ HTTP/1.1" in run.output
@@ -222,14 +222,14 @@ def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolPlace) -> None:
     ],
 )
 def test_a_tool_that_does_not_start_says_why(
-    place: ToolPlace, keys: dict[str, object], words: str
+    place: ToolContext, keys: dict[str, object], words: str
 ) -> None:
     order = WebTool(title="Tool", **keys)  # type: ignore[arg-type]
     with pytest.raises(ToolError, match=words):
         asyncio.run(asked(order, place))
 
 
-def test_the_end_of_the_output_is_kept(place: ToolPlace) -> None:
+def test_the_end_of_the_output_is_kept(place: ToolContext) -> None:
     async def output() -> str:
         command = ("sh", "-c", "seq 1000; printf last; exit 1")
         run = ToolRun("tool", WebTool(title="Tool", command=command), place)
@@ -242,7 +242,7 @@ def test_the_end_of_the_output_is_kept(place: ToolPlace) -> None:
     assert len(lines) == 40
 
 
-def test_a_node_without_user_namespaces_is_told_of(place: ToolPlace) -> None:
+def test_a_node_without_user_namespaces_is_told_of(place: ToolContext) -> None:
     job = tool_gate.job_as_json(
         ["/usr/bin/true"], {}, own_network=True, port=5000, socket=place.socket_of("tool")
     )
@@ -263,7 +263,7 @@ def runs(command: str) -> bool:
     return found.returncode == 0
 
 
-def test_what_a_tool_has_started_ends_with_it(place: ToolPlace) -> None:
+def test_what_a_tool_has_started_ends_with_it(place: ToolContext) -> None:
     child = f"sleep {os.getpid()}.25"
     program = place.folder.parent / "server.py"
     script = f"{child} & exec {sys.executable} -I {program} $0"
@@ -279,7 +279,7 @@ def test_what_a_tool_has_started_ends_with_it(place: ToolPlace) -> None:
     assert asyncio.run(start_and_stop()) == (True, False)
 
 
-def test_a_tool_ends_with_the_session(place: ToolPlace) -> None:
+def test_a_tool_ends_with_the_session(place: ToolContext) -> None:
     """The process that started it is killed, and tells nobody."""
     command = f"/usr/bin/sleep {os.getpid()}.75"
     job = tool_gate.job_as_json(

@@ -16,7 +16,7 @@ from tornado.netutil import bind_sockets
 
 from dsportal.session.page import confirmation
 from dsportal.session.tools import pages as tool_pages
-from dsportal.session.tools.run import ToolPlace
+from dsportal.session.tools.run import ToolContext
 from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
 from dsportal.session_schema import WebTool
 from tests.waiting import until
@@ -45,14 +45,14 @@ FAILS = WebTool(title="Failing <b>", command=("sh", "-c", "echo '<b>no licence';
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> ToolPlace:
+def place(tmp_path: Path) -> ToolContext:
     (tmp_path / "init").write_text(MODULES)
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    return ToolPlace(tmp_path, tmp_path, "/user/u/", str(tmp_path / "init"), environment)
+    return ToolContext(tmp_path, tmp_path, "/user/u/", str(tmp_path / "init"), environment)
 
 
 def with_tool(
-    order: WebTool, place: ToolPlace, use: Callable[[ManagedTool], Awaitable[None]]
+    order: WebTool, place: ToolContext, use: Callable[[ManagedTool], Awaitable[None]]
 ) -> None:
     """Use a tool, and stop it."""
 
@@ -66,7 +66,7 @@ def with_tool(
     asyncio.run(use_and_stop())
 
 
-def test_a_tool_is_started_once_for_all_who_open_it(place: ToolPlace) -> None:
+def test_a_tool_is_started_once_for_all_who_open_it(place: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         assert tool.state == "stopped"
         first = tool.start()
@@ -79,7 +79,7 @@ def test_a_tool_is_started_once_for_all_who_open_it(place: ToolPlace) -> None:
     with_tool(RUNS, place, use)
 
 
-def test_a_stopped_tool_can_be_started_again(place: ToolPlace) -> None:
+def test_a_stopped_tool_can_be_started_again(place: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         await tool.start()
         await tool.stop()
@@ -91,7 +91,7 @@ def test_a_stopped_tool_can_be_started_again(place: ToolPlace) -> None:
     with_tool(RUNS, place, use)
 
 
-def test_a_tool_is_stopped_while_it_starts(place: ToolPlace) -> None:
+def test_a_tool_is_stopped_while_it_starts(place: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         tool.start()
         await asyncio.sleep(0)
@@ -106,7 +106,7 @@ def test_a_tool_is_stopped_while_it_starts(place: ToolPlace) -> None:
     with_tool(WebTool(title="Sleeper", command=("sleep", "60")), place, use)
 
 
-def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolPlace) -> None:
+def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         failure = Failure("Failing <b> has ended by itself, with exit code 3.", "<b>no licence")
         assert await tool_pages.started(tool) == failure
@@ -116,7 +116,7 @@ def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolPlace) -> 
     with_tool(FAILS, place, use)
 
 
-def test_a_tool_that_ends_later_is_a_failure_too(place: ToolPlace) -> None:
+def test_a_tool_that_ends_later_is_a_failure_too(place: ToolContext) -> None:
     def end_it(tool: ManagedTool) -> None:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(place.socket_of("tool")))
@@ -167,7 +167,7 @@ async def visited(
 
 
 def test_who_waits_long_is_shown_that_it_starts(
-    place: ToolPlace, monkeypatch: pytest.MonkeyPatch
+    place: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 2.0)
 
@@ -183,7 +183,7 @@ def test_who_waits_long_is_shown_that_it_starts(
 
 
 def test_who_opens_a_tool_starts_it_and_sees_its_page(
-    place: ToolPlace, monkeypatch: pytest.MonkeyPatch
+    place: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
 
@@ -197,7 +197,7 @@ def test_who_opens_a_tool_starts_it_and_sees_its_page(
     with_tool(RUNS, place, use)
 
 
-def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolPlace) -> None:
+def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolContext) -> None:
     uses = []
 
     async def use(tool: ManagedTool) -> None:
@@ -215,7 +215,9 @@ def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolPlace) ->
     assert uses == []
 
 
-def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_has_a_page_that_stays(
+    place: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
 
     async def use(tool: ManagedTool) -> None:
@@ -226,7 +228,7 @@ def test_a_failure_has_a_page_that_stays(place: ToolPlace, monkeypatch: pytest.M
     with_tool(FAILS, place, use)
 
 
-def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolPlace) -> None:
+def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolContext) -> None:
     page = tool_pages.page(
         ManagedTool("tool", FAILS, place), Failure("No <b>luck.", "<b>no licence")
     )
@@ -236,7 +238,7 @@ def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolPlace) -> N
     assert '<a href="/user/u/tools/tool/">Try Again</a>' in page
 
 
-def test_a_card_is_there_where_the_modules_are(place: ToolPlace) -> None:
+def test_a_card_is_there_where_the_modules_are(place: ToolContext) -> None:
     orders = {
         "no-modules": RUNS,
         "there": replace(RUNS, modules=("there",), title="There"),
@@ -258,14 +260,14 @@ def test_a_card_is_there_where_the_modules_are(place: ToolPlace) -> None:
     [("unix_socket", False, False), ("port", True, False), ("port", False, True)],
 )
 def test_a_card_says_that_others_reach_the_port(
-    place: ToolPlace, listens: str, has_own_network: bool, is_open: bool
+    place: ToolContext, listens: str, has_own_network: bool, is_open: bool
 ) -> None:
     order = replace(RUNS, listens=listens, has_own_network=has_own_network)
     (card,) = asyncio.run(Toolbox({"tool": order}, place).cards())
     assert card["is_open_to_node"] is is_open
 
 
-def test_a_card_has_the_sites_picture_or_ours(place: ToolPlace, tmp_path: Path) -> None:
+def test_a_card_has_the_sites_picture_or_ours(place: ToolContext, tmp_path: Path) -> None:
     site = tmp_path / "site.svg"
     site.write_text("<svg>of the site</svg>")
     assert (

@@ -105,7 +105,7 @@ def test_who_comes_back_is_reported_at_once() -> None:
         ("PUT", "api/contents/read-only.ipynb", 403, False),
         # What an open page does by itself.
         ("PUT", "lab/api/workspaces/default", 204, False),
-        ("POST", "portal/farewell/saved", 204, False),
+        ("POST", "portal/shutdown/saved", 204, False),
         (None, "", 200, False),
     ],
 )

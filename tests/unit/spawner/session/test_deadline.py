@@ -87,7 +87,7 @@ def test_minutes_are_added_to_the_limit_as_it_is() -> None:
     possible = offer(job(1.5), 0, LIMITS, RULES)
     assert extended_limit(30, possible) == 120
     assert extended_limit(240, possible) == 330
-    with pytest.raises(OverLimit, match="at most 240 more"):
+    with pytest.raises(OverLimit, match="at most 240"):
         extended_limit(241, possible)
 
 

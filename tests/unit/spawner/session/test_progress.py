@@ -22,11 +22,12 @@ ASKED = NOW - timedelta(minutes=10)
         (
             Job(7, "PENDING"),
             "Job 7 is waiting in the queue (PENDING): Slurm has not looked at it yet.",
-            "This takes seconds.",
+            "This takes a few seconds.",
         ),
         (
             Job(7, "PENDING", "JobHeldAdmin"),
-            "Job 7 is waiting in the queue (PENDING, JobHeldAdmin): an administrator put it on hold.",
+            "Job 7 is waiting in the queue (PENDING, JobHeldAdmin): "
+            "an administrator put it on hold.",
             "Cancel it and ask the administrators.",
         ),
         (
@@ -36,7 +37,7 @@ ASKED = NOW - timedelta(minutes=10)
         ),
         (
             Job(7, "RUNNING", node="node001"),
-            "Job 7 runs on node001 (RUNNING); JupyterLab is starting.",
+            "Job 7 is running on node001 (RUNNING); JupyterLab is starting.",
             None,
         ),
         (

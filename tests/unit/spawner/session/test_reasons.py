@@ -23,7 +23,7 @@ def test_every_reason_of_slurm_has_words_and_advice(word: str) -> None:
         ("AssocGrpGRES", "your Slurm account as a whole is at its limit of GPUs"),
         ("QOSMaxGRESPerUser", "you are at your limit of GPUs under your QOS"),
         ("QOSMaxCpuPerJobLimit", "it asks for more than your QOS allows for one job (cores)"),
-        ("QOSMinGRES", "it asks for less than your QOS demands (GPUs)"),
+        ("QOSMinGRES", "it asks for less than your QOS requires (GPUs)"),
         ("AssocGrpGRESMinutes", "your Slurm account as a whole is at its limit of GPUs over time"),
         ("MaxJobsPerAccount", "your Slurm account as a whole is at its limit of jobs"),
         (

@@ -50,9 +50,9 @@ export function summary(storage: IStorage, texts: ITexts): string {
 export function source(storage: IStorage, texts: ITexts): string {
   const free = texts.__('%1 free on %2 (%3).', bytes(storage.free), storage.mount, storage.kind);
   if (storage.is_quota) {
-    return `${free} ${texts.__('The limit is your own quota, as the server reports it.')}`;
+    return `${free} ${texts.__('The limit is your own quota, as reported by the file server.')}`;
   }
   return storage.kind.startsWith('nfs')
-    ? `${free} ${texts.__('The size is the one that the server reports: of the folder’s quota, where it has one.')}`
-    : `${free} ${texts.__('All who use this disk share it.')}`;
+    ? `${free} ${texts.__('The size is as reported by the file server: the folder’s quota, if it has one.')}`
+    : `${free} ${texts.__('Everyone who uses this disk shares it.')}`;
 }

@@ -61,7 +61,7 @@ export async function tell(
   settings: ServerConnection.ISettings,
   what: 'saving' | 'saved'
 ): Promise<boolean> {
-  const url = URLExt.join(settings.baseUrl, 'portal/farewell', what);
+  const url = URLExt.join(settings.baseUrl, 'portal/shutdown', what);
   try {
     return (await ServerConnection.makeRequest(url, { method: 'POST' }, settings)).ok;
   } catch {

@@ -60,7 +60,7 @@ export function stateOf(job: IJob, texts: ITexts): string {
     CONFIGURING: texts.__('starting'),
     DEADLINE: texts.__('too late for its deadline'),
     FAILED: failure(job, texts),
-    LOST: texts.__('ended; how is not known'),
+    LOST: texts.__('ended; outcome unknown'),
     NODE_FAIL: texts.__('its node failed'),
     OUT_OF_MEMORY: texts.__('out of memory'),
     PENDING: texts.__('waiting'),
@@ -117,7 +117,7 @@ export function reasonOf(job: IJob, texts: ITexts): string {
   const words: Record<string, string> = {
     BeginTime: texts.__('scheduled to start later'),
     Dependency: texts.__('waiting for another job to end'),
-    JobArrayTaskLimit: texts.__('the limit of tasks of its array is reached'),
+    JobArrayTaskLimit: texts.__('its array has reached its limit of running tasks'),
     JobHeldUser: texts.__('held by you'),
     Priority: texts.__('jobs with a higher priority come first'),
     Resources: texts.__('the resources it needs are not free')
@@ -145,7 +145,7 @@ export function timeOf(job: IJob, now: number, texts: ITexts): string {
   }
   return together([
     job.ends === null || job.ends < now ? '' : texts.__('%1 left', span(job.ends - now, texts)),
-    job.started === null ? '' : texts.__('runs for %1', span(now - job.started, texts))
+    job.started === null ? '' : texts.__('running for %1', span(now - job.started, texts))
   ]);
 }
 

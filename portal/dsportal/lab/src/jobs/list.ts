@@ -33,13 +33,13 @@ export class JobList extends Widget {
     this._note.setAttribute('role', 'status');
     const refresh = button('', () => _actions.refresh());
     refreshIcon.element({ container: refresh, stylesheet: 'menuItem' });
-    refresh.setAttribute('aria-label', texts.__('Look anew'));
-    refresh.title = texts.__('Look anew');
+    refresh.setAttribute('aria-label', texts.__('Refresh'));
+    refresh.title = texts.__('Refresh');
     refresh.classList.add('portal-mod-plain');
     const head = element('div', 'portal-Slurm-head');
     head.append(element('h2', '', texts.__('My jobs')), refresh);
-    this._endedTitle = element('h2', '', texts.__('Ended lately'));
-    this._none.textContent = texts.__('Looking…');
+    this._endedTitle = element('h2', '', texts.__('Recently ended'));
+    this._none.textContent = texts.__('Loading…');
     this._endedTitle.hidden = this._note.hidden = this._room.hidden = true;
     const jobs = element('div', 'portal-Slurm-jobs');
     jobs.append(this._note, this._none, this._open, this._endedTitle, this._ended);
@@ -127,13 +127,13 @@ export class JobList extends Widget {
     }
     if (told.source === 'slurm') {
       return texts.__(
-        'The cluster’s view does not answer. Your jobs come from Slurm itself, more seldom; what is free is not known.'
+        'The cluster page is not responding. Your jobs are read from Slurm directly, less often; free GPUs are not known.'
       );
     }
     return told.as_of === null
-      ? texts.__('Neither the cluster’s view nor Slurm answers.')
+      ? texts.__('Neither the cluster page nor Slurm is responding.')
       : texts.__(
-          'Neither the cluster’s view nor Slurm answers. This is what was known at %1.',
+          'Neither the cluster page nor Slurm is responding. This is what was known at %1.',
           hour(told.as_of)
         );
   }

@@ -66,7 +66,7 @@ export class JobLog extends Widget {
     this._out = button(texts.__('Output'), () => this._choose('out'));
     this._err = button(texts.__('Errors'), () => this._choose('err'));
     this._follow = button(texts.__('Follow'), () => this._setFollowing(!this._isFollowing));
-    this._follow.title = texts.__('Stay at the end while the job writes');
+    this._follow.title = texts.__('Stay at the end while the job is writing');
     this._out.hidden = this._err.hidden = true;
     this._sought.type = 'search';
     this._sought.placeholder = texts.__('Find');
@@ -133,7 +133,7 @@ export class JobLog extends Widget {
     const texts = this._texts;
     const size = bytes(piece.size);
     const start = this._earlier ? texts.__('only the end is shown') : '';
-    const state = this._isComplete ? texts.__('the job has ended') : texts.__('goes on');
+    const state = this._isComplete ? texts.__('the job has ended') : texts.__('still being written');
     const words = [piece.path, size, start, state].filter(Boolean).join(' · ');
     if (this._foot.textContent !== words) {
       this._foot.textContent = words;

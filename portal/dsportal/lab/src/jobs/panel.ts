@@ -99,7 +99,7 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
       try {
         panel.present(await readJobs(settings, anew));
       } catch (error) {
-        panel.fail(texts.__('Your session does not answer. It may have ended.'));
+        panel.fail(texts.__('Your session is not responding. It may have ended.'));
         throw error;
       }
     }
@@ -129,8 +129,8 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
 async function isConfirmed(job: IJob, texts: TranslationBundle): Promise<boolean> {
   const what = `${nameOf(job, texts)} (${placeOf(job, texts)}): ${stateOf(job, texts)}.`;
   const loss = job.is_session
-    ? texts.__('It is another session of yours: what is not saved there is lost.')
-    : texts.__('What it has not written yet is lost.');
+    ? texts.__('It is another of your sessions: anything not saved there will be lost.')
+    : texts.__('Anything it has not written yet will be lost.');
   const answer = await showDialog({
     title: texts.__('Cancel job %1?', job.id),
     body: `${what} ${loss}`,
@@ -160,7 +160,7 @@ function openLog(
   widget.toolbar.hide();
   widget.id = `data-scientist-portal-log-${job}`;
   widget.title.label = name || texts.__('Log of job %1', job);
-  widget.title.caption = texts.__('What job %1 writes', job);
+  widget.title.caption = texts.__('Output of job %1', job);
   widget.title.icon = slurmIcon;
   widget.title.closable = true;
   void logs.add(widget);

@@ -18,7 +18,7 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     this._search.className = 'jp-mod-styled';
     this._search.addEventListener('input', () => this._narrow());
     this._none = document.createElement('p');
-    this._none.textContent = texts.__('No template fits.');
+    this._none.textContent = texts.__('No matching templates.');
     this._none.setAttribute('role', 'status');
     const list = document.createElement('div');
     Object.assign(list.style, { height: '55vh', width: 'min(38rem, 80vw)', overflowY: 'auto' });

@@ -142,7 +142,7 @@ class Copies {
       });
     } catch (error) {
       const words = wordsOf(error);
-      Notification.error(this._texts.__('There is no copy of %1: %2', path, words), {
+      Notification.error(this._texts.__('%1 was not copied: %2', path, words), {
         autoClose: false
       });
     }

@@ -199,7 +199,7 @@ class Boards implements IRunningSessions.IManager {
     this.name = _texts.__('TensorBoards');
     this.shutdownLabel = _texts.__('Stop');
     this.shutdownAllLabel = _texts.__('Stop All');
-    this.shutdownAllConfirmationText = _texts.__('Stop all TensorBoards of this session?');
+    this.shutdownAllConfirmationText = _texts.__('Stop all TensorBoards in this session?');
     this._poll = new Poll({
       name: 'data-scientist-portal:tensorboards',
       factory: () => this._read(),
@@ -231,7 +231,7 @@ class Boards implements IRunningSessions.IManager {
       setTimeout(() => this.refreshRunning(), START_MILLISECONDS);
     } else {
       Notification.warning(
-        this._texts.__('The browser has kept TensorBoard from opening: allow pop-ups here.')
+        this._texts.__('The browser blocked TensorBoard: allow pop-ups for this page.')
       );
     }
   }

@@ -20,7 +20,7 @@ const LOOK_MILLISECONDS = 2_000;
 /** Web tools, in JupyterLab. */
 export const tools: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:tools',
-  description: 'Opens the web tools of the site, and stops them.',
+  description: 'Opens and stops the web tools of the site.',
   autoStart: true,
   requires: [ITranslator],
   optional: [ILauncher, ICommandPalette, IRunningSessionManagers],
@@ -93,7 +93,7 @@ class Toolbox implements IRunningSessions.IManager {
     this.name = _texts.__('Tools');
     this.shutdownLabel = _texts.__('Stop');
     this.shutdownAllLabel = _texts.__('Stop All');
-    this.shutdownAllConfirmationText = _texts.__('Stop all tools of this session?');
+    this.shutdownAllConfirmationText = _texts.__('Stop all tools in this session?');
   }
 
   readonly name: string;

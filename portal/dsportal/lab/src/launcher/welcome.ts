@@ -17,7 +17,7 @@ const SHOWN = 'shown';
 /** The welcome. */
 export const welcome: JupyterFrontEndPlugin<void> = {
   id: PLUGIN,
-  description: 'Tells a first-time user what is where and how to start.',
+  description: 'Tells first-time users where things are and how to start.',
   autoStart: true,
   requires: [ISettingRegistry, ITranslator],
   optional: [ICommandPalette],
@@ -52,7 +52,7 @@ export const welcome: JupyterFrontEndPlugin<void> = {
     };
     app.commands.addCommand(SHOW, {
       label: texts.__('Welcome'),
-      caption: texts.__('What is where, and how to start'),
+      caption: texts.__('Where things are, and how to start'),
       describedBy: { args: { type: 'object', properties: {} } },
       execute: async () => {
         await settings.set(SHOWN, true);

@@ -87,7 +87,7 @@ export class Welcome extends Widget {
         ? texts.__(
             'Notebooks and job scripts to start from. They stay as they are; you work on copies.'
           )
-        : texts.__('Leads to %1.', target);
+        : texts.__('A link to %1.', target);
       item.append(open, element('p', '', note || words));
       list.append(item);
     }
@@ -100,13 +100,13 @@ export class Welcome extends Widget {
     list.append(
       this._step(
         texts.__('Begin with a template'),
-        texts.__('Choose one; a copy of your own opens.'),
+        texts.__('Choose one; your own copy opens.'),
         this._button(texts.__('New from Template…'), 'data-scientist-portal:new-from-template')
       ),
       this._step(
         texts.__('Run it'),
         texts.__(
-          'Press Shift+Enter for one cell, or take Run ▸ Run All Cells. TensorBoard draws what it logs.'
+          'Press Shift+Enter for one cell, or choose Run ▸ Run All Cells. TensorBoard draws what it logs.'
         )
       ),
       this._step(

@@ -26,7 +26,7 @@ const USUAL_EXTENSION_MINUTES = 60;
 /** The session's clock in JupyterLab. */
 export const clock: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:clock',
-  description: 'Shows when the session ends, warns of it, extends it, and saves documents before.',
+  description: 'Shows when the session ends, warns before it does, extends it, and saves documents first.',
   autoStart: true,
   requires: [IDocumentManager, ITranslator],
   optional: [IStatusBar, ICommandPalette],
@@ -249,7 +249,7 @@ class SessionEnd {
       texts.__('This session ends in %1, at %2.', left, hour(deadline)),
       minutes < 1 && reading.reason
         ? reading.reason
-        : texts.__('Kernels and terminals stop then; changed documents are saved before.')
+        : texts.__('Kernels and terminals stop then; changed documents are saved first.')
     ];
     const extension = {
       label: texts.__('Extend by %1', amount(minutes, texts)),

@@ -19,7 +19,7 @@ const HAND = ['keydown', 'pointerdown', 'wheel'] as const;
 /** The warning before an unused session ends. */
 export const idle: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:idle',
-  description: 'Warns before a session ends that nobody uses.',
+  description: 'Warns before an unused session ends.',
   autoStart: true,
   requires: [ITranslator],
   activate: (app: JupyterFrontEnd, translator: ITranslator): void => {
@@ -106,8 +106,8 @@ class Use {
     const unused = span((use.ends_at ?? 0) - use.used_at - use.warning_seconds, texts);
     const words = [
       texts.__('Nobody has used this session for %1.', unused),
-      texts.__('It ends at %1, for others to get its GPUs.', hour(use.ends_at ?? 0)),
-      texts.__('A click or a key keeps it.')
+      texts.__('It ends at %1 to free its GPUs for others.', hour(use.ends_at ?? 0)),
+      texts.__('Click or press a key to keep it.')
     ];
     // JupyterLab shows 140 characters.
     this._warning = Notification.warning(words.join(' '), {

@@ -21,7 +21,7 @@ const NO_ANSWER = 504;
 /** Notices of the storage. */
 export const notices: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:notices',
-  description: 'Says which storage does not answer or is nearly full.',
+  description: 'Says which storage is not responding or nearly full.',
   autoStart: true,
   requires: [IDefaultFileBrowser, ITranslator],
   activate: (app: JupyterFrontEnd, browser: IDefaultFileBrowser, translator: ITranslator): void => {

@@ -17,7 +17,7 @@ const READ_MILLISECONDS = 60_000;
 /** The storage's fullness, in JupyterLab. */
 export const quota: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:quota',
-  description: 'Shows how full the storage is that the file browser shows.',
+  description: 'Shows how full the storage in the file browser is.',
   autoStart: true,
   requires: [IDefaultFileBrowser, ITranslator],
   activate: (app: JupyterFrontEnd, browser: IDefaultFileBrowser, translator: ITranslator): void => {

@@ -35,9 +35,9 @@ function said(trouble: ITrouble, what: string, texts: ITexts): string {
   const since = hour(trouble.since);
   switch (trouble.state) {
     case 'hangs':
-      return texts.__('%1 does not answer since %2. It is asked again by itself.', what, since);
+      return texts.__('%1 has not responded since %2. The portal keeps trying.', what, since);
     case 'fails':
-      return texts.__('%1 fails since %2: %3.', what, since, trouble.reason);
+      return texts.__('%1 has been failing since %2: %3.', what, since, trouble.reason);
     case 'missing':
       return texts.__('%1 is not mounted on this node.', what);
   }

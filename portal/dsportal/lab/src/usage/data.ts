@@ -187,7 +187,7 @@ function minutes(seconds: number, texts: ITexts): string {
 export function hint(at: number, gpu: IGpu, texts: ITexts): string | null {
   return gpu.unused_seconds < UNUSED_SECONDS
     ? null
-    : texts.__('GPU %1 was not used for %2', at, minutes(gpu.unused_seconds, texts));
+    : texts.__('GPU %1 has not been used for %2', at, minutes(gpu.unused_seconds, texts));
 }
 
 /** Say the same for all GPUs together, or return null. */
@@ -198,7 +198,7 @@ export function shortHint(gpus: readonly IGpu[], texts: ITexts): string | null {
     return at === undefined ? null : hint(at, gpus[at] as IGpu, texts);
   }
   const shortest = Math.min(...unused.map(at => gpus[at]?.unused_seconds ?? 0));
-  return texts.__('%1 GPUs were not used for %2', unused.length, minutes(shortest, texts));
+  return texts.__('%1 GPUs have not been used for %2', unused.length, minutes(shortest, texts));
 }
 
 /** Say why there are no figures of GPUs, or return null. */
@@ -208,10 +208,10 @@ export function missing(use: IUse, texts: ITexts): string | null {
       return texts.__('This session holds no GPU.');
     case 'no_driver':
       return texts.__(
-        'This machine has no NVIDIA driver: nothing tells how much the GPUs are used.'
+        'This machine has no NVIDIA driver, so GPU use is not known.'
       );
     case 'no_answer':
-      return texts.__('The NVIDIA driver of this machine does not answer at the moment.');
+      return texts.__('The NVIDIA driver of this machine is not responding at the moment.');
     case 'known':
       return null;
   }

@@ -88,7 +88,7 @@ class Figure {
     const words = figure.lines.map(({ label, column }) => {
       const { now, highest } = summary(column);
       const values = [now, highest].map(value => figure.write(value));
-      return texts.__('%1, %2: now %3; highest of the last hour %4', title, label, ...values);
+      return texts.__('%1, %2: now %3; highest in the last hour %4', title, label, ...values);
     });
     this._chart.show({
       at,

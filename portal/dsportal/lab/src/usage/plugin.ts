@@ -35,7 +35,7 @@ l-3 6-3-7-1 3H6v-2z"/>
 /** What the session uses, in JupyterLab. */
 export const use: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:use',
-  description: 'Shows what the session used of its GPUs, cores and memory in the last hour.',
+  description: 'Shows how much of its GPUs, cores and memory the session has used in the last hour.',
   autoStart: true,
   requires: [ITranslator],
   optional: [ICommandPalette, ILayoutRestorer, IStatusBar],
@@ -60,7 +60,7 @@ export const use: JupyterFrontEndPlugin<void> = {
     statusBar?.registerStatusItem(panel.id, { item, align: 'left', rank: 100 });
     app.commands.addCommand(SHOW, {
       label: texts.__('My GPUs'),
-      caption: texts.__('Show what the session used in the last hour'),
+      caption: texts.__('Show what the session has used in the last hour'),
       icon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(panel.id)
@@ -134,7 +134,7 @@ class Item extends Widget {
     super({ node: button });
     button.type = 'button';
     button.onclick = onClick;
-    button.title = _texts.__('Show what the session used in the last hour');
+    button.title = _texts.__('Show what the session has used in the last hour');
     this.addClass('dsp-Use-item');
     this.addClass('jp-StatusBar-TextItem');
     this.addClass('jp-mod-clickable');

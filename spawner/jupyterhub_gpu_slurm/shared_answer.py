@@ -1,0 +1,117 @@
+"""One question for all who ask, and its answer for a while: a cache with a single flight.
+
+Whoever asks while the question is under way waits for that one; whoever asks soon after it gets the
+same answer. Standard library only, so that sessions use it, too.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class SharedAnswer(Generic[T]):
+    """The newest answer to a question."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Awaitable[T]],
+        good_seconds: float,
+        *,
+        patience: float | None = None,
+        retry_seconds: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``ask`` finds an answer, which is good for ``good_seconds`` after it has come.
+
+        ``patience``: for how many seconds a new one is waited for while there is an older one;
+        ``None``: until it is there. ``retry_seconds``: how long after a failure it is asked again;
+        ``None``: at once where there has been no answer yet, else as after an answer.
+        """
+        self._ask = ask
+        self._good_seconds, self._patience, self._now = good_seconds, patience, now
+        self._retry_seconds = retry_seconds
+        self._asking: asyncio.Task[None] | None = None
+        self.asked_at = -float("inf")
+        """When the last question ended, well or not, by the clock ``now``."""
+        self.latest: T | None = None
+        """The last answer, however old; ``None`` before the first."""
+        self.failure: Exception | None = None
+        """What the last question failed with; ``None`` where it was answered."""
+
+    async def get(self, max_age: float | None = None) -> T:
+        """Return an answer as of at most ``max_age`` seconds ago (default: ``good_seconds``).
+
+        An older one where a new one is late. Raises what the last question failed with.
+        """
+        if self._is_stale(self._good_seconds if max_age is None else max_age):
+            patience = None if self.latest is None else self._patience
+            await asyncio.wait({self._begin()}, timeout=patience)
+        if self.failure is not None:
+            raise self.failure
+        if self.latest is None:
+            raise TimeoutError("The question was cancelled")
+        return self.latest
+
+    def refresh(self) -> None:
+        """Begin to ask where the last answer is too old, and wait for nothing."""
+        if self._is_stale(self._good_seconds):
+            self._begin()
+
+    def know(self, answer: T) -> None:
+        """Take an answer that came by another way."""
+        self.latest, self.failure, self.asked_at = answer, None, self._now()
+
+    def expire(self) -> None:
+        """Have the next one who asks get a new answer."""
+        self.asked_at = -float("inf")
+
+    def _is_stale(self, max_age: float) -> bool:
+        good = max_age
+        if self.failure is not None and self._retry_seconds is not None:
+            good = self._retry_seconds
+        elif self.latest is None:
+            good = 0.0
+        # A clock of the day may be set back.
+        return not 0 <= self._now() - self.asked_at < good
+
+    def _begin(self) -> asyncio.Task[None]:
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._answer())
+        return self._asking
+
+    async def _answer(self) -> None:
+        try:
+            self.latest, self.failure = await self._ask(), None
+        except Exception as error:  # noqa: BLE001 - whoever asked gets it
+            self.failure = error
+        finally:
+            self.asked_at, self._asking = self._now(), None
+
+
+class SharedAnswers(Generic[K, T]):
+    """Answers to the same question about several things, the last ``most`` of them."""
+
+    def __init__(
+        self,
+        ask: Callable[[K], Awaitable[T]],
+        good_seconds: float,
+        *,
+        most: int,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask, self._good_seconds, self._most, self._now = ask, good_seconds, most, now
+        self._answers: dict[K, SharedAnswer[T]] = {}
+
+    async def get(self, key: K) -> T:
+        """Return the answer about ``key``; see `SharedAnswer.get`."""
+        answer = self._answers.pop(key, None) or SharedAnswer(
+            lambda: self._ask(key), self._good_seconds, now=self._now
+        )
+        self._answers[key] = answer
+        while len(self._answers) > self._most:
+            del self._answers[next(iter(self._answers))]
+        return await answer.get()
