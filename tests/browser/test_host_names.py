@@ -21,7 +21,7 @@ from tests import curves, faults
 from tests.browser.lab import log_in
 from tests.browser.test_tensorboard import see_curve
 from tests.hostile_session import HostileSession, hostile
-from tests.instance import ADMIN, ENTERER, LOGS, PASSWORD, SETTINGS, USERS, Instance
+from tests.instance import ADMIN, LOGS, PASSWORD, PREFIX, SETTINGS, USERS, Instance
 from tests.names import resolved
 from tests.visitor import Visitor, session_of
 
@@ -36,9 +36,18 @@ def named(portal: Instance) -> Iterator[Instance]:
     address = f"https://{NAME}:{urlsplit(portal.url).port}"
     hub = {**portal.settings["hub"], "subdomain_host": address}
     before = SETTINGS.read_text(encoding="utf-8")
-    line = 'subdomain_host = ""\n'
-    assert before.count(line) == 1
-    SETTINGS.write_text(before.replace(line, f'subdomain_host = "{address}"\n'), encoding="utf-8")
+    changes = {
+        'subdomain_host = ""\n': f'subdomain_host = "{address}"\n',
+        # Who visits a hostile session has all rights that there are to lose.
+        f'server_access_groups = ["{PREFIX}-limited"]\n': (
+            f'server_access_groups = ["{PREFIX}-portal-admins"]\n'
+        ),
+    }
+    after = before
+    for line, other in changes.items():
+        assert after.count(line) == 1, line
+        after = after.replace(line, other)
+    SETTINGS.write_text(after, encoding="utf-8")
     try:
         with proxy_by_host(), resolved(NAME, "127.0.0.1"):
             yield Instance({**portal.settings, "hub": hub})
@@ -77,8 +86,8 @@ def owner(named: Instance, trap: HostileSession) -> Iterator[Visitor]:
 
 @pytest.fixture(scope="module")
 def user(named: Instance, trap: HostileSession) -> Iterator[Visitor]:
-    """Somebody with a session, who may open those of others."""
-    with session_of(named, ENTERER) as user:
+    """An admin with a session, who may open those of others."""
+    with session_of(named, ADMIN) as user:
         yield user
 
 
@@ -283,16 +292,17 @@ def test_without_a_session_a_users_host_leads_to_the_hub(
 
 
 def test_admins_and_nobody_else_are_told_that_passwords_are_not_encrypted(
-    own: Screen, chromium: Browser, tmp_path: Path
+    named: Instance, trap: HostileSession, chromium: Browser, tmp_path: Path
 ) -> None:
     told = "Passwords are not encrypted."
-    own.page.goto(f"{own.portal.url}/hub/home")
-    expect(own.page.get_by_role("heading", name="Your session")).to_be_visible()
-    expect(own.page.get_by_text(told)).to_have_count(0)
-    with screen_of(own.portal, chromium, ADMIN) as screen:
+    with screen_of(named, chromium, USER) as screen:
+        screen.page.goto(f"{named.url}/hub/home")
+        expect(screen.page.get_by_role("heading", name="Your session")).to_be_visible()
+        expect(screen.page.get_by_text(told)).to_have_count(0)
+    with screen_of(named, chromium, ADMIN) as screen:
         expect(screen.page.get_by_text(told)).to_be_visible()
         screen.page.screenshot(path=tmp_path / "home.png")
-        screen.page.goto(f"{own.portal.url}/hub/admin")
+        screen.page.goto(f"{named.url}/hub/admin")
         expect(screen.page.get_by_text(told)).to_be_visible()
         screen.page.screenshot(path=tmp_path / "admin.png")
 

@@ -10,7 +10,7 @@ import pytest
 
 from dsportal.hub.gate import cookie_name, cookie_value
 from tests.impostor import Impostor, impostor
-from tests.instance import ENTERER, SETTINGS, USERS, Instance
+from tests.instance import ADMIN, ENTERER, SETTINGS, USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.wire import Wire
 
@@ -181,14 +181,27 @@ def test_log_out_takes_the_cookie_away_and_another_login_replaces_it(portal: Ins
     user.close()
 
 
-def test_who_may_enter_sessions_does_not_do_so_with_a_browser(
-    portal: Instance, mallory: Visitor, hostile: Impostor
+@pytest.mark.parametrize("name", [ENTERER, ADMIN])
+def test_who_may_enter_sessions_or_is_an_admin_does_not_do_so_with_a_browser(
+    portal: Instance, mallory: Visitor, hostile: Impostor, name: str
 ) -> None:
-    enterer = Visitor(portal, ENTERER)
+    enterer = Visitor(portal, name)
     enterer.log_in()
     assert enterer.http.get(f"/user/{mallory.name}/entered").status_code == 403
     assert not hostile.was_asked_for("entered")
     enterer.close()
+
+
+def test_a_session_cannot_be_shared(mallory: Visitor, alice: Visitor) -> None:
+    api = f"{mallory.instance.url}/hub/api"
+    bearer = {"Authorization": f"Bearer {mallory.token()}"}
+    assert httpx.get(f"{api}/user", headers=bearer).json()["name"] == mallory.name
+    for path, body in (
+        (f"shares/{mallory.name}/", {"user": alice.name}),
+        (f"share-codes/{mallory.name}/", {}),
+    ):
+        answer = httpx.post(f"{api}/{path}", headers=bearer, json=body)
+        assert answer.status_code in (403, 404), answer.text
 
 
 def test_a_session_tells_browsers_nothing_beyond_its_own_addresses(

@@ -9,7 +9,7 @@ from bottleneck import Busy, busy, verdict
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
-        (Busy(gpu=0.98, cores=0.5, data_wait=0.2), "98%: nothing held them up"),
+        (Busy(gpu=0.98, cores=0.5, data_wait=0.2), "98% of the time: nothing held them up"),
         (Busy(gpu=0.6, cores=0.95, data_wait=0.3), "the cores that decode are busy (95%)"),
         (Busy(gpu=0.6, cores=0.3, data_wait=0.3, link=0.9), "the network link is full (90%)"),
         (Busy(gpu=0.6, cores=0.3, data_wait=0.3, link=0.1), "the storage is slow"),

@@ -36,7 +36,7 @@ def test_an_image_that_is_there_is_left_alone(folder: Path) -> None:
 
 
 def test_a_base_that_is_missing_is_named(folder: Path) -> None:
-    with pytest.raises(building.BuildError, match=r"none\.sif is not there"):
+    with pytest.raises(building.BuildError, match=r"none\.sif does not exist"):
         build(folder, base="none.sif")
 
 

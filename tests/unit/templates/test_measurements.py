@@ -69,7 +69,7 @@ def test_an_interrupted_run_measures_only_what_is_missing(tmp_path: Path) -> Non
 
 def test_a_folder_takes_no_run_of_another_kind(tmp_path: Path) -> None:
     Result(tmp_path, "storage", {"files": 30}, parts=1)
-    with pytest.raises(ResultError, match=r"files = 30, not 31: take another folder"):
+    with pytest.raises(ResultError, match=r"files = 30, not 31: use another folder"):
         Result(tmp_path, "storage", {"files": 31}, parts=1)
     with pytest.raises(ResultError, match="holds a run of 'storage'"):
         Result(tmp_path, "network", {"files": 30}, parts=1)

@@ -79,10 +79,10 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
 def test_nodes_are_those_of_the_job() -> None:
     assert nodes_of("", ["a", "b"]) == ["a", "b"]
     assert nodes_of("c,a", ["a", "b", "c"]) == ["c", "a"]
-    with pytest.raises(SettingError, match="nodes has z; the job has a, b"):
+    with pytest.raises(SettingError, match="nodes names z, but the job has a, b"):
         nodes_of("a,z", ["a", "b"])
     for alone in ("", "a,a", "a"):
-        with pytest.raises(SettingError, match=r"between two nodes.*submit it to Slurm"):
+        with pytest.raises(SettingError, match=r"needs two nodes.*submit it to Slurm"):
             nodes_of(alone, ["a"])
 
 

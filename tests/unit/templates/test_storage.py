@@ -140,7 +140,7 @@ def test_clients_double_until_all_work() -> None:
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "two", "1,", "1.5"])
 def test_clients_are_whole_numbers(wrong: str) -> None:
-    with pytest.raises(SettingError, match=r"clients is .*whole number from 1 on"):
+    with pytest.raises(SettingError, match=r"clients is .*whole number, at least 1"):
         counts(wrong, 6)
 
 
@@ -299,7 +299,7 @@ def misled(tmp_path: Path) -> tuple[Path, Path]:
 def test_what_is_removed_is_ones_own(misled: tuple[Path, Path]) -> None:
     mount, precious = misled
     (precious / "run-1").mkdir()
-    with pytest.raises(OwnFolderError, match="is no folder"):
+    with pytest.raises(OwnFolderError, match="is not a folder"):
         remove_own(mount, "run-1")
     assert [one.name for one in precious.iterdir()] == ["run-1"]
 
@@ -307,7 +307,7 @@ def test_what_is_removed_is_ones_own(misled: tuple[Path, Path]) -> None:
 def test_a_link_in_the_place_of_the_own_folder_is_refused(misled: tuple[Path, Path]) -> None:
     mount, precious = misled
     (precious / "thesis").write_text("mine")
-    with pytest.raises(OwnFolderError, match="is no folder; a measurement writes only there"):
+    with pytest.raises(OwnFolderError, match="is not a folder; a measurement writes only there"):
         open_own(mount, "run-1")
     assert [one.name for one in precious.iterdir()] == ["thesis"]
 
