@@ -143,7 +143,7 @@ def ours(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def module_of(path: Path) -> str:
-    """Return a module's name: ``portal/dsportal/hub/gate.py`` is ``dsportal.hub.gate``."""
+    """Return a module's name: ``portal/dsportal/hub/rest.py`` is ``dsportal.hub.rest``."""
     return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 

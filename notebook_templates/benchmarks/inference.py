@@ -45,7 +45,7 @@ def settings() -> argparse.Namespace:
     add("--results", required=True, help="folder of the run; the same one continues it")
     add("--model", default="50", help="ResNet whose speed is measured: tiny, 50, 101 or 152")
     add("--size", type=int, default=224, help="height and width of its images, pixels")
-    add("--batches", default="1,2,4,8,16,32,64,128", help="images in one call, by commas")
+    add("--batches", default="1,2,4,8,16,32,64,128", help="images in one call, separated by commas")
     add("--seconds", type=float, default=2.0, help="for each batch size and precision")
     add("--data", type=Path, default=Path("~/isilon/datasets/mnist"), help="MNIST's four files")
     add("--accuracy-model", default="tiny", help="ResNet that learns digits")

@@ -197,7 +197,7 @@ def arguments() -> argparse.Namespace:
     add("plan")
     add("--into", type=Path, required=True)
     add("--load", choices=fio.LOADS)
-    add("--on", help="mounts, by commas")
+    add("--on", help="mounts, separated by commas")
     add("--depth", type=int)
     add("--rate-iops", type=int)
     add("--seconds", type=float)

@@ -25,8 +25,12 @@ def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = trials.parser("How fast are networks trained?")
     add = parser.add_argument
-    add("--models", default="resnet50", help=f"by commas, of {', '.join(models.SIZES)}")
-    add("--precisions", default="fp32,bf16", help=f"by commas, of {', '.join(models.PRECISIONS)}")
+    add("--models", default="resnet50", help=f"comma-separated, of {', '.join(models.SIZES)}")
+    add(
+        "--precisions",
+        default="fp32,bf16",
+        help=f"comma-separated, of {', '.join(models.PRECISIONS)}",
+    )
     return parser.parse_args()
 
 

@@ -37,6 +37,10 @@ WITHOUT_INSTANCE = (
 WITH_INSTANCE = (
     "tests/integration/test_survival.py::test_a_killed_hub_keeps_every_session",
     "tests/integration/test_login.py",
+    "tests/integration/security/test_requests.py::test_no_answer_names_a_version",
+    "tests/integration/authentication/test_guessing.py",
+    "tests/integration/test_own_image.py",
+    "tests/deploy/test_what_tests_start.py",
     "tests/browser/test_form.py",
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
 )

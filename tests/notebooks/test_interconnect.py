@@ -79,7 +79,7 @@ def test_a_sum_that_is_wrong_is_no_measurement(run: Callable[..., Any]) -> None:
     [
         (("--processes=1",), "one process has nothing to add up with"),
         (("--nodes=2",), "nodes is '2', and there are 1"),
-        (("--least=3",), "the least must be a multiple of 4"),
+        (("--least=3",), "the smallest must be a multiple of 4"),
         (("--all-reduce-perf=/nowhere",), "there is no such program"),
     ],
 )

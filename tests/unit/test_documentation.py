@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -77,3 +77,29 @@ def test_the_site_has_no_broken_link_and_asks_nothing_of_other_sites(tmp_path: P
     assert len(pages) > len(PAGES) / 2
     asked = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^>]*>")
     assert {found for page in pages for found in asked.findall(page.read_text())} == set()
+
+
+ARCHITECTURE = ROOT / "docs/explanation/architecture.md"
+PACKAGES = {"In `spawner/": "spawner/jupyterhub_gpu_slurm", "In `portal/": "portal/dsportal"}
+
+
+def modules_of_the_tables() -> Iterator[Path]:
+    """Give the modules that the first columns of the architecture's tables name."""
+    package, folder = "", PurePosixPath()
+    for line in ARCHITECTURE.read_text(encoding="utf-8").splitlines():
+        package = next((to for start, to in PACKAGES.items() if line.startswith(start)), package)
+        if package and line.startswith("| `"):
+            folder = PurePosixPath()
+            for name in re.findall(r"`([\w/]+)`", line.split("|")[1]):
+                # What follows in a row is in the folder of the one before.
+                folder = PurePosixPath(name).parent if "/" in name else folder
+                yield ROOT / package / folder / PurePosixPath(name).name
+        elif line.startswith("## Decisions"):
+            return
+
+
+def test_every_module_that_the_architecture_names_exists() -> None:
+    named = list(modules_of_the_tables())
+    assert len(named) > 80
+    missing = [path for path in named if not (path.is_dir() or path.with_suffix(".py").exists())]
+    assert [str(path.relative_to(ROOT)) for path in missing] == []

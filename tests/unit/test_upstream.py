@@ -4,7 +4,9 @@ Each sum is that of a function's source. One that differs after an update says: 
 changed, see whether the patch is still needed and still fits, then note the new sum.
 """
 
+import ast
 import json
+import re
 import subprocess
 import sys
 
@@ -27,11 +29,28 @@ PATCHED = {
         "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
         "jupyterhub.orm:new_session_factory": "24cdc508a76a",
     },
+    "dsportal/hub/patches/gate.py": {
+        "jupyterhub.handlers.base:BaseHandler.set_login_cookie": "5ae95b7003f9",
+        "jupyterhub.handlers.base:BaseHandler.clear_login_cookie": "8e8263b9fb47",
+    },
+    "dsportal/hub/patches/host_names.py": {
+        "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
+    },
     "dsportal/hub/patches/managed_services.py": {
         "jupyterhub.app:JupyterHub.start_service": "22d72797a633",
         "jupyterhub.services.service:Service.start": "286137a12d04",
         "jupyterhub.services.service:_ServiceSpawner": "90a14aea46af",
         "jupyterhub.spawner:Spawner.create_certs": "024ff77050c0",
+    },
+    "dsportal/hub/patches/next_url.py": {
+        "jupyterhub.handlers.base:BaseHandler.get_next_url": "75669b79b5f1",
+    },
+    "dsportal/hub/patches/request_log.py": {
+        "jupyterhub.log:log_request": "2cabe0099e0e",
+        "tornado.web:RequestHandler.log_exception": "3f42543117dc",
+    },
+    "dsportal/session/upstream/child_output.py": {
+        "ipykernel.iostream:IOPubThread": "52a0adcd2281",
     },
     "dsportal/session/upstream/hub_login.py": {
         f"{_SINGLE_USER}.check_hub_version": "1665ef6bd3c9",
@@ -66,6 +85,15 @@ def test_what_is_patched_has_not_changed_upstream() -> None:
     sums = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
     found = {file: {place: sums[place] for place in patched} for file, patched in PATCHED.items()}
     assert found == PATCHED
+
+
+def test_each_patch_says_with_which_versions_it_was_tried() -> None:
+    heads = {
+        file: ast.get_docstring(ast.parse((ROOT / "portal" / file).read_text())) for file in PATCHED
+    }
+    assert [
+        file for file, head in heads.items() if not re.search(r"Tried with \w+ \d", head or "")
+    ] == []
 
 
 def test_each_patch_has_a_place_here() -> None:

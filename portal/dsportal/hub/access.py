@@ -12,8 +12,7 @@ from typing import Any
 from jupyterhub import roles
 from traitlets.config import Config
 
-from dsportal.hub import destination
-from dsportal.hub.patches import access_audit, api_hardening
+from dsportal.hub.patches import access_audit, api_hardening, next_url
 from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 
@@ -67,7 +66,7 @@ def configure_access(c: Config, settings: Settings) -> None:
     )
     narrow_admins()
     access_audit.install()
-    destination.install()
+    next_url.install()
     api_hardening.install()
     if access.server_access_groups:
         role = {"name": SERVER_ACCESS, "groups": list(access.server_access_groups)}

@@ -77,8 +77,8 @@ class Pull:
         used = self.image_folder.used()
         if self.limit_gb and used + needed > self.limit_gb * _GB:
             raise ImageError(
-                f"{self.image_folder.folder} may hold {self.limit_gb} GB, has {_gb(used)} and would "
-                f"need {_gb(needed)} more. Ask an administrator to remove images, or use --own"
+                f"{self.image_folder.folder} may hold {self.limit_gb} GB, has {_gb(used)} and "
+                f"needs {_gb(needed)} more. Ask an administrator to remove images, or use --own"
             )
 
     def _built(self, layout: Path, made: Path) -> Path:

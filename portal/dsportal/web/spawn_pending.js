@@ -104,7 +104,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       cancel.disabled = false;
       cancel.textContent = "Cancel";
       const words = request.responseJSON && request.responseJSON.message;
-      part("cancel-status").textContent = `It could not be cancelled: ${words || "the hub does not answer"}.`;
+      part("cancel-status").textContent = `It could not be cancelled: ${words || "the hub is not responding"}.`;
     };
     const options = { success: done, error: failed };
     if (data.server) api.stop_named_server(data.user, data.server, options);

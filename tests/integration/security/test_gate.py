@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from dsportal.hub.gate import cookie_name, cookie_value
+from dsportal.hub.patches.gate import cookie_name, cookie_value
 from tests.impostor import Impostor, impostor
 from tests.instance import ADMIN, ENTERER, SETTINGS, USERS, Instance
 from tests.visitor import Visitor, session_of

@@ -79,13 +79,13 @@ def test_the_readers_of_every_folder_are_there() -> None:
         (["docs/how-to/use-https.md", "README.md"], Scope((), ())),
         (["tests/unit/deploy/test_affected.py", "tests/unit/conftest.py"], Scope((), ())),
         (
-            ["portal/dsportal/hub/gate.py", "portal/dsportal/web/error.html", "docs/x.md"],
+            ["portal/dsportal/hub/patches/gate.py", "portal/dsportal/web/error.html", "docs/x.md"],
             Scope(HERE[:-1], ()),
         ),
         (["notebook_templates/data/cuts.py"], Scope(HERE, ())),
         (["tests/browser/test_removed.py"], Scope((), ())),
         (
-            ["portal/dsportal/hub/gate.py", "spawner/jupyterhub_gpu_slurm/form.py"],
+            ["portal/dsportal/hub/patches/gate.py", "spawner/jupyterhub_gpu_slurm/form.py"],
             Scope(HERE, MACHINES),
         ),
         (["deploy/up"], Scope(HERE, MACHINES)),

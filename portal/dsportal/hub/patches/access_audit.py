@@ -3,6 +3,8 @@
 A browser that opens a session asks the hub for it (OAuth), and the hub knows who asks and whose the
 session is. Somebody who comes with a token instead is noticed by the session, which writes it down
 and shows it to its user as it shows every other visitor: `dsportal.session.page.visits`.
+
+Tried with JupyterHub 6.1.1.
 """
 
 from typing import Any

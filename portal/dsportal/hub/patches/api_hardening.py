@@ -2,6 +2,8 @@
 
 Whatever is sent, the answer is the sender's fault (4xx) and not a fault of the hub's (5xx), which
 would wake somebody up.
+
+Tried with JupyterHub 6.1.1 and Tornado 6.6.1.
 """
 
 import json

@@ -7,6 +7,8 @@ stop that was under way has changed meanwhile is kept, and written then.
 
 Glossary. *Away*: a PostgreSQL that refuses, has gone or says nothing; an SQLite file that somebody
 else holds. *Owed*: changed in the hub, and not written yet.
+
+Tried with JupyterHub 6.1.1 and SQLAlchemy 2.1.9.
 """
 
 import asyncio

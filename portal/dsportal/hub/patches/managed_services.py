@@ -1,6 +1,6 @@
 """The services that the hub starts: looked at more often, and with TLS that works.
 
-Checked with JupyterHub 6.1.1. It looks every 30 s whether a service has ended, and that cannot be
+Tried with JupyterHub 6.1.1. It looks every 30 s whether a service has ended, and that cannot be
 set. It hands `start_service` the context that the hub listens with, which cannot connect to
 anything; without one it makes the right one. And it would make an RSA key for each service at each
 start, while nothing else runs, and write all of them into one file.

@@ -64,7 +64,10 @@ test('a job says what it holds and where', () => {
 });
 
 test('a running job says what is left first', () => {
-  assert.equal(said({ started: NOW - 600, ends: NOW + 7200 }), '2 h 00 min left, running for 10 min');
+  assert.equal(
+    said({ started: NOW - 600, ends: NOW + 7200 }),
+    '2 h 00 min left, running for 10 min'
+  );
   assert.equal(said({ started: NOW - 600 }), 'running for 10 min');
 });
 

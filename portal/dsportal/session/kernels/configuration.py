@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-_CHILD_OUTPUT = Path(__file__).with_name("child_output.py")
+_CHILD_OUTPUT = Path(__file__).parents[1] / "upstream/child_output.py"
 """For the kernels' Python, and not imported here."""
 # A word of the command, or a word within one that a shell reads.
 _IPYKERNEL = re.compile(r"(?<!\S)ipykernel(?:_launcher|\.kernelapp)?(?!\S)")

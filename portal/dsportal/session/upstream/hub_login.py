@@ -2,6 +2,8 @@
 
 Only the order differs: JupyterHub's extension asks the hub for its version before it
 listens; here the server listens first, and asks afterwards.
+
+Tried with JupyterHub 6.1.1.
 """
 
 import asyncio

@@ -4,7 +4,7 @@
 // A session's answers are its user's own program, and so is every page at /user/NAME/. Where all
 // sessions share one host name, and so one origin, such a page could act as whoever looks at it.
 // Hence the gate: a browser reaches NAME's session only with the cookie that the hub gave it when
-// NAME logged in (portal/dsportal/hub/gate.py). A request with a token does not come from a browser's link, and
+// NAME logged in (portal/dsportal/hub/patches/gate.py). A request with a token does not come from a browser's link, and
 // the session judges it. With a host name for each user, browsers keep the pages apart themselves.
 //
 // One argument: a file of JSON with what is read below.

@@ -133,7 +133,9 @@ export class JobLog extends Widget {
     const texts = this._texts;
     const size = bytes(piece.size);
     const start = this._earlier ? texts.__('only the end is shown') : '';
-    const state = this._isComplete ? texts.__('the job has ended') : texts.__('still being written');
+    const state = this._isComplete
+      ? texts.__('the job has ended')
+      : texts.__('still being written');
     const words = [piece.path, size, start, state].filter(Boolean).join(' · ');
     if (this._foot.textContent !== words) {
       this._foot.textContent = words;

@@ -26,7 +26,8 @@ const USUAL_EXTENSION_MINUTES = 60;
 /** The session's clock in JupyterLab. */
 export const clock: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:clock',
-  description: 'Shows when the session ends, warns before it does, extends it, and saves documents first.',
+  description:
+    'Shows when the session ends, warns before it does, extends it, and saves documents first.',
   autoStart: true,
   requires: [IDocumentManager, ITranslator],
   optional: [IStatusBar, ICommandPalette],

@@ -207,9 +207,7 @@ export function missing(use: IUse, texts: ITexts): string | null {
     case 'none':
       return texts.__('This session holds no GPU.');
     case 'no_driver':
-      return texts.__(
-        'This machine has no NVIDIA driver, so GPU use is not known.'
-      );
+      return texts.__('This machine has no NVIDIA driver, so GPU use is not known.');
     case 'no_answer':
       return texts.__('The NVIDIA driver of this machine is not responding at the moment.');
     case 'known':

@@ -35,7 +35,8 @@ l-3 6-3-7-1 3H6v-2z"/>
 /** What the session uses, in JupyterLab. */
 export const use: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:use',
-  description: 'Shows how much of its GPUs, cores and memory the session has used in the last hour.',
+  description:
+    'Shows how much of its GPUs, cores and memory the session has used in the last hour.',
   autoStart: true,
   requires: [ITranslator],
   optional: [ICommandPalette, ILayoutRestorer, IStatusBar],

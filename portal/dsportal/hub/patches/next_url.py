@@ -4,6 +4,8 @@ A link to the login, or to the page that starts a session, names the page that f
 from such a link believes to be at the portal, with the portal's own login on the screen; what is
 below ``/user/NAME/`` is whatever NAME serves there. So only the user's own pages, the hub's and
 its services' follow. Who may open the session of another opens it by its own address.
+
+Tried with JupyterHub 6.1.1.
 """
 
 from typing import Any

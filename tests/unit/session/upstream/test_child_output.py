@@ -99,4 +99,4 @@ def test_a_wrapper_around_ipykernel_hands_the_file_on() -> None:
 
 def test_the_file_is_not_imported_by_the_session() -> None:
     """It is for another Python, and would bring ipykernel into the server."""
-    assert "dsportal.session.kernels.child_output" not in sys.modules
+    assert "dsportal.session.upstream.child_output" not in sys.modules

@@ -12,7 +12,7 @@ import pytest
 from jupyterhub.handlers import BaseHandler, default_handlers
 from tornado.web import HTTPError
 
-from dsportal.hub.gate import Gate, GateHandler, cookie_name, cookie_value, owner
+from dsportal.hub.patches.gate import Gate, GateHandler, cookie_name, cookie_value, owner
 
 TOKEN = "what hub and proxy share"
 
@@ -124,12 +124,16 @@ def test_each_login_gives_the_cookie_and_each_logout_takes_it(
 ) -> None:
     done: list[object] = []
     monkeypatch.setattr(
-        "dsportal.hub.gate._set_login_cookie", lambda *given: done.append(given[1].name)
+        "dsportal.hub.patches.gate._set_login_cookie", lambda *given: done.append(given[1].name)
     )
-    monkeypatch.setattr("dsportal.hub.gate._clear_login_cookie", lambda *given: done.append("out"))
+    monkeypatch.setattr(
+        "dsportal.hub.patches.gate._clear_login_cookie", lambda *given: done.append("out")
+    )
     for name in ("set_login_cookie", "clear_login_cookie"):
         monkeypatch.setattr(BaseHandler, name, getattr(BaseHandler, name))
-    monkeypatch.setattr("dsportal.hub.gate.default_handlers", handlers := list(default_handlers))
+    monkeypatch.setattr(
+        "dsportal.hub.patches.gate.default_handlers", handlers := list(default_handlers)
+    )
     gate = Gate(TOKEN, is_encrypted=False, days=1)
     gate.install()
     gate.install()

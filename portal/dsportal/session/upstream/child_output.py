@@ -3,7 +3,7 @@
 A file of ipykernel's configuration (``--config``): the kernel's own Python reads it before the
 kernel opens anything, whichever Python that is, 2.7 too. So nothing is installed beside ipykernel.
 
-``IOPubThread`` of ipykernel (4.10.1 and 7.4.0 are tried) listens on a free port of the loopback
+Tried with ipykernel 4.10.1 and 7.4.0, whose ``IOPubThread`` listens on a free port of the loopback
 address, whatever ``transport`` says, and reads messages of any size there before it asks for their
 secret (see ipython/ipykernel#1107). Everybody on the node can connect to it.
 """

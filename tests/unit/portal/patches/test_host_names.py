@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.utils import subdomain_hook_idna
 
-from dsportal.hub import configuration, host_names
-from dsportal.hub.host_names import OwnHost
+from dsportal.hub import configuration
+from dsportal.hub.patches import host_names
+from dsportal.hub.patches.host_names import OwnHost
 from dsportal.settings.whole import Settings
 
 OWN = OwnHost("https://portal.example.org:8000")

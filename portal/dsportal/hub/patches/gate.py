@@ -10,6 +10,8 @@ that they share. A browser that comes without one is sent here, and from here to
 
 With a host name for each user (``hub.subdomain_host``) browsers keep the pages of users apart, and
 there is no gate.
+
+Tried with JupyterHub 6.1.1.
 """
 
 import base64

@@ -4,6 +4,8 @@ The proxy brings the hub whatever has no other place, and so all that is asked o
 for the session's own path. Browsers keep hosts apart, which is of use only as long as nobody logs
 in to the hub at the host of a user. There the hub gives pictures and style sheets, and sends all
 else on to its own host.
+
+Tried with JupyterHub 6.1.1.
 """
 
 import hashlib

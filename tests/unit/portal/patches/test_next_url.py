@@ -2,7 +2,7 @@
 
 import pytest
 
-from dsportal.hub.destination import is_allowed
+from dsportal.hub.patches.next_url import is_allowed
 
 OWN = [
     "/user/ada/lab",
