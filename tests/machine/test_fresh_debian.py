@@ -9,24 +9,13 @@ told of its archive (a mirror may be older than its lists of packages are good f
 Not part of ``make test``, for its time. ``make test-all`` runs it.
 """
 
-import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
-import bootstrap
 import pytest
 
-from tests import machines, roots
-from tests.instance import ROOT, SYSTEM_AUTHORITIES
+from tests.machine.fresh import changed, lent, visit
 from tests.machines import Machine
 
-SLIRP_NAMESERVER = "10.0.2.3"
 UNITS = "portal-*"
 # Of the tests that need no instance, some that need programs.
 WITHOUT_INSTANCE = (
@@ -46,27 +35,6 @@ WITH_INSTANCE = (
 )
 SEALED = ("front", "proxy", "munged", "slapd", "nslcd", "slurmctld")
 
-VISIT = """
-import json, sys, tomllib
-from pathlib import Path
-from tests.instance import Instance
-from tests.visitor import Visitor
-
-visitor = Visitor(Instance(tomllib.loads(Path(sys.argv[1]).read_text())), "user1")
-visitor.log_in().raise_for_status()
-if visitor.server() is None:
-    assert visitor.start(gpus=2).status_code in (201, 202)
-    visitor.wait_until_ready()
-print(json.dumps({"ready": visitor.server()["ready"], "said": visitor.run("print(6 * 7)")}))
-visitor.close()
-"""
-
-
-def lent() -> dict[str, str]:
-    """Return the variables that show the machine what is lent to it."""
-    kept = {name: value for name, value in os.environ.items() if re.search("_CERTS?", name)}
-    return {**kept, "PIP_FIND_LINKS": " ".join(map(str, wheel_folders()))}
-
 
 def make(machine: Machine, target: str) -> str:
     """Run one of the README's commands in the clone."""
@@ -79,29 +47,6 @@ def run_in_clone(machine: Machine, *argv: str) -> str:
     return machine.run(*inside, seconds=1800, **lent())
 
 
-def visit(machine: Machine) -> dict[str, object]:
-    """Be ``user1`` in its network: log in, start a session if there is none, compute."""
-    settings = machine.files / "etc" / "data-scientist-portal" / "portal.toml"
-    argv = ["/usr/bin/nsenter", f"--target={machine.leader}", "--net", "--", sys.executable]
-    done = subprocess.run(
-        [*argv, "-c", VISIT, str(settings)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
-
-
-def changed(printed: str) -> int:
-    """Return how many tasks changed something in a run of ``make up``."""
-    match = re.search(r"changed=(\d+)\s+unreachable=0\s+failed=0", printed)
-    assert match, printed[-2000:]
-    return int(match.group(1))
-
-
 def exposure(machine: Machine, service: str) -> float:
     """Return what systemd thinks of a unit: 0 is sealed off, 10 is wide open."""
     unit = f"portal-{service}.service"
@@ -109,53 +54,6 @@ def exposure(machine: Machine, service: str) -> float:
     match = re.search(r"exposure level for \S+ ([\d.]+)", told)
     assert match, told
     return float(match[1])
-
-
-def wheel_folders() -> list[Path]:
-    """Return where this machine's pip finds wheels besides its index."""
-    return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]
-
-
-def fresh_root(folder: Path) -> Path:
-    """Make the root of a new machine, with a clone of this repository."""
-    root = folder / "root"
-    roots.copy(roots.minimal(), root)
-    (root / "etc" / "hostname").write_text("fresh\n")
-    (root / "etc" / "resolv.conf").unlink(missing_ok=True)
-    (root / "etc" / "resolv.conf").write_text(f"nameserver {SLIRP_NAMESERVER}\n")
-    # As an administrator would let it trust more; and before it has what makes a bundle of them.
-    for place in ("usr/local/share/ca-certificates/lent.crt", SYSTEM_AUTHORITIES.relative_to("/")):
-        (root / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SYSTEM_AUTHORITIES, root / place)
-    for told in roots.APT_SETTINGS:
-        shutil.copy(told, root / told.relative_to("/"))
-    for wheels in wheel_folders():
-        shutil.copytree(wheels, root / wheels.relative_to("/"), dirs_exist_ok=True)
-    clone = root / "root" / "portal"
-    subprocess.run(["/usr/bin/git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    return root
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    roots.install_tools("systemd-container", "slirp4netns")
-    folder = tmp_path_factory.mktemp("machine")
-    with ExitStack() as leaving:
-        leaving.callback(shutil.rmtree, folder, ignore_errors=True)
-        root = fresh_root(folder)
-        enclosure = leaving.enter_context(machines.enclosure())
-        slirp = ["/usr/bin/slirp4netns", "--configure", "--disable-host-loopback"]
-        network = subprocess.Popen(
-            [*slirp, str(enclosure.holder), "tap0"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        leaving.callback(network.wait, 30)
-        leaving.callback(network.kill)
-        booted = Machine(enclosure, "portal-fresh", root)
-        booted.boot()
-        yield booted
 
 
 @pytest.mark.timeout(2400)

@@ -108,16 +108,35 @@ def sent(portal: Instance, head: bytes) -> int:
 LARGE = 200 * 2**20
 KEPT = 48 * 2**20
 """What no process on the way may grow by: far less than what is sent."""
+OPEN_FILES = 16384
+"""``portal_open_files`` of the role portal."""
 
 
-def memory(portal: Instance) -> dict[str, int]:
+def memory(portal: Instance, owner: Visitor) -> dict[str, int]:
     """Return the bytes that each process on the way holds."""
     pids = {name: faults.pid_of(name) for name in ("front", "proxy", "hub")}
+    pids["cluster"] = service_of(pids["hub"], "dsportal.cluster")
+    pids["session"] = int(owner.run("import os; print(os.getppid())"))
     found = {}
     for name, pid in pids.items():
         status = Path("/proc", str(pid), "status").read_text()
         found[name] = 1024 * int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
     return found
+
+
+def service_of(hub: int, module: str) -> int:
+    """Return the number of the process of a service that the hub has started."""
+    children = Path(f"/proc/{hub}/task/{hub}/children").read_text().split()
+    lines = {pid: Path("/proc", pid, "cmdline").read_text().split("\0") for pid in children}
+    (found,) = (pid for pid, line in lines.items() if module in line)
+    return int(found)
+
+
+@pytest.mark.parametrize("name", ["front", "proxy", "hub"])
+def test_a_service_may_have_as_many_files_open_as_its_settings_say(name: str) -> None:
+    limits = Path("/proc", str(faults.pid_of(name)), "limits").read_text()
+    (soft,) = re.findall(r"Max open files\s+(\d+)", limits)
+    assert int(soft) >= OPEN_FILES
 
 
 @pytest.mark.parametrize(
@@ -132,12 +151,12 @@ def memory(portal: Instance) -> dict[str, int]:
 def test_a_large_body_is_not_kept_for_a_stranger(
     portal: Instance, owner: Visitor, head: bytes, is_chunked: bool
 ) -> None:
-    before = memory(portal)
+    before = memory(portal, owner)
     length = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: %d" % LARGE
     rest = b"\r\n\r\n" + (b"%x\r\n" % LARGE if is_chunked else b"")
     status = sent(portal, head.replace(b"NAME", owner.name.encode()) + length + rest)
     assert status in (302, 403, 413)
-    after = memory(portal)
+    after = memory(portal, owner)
     assert {name for name in after if after[name] > before[name] + KEPT} == set()
     assert owner.session("GET", "/api/status").status_code == 200
 

@@ -1,0 +1,48 @@
+"""What the hub writes down about requests."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dsportal.hub.patches import request_log
+
+
+def handler(status: int, *, is_known: bool, address: str = "/hub/home") -> Any:
+    return SimpleNamespace(
+        get_status=lambda: status,
+        current_user=SimpleNamespace(name="ada") if is_known else None,
+        request=SimpleNamespace(uri=address),
+    )
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the addresses that are written down."""
+    found: list[str] = []
+    monkeypatch.setattr(request_log, "log_request", lambda asked: found.append(asked.request.uri))
+    monkeypatch.setattr(request_log, "prometheus_log_method", lambda asked: None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("status", "is_known", "is_written"),
+    [
+        (200, True, True),
+        (404, True, True),
+        (200, False, False),
+        (404, False, False),
+        (500, False, True),
+    ],
+)
+def test_strangers_leave_no_line_but_for_a_fault_of_the_hubs(
+    lines: list[str], status: int, is_known: bool, is_written: bool
+) -> None:
+    request_log.log_known(handler(status, is_known=is_known))
+    assert bool(lines) is is_written
+
+
+def test_an_address_is_cut(lines: list[str]) -> None:
+    request_log.log_known(handler(200, is_known=True, address="/hub/" + "x" * 5000))
+    (line,) = lines
+    assert len(line) <= request_log.LONGEST_ADDRESS
