@@ -19,7 +19,7 @@ import machine
 import steps
 import trials
 from result import Result
-from sampling import Sampler
+from sampling import NodeSampler
 from use_report import thinned
 
 HERE = Path(__file__).resolve().parent
@@ -142,7 +142,7 @@ def main(s: argparse.Namespace) -> None:
     configuration = {k: str(v) for k, v in vars(s).items() if k != "results"}
     run = Result(Path(s.results), "inference", configuration, 1 + len(names) * len(batches))
     speeds = Speeds(s, batches)
-    with Sampler(steps.nodes(), run.folder) as sampler:
+    with NodeSampler(steps.nodes(), run.folder) as sampler:
         accuracy = run.part("accuracy", lambda: accuracies(s))
         found = [
             run.part(f"{name}, batch {batch}", partial(speeds.measure, name, batch))

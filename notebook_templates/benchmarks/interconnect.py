@@ -28,7 +28,7 @@ from choices import SettingError, whole
 from interruption import Interrupted, stop_in_order
 from nccl_tests import TableError
 from result import Result, ResultError
-from sampling import Sampler
+from sampling import NodeSampler
 from steps import Nodes, StepError
 from use_report import thinned
 
@@ -203,7 +203,7 @@ def main(s: argparse.Namespace) -> None:
     (results / "error.txt").unlink(missing_ok=True)
     print(f"parts: {len(todo)}; nodes: {there.count}; GPUs on each: {gpus}", flush=True)
     stop_in_order()
-    with Sampler(there, results) as sampler:
+    with NodeSampler(there, results) as sampler:
         rows = [result.part(name, measure) for name, measure in todo.items()]
     figures = {"rates": rates_of([row for row in rows if "sizes" in row])}
     samples = thinned(sampler.samples())

@@ -29,7 +29,7 @@ from choices import SettingError, whole
 from interruption import Interrupted, stop_in_order
 from iperf import IperfError, Keys
 from result import Result, ResultError
-from sampling import Sampler
+from sampling import NodeSampler
 from steps import StepError
 from use_report import thinned
 
@@ -212,7 +212,7 @@ def main(s: argparse.Namespace) -> None:
     secret = results / ".keys"
     try:
         keys = iperf.new_keys(secret)
-        with Sampler(steps.nodes(), results) as sampler:
+        with NodeSampler(steps.nodes(), results) as sampler:
             rows = [result.part(link.name, partial(measure, s, keys, link)) for link in todo]
     finally:
         shutil.rmtree(secret, ignore_errors=True)

@@ -35,7 +35,7 @@ _END_SECONDS = 10.0
 _SMI = ["/usr/bin/nvidia-smi", "--format=csv,noheader,nounits"]
 
 
-class Sampler:
+class NodeSampler:
     """Samples all nodes of a measurement while its block runs."""
 
     def __init__(self, there: steps.Nodes, folder: Path, every: float = 1.0) -> None:
@@ -48,7 +48,7 @@ class Sampler:
         self._nodes, self._every = there.count, every
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "Sampler":
+    def __enter__(self) -> "NodeSampler":
         """Begin, and wait until all nodes are looked at; not for long."""
         self._folder.mkdir(parents=True, exist_ok=True)
         # srun tells at length that it was ended; that is no news for the job's log.

@@ -19,7 +19,7 @@ import steps
 import trials
 from choices import doubled
 from result import Result
-from sampling import Sampler
+from sampling import NodeSampler
 from use_report import thinned
 
 
@@ -59,7 +59,7 @@ def main(s: argparse.Namespace) -> None:
     kept |= {"nodes": there.count, "processes_per_node": there.tasks}
     result = Result(Path(s.results), "scaling", kept, len(where) * s.runs)
     hosts, points = steps.hosts(there), []
-    with Sampler(there, Path(s.results)) as sampler:
+    with NodeSampler(there, Path(s.results)) as sampler:
         for on, each in where:
             measure = partial(trials.measure, s, there, on, each, s.model, s.precision)
             name, link = f"{on} x {each}", hosts[0]["link_mb_per_second"]

@@ -30,7 +30,7 @@ from interruption import Interrupted, stop_in_order
 from machine import versions
 from own_folder import OwnFolderError
 from result import Result, ResultError
-from sampling import Sampler
+from sampling import NodeSampler
 from steps import StepError
 from storage_client import StoragePlan
 from storage_parts import (
@@ -206,7 +206,7 @@ def measure(
     for mount, how in plan.how.items():
         past = "past the clients' caches" if how["direct"] else "through the clients' caches"
         print(f"{mount}: {how['engine']}, {past}", flush=True)
-    with Sampler(clients.there, result.folder) as sampler:
+    with NodeSampler(clients.there, result.folder) as sampler:
         rows = [result.part(part.name, partial(clients.measure, s, part)) for part in todo]
     hosts = [{**one["host"], "may_drop_caches": one["may_drop_caches"]} for one in found]
     result.finish(

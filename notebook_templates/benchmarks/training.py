@@ -17,7 +17,7 @@ import models
 import steps
 import trials
 from result import Result
-from sampling import Sampler
+from sampling import NodeSampler
 from use_report import thinned
 
 
@@ -44,7 +44,7 @@ def main(s: argparse.Namespace) -> None:
     kept |= {"nodes": there.count, "processes_per_node": there.tasks}
     result = Result(Path(s.results), "training", kept, len(kinds) * s.runs)
     hosts, figures = steps.hosts(there), []
-    with Sampler(there, Path(s.results)) as sampler:
+    with NodeSampler(there, Path(s.results)) as sampler:
         for model, precision in kinds:
             measure = partial(trials.measure, s, there, there.count, there.tasks, model, precision)
             name, link = f"{model} {precision}", hosts[0]["link_mb_per_second"]

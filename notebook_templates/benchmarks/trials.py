@@ -15,7 +15,7 @@ import machine
 import protocol
 import tables
 from result import Result, ResultError
-from sampling import Sampler
+from sampling import NodeSampler
 from steps import Nodes, StepError, argv, run
 from use_report import Samples, within
 
@@ -120,7 +120,7 @@ def repeated(
     name: str,
     measure: Callable[[], dict[str, Any]],
     runs: int,
-    sampler: Sampler,
+    sampler: NodeSampler,
     link: float | None,
 ) -> dict[str, Any]:
     """Measure a training several times; return what the runs came to, and what held them up.

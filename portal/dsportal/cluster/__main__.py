@@ -77,8 +77,7 @@ def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application
         (f"{prefix}api/v1/events", handlers.EventsHandler, given),
         (f"{prefix}api/v1/sessions", admin.SessionsHandler, given),
         (f"{prefix}api/v1/sessions/([^/]+)/([^/]*)", admin.StopSessionHandler, given),
-        (rf"{prefix}api/v1/usage", admin.UsageHandler, given),
-        (rf"{prefix}api/v1/usage\.csv", admin.UsageCsvHandler, given),
+        (rf"{prefix}api/v1/usage(\.csv)?", admin.UsageHandler, given),
         (rf"{prefix}api/openapi\.json", handlers.OpenApiHandler, given),
         (f"{prefix}oauth_callback", HubOAuthCallbackHandler),
     ]

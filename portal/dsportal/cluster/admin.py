@@ -83,15 +83,19 @@ class StopSessionHandler(AdminHandler):
 
 
 class UsageHandler(AdminHandler):
-    """Answers how many GPU hours were used."""
+    """Answers how many GPU hours were used: as JSON, or as a file for a table calculation."""
 
-    async def get(self) -> None:
-        """Write the rows."""
+    async def get(self, kind: str | None) -> None:
+        """Write the rows; as CSV where ``kind`` is ``.csv``."""
         asked = self.question()
-        self.set_header("Content-Type", "application/json")
-        self.finish(
-            json.dumps({"days": asked.days, "by": asked.by, "rows": await self.rows(asked)})
-        )
+        rows = await self.rows(asked)
+        if kind is None:
+            self.set_header("Content-Type", "application/json")
+            self.finish(json.dumps({"days": asked.days, "by": asked.by, "rows": rows}))
+        else:
+            self.set_header("Content-Type", "text/csv; charset=utf-8")
+            self.set_header("Content-Disposition", f'attachment; filename="{asked.file_name}"')
+            self.finish(usage.as_csv(rows))
 
     def question(self) -> UsageQuery:
         """Read what is asked for."""
@@ -107,14 +111,3 @@ class UsageHandler(AdminHandler):
         except sqlite3.Error as error:
             log.warning("The record of GPU hours cannot be read: %s", error)
             raise HTTPError(503, "The record of GPU hours cannot be read now.") from error
-
-
-class UsageCsvHandler(UsageHandler):
-    """Gives the same as a file for a table calculation."""
-
-    async def get(self) -> None:
-        """Write the rows as CSV."""
-        asked = self.question()
-        self.set_header("Content-Type", "text/csv; charset=utf-8")
-        self.set_header("Content-Disposition", f'attachment; filename="{asked.file_name}"')
-        self.finish(usage.as_csv(await self.rows(asked)))

@@ -15,7 +15,7 @@ from tests.waiting import until
 
 
 def test_a_block_that_computes_and_writes_is_seen_to(tmp_path: Path) -> None:
-    with sampling.Sampler(Nodes(1, in_job=False), tmp_path, every=0.2) as sampler:
+    with sampling.NodeSampler(Nodes(1, in_job=False), tmp_path, every=0.2) as sampler:
         until(lambda: sampler.samples(), seconds=20, what="the first sample")
         ends = time.monotonic() + 1.5
         with (tmp_path / "written").open("wb") as file:
@@ -34,7 +34,7 @@ def test_a_block_that_computes_and_writes_is_seen_to(tmp_path: Path) -> None:
 
 
 def test_the_sample_after_a_moment_is_waited_for_but_not_for_ever(tmp_path: Path) -> None:
-    with sampling.Sampler(Nodes(1, in_job=False), tmp_path, every=0.2) as sampler:
+    with sampling.NodeSampler(Nodes(1, in_job=False), tmp_path, every=0.2) as sampler:
         now = time.time()
         sampler.wait_for(now)
         (lines,) = sampler.samples().values()
@@ -43,7 +43,7 @@ def test_the_sample_after_a_moment_is_waited_for_but_not_for_ever(tmp_path: Path
 
 
 def test_the_program_ends_with_the_block(tmp_path: Path) -> None:
-    with sampling.Sampler(Nodes(1, in_job=False), tmp_path, every=0.1) as sampler:
+    with sampling.NodeSampler(Nodes(1, in_job=False), tmp_path, every=0.1) as sampler:
         until(lambda: sampler.samples(), seconds=20, what="the first sample")
     before = sampler.samples()
     time.sleep(0.5)

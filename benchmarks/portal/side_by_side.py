@@ -1,0 +1,107 @@
+"""A benchmark of two checkouts in turn, to see what a change costs.
+
+python -m benchmarks.portal.side_by_side BEFORE options_page [--rounds 3] [-- ARGUMENT...]
+
+BEFORE is another checkout of this repository, such as a worktree of an older commit. Each round
+runs the benchmark there and here, one after the other, each with its own environment; so what else
+happens on the machine meets both. Of every figure of the last line of JSON that both have, the
+medians and their ratio (here / there) are printed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).resolve().parents[2]
+_HOURS = 2
+
+
+def figures(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Give the numbers of a result, by the path of their keys; lists as their median."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from figures(part, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list):
+        numbers = [one for one in value if type(one) in (int, float)]
+        if numbers and len(numbers) == len(value):
+            yield name, float(median(numbers))
+    elif type(value) in (int, float):
+        yield name, float(value)
+
+
+def result(checkout: Path, benchmark: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """Run it in a checkout; return its last line."""
+    dev = subprocess.run(
+        [checkout / "deploy/venv", "dev"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    done = subprocess.run(
+        [f"{dev}/bin/python", "-m", f"benchmarks.portal.{benchmark}", *arguments],
+        cwd=checkout,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=_HOURS * 3600,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{benchmark} in {checkout} ended with {done.returncode}:\n{done.stdout}")
+    return dict(json.loads(done.stdout.rstrip().rpartition("\n")[2]))
+
+
+def compared(
+    before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]
+) -> dict[str, dict[str, float]]:
+    """Return the medians of each figure that all have, and the median of the rounds' ratios."""
+    there, here = ([dict(figures(one)) for one in results] for results in (before, after))
+    names = [name for name in there[0] if all(name in one for one in (*there, *here))]
+    found = {}
+    for name in names:
+        pairs = [(old[name], new[name]) for old, new in zip(there, here, strict=True)]
+        row = {"before": median(old for old, _ in pairs), "after": median(new for _, new in pairs)}
+        if all(old > 0 for old, _ in pairs):
+            row["ratio"] = round(median(new / old for old, new in pairs), 3)
+        found[name] = row
+    return found
+
+
+def main() -> None:
+    """Print each round as it ends, and the comparison as the last line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("before", type=Path, help="the other checkout")
+    parser.add_argument("benchmark", help="a module of benchmarks.portal")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("arguments", nargs="*", help="for the benchmark, after --")
+    asked = parser.parse_args()
+    before: list[dict[str, Any]] = []
+    after: list[dict[str, Any]] = []
+    for number in range(asked.rounds):
+        # Who is first changes from round to round.
+        order = [(asked.before.resolve(), before), (HERE, after)]
+        for checkout, results in order[:: -1 if number % 2 else 1]:
+            results.append(result(checkout, asked.benchmark, asked.arguments))
+            print(f"round {number + 1}, {checkout}: {json.dumps(results[-1])}", file=sys.stderr)
+    commits = [
+        subprocess.run(
+            ["/usr/bin/git", "-C", folder, "rev-parse", "--short", "HEAD"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for folder in (asked.before, HERE)
+    ]
+    whole = {
+        "benchmark": asked.benchmark,
+        "rounds": asked.rounds,
+        "commits": {"before": commits[0], "after": commits[1]},
+        "figures": compared(before, after),
+    }
+    print(json.dumps(whole))
+
+
+if __name__ == "__main__":
+    main()
