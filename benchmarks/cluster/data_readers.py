@@ -36,7 +36,7 @@ import images
 folder = Path(sys.argv[1])
 data = images.Jpegs(folder, sorted(path.name for path in folder.iterdir()), {SIZE}, True)
 def batches():
-    steps = images.Share(len(data), {BATCH}, rank=0, ranks=1, seed=1).epoch(0)
+    steps = images.Sampler(len(data), {BATCH}, rank=0, ranks=1, seed=1).epoch(0)
     return images.loader(data, workers=0, pinned=False, batch_sampler=list(steps))
 """
 # What one writes with PyTorch and Pillow alone; torchvision does the same.

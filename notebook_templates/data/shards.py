@@ -369,7 +369,7 @@ def verify_copy(folder: Path, plan: ShardPlan, shard: Shard, copy: int) -> int:
     except (
         OSError,
         ValueError,
-        tfrecord.RecordError,
+        tfrecord.TfrecordError,
         recordio.RecordError,
         tarshards.TarError,
     ) as error:

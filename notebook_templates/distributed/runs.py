@@ -25,7 +25,7 @@ __all__ = ["PROGRAM", "Plan", "PlanError", "Run", "jobs", "markdown", "start", "
 class Run(Submitted):
     """A run, its folder, and its job."""
 
-    def watch(self) -> "asyncio.Task[jobs.State]":
+    def watch(self) -> "asyncio.Task[jobs.JobStatus]":
         """Show how it goes, live; the kernel stays free for other cells."""
         return View(self).watch()
 

@@ -94,7 +94,7 @@ class TensorflowGroup:
 class Network:
     """The network, and how it learns."""
 
-    def __init__(self, s: argparse.Namespace, group: TensorflowGroup, data: images.Images) -> None:
+    def __init__(self, s: argparse.Namespace, group: TensorflowGroup, data: images.TensorflowImages) -> None:
         """Build it on all processes with the same weights."""
         keras.mixed_precision.set_global_policy(POLICIES[s.precision])
         self._s, self._group, self._classes = s, group, data.classes
@@ -154,7 +154,7 @@ class Network:
 
         self._group.strategy.run(take_over)
 
-    def accuracy(self, data: images.Images) -> float:
+    def accuracy(self, data: images.TensorflowImages) -> float:
         """Return the share of all test images that are read right; the processes divide them."""
         assert data.test is not None
         self._agree()

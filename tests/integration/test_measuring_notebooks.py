@@ -167,5 +167,5 @@ for label in range(2):
     folder.mkdir(parents=True)
     for number in range(40):
         Picture.fromarray(pixels).save(folder / f"{number}.jpg")
-prepare.run(shards.Plan(str(images / "jpeg" / "train"), str(images / "shards"), shards=4))
+prepare.run(shards.ShardPlan(str(images / "jpeg" / "train"), str(images / "shards"), shards=4))
 """
