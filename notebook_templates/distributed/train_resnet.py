@@ -121,8 +121,8 @@ def main(s: argparse.Namespace) -> None:
         for pixels, labels in images.batches(data.train, share, epoch, order, workers, pinned):
             pixels = images.on_device(pixels, device, group.layout)
             labels = labels.to(device, non_blocking=True)
-            for group in optimizer.param_groups:
-                group["lr"] = schedule.rate_at(progress.step)
+            for parameters in optimizer.param_groups:
+                parameters["lr"] = schedule.rate_at(progress.step)
             with precision:
                 logits = trained(pixels)
                 loss = loss_of(logits, labels)
