@@ -56,7 +56,7 @@ def test_gpus_processors_memory_and_files_are_shown(
         expect(group(page, "GPU 1")).to_contain_text("412 MB of 32 GB")
 
         # Each chart says in words what it shows, and so does the table.
-        name = re.compile(r"This session, CPU: now .* of 16 cores; highest of the last hour ")
+        name = re.compile(r"This session, CPU: now .* of 16 cores; highest in the last hour ")
         expect(panel(page).get_by_role("img", name=name)).to_be_visible()
         table = panel(page).get_by_role("table")
         expect(table).to_be_hidden()
