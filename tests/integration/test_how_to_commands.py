@@ -41,8 +41,7 @@ class Run:
 # What may not be verified here: the certificate of the tests' own authority.
 _CURL = {"curl ": "curl --silent --show-error --fail --insecure "}
 IN_A_SESSION: Mapping[Key, Run] = {
-    ("get-more-time.md", 0): Run(r'"deadline"', _CURL),
-    ("measure-the-whole-cluster.md", 0): Run(r"cluster-report"),
+    ("get-more-time.md", 0): Run(r'"deadline"', {"curl ": "curl --silent --show-error --fail "}),
     ("prepare-data.md", 0): Run(
         r"1024|6 images",
         {"--shards 1024": "--shards 2"},
@@ -59,7 +58,7 @@ IN_A_SESSION: Mapping[Key, Run] = {
     ),
     ("see-the-cluster.md", 0): Run(
         r'"partitions"',
-        {**_CURL, "$TOKEN": "$JUPYTERHUB_API_TOKEN", "https://portal.example": "URL"},
+        {**_CURL, "$TOKEN": "$JUPYTERHUB_API_TOKEN", "https://portal.example": "ADDRESS"},
     ),
 }
 AS_ROOT: Mapping[Key, Run] = {
@@ -81,6 +80,7 @@ ELSEWHERE: Mapping[Key, str] = {
     ("measure-storage.md", 0): "tests/integration/test_measuring_storage.py",
     ("measure-the-interconnect.md", 0): "tests/integration/test_measuring_interconnect.py",
     ("measure-the-network.md", 0): "tests/integration/test_measuring_network.py",
+    ("measure-the-whole-cluster.md", 0): "tests/unit/templates/test_cluster_report.py",
     ("measure-training.md", 0): "tests/integration/test_measuring_training.py",
     ("monitor-the-portal.md", 0): "tests/integration/test_monitoring_role.py",
     ("monitor-the-portal.md", 1): "tests/integration/test_monitoring.py",
@@ -144,7 +144,7 @@ def test_each_block_is_run_or_it_is_said_where() -> None:
 @pytest.mark.parametrize("key", IN_A_SESSION, ids=lambda key: f"{key[0]}-{key[1]}")
 def test_a_user_runs_it_in_a_session(user: Visitor, key: Key) -> None:
     run = IN_A_SESSION[key]
-    block = replaced(blocks()[key], run.replaced).replace("URL", user.instance.url)
+    block = replaced(blocks()[key], run.replaced).replace("ADDRESS", user.instance.url)
     # As a terminal does it: with the modules there.
     argv = ["/bin/bash", "-lc", f"set -e\n{run.before}{block}"]
     code = f"import json, subprocess; done = subprocess.run({argv!r}, **{HOW!r})\n{TELL}"
@@ -171,5 +171,6 @@ def test_an_administrator_runs_it(portal: Instance, tmp_path: Path, key: Key) ->
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(run.prints, done.stdout, re.MULTILINE), done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert re.search(run.prints, said, re.MULTILINE), said
