@@ -75,15 +75,16 @@ def main() -> None:
     parser.add_argument("before", type=Path, help="the other checkout")
     parser.add_argument("benchmark", help="a module of benchmarks.portal")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("arguments", nargs="*", help="for the benchmark, after --")
-    asked = parser.parse_args()
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    asked, arguments = parser.parse_args(words[:split]), words[split + 1 :]
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
     for number in range(asked.rounds):
         # Who is first changes from round to round.
         order = [(asked.before.resolve(), before), (HERE, after)]
         for checkout, results in order[:: -1 if number % 2 else 1]:
-            results.append(result(checkout, asked.benchmark, asked.arguments))
+            results.append(result(checkout, asked.benchmark, arguments))
             print(f"round {number + 1}, {checkout}: {json.dumps(results[-1])}", file=sys.stderr)
     commits = [
         subprocess.run(

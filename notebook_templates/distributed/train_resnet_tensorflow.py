@@ -94,7 +94,9 @@ class TensorflowGroup:
 class Network:
     """The network, and how it learns."""
 
-    def __init__(self, s: argparse.Namespace, group: TensorflowGroup, data: images.TensorflowImages) -> None:
+    def __init__(
+        self, s: argparse.Namespace, group: TensorflowGroup, data: images.TensorflowImages
+    ) -> None:
         """Build it on all processes with the same weights."""
         keras.mixed_precision.set_global_policy(POLICIES[s.precision])
         self._s, self._group, self._classes = s, group, data.classes
