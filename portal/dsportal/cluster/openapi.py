@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from dsportal.cluster.sessions import SessionRow
 from dsportal.cluster.usage import DAYS
-from dsportal.cluster.view import JobCount, JobRow, NodeRow, PartitionRow
+from dsportal.cluster.view import GpuCount, JobRow, NodeRow, PartitionRow
 
 
 class ClusterAnswer(TypedDict):
@@ -16,7 +16,7 @@ class ClusterAnswer(TypedDict):
 
     as_of: float
     trouble: str | None
-    gpus: JobCount
+    gpus: GpuCount
     partitions: list[PartitionRow]
     nodes: list[NodeRow]
 

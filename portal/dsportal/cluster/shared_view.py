@@ -82,7 +82,7 @@ class SharedView:
         return f'"trouble":{_json(self.trouble)}'
 
     @cached_property
-    def gpus(self) -> view.JobCount:
+    def gpus(self) -> view.GpuCount:
         """All GPUs."""
         return view.count(self.snapshot, self.snapshot.nodes)
 

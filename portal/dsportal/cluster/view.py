@@ -60,7 +60,7 @@ class NodeRow(TypedDict):
     gpus: list[GpuRow]
 
 
-class JobCount(TypedDict):
+class GpuCount(TypedDict):
     """How many GPUs there are, and how many of them a new job could have."""
 
     total: int
@@ -74,7 +74,7 @@ class PartitionRow(TypedDict):
     is_default: bool
     is_up: bool
     max_seconds: int | None
-    gpus: JobCount
+    gpus: GpuCount
     nodes: list[str]
 
 
@@ -135,7 +135,7 @@ def gpu_state(node: Node, gpu: Gpu, viewer: Viewer) -> GpuState:
     return "free" if node.is_up else "down"
 
 
-def count(snapshot: Snapshot, nodes: tuple[Node, ...]) -> JobCount:
+def count(snapshot: Snapshot, nodes: tuple[Node, ...]) -> GpuCount:
     """Count the GPUs of some nodes."""
     gpus = [(node, gpu) for node in nodes for gpu in snapshot.gpus[node.name]]
     return {

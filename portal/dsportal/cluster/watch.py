@@ -32,7 +32,6 @@ class Watch:
         self._mark = mark
         self._interval = interval
         self._answer = SharedAnswer(self._ask, interval, patience=patience)
-        self._is_silent = False
         self._no_shares_before = -float("inf")
         self._renewed = asyncio.Event()
         self.rounds = 0
@@ -73,23 +72,20 @@ class Watch:
     async def _ask(self) -> SharedView:
         self.rounds += 1
         try:
-            view = await told(self._new_view())
-            self._is_silent = False
+            return await told(self._new_view())
         except SlurmError as error:
-            if not self._is_silent:
-                log.warning("Slurm does not tell how the cluster is: %s", error.detail)
-            self._is_silent = True
             last = self._answer.latest
+            if last is not None and last.trouble is not None:
+                return last
+            if self._answer.failure is None:
+                log.warning("Slurm does not tell how the cluster is: %s", error.detail)
             if last is None:
                 raise
-            if last.trouble is not None:
-                return last
             words = "Slurm does not answer at the moment; this is how the cluster was then."
             return SharedView(last.snapshot, self._mark, words)
         finally:
             self._renewed.set()
             self._renewed = asyncio.Event()
-        return view
 
     async def _new_view(self) -> SharedView:
         cluster, jobs, shares = await asyncio.gather(
