@@ -7,7 +7,6 @@ and names that must not meet those of the machine, and uv in the place of pip, f
 import grp
 import os
 import pwd
-import re
 import shlex
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ from wheels import build_wheels
 from tests import accounting, faults
 from tests.accounting import AccountedCluster
 from tests.instance import PASSWORD, PREFIX, ROOT, USERS, Instance
+from tests.pages import blocks
 from tests.sockets import free_ports
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -65,12 +65,6 @@ class Alone:
     def cluster(self) -> str:
         """Return what helps to understand a failure."""
         return self.slurm.slurm("squeue") + self.log.read_text("utf-8")[-4000:]
-
-
-def blocks(language: str) -> list[str]:
-    """Return the page's blocks of a language, without their indentation."""
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", PAGE.read_text("utf-8"), re.M | re.S)
-    return [re.sub(rf"(?m)^{indent}", "", text) for indent, text in found]
 
 
 class Reader:
@@ -158,7 +152,7 @@ def alone(portal: Instance) -> Iterator[Alone]:
         slurm = stack.enter_context(accounting.running(portal))
         slurm.register(accounts=[{"name": grp.getgrgid(pwd.getpwnam(USER).pw_gid).gr_name}], qos=[])
         reader = Reader(folder, slurm, account.pw_name)
-        for block in blocks("console"):
+        for block in blocks(PAGE, "console"):
             reader.run(block)
         proxy, _ = bootstrap.environment("proxy", bootstrap.CACHE / "environments")
         program = proxy / "node_modules/configurable-http-proxy/bin/configurable-http-proxy"
@@ -166,7 +160,9 @@ def alone(portal: Instance) -> Iterator[Alone]:
         before = HAD_BEFORE.format(
             password=PASSWORD, ports=ports, proxy=["/usr/bin/node", str(program)]
         )
-        of_hub, of_hub_for_idle, of_culler, of_hub_for_news = map(reader.read, blocks("python"))
+        of_hub, of_hub_for_idle, of_culler, of_hub_for_news = map(
+            reader.read, blocks(PAGE, "python")
+        )
         settings = [before, of_hub, of_hub_for_idle, of_hub_for_news, SHORTER]
         (folder / "etc/jupyterhub_config.py").write_text("\n".join(settings))
         (folder / "etc/idle_culler.py").write_text(of_culler + "c.IdleCuller.cull_every = 2\n")

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from tests.instance import PREFIX, ROOT, USERS, Instance
+from tests.pages import blocks
 from tests.visitor import Visitor, session_of
 
 PAGES = ROOT / "docs/how-to"
 ETC = f"/etc/data-scientist-portal-{PREFIX}"
 STATE = f"/var/lib/data-scientist-portal-{PREFIX}"
 GROUP = f"{PREFIX}-data-scientists"
-_BLOCK = re.compile(r"^ *```(?:console|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 HOW = {"capture_output": True, "text": True, "cwd": "/"}
 TELL = "print(json.dumps([done.returncode, done.stdout + done.stderr]))"
 Key = tuple[str, int]
@@ -102,12 +102,12 @@ ELSEWHERE: Mapping[Key, str] = {
 }
 
 
-def blocks() -> dict[Key, str]:
+def listed() -> dict[Key, str]:
     """Return the commands of every page, by the number of their block."""
     return {
         (page.name, number): commands(block)
         for page in sorted(PAGES.glob("*.md"))
-        for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")))
+        for number, block in enumerate(blocks(page, "console", "sh"))
     }
 
 
@@ -135,7 +135,7 @@ def replaced(block: str, words: Mapping[str, str]) -> str:
 
 
 def test_each_block_is_run_or_it_is_said_where() -> None:
-    assert set(blocks()) == {*IN_A_SESSION, *AS_ROOT, *ELSEWHERE}
+    assert set(listed()) == {*IN_A_SESSION, *AS_ROOT, *ELSEWHERE}
     tests = [place for place in ELSEWHERE.values() if place.startswith("tests/")]
     assert [place for place in tests if not (ROOT / place).exists()] == []
 
@@ -144,7 +144,7 @@ def test_each_block_is_run_or_it_is_said_where() -> None:
 @pytest.mark.parametrize("key", IN_A_SESSION, ids=lambda key: f"{key[0]}-{key[1]}")
 def test_a_user_runs_it_in_a_session(user: Visitor, key: Key) -> None:
     run = IN_A_SESSION[key]
-    block = replaced(blocks()[key], run.replaced).replace("ADDRESS", user.instance.url)
+    block = replaced(listed()[key], run.replaced).replace("ADDRESS", user.instance.url)
     # As a terminal does it: with the modules there.
     argv = ["/bin/bash", "-lc", f"set -e\n{run.before}{block}"]
     code = f"import json, subprocess; done = subprocess.run({argv!r}, **{HOW!r})\n{TELL}"
@@ -156,7 +156,7 @@ def test_a_user_runs_it_in_a_session(user: Visitor, key: Key) -> None:
 @pytest.mark.parametrize("key", AS_ROOT, ids=lambda key: f"{key[0]}-{key[1]}")
 def test_an_administrator_runs_it(portal: Instance, tmp_path: Path, key: Key) -> None:
     run = AS_ROOT[key]
-    block = replaced(blocks()[key], run.replaced)
+    block = replaced(listed()[key], run.replaced)
     for word, other in {
         "FOLDER": str(tmp_path),
         "PORTAL": f"/usr/local/sbin/portal-{PREFIX}",

@@ -38,6 +38,11 @@ def lent() -> dict[str, str]:
     return {**kept, "PIP_FIND_LINKS": " ".join(map(str, wheel_folders()))}
 
 
+def make(machine: Machine, target: str, clone: str = "portal") -> str:
+    """Run one of the README's commands in a clone below root's home."""
+    return machine.run("/usr/bin/make", "-C", f"/root/{clone}", target, seconds=1500, **lent())
+
+
 def visit(machine: Machine) -> dict[str, object]:
     """Be ``user1`` in its network: log in, start a session if there is none, compute."""
     settings = machine.files / "etc" / "data-scientist-portal" / "portal.toml"

@@ -13,7 +13,7 @@ import re
 
 import pytest
 
-from tests.machine.fresh import changed, lent, visit
+from tests.machine.fresh import changed, lent, make, visit
 from tests.machines import Machine
 
 UNITS = "portal-*"
@@ -36,11 +36,6 @@ WITH_INSTANCE = (
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
 )
 SEALED = ("front", "proxy", "munged", "slapd", "nslcd", "slurmctld")
-
-
-def make(machine: Machine, target: str) -> str:
-    """Run one of the README's commands in the clone."""
-    return machine.run("/usr/bin/make", "-C", "/root/portal", target, seconds=1500, **lent())
 
 
 def run_in_clone(machine: Machine, *argv: str) -> str:

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tests.instance import ROOT
-from tests.machine.fresh import changed, lent, visit
+from tests.machine.fresh import changed, make, visit
 from tests.machines import Machine
 
 BEFORE = "fa6a669"
@@ -24,17 +24,14 @@ def test_an_older_instance_takes_the_new_layout_and_keeps_its_session(machine: M
     subprocess.run(["/usr/bin/git", "clone", "-q", str(ROOT), str(old)], check=True)
     subprocess.run(["/usr/bin/git", "-C", str(old), "checkout", "-q", BEFORE], check=True)
 
-    def make_up(clone: str) -> str:
-        return machine.run("/usr/bin/make", "-C", f"/root/{clone}", "up", seconds=1500, **lent())
-
-    assert changed(make_up("before")) > 0
+    assert changed(make(machine, "up", "before")) > 0
     assert visit(machine)["said"] == "42\n"
     before = machine.run("/usr/bin/squeue", "--noheader", "-o", "%i %T %M").split()
     assert before[1] == "RUNNING"
-    assert changed(make_up("portal")) > 0
+    assert changed(make(machine, "up")) > 0
     after = machine.run("/usr/bin/squeue", "--noheader", "-o", "%i %T %M").split()
     assert after[:2] == before[:2]
     # It answers, and the hub of today knows it.
     assert visit(machine) == {"ready": True, "said": "42\n"}
-    assert changed(make_up("portal")) == 0
-    machine.run("/usr/bin/make", "-C", "/root/portal", "down", seconds=600, **lent())
+    assert changed(make(machine, "up")) == 0
+    make(machine, "down")

@@ -14,6 +14,7 @@ import pytest
 
 from tests import faults
 from tests.instance import LOGS, PASSWORD, SETTINGS, USERS, Instance
+from tests.machines import children
 from tests.tls import unchecking
 from tests.visitor import Visitor
 from tests.wire import Wire
@@ -126,10 +127,9 @@ def memory(portal: Instance, owner: Visitor) -> dict[str, int]:
 
 def service_of(hub: int, module: str) -> int:
     """Return the number of the process of a service that the hub has started."""
-    children = Path(f"/proc/{hub}/task/{hub}/children").read_text().split()
-    lines = {pid: Path("/proc", pid, "cmdline").read_text().split("\0") for pid in children}
+    lines = {pid: Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in children(hub)}
     (found,) = (pid for pid, line in lines.items() if module in line)
-    return int(found)
+    return found
 
 
 @pytest.mark.parametrize("name", ["front", "proxy", "hub"])
