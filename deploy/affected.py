@@ -15,7 +15,9 @@ from bootstrap import DISTRIBUTIONS
 UNIT = Path("tests/unit")
 NOTEBOOKS = Path("tests/notebooks")
 """Each notebook as a whole, in the environment of its framework."""
-HERE = (Path("tests/integration"), Path("tests/browser"), Path("tests/deploy"), NOTEBOOKS)
+DEPLOYMENT = Path("tests/deploy")
+"""What a second deployment, a mount or a package does, with the test instance."""
+HERE = (Path("tests/integration"), Path("tests/browser"), DEPLOYMENT, NOTEBOOKS)
 """Those that need a portal on this machine."""
 MACHINES = (Path("tests/site"), Path("tests/machine"))
 """Those that make machines of their own: three hosts with a site, and Debian as it comes."""
@@ -85,6 +87,10 @@ class Scope(NamedTuple):
 
     here: tuple[Path, ...]
     machines: tuple[Path, ...]
+
+    def without(self, folder: Path) -> "Scope":
+        """Leave out a folder of those that need a portal."""
+        return self._replace(here=tuple(each for each in self.here if each != folder))
 
 
 EVERYTHING = Scope(HERE, MACHINES)

@@ -298,14 +298,14 @@ def _accounts() -> Iterator[list[str]]:
 
 
 @contextmanager
-def session_program(portal: Instance, text: str, more: str = "") -> Iterator[None]:
-    """Let sessions run a program of ours in the place of JupyterLab."""
+def session_program(portal: Instance, text: str, more: str = "") -> Iterator[Path]:
+    """Let sessions run a program of ours in the place of JupyterLab; give its file."""
     # Where every user gets to.
     program = Path(portal.settings["session"]["folders"]["isilon"]).with_name("session-program")
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
     with site_file(portal, f"c.GpuSlurmSpawner.session_python = {str(program)!r}\n{more}"):
-        yield
+        yield program
     program.unlink()
 
 

@@ -17,8 +17,9 @@ pytestmark = pytest.mark.browser
 
 USER = USERS[1]
 TEMPLATE = ROOT / "notebook_templates" / "distributed" / "resnet.ipynb"
+STEPS = 400
 # What somebody would change to try it out: seconds instead of hours.
-CHANGED = """
+CHANGED = f"""
 nodes = 2
 gpus_per_node = 0
 model = "tiny"
@@ -30,7 +31,7 @@ cores_per_process = 1
 memory_mb_per_process = 1500
 minutes = 10
 runs_dir = "~/logs/browser"
-more = {"rate": 0.4, "report_every": 10, "checkpoint_every": 50, "steps": 800}
+more = {{"rate": 0.4, "report_every": 10, "checkpoint_every": 50, "steps": {STEPS}}}
 """
 
 
@@ -71,7 +72,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
     expect(state).to_contain_text(re.compile("is running on .*node"), timeout=90_000)
     cancel = page.get_by_role("button", name="Cancel")
     resume = page.get_by_role("button", name="Resume")
-    expect(page.get_by_text(re.compile(r"step \d+ of 800: .* images/s, loss"))).to_be_visible(
+    expect(page.get_by_text(re.compile(rf"step \d+ of {STEPS}: .* images/s, loss"))).to_be_visible(
         timeout=120_000
     )
     expect(
@@ -86,7 +87,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
 
     resume.click()
     expect(state).to_contain_text("completed", timeout=400_000)
-    expect(page.get_by_text("step 800 of 800")).to_be_visible()
+    expect(page.get_by_text(f"step {STEPS} of {STEPS}")).to_be_visible()
     expect(resume).to_be_disabled()
     link = page.get_by_role("link", name="TensorBoard")
     assert f"/user/{USER}/tensorboard/?folder=" in (link.get_attribute("href") or "")

@@ -90,49 +90,55 @@ def test_two_starts_at_once_are_one(portal: Instance, visit: Visit) -> None:
     assert len(portal.jobs(user=USER)) == 1
 
 
-def test_a_job_that_fails_at_once_shows_slurms_state_and_the_end_of_its_log(
-    portal: Instance, visit: Visit
-) -> None:
-    program = '#!/bin/bash\necho "a first line"\necho "<b>no module named fnord</b>" >&2\nexit 3\n'
-    with faults.session_program(portal, program):
+class TestImpatientHub:
+    """A hub that does not wait long, and a program of ours in the place of JupyterLab."""
+
+    @pytest.fixture(scope="class")
+    def program(self, portal: Instance) -> Iterator[Path]:
+        """What sessions run; one restart of the hub is enough for all."""
+        limits = {"launch_timeout": 8.0, "queue_timeout": 10.0}
+        lines = [f"c.GpuSlurmSpawner.{name} = {value}\n" for name, value in limits.items()]
+        with faults.session_program(portal, "", "".join(lines)) as program:
+            yield program
+
+    def test_a_job_that_fails_at_once_shows_slurms_state_and_the_end_of_its_log(
+        self, portal: Instance, visit: Visit, program: Path
+    ) -> None:
+        lines = ['echo "a first line"', 'echo "<b>no module named fnord</b>" >&2', "exit 3"]
+        program.write_text("\n".join(["#!/bin/bash", *lines, ""]))
         user = visit(USER)
         user.start(gpus=0)
         wait_until_stopped(user, seconds=20)
         page = user.http.get(f"/hub/spawn-pending/{USER}").text
-    assert "FAILED" in page
-    assert "a first line" in page
-    # A log is anybody's words.
-    assert "&lt;b&gt;no module named fnord" in page
-    assert "<b>no module" not in page
-    assert portal.jobs(user=USER) == []
+        assert "FAILED" in page
+        assert "a first line" in page
+        # A log is anybody's words.
+        assert "&lt;b&gt;no module named fnord" in page
+        assert "<b>no module" not in page
+        assert portal.jobs(user=USER) == []
 
-
-def test_a_start_that_takes_too_long_is_cancelled_and_says_so(
-    portal: Instance, visit: Visit
-) -> None:
-    program = "#!/bin/bash\necho waiting for nothing\nexec sleep 300\n"
-    with faults.session_program(portal, program, "c.GpuSlurmSpawner.launch_timeout = 3.0\n"):
+    def test_a_start_that_takes_too_long_is_cancelled_and_says_so(
+        self, portal: Instance, visit: Visit, program: Path
+    ) -> None:
+        program.write_text("#!/bin/bash\necho waiting for nothing\nexec sleep 300\n")
         user = visit(USER)
         user.start(gpus=0)
         wait_until_stopped(user)
         page = user.http.get(f"/hub/spawn-pending/{USER}").text
-    assert "did not answer within 3 seconds" in page
-    assert "waiting for nothing" in page
-    assert portal.jobs(user=USER) == []
-
-
-def test_a_start_that_waits_too_long_in_the_queue_is_cancelled_and_says_so(
-    portal: Instance, visit: Visit
-) -> None:
-    user = visit(USER)
-    with (
-        faults.site_file(portal, "c.GpuSlurmSpawner.queue_timeout = 4.0\n"),
-        portal.gpus_taken(),
-    ):
-        user.start(gpus=1)
-        wait_until_stopped(user)
-        assert "waited in the queue" in user.http.get(f"/hub/spawn-pending/{USER}").text
+        assert "did not answer within 8 seconds" in page
+        assert "waiting for nothing" in page
         assert portal.jobs(user=USER) == []
+
+    @pytest.mark.usefixtures("program")
+    def test_a_start_that_waits_too_long_in_the_queue_is_cancelled_and_says_so(
+        self, portal: Instance, visit: Visit
+    ) -> None:
+        user = visit(USER)
+        with portal.gpus_taken():
+            user.start(gpus=1)
+            wait_until_stopped(user)
+            assert "waited in the queue" in user.http.get(f"/hub/spawn-pending/{USER}").text
+            assert portal.jobs(user=USER) == []
 
 
 # --- when the hub ends while it starts ---
