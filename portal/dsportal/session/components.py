@@ -17,7 +17,7 @@ from dsportal.session.jobs import routes as jobs
 from dsportal.session.jobs.service import ClusterService
 from dsportal.session.jobs.slurm import SlurmPrograms
 from dsportal.session.kernels.images import SessionImages
-from dsportal.session.page import clock, notices, proxied, shutdown, templates, visits
+from dsportal.session.page import clock, notices, shutdown, templates, visits
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tools import pages as tool_pages
@@ -26,6 +26,7 @@ from dsportal.session.tools.toolbox import Toolbox
 from dsportal.session.upstream.lazy_routes import DeferredRoutes
 from dsportal.session.usage import idle, sampler
 from dsportal.session.usage.meter import Meter
+from dsportal.session.web import proxied
 from dsportal.session_schema import SessionInput
 
 # Slow to import.

@@ -20,8 +20,8 @@ from dsportal.containers.server import PROGRAM
 from dsportal.session.callback import HubRefusedError, report_port
 from dsportal.session.environment import with_port
 from dsportal.session.files.mounts import PATIENCE_SECONDS
-from dsportal.session.files.threads import in_thread
 from dsportal.session.kernels import configuration
+from dsportal.session.threads import in_thread
 from dsportal.session.tools.gate import owners_of_port
 from dsportal.session_schema import SessionImage
 

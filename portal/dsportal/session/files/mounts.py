@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
-from dsportal.session.files.threads import in_thread
+from dsportal.session.threads import in_thread
 
 log = logging.getLogger(__name__)
 

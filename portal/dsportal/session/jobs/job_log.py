@@ -19,10 +19,10 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from dsportal.session.files.threads import in_thread
 from dsportal.session.jobs.records import is_job_id
 from dsportal.session.jobs.routes import Jobs
 from dsportal.session.jobs.slurm import LogFiles, SlurmSaysNo
+from dsportal.session.threads import in_thread
 
 _FILE_SECONDS = 10.0
 _FIRST_BYTES = 64 * 1024

@@ -6,7 +6,7 @@ from typing import Any
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets import Dict, List, Unicode
 
-from dsportal.session.kernels.modules import ModulesError, ModuleSystem
+from dsportal.session.modules import ModulesError, ModuleSystem
 from dsportal.session_schema import Kernel
 
 PROVISIONER = "portal-modules"

@@ -9,11 +9,11 @@ from urllib.parse import quote
 from jupyter_server.utils import url_path_join
 from jupyter_server_proxy.handlers import LocalProxyHandler
 
-from dsportal.session.page.confirmation import is_from_elsewhere, is_visit
-from dsportal.session.page.proxied import without_secrets
 from dsportal.session.tensorboard.boards import BoardError
 from dsportal.session.tensorboard.log_folders import FolderError
 from dsportal.session.tensorboard.routes import NAME, TensorBoards, finish_with_words
+from dsportal.session.web.confirmation import is_from_elsewhere, is_visit
+from dsportal.session.web.proxied import without_secrets
 
 
 class BoardProxy(LocalProxyHandler):  # type: ignore[misc]

@@ -23,10 +23,10 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from dsportal.session.files.threads import in_thread
-from dsportal.session.page.confirmation import ask, is_from_elsewhere
 from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
 from dsportal.session.tensorboard.log_folders import FolderError, folder_at, has_events, shown
+from dsportal.session.threads import in_thread
+from dsportal.session.web.confirmation import ask, is_from_elsewhere
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from dsportal.session.page import proxied
-from dsportal.session.page.confirmation import ask, is_from_elsewhere, is_visit
 from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
+from dsportal.session.web import proxied
+from dsportal.session.web.confirmation import ask, is_from_elsewhere, is_visit
 
 ROUTES = (r"tools/.*",)
 """Below the server's base URL, as regular expressions: what `add_routes` adds."""

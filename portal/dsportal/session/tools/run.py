@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from dsportal.session.kernels.modules import ModulesError, ModuleSystem
+from dsportal.session.modules import ModulesError, ModuleSystem
 from dsportal.session.tools import gate as tool_gate
 from dsportal.session_schema import WebTool
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dsportal.session.kernels.modules import ModulesError, ModulesSilentError, ModuleSystem
+from dsportal.session.modules import ModulesError, ModulesSilentError, ModuleSystem
 from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
 

@@ -10,7 +10,7 @@ from jupyter_client.manager import AsyncKernelManager
 
 from dsportal.session.kernels.manager import SessionKernels
 from dsportal.session.kernels.module_kernels import PROVISIONER, ModulesProvisioner, spec
-from dsportal.session.kernels.modules import ModulesError
+from dsportal.session.modules import ModulesError
 from dsportal.session_schema import Kernel
 from tests.instance import ROOT
 

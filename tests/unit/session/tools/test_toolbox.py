@@ -14,10 +14,10 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 
-from dsportal.session.page import confirmation
 from dsportal.session.tools import pages as tool_pages
 from dsportal.session.tools.run import ToolContext
 from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
+from dsportal.session.web import confirmation
 from dsportal.session_schema import WebTool
 from tests.waiting import until
 

@@ -12,7 +12,7 @@ from typing import Any
 from tornado import web
 from tornado.httputil import HTTPServerRequest
 
-from dsportal.session.page.confirmation import is_from_below
+from dsportal.session.web.confirmation import is_from_below
 
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""

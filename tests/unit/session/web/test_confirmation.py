@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from dsportal.session.page.confirmation import is_from_elsewhere
+from dsportal.session.web.confirmation import is_from_elsewhere
 
 HOST = "hub.example:8443"
 

@@ -1,7 +1,7 @@
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from dsportal.session.page.proxied import guarded, is_forged, without_secrets
+from dsportal.session.web.proxied import guarded, is_forged, without_secrets
 
 
 def test_what_lets_in_at_the_hub_is_not_handed_on() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.session.kernels.modules import ModulesError, ModuleSystem, parsed
+from dsportal.session.modules import ModulesError, ModuleSystem, parsed
 
 # What a module system is to us: a file that defines `module`.
 INIT = r"""
