@@ -5,7 +5,6 @@ anything is submitted. Its *job* is what Slurm makes of it, and has a number. An
 is one whose hub ended while it was under way: the job may be there, and is taken over.
 """
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
@@ -40,16 +39,16 @@ from jupyterhub_gpu_slurm.options.request import parse, single_values
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions, SitePolicy
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
-from jupyterhub_gpu_slurm.session import idle, progress
+from jupyterhub_gpu_slurm.session import idle
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, PossibleExtension
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
-from jupyterhub_gpu_slurm.session.job import STARTING_INTERVAL, JobLimits, SessionJob
+from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render, site_options
+from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
-from jupyterhub_gpu_slurm.slurm.records import JobState
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 
@@ -65,8 +64,6 @@ class GpuSlurmSpawner(SpawnerTraits):
     _all: ClassVar["WeakSet[GpuSlurmSpawner]"] = WeakSet()
 
     _is_interrupted = False
-    _submitted_at: datetime | None = None
-    _port_awaited: "asyncio.Future[int] | None" = None
     _prefill: Mapping[str, str] | None = None
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -85,16 +82,21 @@ class GpuSlurmSpawner(SpawnerTraits):
     @cached_property
     def job(self) -> SessionJob:
         """Its job at Slurm."""
-        limits = JobLimits(self.launch_timeout, self.queue_timeout, self.end_timeout)
         return SessionJob(
             self.slurm,
             self.user.name,
             self._log_name,
-            limits,
+            self.end_timeout,
             self.slurm_operator,
             self.reporter,
             self.log,
         )
+
+    @cached_property
+    def session_start(self) -> SessionStart:
+        """Its start, until it says where it listens."""
+        limits = StartLimits(self.launch_timeout, self.queue_timeout)
+        return SessionStart(self.slurm, self.user.name, self.job, limits, self.log)
 
     @cached_property
     def session_options(self) -> SessionOptions:
@@ -222,20 +224,18 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Submit the job and wait until its server listens; return the server's address."""
         self._endings.pop(self._log_name, None)
         self.ip, self.port = "0.0.0.0", 0  # noqa: S104  where the session listens, on its node
-        self._submitted_at = datetime.now(UTC)
-        self.job.begin()
+        self.session_start.begin()
         self.reporter.begin()
         try:
             if not await self._take_over():
                 await self._submit(
                     await self.session_options.grant(self.user_options, self._reserve)
                 )
-            assert self._port_awaited is not None  # noqa: S101  made by either of them
-            port = await self.job.await_port(self.job_id, self._port_awaited)
+            port = await self.session_start.await_port(self.job_id)
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
             await self._start_limiter.wait()
             scheme = "https" if self.internal_ssl else "http"
-            url = f"{scheme}://{await self.job.address(self.job_id)}:{port}"
+            url = f"{scheme}://{await self.session_start.address(self.job_id)}:{port}"
             self._change(is_ready=True)
             self.reporter.note_ready()
         except SpawnerError as error:
@@ -246,7 +246,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         else:
             return url
         finally:
-            self._port_awaited = None
+            self.session_start.end()
 
     def _reserve(self, request: AcceptedRequest, groups: set[str]) -> None:
         self._change(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
@@ -259,7 +259,7 @@ class GpuSlurmSpawner(SpawnerTraits):
             token_id=orm.APIToken.find(self.user.db, self.api_token).id,
             client_secret=self.orm_spawner.oauth_client.secret,
         )
-        self._port_awaited = asyncio.get_running_loop().create_future()
+        self.session_start.expect_port()
         self._save_state()
         self.reporter.note_submission()
         try:
@@ -294,7 +294,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         if not self._is_interrupted:
             return False
         self._is_interrupted = False
-        self._port_awaited = asyncio.get_running_loop().create_future()
+        self.session_start.expect_port()
         if self.session.options != self.user_options:
             await self.job.cancel(self.session.id, self.job_id)
             self._forget_session()
@@ -308,31 +308,23 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.will_resume = False
         self._save_state()
         # It may have said so just now, while Slurm was asked.
-        if self.session.port and not self._port_awaited.done():
-            self._port_awaited.set_result(self.session.port)
+        if self.session.port:
+            self.session_start.take_port(self.session.port)
         self.log.info("Job %s of %s is taken over", self.job_id, self._log_name)
         return True
 
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
-        if not self._is_interrupted:
-            if self._port_awaited is None or self._port_awaited.done():
-                return False
-            self._port_awaited.set_result(port)
+        if not (self._is_interrupted or self.session_start.take_port(port)):
+            return False
         # The session says it once: a hub that ends now must not have forgotten it.
         self._change(port=port)
         self._save_state()
         return True
 
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+    def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Tell the spawn page how the job is, whenever that changes."""
-        said: dict[str, Any] = {}
-        while True:
-            event = progress.event(self.job.last, self._submitted_at, datetime.now(UTC))
-            if event != said:
-                said = event
-                yield event
-            await asyncio.sleep(STARTING_INTERVAL)
+        return self.session_start.progress()
 
     async def create_certs(self) -> dict[str, str]:
         """Make no files: JupyterHub's would be one for all servers of a user, and stay."""
@@ -393,17 +385,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         if not self.job_id:
             # Submitted, perhaps: stop() will find out.
             return None
-        job = await self.job.look(self.job_id)
-        if self.session.is_ready and job.state is JobState.PENDING:
-            if not await self.job.end_requeued(self.session.id, self.job_id):
-                return None
-            ending = (
-                f"Job {self.job_id} was put back into Slurm's queue, by an administrator or "
-                "because its node failed, and was cancelled."
-            )
-        elif job.state.is_over:
-            ending = await self.job.record_end(job)
-        else:
+        ending = await self.job.check(self.session.id, self.job_id, is_ready=self.session.is_ready)
+        if ending is None:
             return None
         self._endings[self._log_name] = f"Your last session has ended. {ending}"
         return self.job.exit_status
@@ -414,27 +397,12 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Cancel the job; return when it has left its node, or at once if ``now``.
 
         While Slurm does not answer this goes on trying: JupyterHub forgets the session when this
-        returns, and a forgotten job would keep its GPUs. Where nobody lets the hub act for the
-        user, the job is left to the reconciler.
+        returns, and a forgotten job would keep its GPUs.
         """
         if not self.session.id:
             return
-        try:
-            if not self.job_id:
-                await self.job.cancel_late_comer(self.session.id)
-            else:
-                await self.job.cancel(self.session.id, self.job_id)
-                if not now:
-                    await self.job.await_end(self.job_id)
-        except AccountUnavailable as error:
-            self.log.error(
-                "Job %s of %s may go on for now, the reconciler is to end it: %s",
-                self.job_id,
-                self._log_name,
-                error.detail,
-            )
+        await self.job.end(self.session.id, self.job_id, now=now)
         self.reporter.note_stop(self.job.last)
-        self.job.forget(self.job_id)
 
     def delete_forever(self) -> None:
         """Forget a named server that its user has deleted."""
