@@ -64,6 +64,21 @@ class SessionStart:
         self._port.set_result(port)
         return True
 
+    async def take_over(self, session_id: str, job_id: str, *, is_wanted: bool) -> str:
+        """Return the number of an interrupted start's job, empty where it is not there any more.
+
+        One that is no longer wanted is cancelled. Its port may come while Slurm is asked.
+
+        Raises:
+            AccountUnavailable: nobody lets the hub act for the user.
+
+        """
+        self.expect_port()
+        if is_wanted:
+            return await self._job.find(session_id)
+        await self._job.cancel(session_id, job_id)
+        return ""
+
     def end(self) -> None:
         """Take no port any more."""
         self._port = None

@@ -12,7 +12,7 @@ from jupyterhub_gpu_slurm.errors import SessionEnded
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
-from tests.unit.spawner.sessions import FAILED, PORT, RUNS, WAITS
+from tests.unit.spawner.sessions import FAILED, PORT, RUNS, SESSION, WAITS
 from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn, connection_of
 
 JOB_ID = f"{NUMBER}"
@@ -82,6 +82,18 @@ def test_the_port_of_a_job_that_was_given_up_is_not_the_next_ones(
 
     slurm.words = [RUNS]
     assert run(started()) == PORT + 1
+
+
+def test_an_interrupted_start_finds_its_job(start: SessionStart, slurm: StandIn) -> None:
+    slurm.listed = {7: "b" * 32, NUMBER: SESSION}
+    assert run(start.take_over(SESSION, "", is_wanted=True)) == JOB_ID
+    assert start.take_port(PORT)
+    assert slurm.told() == ["sessions"]
+
+
+def test_one_that_is_not_wanted_any_more_is_cancelled(start: SessionStart, slurm: StandIn) -> None:
+    assert run(start.take_over(SESSION, JOB_ID, is_wanted=False)) == ""
+    assert slurm.orders == [("cancel", "ada", SESSION)]
 
 
 def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> None:
