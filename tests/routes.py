@@ -24,7 +24,7 @@ def show(handlers):
 _OF_THE_HUB = """
 from traitlets.config import Config
 from dsportal.hub.configuration import configure_from_file
-from jupyterhub_gpu_slurm.spawner import join_hub
+from jupyterhub_gpu_slurm.registration import join_hub
 from jupyterhub import apihandlers, handlers
 configure_from_file(Config())
 join_hub()

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from jupyterhub_gpu_slurm import spawner
+from jupyterhub_gpu_slurm import registration
 
 PREFIX = "gpu_spawner_"
 _HEAD = """\
@@ -51,7 +51,7 @@ class MetricRow:
 
 def rows() -> list[MetricRow]:
     """Return the spawner's metrics, by name."""
-    spawner.join_hub()
+    registration.join_hub()
     found = (row for collector in _collectors() for row in _rows(collector))
     return sorted(found, key=lambda row: row.name)
 

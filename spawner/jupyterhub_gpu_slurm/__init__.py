@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
     """
     if name != "GpuSlurmSpawner":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from jupyterhub_gpu_slurm import spawner
+    from jupyterhub_gpu_slurm import registration, spawner
 
-    spawner.join_hub_once_chosen()
+    registration.join_hub_once_chosen()
     return spawner.GpuSlurmSpawner

@@ -27,6 +27,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
 import batchspawner.api
 from jupyterhub.apihandlers import APIHandler, default_handlers
@@ -39,6 +40,13 @@ from jupyterhub_gpu_slurm.outlook.availability import as_json
 PATH = "/gpu-session"
 """Below the hub's API."""
 PORT_PATH = f"{PATH}/port"
+
+
+def path_for_form(username: str, server_name: str) -> str:
+    """Return what the form's script asks; ``{what}`` stands for forecast or availability."""
+    server = f"/{quote(server_name, safe='')}" if server_name else ""
+    return f"{PATH}/{{what}}/{quote(username, safe='')}{server}"
+
 
 _PORTS = (1024, 65535)
 _MINUTES = (1, 366 * 24 * 60)

@@ -5,7 +5,6 @@ anything is submitted. Its *job* is what Slurm makes of it, and has a number. An
 is one whose hub ended while it was under way: the job may be there, and is taken over.
 """
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
@@ -13,43 +12,36 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import quote
 from weakref import WeakSet
 
 from jupyterhub import orm
-from jupyterhub.spawner import SpawnException
 from traitlets import default
-from traitlets.config import Application
 
-from jupyterhub_gpu_slurm import hub_api, inherited, metrics
-from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
-    OverLimit,
-    Refusal,
     SessionEnded,
-    SlurmError,
     SpawnerError,
     SubmissionRefused,
 )
-from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
-from jupyterhub_gpu_slurm.options.form import render as form
+from jupyterhub_gpu_slurm.metrics import SessionSample
+from jupyterhub_gpu_slurm.options.options_form import OptionsForm
 from jupyterhub_gpu_slurm.options.other_sessions import OtherSessions
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
 from jupyterhub_gpu_slurm.options.request import parse, single_values
-from jupyterhub_gpu_slurm.options.session_options import SessionOptions, SitePolicy
+from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
-from jupyterhub_gpu_slurm.session import idle, progress
+from jupyterhub_gpu_slurm.session import idle
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
-from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, PossibleExtension
+from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
-from jupyterhub_gpu_slurm.session.job import STARTING_INTERVAL, JobLimits, SessionJob
+from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render, site_options
+from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
-from jupyterhub_gpu_slurm.slurm.records import JobState
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 
@@ -65,9 +57,6 @@ class GpuSlurmSpawner(SpawnerTraits):
     _all: ClassVar["WeakSet[GpuSlurmSpawner]"] = WeakSet()
 
     _is_interrupted = False
-    _submitted_at: datetime | None = None
-    _port_awaited: "asyncio.Future[int] | None" = None
-    _prefill: Mapping[str, str] | None = None
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -85,25 +74,37 @@ class GpuSlurmSpawner(SpawnerTraits):
     @cached_property
     def job(self) -> SessionJob:
         """Its job at Slurm."""
-        limits = JobLimits(self.launch_timeout, self.queue_timeout, self.end_timeout)
         return SessionJob(
             self.slurm,
             self.user.name,
             self._log_name,
-            limits,
+            self.end_timeout,
             self.slurm_operator,
             self.reporter,
             self.log,
         )
 
     @cached_property
+    def session_start(self) -> SessionStart:
+        """Its start, until it says where it listens."""
+        limits = StartLimits(self.launch_timeout, self.queue_timeout)
+        return SessionStart(self.slurm, self.user.name, self.job, limits, self.log)
+
+    @cached_property
     def session_options(self) -> SessionOptions:
         """What its user can ask for."""
-        site = SitePolicy(
-            self._shape, self._defaults, self._allowance, self.session_images, self.image_check
-        )
         others = OtherSessions(self.user, self.name, self.slurm.client)
-        return SessionOptions(self.slurm, self.user.name, site, self._hub_groups, others)
+        return SessionOptions(
+            self.slurm, self.user.name, self._site_policy, self._hub_groups, others
+        )
+
+    @cached_property
+    def form(self) -> OptionsForm:
+        """What its user is asked before it starts."""
+        api_url = f"{self.hub.base_url}api{hub_api.path_for_form(self.user.name, self.name)}"
+        return OptionsForm(
+            self.session_options, self.user.name, api_url, self.cluster_interval, self.log
+        )
 
     @cached_property
     def time_extension(self) -> TimeExtension:
@@ -113,10 +114,7 @@ class GpuSlurmSpawner(SpawnerTraits):
             self.user.name,
             self,
             self.session_options.limits,
-            ExtensionRules(
-                timedelta(hours=self.extension_hours),
-                self.max_extensions if self.slurm_operator else 0,
-            ),
+            self._extension_rules,
             self.slurm_operator,
             self.log,
         )
@@ -127,8 +125,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         return CertificateIssuer(
             Path(self.internal_certs_location),
             Path(self.internal_trust_bundles["notebooks-ca"]),
-            timedelta(seconds=self.queue_timeout)
-            + timedelta(hours=self.extension_hours) * self.max_extensions,
+            self._longest_delay,
         )
 
     @cached_property
@@ -148,31 +145,15 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     async def render_form(self) -> str:
         """Return the options form for this user: what JupyterHub calls ``options_form``."""
-        prefill = self._prefill
-        note = self._endings.get(self._log_name, "")
-        if prefill is not None:
-            note = "The link that you followed filled in this form. Nothing has been started."
-        chosen = prefill if prefill is not None else self._last_options()
-        server = f"/{quote(self.name, safe='')}" if self.name else ""
-        path = f"/{quote(self.user.name, safe='')}{server}"
-        # ``{what}`` stands for what the form's script asks for.
-        api_url = f"{self.hub.base_url}api{hub_api.PATH}/{{what}}{path}"
-        try:
-            page = await self.session_options.form(chosen, note, api_url, self.cluster_interval)
-        except SlurmError as error:
-            self.log.warning("No options form for %s: %s", self.user.name, error.detail)
-            return form.render_unavailable(str(error))
-        except OverLimit as error:
-            return form.render_unavailable(str(error), is_fault=False)
-        self._prefill = None
-        return page
+        ending = self._endings.get(self._log_name, "")
+        return await self.form.page(self.orm_spawner.user_options or {}, ending)
 
     def read_form(self, fields: Mapping[str, list[str]]) -> dict[str, int | float | str]:
         """Read the posted form, strictly: what JupyterHub calls ``options_from_form``."""
         try:
             return parse(single_values(fields)).as_json()
         except SpawnerError as error:
-            raise _for_the_page(error) from error
+            raise spawn_exception.of_error(error) from error
 
     def options_from_query(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
         """Let a link fill in the form; it never starts a job.
@@ -181,12 +162,10 @@ class GpuSlurmSpawner(SpawnerTraits):
         with these words above it.
         """
         try:
-            self._prefill = single_values(query)
-            parse(self._prefill)
+            self.form.fill_in(query)
         except SpawnerError as error:
-            self._prefill = None
-            raise _for_the_page(error) from error
-        raise _exception("", reason="link", log_message="a link filled in the form", status=200)
+            raise spawn_exception.of_error(error) from error
+        raise spawn_exception.of_link()
 
     async def availability(self) -> tuple[Availability, ...]:
         """Return what the partitions that are open to the user have free.
@@ -205,13 +184,6 @@ class GpuSlurmSpawner(SpawnerTraits):
             fields, lambda request: self._script(request, program)
         )
 
-    def _last_options(self) -> Mapping[str, str]:
-        stored = self.orm_spawner.user_options or {}
-        try:
-            return {key: f"{value}" for key, value in parse(stored).as_json().items()}
-        except Refusal:
-            return {}
-
     def _hub_groups(self) -> set[str]:
         """Return those that the directory named at the login: JupyterHub's record of its user."""
         return {group.name for group in self.user.groups}
@@ -222,31 +194,29 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Submit the job and wait until its server listens; return the server's address."""
         self._endings.pop(self._log_name, None)
         self.ip, self.port = "0.0.0.0", 0  # noqa: S104  where the session listens, on its node
-        self._submitted_at = datetime.now(UTC)
-        self.job.begin()
+        self.session_start.begin()
         self.reporter.begin()
         try:
             if not await self._take_over():
                 await self._submit(
                     await self.session_options.grant(self.user_options, self._reserve)
                 )
-            assert self._port_awaited is not None  # noqa: S101  made by either of them
-            port = await self.job.await_port(self.job_id, self._port_awaited)
+            port = await self.session_start.await_port(self.job_id)
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
             await self._start_limiter.wait()
             scheme = "https" if self.internal_ssl else "http"
-            url = f"{scheme}://{await self.job.address(self.job_id)}:{port}"
+            url = f"{scheme}://{await self.session_start.address(self.job_id)}:{port}"
             self._change(is_ready=True)
             self.reporter.note_ready()
         except SpawnerError as error:
             metrics.START_FAILURES.labels(error.reason).inc()
             if isinstance(error, SessionEnded):
                 self._endings[self._log_name] = str(error)
-            raise _for_the_page(error) from error
+            raise spawn_exception.of_error(error) from error
         else:
             return url
         finally:
-            self._port_awaited = None
+            self.session_start.end()
 
     def _reserve(self, request: AcceptedRequest, groups: set[str]) -> None:
         self._change(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
@@ -259,7 +229,7 @@ class GpuSlurmSpawner(SpawnerTraits):
             token_id=orm.APIToken.find(self.user.db, self.api_token).id,
             client_secret=self.orm_spawner.oauth_client.secret,
         )
-        self._port_awaited = asyncio.get_running_loop().create_future()
+        self.session_start.expect_port()
         self._save_state()
         self.reporter.note_submission()
         try:
@@ -294,12 +264,10 @@ class GpuSlurmSpawner(SpawnerTraits):
         if not self._is_interrupted:
             return False
         self._is_interrupted = False
-        self._port_awaited = asyncio.get_running_loop().create_future()
-        if self.session.options != self.user_options:
-            await self.job.cancel(self.session.id, self.job_id)
-            self._forget_session()
-            return False
-        self.job_id = await self.job.find(self.session.id)
+        is_wanted = self.session.options == self.user_options
+        self.job_id = await self.session_start.take_over(
+            self.session.id, self.job_id, is_wanted=is_wanted
+        )
         if not self.job_id:
             self._forget_session()
             return False
@@ -308,31 +276,23 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.will_resume = False
         self._save_state()
         # It may have said so just now, while Slurm was asked.
-        if self.session.port and not self._port_awaited.done():
-            self._port_awaited.set_result(self.session.port)
+        if self.session.port:
+            self.session_start.take_port(self.session.port)
         self.log.info("Job %s of %s is taken over", self.job_id, self._log_name)
         return True
 
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
-        if not self._is_interrupted:
-            if self._port_awaited is None or self._port_awaited.done():
-                return False
-            self._port_awaited.set_result(port)
+        if not (self._is_interrupted or self.session_start.take_port(port)):
+            return False
         # The session says it once: a hub that ends now must not have forgotten it.
         self._change(port=port)
         self._save_state()
         return True
 
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+    def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Tell the spawn page how the job is, whenever that changes."""
-        said: dict[str, Any] = {}
-        while True:
-            event = progress.event(self.job.last, self._submitted_at, datetime.now(UTC))
-            if event != said:
-                said = event
-                yield event
-            await asyncio.sleep(STARTING_INTERVAL)
+        return self.session_start.progress()
 
     async def create_certs(self) -> dict[str, str]:
         """Make no files: JupyterHub's would be one for all servers of a user, and stay."""
@@ -363,17 +323,13 @@ class GpuSlurmSpawner(SpawnerTraits):
         groups = await self.session_options.groups()
         limit = idle.limit_for(self.idle_minutes, self.group_idle_minutes, groups)
         self.idle_tracker.hear(seconds, limit, datetime.now(UTC))
-        warning = idle.warning_for(limit, self.idle_warning_minutes)
-        return {
-            "limit_seconds": None if limit is None else max(1, round(limit.total_seconds())),
-            "warning_seconds": round(warning.total_seconds()),
-        }
+        return idle.limits_as_json(limit, self.idle_warning_minutes)
 
     def note_unused(self) -> bool:
         """Remember why the session is about to end; ``False`` if it is in use again."""
-        report = self.idle_tracker.report
-        self.reporter.ends_unused = report is not None and report.is_over(datetime.now(UTC))
-        if report is None or not self.reporter.ends_unused:
+        report = self.idle_tracker.unused(datetime.now(UTC))
+        self.reporter.ends_unused = report is not None
+        if report is None:
             return False
         self._endings[self._log_name] = idle.ending(report)
         self.log.info(
@@ -393,17 +349,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         if not self.job_id:
             # Submitted, perhaps: stop() will find out.
             return None
-        job = await self.job.look(self.job_id)
-        if self.session.is_ready and job.state is JobState.PENDING:
-            if not await self.job.end_requeued(self.session.id, self.job_id):
-                return None
-            ending = (
-                f"Job {self.job_id} was put back into Slurm's queue, by an administrator or "
-                "because its node failed, and was cancelled."
-            )
-        elif job.state.is_over:
-            ending = await self.job.record_end(job)
-        else:
+        ending = await self.job.check(self.session.id, self.job_id, is_ready=self.session.is_ready)
+        if ending is None:
             return None
         self._endings[self._log_name] = f"Your last session has ended. {ending}"
         return self.job.exit_status
@@ -414,27 +361,12 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Cancel the job; return when it has left its node, or at once if ``now``.
 
         While Slurm does not answer this goes on trying: JupyterHub forgets the session when this
-        returns, and a forgotten job would keep its GPUs. Where nobody lets the hub act for the
-        user, the job is left to the reconciler.
+        returns, and a forgotten job would keep its GPUs.
         """
         if not self.session.id:
             return
-        try:
-            if not self.job_id:
-                await self.job.cancel_late_comer(self.session.id)
-            else:
-                await self.job.cancel(self.session.id, self.job_id)
-                if not now:
-                    await self.job.await_end(self.job_id)
-        except AccountUnavailable as error:
-            self.log.error(
-                "Job %s of %s may go on for now, the reconciler is to end it: %s",
-                self.job_id,
-                self._log_name,
-                error.detail,
-            )
+        await self.job.end(self.session.id, self.job_id, now=now)
         self.reporter.note_stop(self.job.last)
-        self.job.forget(self.job_id)
 
     def delete_forever(self) -> None:
         """Forget a named server that its user has deleted."""
@@ -495,105 +427,24 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     # --- what Prometheus asks ---
 
+    @classmethod
+    def samples(cls) -> Iterator[SessionSample]:
+        """Give the sessions of this hub as they are now."""
+        for spawner in list(cls._all):
+            sample = spawner.sample()
+            if sample is not None:
+                yield sample
+
     def sample(self) -> SessionSample | None:
         """Return the session as it is now; ``None`` where there is none.
 
         JupyterHub makes a new spawner after each stop; the one before does not count.
         """
         is_current = self.user is not None and self.user.spawners.get(self.name) is self
-        if not (is_current and self.session.id):
+        if not is_current:
             return None
-        state, holds = self._situation()
-        return SessionSample(
-            state,
-            (self.session.gpus or 0) if holds else 0,
+        return self.reporter.sample(
             self.idle_tracker.use(timedelta(minutes=self.idle_gpu_minutes)),
-            self.reporter.waited().total_seconds() if state == "waiting" else 0.0,
+            is_interrupted=self._is_interrupted,
+            is_stopping=self.pending == "stop",
         )
-
-    def _situation(self) -> tuple[str, bool]:
-        """Return the session's state, one of `metrics.STATES`, and whether it holds its GPUs."""
-        is_ready, runs = self.session.is_ready, self.reporter.last_running is not None
-        if self._is_interrupted:
-            state = "interrupted"
-        elif self.pending == "stop":
-            state = "stopping"
-        elif is_ready:
-            state = "running"
-        else:
-            state = "starting" if runs else "waiting"
-        return state, is_ready or runs
-
-
-def _for_the_page(error: SpawnerError) -> SpawnException:
-    """Turn one of our errors into JupyterHub's: its words, its label, its log line."""
-    shown = _exception(
-        str(error),
-        reason=error.reason,
-        log_message=error.detail,
-        status=400 if isinstance(error, Refusal) else 503,
-    )
-    if isinstance(error, SessionEnded) and error.log_lines:
-        shown.jupyterhub_html_message = form.render_failure(str(error), error.log_lines)
-    return shown
-
-
-def _exception(words: str, *, reason: str, log_message: str, status: int) -> SpawnException:
-    error = SpawnException(words, reason=reason, log_message=log_message, status_code=status)
-    # Pages show this where it is set, and else the exception's own text, which is for logs.
-    error.jupyterhub_message = words
-    return error
-
-
-def _sessions() -> Iterator[SessionSample]:
-    for spawner in list(GpuSlurmSpawner._all):
-        sample = spawner.sample()
-        if sample is not None:
-            yield sample
-
-
-def _cluster() -> ClusterSample | None:
-    """Return what Slurm said last, and have it asked again: whoever reads metrics is a viewer."""
-    slurm = SpawnerTraits._connection or _slurm_of_hub()
-    if slurm is None:
-        return None
-    slurm.nodes.look()
-    if slurm.nodes.is_answering is None:
-        return None
-    last = slurm.nodes.last
-    return ClusterSample(slurm.nodes.is_answering, last.gpus_by_state() if last else {})
-
-
-def _slurm_of_hub() -> SlurmConnection | None:
-    """Return the way to Slurm of a hub that has not met a user yet, made from its settings."""
-    hub = Application.instance() if Application.initialized() else None
-    kind = getattr(hub, "spawner_class", None)
-    if hub is None or not (isinstance(kind, type) and issubclass(kind, GpuSlurmSpawner)):
-        return None
-    return kind(config=hub.config).slurm
-
-
-def join_hub() -> None:
-    """Give the hub of this process what it needs of us: an API, and metrics."""
-    hub_api.install()
-    metrics.register(Moment(_sessions, _cluster))
-
-
-def join_hub_once_chosen() -> None:
-    """Join the hub of this process if its configuration names this spawner, or a subclass of it.
-
-    The hub makes Tornado's settings when it has read its configuration, and its API after that. It
-    ends, with their names, where its configuration has options that would have no effect.
-    """
-    hub = Application.instance() if Application.initialized() else None
-    if hub is not None and hub.has_trait("tornado_settings"):
-        hub.observe(_joined_if_chosen, "tornado_settings")
-
-
-def _joined_if_chosen(change: Any) -> None:
-    hub = change.owner
-    if issubclass(hub.spawner_class, GpuSlurmSpawner):
-        names = [kind.__name__ for kind in hub.spawner_class.__mro__]
-        if found := inherited.mistakes(hub.config, names):
-            hub.exit("\n".join(found))
-        join_hub()

@@ -13,7 +13,9 @@ from jupyterhub_gpu_slurm.inherited import duration
 from jupyterhub_gpu_slurm.options import allowance
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Defaults
+from jupyterhub_gpu_slurm.options.session_options import SitePolicy
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules
 from jupyterhub_gpu_slurm.session.script import site_options
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
@@ -285,6 +287,23 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
             time = duration(self.req_runtime)
         partition = self.default_partition or self.req_partition or None
         return Defaults(self.default_gpus, time, partition)
+
+    @property
+    def _site_policy(self) -> SitePolicy:
+        return SitePolicy(
+            self._shape, self._defaults, self._allowance, self.session_images, self.image_check
+        )
+
+    @property
+    def _extension_rules(self) -> ExtensionRules:
+        most = self.max_extensions if self.slurm_operator else 0
+        return ExtensionRules(timedelta(hours=self.extension_hours), most)
+
+    @property
+    def _longest_delay(self) -> timedelta:
+        """How much later than its submission and its own time a session can end."""
+        extensions = timedelta(hours=self.extension_hours) * self.max_extensions
+        return timedelta(seconds=self.queue_timeout) + extensions
 
 
 def _check_limits(where: str, table: object) -> None:

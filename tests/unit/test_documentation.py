@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -94,7 +95,7 @@ def modules_of_the_tables() -> Iterator[Path]:
                 # What follows in a row is in the folder of the one before.
                 folder = PurePosixPath(name).parent if "/" in name else folder
                 yield ROOT / package / folder / PurePosixPath(name).name
-        elif line.startswith("## Decisions"):
+        elif package and line.startswith("## "):
             return
 
 
@@ -103,3 +104,42 @@ def test_every_module_that_the_architecture_names_exists() -> None:
     assert len(named) > 80
     missing = [path for path in named if not (path.is_dir() or path.with_suffix(".py").exists())]
     assert [str(path.relative_to(ROOT)) for path in missing] == []
+
+
+WALK = re.compile(r"^.*: (\d+) files, (\d+) returns\.\n\n((?:\|.*\n)+)", re.MULTILINE)
+STEP = re.compile(r"^\| `([^`]+)`( ↩)? \| `([^`]+)` \| .+ \|$")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row of a walk: a file, whether the walk comes back to it, and what to look for in it."""
+
+    file: str
+    is_return: bool
+    symbol: str
+
+
+def walks() -> Iterator[tuple[int, int, list[Step]]]:
+    """Give what the architecture says of each walk: its files, its returns, and its steps."""
+    for files, returns, table in WALK.findall(ARCHITECTURE.read_text(encoding="utf-8")):
+        rows = [STEP.match(row) for row in table.splitlines()[2:]]
+        steps = [Step(row[1], bool(row[2]), row[3]) for row in rows if row]
+        assert len(steps) == len(rows), "a row of a walk cannot be read"
+        yield int(files), int(returns), steps
+
+
+def test_each_step_of_a_walk_is_still_in_its_file() -> None:
+    steps = [step for *_, walk in walks() for step in walk]
+    assert len(steps) > 20
+    for step in steps:
+        found = [ROOT / package / step.file for package in PACKAGES.values()]
+        (file,) = (path for path in found if path.is_file())
+        assert step.symbol in file.read_text(encoding="utf-8"), step
+
+
+def test_a_walk_has_the_files_and_the_returns_that_it_is_said_to_have() -> None:
+    for files, returns, walk in walks():
+        assert len({step.file for step in walk}) == files
+        assert [step.is_return for step in walk].count(True) == returns
+        for index, step in enumerate(walk):
+            assert step.is_return == (step.file in {before.file for before in walk[:index]}), step

@@ -38,7 +38,7 @@ from dsportal.settings_file import SettingsError, load
 from dsportal.slurm_client import launcher_cmd
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
-from jupyterhub_gpu_slurm.spawner import join_hub_once_chosen
+from jupyterhub_gpu_slurm.registration import join_hub_once_chosen
 
 log = logging.getLogger("JupyterHub")
 

@@ -39,9 +39,9 @@ class IdleTracker:
         """Take the session's word."""
         self.report = IdleReport(timedelta(seconds=seconds), now, limit)
 
-    def is_over(self, now: datetime) -> bool:
-        """Say whether the session is to end because nobody uses it."""
-        return self.report is not None and self.report.is_over(now)
+    def unused(self, now: datetime) -> IdleReport | None:
+        """Return why the session is to end; ``None`` if it is used, or may be unused for longer."""
+        return self.report if self.report and self.report.is_over(now) else None
 
     def use(self, idle_after: timedelta) -> str:
         """Say whether its GPUs are used, idle, or that nothing is known of it."""
@@ -57,7 +57,7 @@ class IdleTracker:
             "idle_seconds": round(self.report.idle.total_seconds()),
             "idle_heard_at": self.report.heard_at.isoformat(),
         }
-        return {**said, "is_unused": True} if self.is_over(now) else said
+        return {**said, "is_unused": True} if self.unused(now) else said
 
 
 def limit_for(
@@ -75,6 +75,15 @@ def warning_for(limit: timedelta | None, warning_minutes: float) -> timedelta:
     """Return how long before its end a session warns; a short limit leaves at most half of it."""
     warning = timedelta(minutes=warning_minutes)
     return warning if limit is None else min(warning, limit / 2)
+
+
+def limits_as_json(limit: timedelta | None, warning_minutes: float) -> dict[str, int | None]:
+    """Return what a session is told of them, in whole seconds."""
+    warning = warning_for(limit, warning_minutes)
+    return {
+        "limit_seconds": None if limit is None else max(1, round(limit.total_seconds())),
+        "warning_seconds": round(warning.total_seconds()),
+    }
 
 
 def ending(report: IdleReport) -> str:

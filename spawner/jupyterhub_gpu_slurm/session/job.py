@@ -1,42 +1,29 @@
-"""A session's job at Slurm, from the order to its end. Nothing here knows of JupyterHub.
+"""A session's job at Slurm, from its submission to its end. Nothing here knows of JupyterHub.
 
 Its owner keeps the session's id and the job's number (`state.SessionState`), and gives them with
 each call; what Slurm said last is kept here.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
-from jupyterhub_gpu_slurm.errors import AccountUnavailable, SessionEnded, SlurmError, SpawnerError
+from jupyterhub_gpu_slurm.errors import AccountUnavailable, SlurmError
 from jupyterhub_gpu_slurm.session import progress
 from jupyterhub_gpu_slurm.session.observation import Ending, ending_of
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
 T = TypeVar("T")
 
-STARTING_INTERVAL = 0.5
 _ENDING_INTERVAL = 0.2
 _LAST_WORD_SECONDS = 2.0
-_SHORT_WAIT_SECONDS = 60.0
 # How often a user is asked for whom sudo does not let the hub act as.
 _ACCOUNT_TRIES = 3
 _RETRY_SECONDS = (1, 2, 5, 10, 20, 30)
 _LATE_COMER_LOOKS = 5
 _LATE_COMER_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class JobLimits:
-    """How long it may take, in seconds: from its start to the port, in the queue, to its end."""
-
-    launch: float
-    queue: float
-    end: float
 
 
 class Listener(Protocol):
@@ -52,7 +39,8 @@ class Listener(Protocol):
 class SessionJob:
     """The jobs of one user's session; ``name`` is the session's in logs.
 
-    ``operator`` is the account that ends the jobs of deleted accounts, or empty.
+    A cancelled one may take ``end_timeout`` seconds to leave its node. ``operator`` is the account
+    that ends the jobs of deleted accounts, or empty.
     """
 
     def __init__(
@@ -60,7 +48,7 @@ class SessionJob:
         slurm: SlurmConnection,
         username: str,
         name: str,
-        limits: JobLimits,
+        end_timeout: float,
         operator: str,
         listener: Listener,
         log: logging.Logger | logging.LoggerAdapter[Any],
@@ -68,7 +56,7 @@ class SessionJob:
         self._slurm = slurm
         self._username = username
         self._name = name
-        self._limits = limits
+        self._end_timeout = end_timeout
         self._operator = operator
         self._listener = listener
         self._log = log
@@ -101,83 +89,15 @@ class SessionJob:
         self._listener.note_job(self.last)
         return self.last
 
-    # --- the start ---
+    async def check(self, session_id: str, job_id: str, *, is_ready: bool) -> str | None:
+        """Return how the job has ended, in words; ``None`` unless Slurm says that it has.
 
-    async def await_port(self, job_id: str, port: "asyncio.Future[int]") -> int:
-        """Wait for the session's own word, as long as its job is well.
-
-        Raises:
-            SessionEnded: it will not become a session.
-
+        One that waits in the queue again, after its session ``is_ready``, is cancelled.
         """
-        watching = asyncio.create_task(self._watch_start(job_id))
-        try:
-            either: set[asyncio.Future[Any]] = {port, watching}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not port.done():
-                watching.result()
-            return port.result()
-        finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError, SpawnerError):
-                await watching
-
-    async def _watch_start(self, job_id: str) -> None:
-        loop = asyncio.get_running_loop()
-        asked_at, launched_at = loop.time(), None
-        while True:
-            waited = loop.time() - asked_at
-            is_hurried = launched_at is not None or waited < _SHORT_WAIT_SECONDS
-            pace = self._slurm.jobs.pace
-            job = await self.look(job_id, max_age=pace.busy if is_hurried else pace.waiting)
-            if job.state.is_over:
-                ending = await self.record_end(job)
-                raise SessionEnded(
-                    f"The session could not be started. {ending}",
-                    log_lines=await self._log_tail(job_id),
-                )
-            if job.state is JobState.RUNNING:
-                launched_at = launched_at or loop.time()
-                if loop.time() - launched_at > self._limits.launch:
-                    raise SessionEnded(
-                        f"Job {job_id} is running on {job.node}, but the session did not answer "
-                        f"within {self._limits.launch:g} seconds, so it was cancelled.",
-                        log_lines=await self._log_tail(job_id),
-                    )
-            elif waited > self._limits.queue:
-                raise SessionEnded(
-                    f"Job {job_id} waited in the queue for "
-                    f"{self._limits.queue / 3600:.3g} hours and was cancelled. Choose fewer GPUs, "
-                    "or another partition."
-                )
-            await asyncio.sleep(STARTING_INTERVAL)
-
-    async def address(self, job_id: str) -> str:
-        """Return where the job's node is reached, as Slurm says.
-
-        Raises:
-            SessionEnded: the job is over, and nobody has said on which node it was.
-
-        """
-        job = await self.look(job_id, max_age=self._slurm.jobs.pace.busy)
-        while job.node is None:
-            # A question that failed says nothing: the server listens, so its node will be known.
-            if job.state.is_over:
-                ending = await self.record_end(job)
-                raise SessionEnded(f"The session ended while it started. {ending}")
-            job = await self.look(job_id, max_age=0)
-            if job.node is None:
-                await asyncio.sleep(STARTING_INTERVAL)
-        cluster = await self._slurm.nodes.cluster()
-        return cluster.address_of(job.node) or job.node
-
-    async def _log_tail(self, job_id: str) -> tuple[str, ...]:
-        """Return the end of the job's own words, where they can be had."""
-        try:
-            return tuple(await self._slurm.client.log_tail(self._username, int(job_id)))
-        except SlurmError as error:
-            self._log.warning("No log of job %s: %s", job_id, error.detail)
-            return ()
+        job = await self.look(job_id)
+        if is_ready and job.state is JobState.PENDING:
+            return await self._end_requeued(session_id, job_id)
+        return await self.record_end(job) if job.state.is_over else None
 
     # --- the end ---
 
@@ -197,18 +117,6 @@ class SessionJob:
         self.exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
         return ending
 
-    async def end_requeued(self, session_id: str, job_id: str) -> bool:
-        """Cancel a job that somebody put back into the queue; ``False`` if it is not done yet."""
-        try:
-            await self._cancel_once(session_id, job_id)
-        except SlurmError as error:
-            self._log.warning("Job %s is not cancelled yet: %s", job_id, error.detail)
-            return False
-        self._listener.note_end(Ending.REQUEUED, None)
-        self.forget(job_id)
-        self.exit_status = 1
-        return True
-
     async def cancel(self, session_id: str, job_id: str = "") -> list[int]:
         """Cancel the session's jobs, once Slurm takes the order; return their numbers.
 
@@ -218,7 +126,29 @@ class SessionJob:
         """
         return await self._insist(lambda: self._cancel_once(session_id, job_id), job_id)
 
-    async def cancel_late_comer(self, session_id: str) -> None:
+    async def end(self, session_id: str, job_id: str, *, now: bool) -> None:
+        """Cancel the job; return when it has left its node, or at once if ``now``.
+
+        While Slurm does not answer this goes on trying. Where nobody lets the hub act for the user,
+        the job is left to the reconciler.
+        """
+        try:
+            if not job_id:
+                await self._cancel_late_comer(session_id)
+            else:
+                await self.cancel(session_id, job_id)
+                if not now:
+                    await self._await_end(job_id)
+        except AccountUnavailable as error:
+            self._log.error(
+                "Job %s of %s may go on for now, the reconciler is to end it: %s",
+                job_id,
+                self._name,
+                error.detail,
+            )
+        self.forget(job_id)
+
+    async def _cancel_late_comer(self, session_id: str) -> None:
         """Cancel a job whose number never came.
 
         A slurmctld that had stopped answering may still find the submission in its inbox, so one
@@ -229,9 +159,9 @@ class SessionJob:
                 return
             await asyncio.sleep(_LATE_COMER_SECONDS)
 
-    async def await_end(self, job_id: str) -> None:
+    async def _await_end(self, job_id: str) -> None:
         """Wait until the job has left its node: until then its GPUs are not free."""
-        deadline = asyncio.get_running_loop().time() + self._limits.end
+        deadline = asyncio.get_running_loop().time() + self._end_timeout
         over = (JobState.ENDED, JobState.GONE)
         while (await self.look(job_id, max_age=0)).state not in over:
             if asyncio.get_running_loop().time() > deadline:
@@ -239,10 +169,25 @@ class SessionJob:
                     "Job %s of %s is cancelled, but still on its node after %g s",
                     job_id,
                     self._name,
-                    self._limits.end,
+                    self._end_timeout,
                 )
                 return
             await asyncio.sleep(_ENDING_INTERVAL)
+
+    async def _end_requeued(self, session_id: str, job_id: str) -> str | None:
+        """Cancel a job that somebody put back into the queue; ``None`` if it is not done yet."""
+        try:
+            await self._cancel_once(session_id, job_id)
+        except SlurmError as error:
+            self._log.warning("Job %s is not cancelled yet: %s", job_id, error.detail)
+            return None
+        self._listener.note_end(Ending.REQUEUED, None)
+        self.forget(job_id)
+        self.exit_status = 1
+        return (
+            f"Job {job_id} was put back into Slurm's queue, by an administrator or because its "
+            "node failed, and was cancelled."
+        )
 
     async def _cancel_once(self, session_id: str, job_id: str) -> list[int]:
         client = self._slurm.client

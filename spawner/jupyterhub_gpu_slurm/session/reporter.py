@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from jupyterhub_gpu_slurm import metrics
+from jupyterhub_gpu_slurm.metrics import SessionSample
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
@@ -81,9 +82,28 @@ class SessionReporter:
         if job is not None and (self.last_running or is_ready):
             self._tell(job, ending)
 
-    def waited(self) -> timedelta:
-        """Return for how long the session has waited."""
-        return datetime.now(UTC) - self._waits_since if self._waits_since else timedelta(0)
+    def sample(self, use: str, *, is_interrupted: bool, is_stopping: bool) -> SessionSample | None:
+        """Return the session as it is now; ``None`` where there is none.
+
+        ``use`` is that of its GPUs, one of `metrics.USES`.
+        """
+        session = self._state()
+        if not session.id:
+            return None
+        runs = self.last_running is not None
+        if is_interrupted:
+            state = "interrupted"
+        elif is_stopping:
+            state = "stopping"
+        elif session.is_ready:
+            state = "running"
+        else:
+            state = "starting" if runs else "waiting"
+        held = (session.gpus or 0) if session.is_ready or runs else 0
+        return SessionSample(state, held, use, self._waited() if state == "waiting" else 0.0)
+
+    def _waited(self) -> float:
+        return (datetime.now(UTC) - self._waits_since).total_seconds() if self._waits_since else 0.0
 
     def _tell(self, job: Job, ending: Ending | None = None) -> None:
         if self._observer is None:

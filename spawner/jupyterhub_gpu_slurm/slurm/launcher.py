@@ -148,7 +148,8 @@ def submit(
 ) -> dict[str, Any]:
     """Submit a session's script."""
     script, session = _script(request), _session(request)
-    log = _log_folder(account) / "session-%j.log"
+    # Slurm puts a job's number for %j, and a percent sign for two.
+    folder = str(_log_folder(account)).replace("%", "%%")
     printed = slurm.run(
         "sbatch",
         "--parsable",
@@ -157,7 +158,7 @@ def submit(
         "--export=ALL",
         f"--comment={slurm.mark}:{session}",
         f"--chdir={account.pw_dir}",
-        f"--output={str(log.parent).replace('%', '%%')}/{log.name}",
+        f"--output={folder}/session-%j.log",
         stdin=script,
     )
     # "12" or, in a federation, "12;cluster".
@@ -428,7 +429,7 @@ def _log_folder(account: pwd.struct_passwd) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         logs = sorted(folder.glob("session-*.log"), key=lambda log: log.lstat().st_mtime)
-        for old in logs[: -_MOST_LOGS or None] if len(logs) > _MOST_LOGS else []:
+        for old in logs[:-_MOST_LOGS]:
             old.unlink(missing_ok=True)
     except OSError as error:
         raise LauncherError(

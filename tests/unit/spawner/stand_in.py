@@ -17,6 +17,7 @@ from traitlets.config import Config
 from jupyterhub_gpu_slurm.errors import SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
@@ -103,6 +104,20 @@ class StandIn:
         self.orders.append(order)
         if self.failures:
             raise self.failures.pop(0)
+
+
+class Ear:
+    """Hears of a job."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.ends: list[Ending] = []
+
+    def note_job(self, job: Job) -> None:
+        self.seen.append(job.slurm_state)
+
+    def note_end(self, ending: Ending, job: Job | None) -> None:
+        self.ends.append(ending)
 
 
 def connection_of(slurm: StandIn) -> SimpleNamespace:

@@ -10,9 +10,10 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry
 from traitlets.config import Application, Config
 
-from jupyterhub_gpu_slurm import metrics, spawner
+from jupyterhub_gpu_slurm import metrics
 from jupyterhub_gpu_slurm.errors import CommandTimedOut, SlurmError
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
+from jupyterhub_gpu_slurm.registration import cluster_sample
 from jupyterhub_gpu_slurm.session.idle import IdleReport
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
@@ -163,9 +164,9 @@ def test_whoever_reads_the_metrics_has_slurm_asked(monkeypatch: pytest.MonkeyPat
     looks = []
     nodes = SimpleNamespace(look=lambda: looks.append(1), is_answering=None, last=None)
     monkeypatch.setattr(SpawnerTraits, "_connection", SimpleNamespace(nodes=nodes))
-    assert spawner._cluster() is None
+    assert cluster_sample() is None
     nodes.is_answering = False
-    assert spawner._cluster() == ClusterSample(False, {})
+    assert cluster_sample() == ClusterSample(False, {})
     assert len(looks) == 2
 
 
@@ -174,7 +175,7 @@ def test_a_hub_that_has_met_no_user_knows_its_slurm(monkeypatch: pytest.MonkeyPa
         spawner_class = GpuSlurmSpawner
 
     async def look() -> object:
-        return spawner._cluster()
+        return cluster_sample()
 
     monkeypatch.setattr(SpawnerTraits, "_connection", None)
     hub = Hub.instance(config=Config({"GpuSlurmSpawner": {"slurm_bin_dir": "/no/such/folder"}}))

@@ -1,7 +1,7 @@
 """TensorBoard for any folder of the file browser, behind the session's login.
 
 ``GET /tensorboard/?folder=PATH`` opens that of a folder: it leads to the board's own address,
-``/tensorboard/ID/``, which `tensorboard_proxy` serves. ``?near=PATH`` stands for that folder if
+``/tensorboard/ID/``, which `proxy` serves. ``?near=PATH`` stands for that folder if
 there is something to show in it, else for ``~/logs``; so does no argument at all. Paths are those
 of Jupyter's contents: below the home, with ``/``.
 

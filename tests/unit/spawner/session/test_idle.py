@@ -2,7 +2,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jupyterhub_gpu_slurm.session.idle import IdleReport, ending, limit_for, span, warning_for
+from jupyterhub_gpu_slurm.session.idle import (
+    IdleReport,
+    IdleTracker,
+    ending,
+    limit_for,
+    limits_as_json,
+    span,
+    warning_for,
+)
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -51,6 +59,30 @@ def test_a_sessions_own_fresh_word_ends_it(
 def test_a_warning_leaves_time_without_one(limit: float | None, warning: float) -> None:
     given = None if limit is None else timedelta(minutes=limit)
     assert warning_for(given, 10) == timedelta(minutes=warning)
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (None, {"limit_seconds": None, "warning_seconds": 600}),
+        (timedelta(minutes=10), {"limit_seconds": 600, "warning_seconds": 300}),
+        # A site that tests it: less than a second is not "no limit".
+        (timedelta(seconds=0.1), {"limit_seconds": 1, "warning_seconds": 0}),
+    ],
+)
+def test_a_session_is_told_its_limits_in_seconds(
+    limit: timedelta | None, told: dict[str, int | None]
+) -> None:
+    assert limits_as_json(limit, 10) == told
+
+
+def test_only_a_session_over_its_limit_is_unused() -> None:
+    tracker = IdleTracker()
+    assert tracker.unused(NOW) is None
+    tracker.hear(3599, HOUR, NOW)
+    assert tracker.unused(NOW) is None
+    tracker.hear(3600, HOUR, NOW)
+    assert tracker.unused(NOW) == IdleReport(HOUR, NOW, HOUR)
 
 
 @pytest.mark.parametrize(

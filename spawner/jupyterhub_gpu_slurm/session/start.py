@@ -1,0 +1,172 @@
+"""A session's start, from the request until the session says where it listens.
+
+Nothing here knows of JupyterHub. Its owner gives the job's number with each call.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.errors import SessionEnded, SlurmError, SpawnerError
+from jupyterhub_gpu_slurm.session import progress
+from jupyterhub_gpu_slurm.session.job import SessionJob
+from jupyterhub_gpu_slurm.slurm.records import JobState
+
+_INTERVAL = 0.5
+_SHORT_WAIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class StartLimits:
+    """How long it may take, in seconds: from the job's start to the port, and in the queue."""
+
+    launch: float
+    queue: float
+
+
+class SessionStart:
+    """The start of one user's session: its port, which the session itself says, and its job."""
+
+    def __init__(
+        self,
+        slurm: SlurmConnection,
+        username: str,
+        job: SessionJob,
+        limits: StartLimits,
+        log: logging.Logger | logging.LoggerAdapter[Any],
+    ) -> None:
+        self._slurm = slurm
+        self._username = username
+        self._job = job
+        self._limits = limits
+        self._log = log
+        self._asked_at: datetime | None = None
+        self._port: asyncio.Future[int] | None = None
+
+    def begin(self) -> None:
+        """Know nothing of the start before, nor of its job."""
+        self._job.begin()
+        self._asked_at = datetime.now(UTC)
+
+    def expect_port(self) -> None:
+        """Take a port from now on: that of the job which is about to be submitted or taken over."""
+        self._port = asyncio.get_running_loop().create_future()
+
+    def take_port(self, port: int) -> bool:
+        """Take the port from the session; ``False`` when none is awaited."""
+        if self._port is None or self._port.done():
+            return False
+        self._port.set_result(port)
+        return True
+
+    async def take_over(self, session_id: str, job_id: str, *, is_wanted: bool) -> str:
+        """Return the number of an interrupted start's job, empty where it is not there any more.
+
+        One that is no longer wanted is cancelled. Its port may come while Slurm is asked.
+
+        Raises:
+            AccountUnavailable: nobody lets the hub act for the user.
+
+        """
+        self.expect_port()
+        if is_wanted:
+            return await self._job.find(session_id)
+        await self._job.cancel(session_id, job_id)
+        return ""
+
+    def end(self) -> None:
+        """Take no port any more."""
+        self._port = None
+
+    async def await_port(self, job_id: str) -> int:
+        """Wait for the session's own word, as long as its job is well.
+
+        Raises:
+            SessionEnded: it will not become a session.
+
+        """
+        assert self._port is not None  # noqa: S101  `expect_port` comes first
+        port = self._port
+        watching = asyncio.create_task(self._watch(job_id))
+        try:
+            either: set[asyncio.Future[Any]] = {port, watching}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not port.done():
+                watching.result()
+            return port.result()
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError, SpawnerError):
+                await watching
+
+    async def address(self, job_id: str) -> str:
+        """Return where the job's node is reached, as Slurm says.
+
+        Raises:
+            SessionEnded: the job is over, and nobody has said on which node it was.
+
+        """
+        job = await self._job.look(job_id, max_age=self._slurm.jobs.pace.busy)
+        while job.node is None:
+            # A question that failed says nothing: the server listens, so its node will be known.
+            if job.state.is_over:
+                ending = await self._job.record_end(job)
+                raise SessionEnded(f"The session ended while it started. {ending}")
+            job = await self._job.look(job_id, max_age=0)
+            if job.node is None:
+                await asyncio.sleep(_INTERVAL)
+        cluster = await self._slurm.nodes.cluster()
+        return cluster.address_of(job.node) or job.node
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """Tell the spawn page how the job is, whenever that changes."""
+        said: dict[str, Any] = {}
+        while True:
+            event = progress.event(self._job.last, self._asked_at, datetime.now(UTC))
+            if event != said:
+                said = event
+                yield event
+            await asyncio.sleep(_INTERVAL)
+
+    async def _watch(self, job_id: str) -> None:
+        loop = asyncio.get_running_loop()
+        asked_at, launched_at = loop.time(), None
+        while True:
+            waited = loop.time() - asked_at
+            is_hurried = launched_at is not None or waited < _SHORT_WAIT_SECONDS
+            pace = self._slurm.jobs.pace
+            job = await self._job.look(job_id, max_age=pace.busy if is_hurried else pace.waiting)
+            if job.state.is_over:
+                ending = await self._job.record_end(job)
+                raise SessionEnded(
+                    f"The session could not be started. {ending}",
+                    log_lines=await self._log_tail(job_id),
+                )
+            if job.state is JobState.RUNNING:
+                launched_at = launched_at or loop.time()
+                if loop.time() - launched_at > self._limits.launch:
+                    raise SessionEnded(
+                        f"Job {job_id} is running on {job.node}, but the session did not answer "
+                        f"within {self._limits.launch:g} seconds, so it was cancelled.",
+                        log_lines=await self._log_tail(job_id),
+                    )
+            elif waited > self._limits.queue:
+                raise SessionEnded(
+                    f"Job {job_id} waited in the queue for "
+                    f"{self._limits.queue / 3600:.3g} hours and was cancelled. Choose fewer GPUs, "
+                    "or another partition."
+                )
+            await asyncio.sleep(_INTERVAL)
+
+    async def _log_tail(self, job_id: str) -> tuple[str, ...]:
+        """Return the end of the job's own words, where they can be had."""
+        try:
+            return tuple(await self._slurm.client.log_tail(self._username, int(job_id)))
+        except SlurmError as error:
+            self._log.warning("No log of job %s: %s", job_id, error.detail)
+            return ()

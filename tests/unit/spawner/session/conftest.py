@@ -1,0 +1,27 @@
+"""The parts of a session by themselves: no JupyterHub, and a stand-in for Slurm."""
+
+import logging
+from typing import cast
+
+import pytest
+
+from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.session.job import SessionJob
+from tests.unit.spawner.stand_in import Ear, StandIn, connection_of
+
+
+@pytest.fixture
+def slurm(quick: None) -> StandIn:
+    return StandIn()
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+@pytest.fixture
+def job(slurm: StandIn, ear: Ear) -> SessionJob:
+    """The job of ada's session, which an operator may end."""
+    connection = cast("SlurmConnection", connection_of(slurm))
+    return SessionJob(connection, "ada", "ada:", 60, "slurm", ear, logging.getLogger("test"))

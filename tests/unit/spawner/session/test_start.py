@@ -1,0 +1,128 @@
+"""A session's start by itself: no JupyterHub, and a stand-in for Slurm."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.errors import SessionEnded
+from jupyterhub_gpu_slurm.session.job import SessionJob
+from jupyterhub_gpu_slurm.session.observation import Ending
+from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
+from tests.unit.spawner.sessions import FAILED, PORT, RUNS, SESSION, WAITS
+from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn, connection_of
+
+JOB_ID = f"{NUMBER}"
+
+
+@pytest.fixture
+def start(slurm: StandIn, job: SessionJob) -> SessionStart:
+    connection = cast("SlurmConnection", connection_of(slurm))
+    limits = StartLimits(launch=180, queue=3600)
+    return SessionStart(connection, "ada", job, limits, logging.getLogger("test"))
+
+
+def run(awaitable: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(awaitable, 10))
+
+
+def test_the_port_is_awaited_while_the_job_is_well(
+    start: SessionStart, job: SessionJob, slurm: StandIn, ear: Ear
+) -> None:
+    async def started() -> int:
+        start.expect_port()
+        asyncio.get_running_loop().call_later(0.02, start.take_port, PORT)
+        return await start.await_port(JOB_ID)
+
+    slurm.words = [WAITS, RUNS]
+    assert run(started()) == PORT
+    assert ear.seen[:2] == ["PENDING", "RUNNING"]
+    assert job.last == RUNS
+
+
+def test_a_job_that_fails_ends_the_wait_with_its_log(
+    start: SessionStart, job: SessionJob, slurm: StandIn, ear: Ear
+) -> None:
+    async def started() -> int:
+        start.expect_port()
+        return await start.await_port(JOB_ID)
+
+    slurm.words, slurm.log = [RUNS, FAILED], ["no such module"]
+    with pytest.raises(SessionEnded, match="could not be started") as raised:
+        run(started())
+    assert "no such module" in raised.value.log_lines
+    assert (ear.ends, job.exit_status) == ([Ending.FAILED], 1)
+    assert slurm.forgotten == [NUMBER]
+
+
+def test_a_port_is_taken_once_and_only_while_it_is_awaited(start: SessionStart) -> None:
+    async def taken() -> list[bool]:
+        answers = [start.take_port(PORT)]
+        start.expect_port()
+        answers += [start.take_port(PORT), start.take_port(PORT)]
+        start.expect_port()
+        start.end()
+        return [*answers, start.take_port(PORT)]
+
+    assert run(taken()) == [False, True, False, False]
+
+
+def test_the_port_of_a_job_that_was_given_up_is_not_the_next_ones(
+    start: SessionStart, slurm: StandIn
+) -> None:
+    async def started() -> int:
+        start.expect_port()
+        start.take_port(PORT)
+        start.expect_port()
+        asyncio.get_running_loop().call_later(0.02, start.take_port, PORT + 1)
+        return await start.await_port(JOB_ID)
+
+    slurm.words = [RUNS]
+    assert run(started()) == PORT + 1
+
+
+def test_an_interrupted_start_finds_its_job(start: SessionStart, slurm: StandIn) -> None:
+    slurm.listed = {7: "b" * 32, NUMBER: SESSION}
+    assert run(start.take_over(SESSION, "", is_wanted=True)) == JOB_ID
+    assert start.take_port(PORT)
+    assert slurm.told() == ["sessions"]
+
+
+def test_one_that_is_not_wanted_any_more_is_cancelled(start: SessionStart, slurm: StandIn) -> None:
+    assert run(start.take_over(SESSION, JOB_ID, is_wanted=False)) == ""
+    assert slurm.orders == [("cancel", "ada", SESSION)]
+
+
+def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> None:
+    async def heard(count: int, change: Callable[[], None]) -> list[dict[str, Any]]:
+        said = []
+        async for event in start.progress():
+            said.append(event)
+            change()
+            if len(said) == count:
+                return said
+        raise AssertionError("the progress has an end")
+
+    def next_job() -> None:
+        job.last = WAITS if job.last is None else RUNS
+
+    start.begin()
+    events = run(heard(3, next_job))
+    first, second, third = (event["message"] for event in events)
+    assert first.startswith("Submitting")
+    assert "waiting in the queue" in second
+    assert "is running on node001" in third
+    assert len({event["since"] for event in events} - {None}) == 1
+
+
+def test_no_news_is_not_told(start: SessionStart) -> None:
+    async def second() -> None:
+        events = start.progress()
+        await anext(events)
+        await asyncio.wait_for(anext(events), 0.1)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(second())

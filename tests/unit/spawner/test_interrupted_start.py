@@ -1,0 +1,72 @@
+"""A port that a session says, and a start that the hub's end interrupted."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jupyterhub import orm
+
+from tests.unit.spawner.sessions import PORT, RUNS, SESSION, SILENCE, kept, started
+from tests.unit.spawner.stand_in import NUMBER, StandIn
+
+
+def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:
+    assert spawner.take_port(PORT) is False
+    slurm.words = [RUNS]
+    started(spawner)
+    assert spawner.take_port(PORT + 1) is False
+    assert spawner.session.port == kept(spawner)["session_port"] == PORT
+
+
+def test_an_interrupted_start_goes_on_with_its_job(interrupted: Any, slurm: StandIn) -> None:
+    slurm.listed, slurm.words = {7: "b" * 32, NUMBER: SESSION}, [RUNS]
+    assert interrupted.will_resume
+    assert started(interrupted) == f"http://10.0.0.1:{PORT}"
+    assert slurm.orders == [("sessions", "ada")]
+    assert interrupted.orm_spawner.oauth_client.secret == "first"
+    assert not interrupted.will_resume
+    assert kept(interrupted)["job_id"] == f"{NUMBER}"
+
+
+@pytest.mark.parametrize("says_it", ["before", "meanwhile"])
+def test_a_port_that_comes_while_it_is_looked_for_is_heard(
+    interrupted: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch, says_it: str
+) -> None:
+    listed = slurm.sessions
+
+    async def sessions(username: str) -> dict[int, str]:
+        if says_it == "meanwhile":
+            assert interrupted.take_port(PORT)
+        return await listed(username)
+
+    if says_it == "before":
+        assert interrupted.take_port(PORT)
+    monkeypatch.setattr(slurm, "sessions", sessions)
+    slurm.listed, slurm.words = {NUMBER: SESSION}, [RUNS]
+    assert started(interrupted, says_port=False) == f"http://10.0.0.1:{PORT}"
+
+
+def test_one_whose_job_is_not_there_starts_anew(interrupted: Any, slurm: StandIn) -> None:
+    slurm.listed, slurm.words = {7: "b" * 32}, [RUNS]
+    started(interrupted)
+    assert slurm.told()[-1] == "submit"
+    assert interrupted.session.id != SESSION
+
+
+def test_one_that_is_wanted_otherwise_is_cancelled_first(interrupted: Any, slurm: StandIn) -> None:
+    interrupted.user_options = {"gpus": 1}
+    slurm.words = [RUNS]
+    old = orm.APIToken.find(interrupted.user.db, interrupted.user.new_api_token())
+    interrupted.session, number = replace(interrupted.session, token_id=old.id), old.id
+    started(interrupted)
+    assert slurm.orders[0] == ("cancel", "ada", SESSION)
+    assert slurm.told()[-1] == "submit"
+    assert kept(interrupted)["session_options"] == {"gpus": 1}
+    # The token of the one before is good for nothing.
+    assert interrupted.user.db.get(orm.APIToken, number) is None
+
+
+def test_it_is_taken_over_once_slurm_answers(interrupted: Any, slurm: StandIn) -> None:
+    slurm.failures, slurm.listed, slurm.words = [SILENCE] * 2, {NUMBER: SESSION}, [RUNS]
+    started(interrupted)
+    assert slurm.told() == ["sessions"] * 3

@@ -1,0 +1,120 @@
+"""Whether a session lives, and what it leaves when it does not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.slurm.records import Job
+from tests.unit.spawner.sessions import (
+    COMPLETES,
+    FAILED,
+    IS_CANCELLED,
+    RUNS,
+    SESSION,
+    SILENCE,
+    UNKNOWN,
+    WAITS,
+    job,
+)
+from tests.unit.spawner.stand_in import NUMBER, StandIn
+
+
+def polled(spawner: Any) -> int | None:
+    return asyncio.run(asyncio.wait_for(spawner.poll(), 10))  # type: ignore[no-any-return]
+
+
+def test_what_was_never_started_is_not_there(spawner: Any) -> None:
+    assert polled(spawner) == 0
+
+
+def test_an_interrupted_start_is_no_server_yet(interrupted: Any) -> None:
+    assert polled(interrupted) == 1
+
+
+def test_a_submission_without_a_number_is_perhaps_a_job(spawner: Any, slurm: StandIn) -> None:
+    spawner.session, spawner.job_id = SessionState(SESSION), ""
+    assert polled(spawner) is None
+    assert slurm.ages == []
+
+
+@pytest.mark.parametrize("said", [RUNS, UNKNOWN, job("SUSPENDED"), job("a word of tomorrow")])
+def test_a_session_lives_as_long_as_slurm_does_not_say_otherwise(
+    session: Any, slurm: StandIn, said: Job
+) -> None:
+    slurm.words = [said]
+    assert polled(session) is None
+    assert session._endings == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "code"), [(FAILED, 1), (IS_CANCELLED, 0), (job("COMPLETED"), 0), (job("TIMEOUT"), 1)]
+)
+def test_a_session_that_is_over_leaves_how_it_ended(
+    session: Any, slurm: StandIn, said: Job, code: int
+) -> None:
+    slurm.words = [said]
+    assert polled(session) == code
+    words = session._endings[session._log_name]
+    assert words.startswith("Your last session has ended. Job 12 is over")
+    assert said.slurm_state in words
+    assert slurm.forgotten == [NUMBER]
+    slurm.words = [RUNS]
+    assert polled(session) == code  # an end is an end
+
+
+def test_slurms_last_word_is_waited_for(session: Any, slurm: StandIn) -> None:
+    slurm.words = [COMPLETES, COMPLETES, job("OUT_OF_MEMORY")]
+    assert polled(session) == 1
+    assert slurm.ages == [None, 0, 0]
+    assert "more memory" in session._endings[session._log_name]
+
+
+def test_but_not_for_ever(session: Any, slurm: StandIn) -> None:
+    slurm.words = [COMPLETES]
+    assert polled(session) == 1
+    assert "Job 12 is over (COMPLETING)" in session._endings[session._log_name]
+
+
+def test_a_session_back_in_the_queue_is_cancelled(session: Any, slurm: StandIn) -> None:
+    slurm.words = [WAITS]
+    assert polled(session) == 1
+    assert slurm.orders == [("cancel", "ada", SESSION)]
+    assert slurm.forgotten == [NUMBER]
+    assert "put back into Slurm's queue" in session._endings[session._log_name]
+    assert polled(session) == 1
+
+
+def test_and_again_if_slurm_did_not_answer(session: Any, slurm: StandIn) -> None:
+    slurm.words, slurm.failures = [WAITS], [SILENCE]
+    assert polled(session) is None
+    assert session._endings == {}
+    assert polled(session) == 1
+
+
+def test_a_start_that_waits_is_not_back_in_the_queue(spawner: Any, slurm: StandIn) -> None:
+    spawner.session, spawner.job_id = SessionState(SESSION), f"{NUMBER}"
+    slurm.words = [WAITS]
+    assert polled(spawner) is None
+    assert slurm.orders == []
+
+
+def test_the_observer_hears_how_it_ended(session: Any, slurm: StandIn) -> None:
+    heard: list[SessionNews] = []
+    session.session_observer = heard.append
+    slurm.words = [RUNS, job("TIMEOUT")]
+    assert polled(session) is None
+    polled(session)
+    assert [news.ending for news in heard] == [None, Ending.TIME_LIMIT]
+    assert {news.session_id for news in heard} == {SESSION}
+    assert heard[-1].node == "node001"
+
+
+def test_a_cleared_session_is_as_if_it_had_never_been(session: Any, slurm: StandIn) -> None:
+    slurm.words = [FAILED]
+    polled(session)
+    session.clear_state()
+    assert polled(session) == 0
+    assert (session.session.id, session.job_id, session.idle_tracker.report) == ("", "", None)

@@ -1,0 +1,284 @@
+"""The start of a session, and the state that it leaves."""
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub import orm
+from jupyterhub.spawner import SpawnException
+from prometheus_client import REGISTRY
+
+from jupyterhub_gpu_slurm.errors import CommandFailed, SubmissionRefused
+from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.session import start as session_start
+from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
+from tests.unit.spawner.sessions import (
+    FAILED,
+    IS_CANCELLED,
+    NO_ACCOUNT,
+    PORT,
+    RUNS,
+    SILENCE,
+    UNKNOWN,
+    WAITS,
+    failure,
+    job,
+    kept,
+    started,
+)
+from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of
+
+FAILURES = "gpu_spawner_session_start_failures_total"
+
+
+def test_a_start_submits_and_gives_the_address_that_the_session_says(
+    spawner: Any, slurm: StandIn
+) -> None:
+    slurm.words = [WAITS, RUNS]
+    spawner._endings[spawner._log_name] = "an old ending"
+    assert started(spawner) == f"http://10.0.0.1:{PORT}"
+    (order,) = slurm.orders
+    name, username, session, script = order
+    assert (name, username, session) == ("submit", "ada", spawner.session.id)
+    assert len(str(session)) == 32
+    assert f"#SBATCH --job-name={job_name('portal', 'ada', '')}\n" in str(script)
+    assert "#SBATCH --gres=gpu:2\n" in str(script)
+    assert spawner.session.is_ready
+    assert spawner._endings == {}
+    assert (spawner.ip, spawner.job_id) == ("0.0.0.0", f"{NUMBER}")  # noqa: S104
+
+
+def test_what_a_start_leaves_is_enough_for_another_hub(spawner: Any, slurm: StandIn) -> None:
+    slurm.words = [RUNS]
+    started(spawner)
+    token = orm.APIToken.find(spawner.user.db, spawner.api_token)
+    state = kept(spawner)
+    assert state["session_id"] == spawner.session.id
+    assert state["session_options"] == {"gpus": 2}
+    assert (state["job_id"], state["session_port"]) == (f"{NUMBER}", PORT)
+    assert (state["token_id"], state["client_secret"]) == (token.id, "hash")
+
+
+def test_the_sessions_name_is_kept_before_anything_is_submitted(
+    spawner: Any, slurm: StandIn
+) -> None:
+    seen: list[dict[str, Any]] = []
+    slurm.while_submitting = lambda: seen.append(kept(spawner))
+    slurm.words = [RUNS]
+    started(spawner)
+    (state,) = seen
+    assert state["session_id"] == spawner.session.id
+    assert "job_id" not in state
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> list[SessionProgram]:
+    """What is written into the jobs' scripts."""
+    written: list[SessionProgram] = []
+
+    def look(name: str, request: AcceptedRequest, program: SessionProgram, *more: Any) -> str:
+        written.append(program)
+        return render(name, request, program, *more)
+
+    monkeypatch.setattr("jupyterhub_gpu_slurm.spawner.render", look)
+    return written
+
+
+def test_the_session_is_told_where_its_hub_and_its_slurm_are(
+    spawner: Any, slurm: StandIn, programs: list[SessionProgram]
+) -> None:
+    spawner.slurm_conf, spawner.session_input = "/etc/slurm/slurm.conf", {"server": "lab"}
+    slurm.words = [RUNS]
+    started(spawner)
+    (program,) = programs
+    assert program.python == "/opt/session/bin/python"
+    said = json.loads(json.dumps(program.session_input))
+    assert said["server"] == "lab"
+    assert "image" not in said
+    environment = said["environment"]
+    assert environment["SLURM_CONF"] == "/etc/slurm/slurm.conf"
+    address = "http://hub.example.org:8081/hub/api/gpu-session/port"
+    assert environment["PORTAL_PORT_CALLBACK_URL"] == address
+    assert environment["JUPYTERHUB_API_TOKEN"] == spawner.api_token
+
+
+def test_options_of_batchspawner_hold_where_nobody_says_otherwise(slurm: StandIn) -> None:
+    options = {
+        "req_partition": "sxm2",
+        "req_runtime": "2:00:00",
+        "req_account": "physics",
+        "req_qos": "high",
+        "req_reservation": "course",
+        "req_options": "--constraint=v100|a100 --nice=10",
+    }
+    slurm.words = [RUNS]
+    settings = {**options, "session_python": "/opt/session/bin/python"}
+    with spawner_of("grace", settings) as spawner:
+        started(spawner)
+    directives = [line for line in str(slurm.orders[0][3]).split("\n") if "#SBATCH" in line]
+    for words in ("partition=sxm2", "time=120", "account=physics", "qos=high"):
+        assert f"#SBATCH --{words}" in directives
+    for words in ("reservation=course", "constraint=v100|a100", "nice=10"):
+        assert f"#SBATCH --{words}" in directives
+
+
+def test_limits_of_the_users_groups_come_before_them(slurm: StandIn) -> None:
+    settings = {
+        "req_account": "physics",
+        "req_reservation": "course",
+        "default_limits": {"reservation": "all"},
+        "group_limits": {"daemon": {"account": "biology"}},
+        "session_python": "/opt/session/bin/python",
+    }
+    slurm.words = [RUNS]
+    with spawner_of("daemon", settings) as spawner:
+        started(spawner)
+    script = str(slurm.orders[0][3])
+    assert "#SBATCH --account=biology\n" in script
+    assert "#SBATCH --reservation=all\n" in script
+
+
+def test_an_image_is_given_to_the_session_as_the_site_names_it(
+    spawner: Any, slurm: StandIn, programs: list[SessionProgram]
+) -> None:
+    image = {"title": "R", "path": "/images/r.sif"}
+    spawner.session_images = {"r": image}
+    spawner.user_options = {"gpus": 0, "image": "r"}
+    slurm.words = [RUNS]
+    started(spawner)
+    assert programs[0].session_input["image"] == image
+
+
+def test_with_tls_the_address_says_so(
+    spawner: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawner.certificate_issuer = SimpleNamespace(issue=lambda *about: {"key": "PEM"})
+    slurm.words = [RUNS]
+    monkeypatch.setattr(spawner, "get_env", dict)
+    spawner.internal_ssl = True
+    assert started(spawner) == f"https://10.0.0.1:{PORT}"
+
+
+def test_a_node_that_is_in_no_partition_is_reached_by_its_name(
+    spawner: Any, slurm: StandIn
+) -> None:
+    slurm.words = [job("RUNNING", "node099")]
+    assert started(spawner) == f"http://node099:{PORT}"
+
+
+def test_the_address_waits_for_slurm_to_name_the_node(spawner: Any, slurm: StandIn) -> None:
+    slurm.words = [UNKNOWN, UNKNOWN, job("RUNNING", None), RUNS]
+    slurm.while_submitting = lambda: spawner.take_port(PORT)
+    assert started(spawner, says_port=False) == f"http://10.0.0.1:{PORT}"
+    # A new answer each time.
+    assert slurm.ages[-1] == 0
+
+
+def test_a_session_that_ends_before_slurm_names_its_node(spawner: Any, slurm: StandIn) -> None:
+    slurm.words = [job("FAILED", None)]
+    with pytest.raises(SpawnException) as raised:
+        started(spawner)
+    assert "FAILED" in raised.value.jupyterhub_message
+
+
+@pytest.mark.parametrize("refusal", [NO_ACCOUNT, SubmissionRefused("Your account is closed.")])
+def test_a_refused_submission_leaves_nothing_to_look_for(
+    spawner: Any, slurm: StandIn, refusal: Any
+) -> None:
+    slurm.failures = [refusal]
+    counted = {"reason": refusal.reason}
+    before = REGISTRY.get_sample_value(FAILURES, counted) or 0
+    error = failure(spawner)
+    assert (error.jupyterhub_message, error.status_code) == (str(refusal), 503)
+    assert REGISTRY.get_sample_value(FAILURES, counted) == before + 1
+    assert spawner.session.id == ""
+    assert spawner._endings == {}
+
+
+def test_a_submission_that_slurm_does_not_answer_is_looked_for(
+    spawner: Any, slurm: StandIn
+) -> None:
+    slurm.failures = [SILENCE]
+    failure(spawner)
+    assert spawner.session.id == kept(spawner)["session_id"] != ""
+    slurm.orders.clear()
+    slurm.words = [IS_CANCELLED]
+    asyncio.run(spawner.stop())
+    assert slurm.orders == [("cancel", "ada", spawner.session.id)]
+
+
+def test_what_is_wrong_in_the_options_submits_nothing(spawner: Any, slurm: StandIn) -> None:
+    spawner.user_options = {"gpus": 99}
+    error = failure(spawner)
+    assert error.status_code == 400
+    assert slurm.orders == []
+
+
+@pytest.mark.parametrize("state", ["FAILED", "GONE", "COMPLETING", "CANCELLED"])
+def test_a_job_that_is_over_ends_the_start_and_says_why(
+    spawner: Any, slurm: StandIn, state: str
+) -> None:
+    slurm.words, slurm.log = [WAITS, RUNS, job(state)], ["No module named x"]
+    error = failure(spawner)
+    assert "The session could not be started. Job 12 is over" in error.jupyterhub_message
+    for said in (f"ada {NUMBER}", "No module named x"):
+        assert said in error.jupyterhub_html_message
+    assert spawner._endings[spawner._log_name] == error.jupyterhub_message
+    assert slurm.forgotten == [NUMBER]
+
+
+def test_a_log_that_cannot_be_had_is_no_second_failure(
+    spawner: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    slurm.words, slurm.log = [FAILED], CommandFailed("No.", detail="the log is not there")
+    assert "could not be started" in failure(spawner).jupyterhub_message
+    assert f"No log of job {NUMBER}: the log is not there" in caplog.text
+
+
+def test_a_server_that_never_answers_is_given_up(spawner: Any, slurm: StandIn) -> None:
+    spawner.launch_timeout, spawner.queue_timeout = 0.05, 3600
+    slurm.words, slurm.log = [WAITS, RUNS], ["still importing"]
+    error = failure(spawner)
+    assert "running on node001, but the session did not answer within" in error.jupyterhub_message
+    assert "still importing" in error.jupyterhub_html_message
+
+
+def test_the_time_in_the_queue_is_not_the_servers(spawner: Any, slurm: StandIn) -> None:
+    spawner.launch_timeout, spawner.queue_timeout = 0.05, 0.36
+    slurm.words = [WAITS]
+    words = failure(spawner).jupyterhub_message
+    assert words.startswith(f"Job {NUMBER} waited in the queue for 0.0001 hours and was cancelled.")
+
+
+def test_a_job_that_runs_is_not_given_up_for_the_queue(spawner: Any, slurm: StandIn) -> None:
+    spawner.launch_timeout, spawner.queue_timeout = 0.2, 0.001
+    slurm.words = [RUNS]
+    assert "did not answer" in failure(spawner).jupyterhub_message
+
+
+def test_slurm_is_asked_less_often_once_the_wait_is_long(
+    spawner: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.words = [WAITS] * 3 + [RUNS] * 2 + [FAILED]
+    failure(spawner)
+    assert slurm.ages == [1.0] * 6
+    slurm.ages.clear()
+    monkeypatch.setattr(session_start, "_SHORT_WAIT_SECONDS", 0.0)
+    slurm.words = [WAITS] * 3 + [RUNS] * 2 + [FAILED]
+    failure(spawner)
+    # Again in haste as soon as the job runs.
+    assert slurm.ages[-2:] == [1.0, 1.0]
+    assert 5.0 in slurm.ages[:4]
+
+
+def test_a_slurm_that_is_silent_for_a_while_ends_no_start(spawner: Any, slurm: StandIn) -> None:
+    slurm.words = [UNKNOWN, WAITS, UNKNOWN, RUNS]
+    assert started(spawner) == f"http://10.0.0.1:{PORT}"
+
+
+def test_the_page_hears_of_the_job(spawner: Any) -> None:
+    spawner.job.last = WAITS
+    event = asyncio.run(anext(spawner.progress()))
+    assert "waiting in the queue" in event["message"]

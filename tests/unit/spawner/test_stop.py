@@ -1,0 +1,127 @@
+"""The stop of a session."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.session import job as session_job
+from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.slurm.records import Job
+from tests.unit.spawner.sessions import (
+    COMPLETES,
+    IS_CANCELLED,
+    NO_ACCOUNT,
+    RUNS,
+    SESSION,
+    SILENCE,
+    UNKNOWN,
+)
+from tests.unit.spawner.stand_in import NUMBER, StandIn
+
+
+def stopped(spawner: Any, *, now: bool = False) -> None:
+    how = {"now": True} if now else {}
+    asyncio.run(asyncio.wait_for(spawner.stop(**how), 10))
+
+
+def test_a_stop_waits_until_the_node_is_free(session: Any, slurm: StandIn) -> None:
+    slurm.words = [RUNS, COMPLETES, UNKNOWN, IS_CANCELLED]
+    stopped(session)
+    assert slurm.orders == [("cancel", "ada", SESSION)]
+    assert slurm.ages == [0, 0, 0, 0]
+    assert slurm.forgotten == [NUMBER]
+
+
+@pytest.mark.parametrize("last", [IS_CANCELLED, Job(NUMBER, "GONE")])
+def test_it_is_free_when_slurm_says_so_or_knows_nothing(
+    session: Any, slurm: StandIn, last: Job
+) -> None:
+    slurm.words = [COMPLETES, last]
+    stopped(session)
+    assert len(slurm.ages) == 2
+
+
+def test_a_stop_in_haste_does_not_wait(session: Any, slurm: StandIn) -> None:
+    slurm.words = [RUNS]
+    stopped(session, now=True)
+    assert (slurm.told(), slurm.ages) == (["cancel"], [])
+
+
+def test_a_node_that_does_not_come_free_is_said_and_left(
+    session: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    session.end_timeout, slurm.words = 0.01, [COMPLETES]
+    stopped(session)
+    assert "still on its node after 0.01 s" in caplog.text
+
+
+def test_nothing_to_stop_asks_nothing(spawner: Any, slurm: StandIn) -> None:
+    stopped(spawner)
+    assert slurm.orders == []
+
+
+@pytest.mark.parametrize(("found", "looks"), [([], 5), ([NUMBER], 1)])
+def test_a_job_without_a_number_is_looked_for_some_times(
+    spawner: Any, slurm: StandIn, found: list[int], looks: int
+) -> None:
+    spawner.session, spawner.job_id, slurm.cancelled = SessionState(SESSION), "", found
+    stopped(spawner)
+    assert slurm.orders == [("cancel", "ada", SESSION)] * looks
+    assert slurm.forgotten == []
+
+
+def test_the_operator_ends_the_session_of_an_account_that_is_gone(
+    session: Any, slurm: StandIn
+) -> None:
+    session.slurm_operator, slurm.failures, slurm.words = "slurm", [NO_ACCOUNT], [IS_CANCELLED]
+    stopped(session)
+    assert slurm.orders[1:] == [("end", "slurm", "ada", SESSION, NUMBER)]
+    assert slurm.forgotten == [NUMBER]
+
+
+@pytest.mark.parametrize("operator", ["", "slurm"])
+def test_a_stop_that_nobody_may_carry_out_is_left_to_the_keeper(
+    session: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture, operator: str
+) -> None:
+    session.slurm_operator = operator
+    slurm.failures, slurm.operator_failures = [NO_ACCOUNT] * 9, [NO_ACCOUNT] * 9
+    stopped(session)
+    assert slurm.told().count("cancel") == 3
+    assert "the reconciler is to end it" in caplog.text
+    assert slurm.forgotten == [NUMBER]
+
+
+def test_without_a_number_no_operator_is_asked(spawner: Any, slurm: StandIn) -> None:
+    spawner.session, spawner.job_id, spawner.slurm_operator = SessionState(SESSION), "", "slurm"
+    slurm.failures = [NO_ACCOUNT] * 9
+    stopped(spawner)
+    assert slurm.told() == ["cancel"] * 3
+
+
+def test_a_slurm_that_does_not_answer_is_asked_until_it_does(
+    session: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    slurm.failures = [SILENCE] * 4 + [UnreadableOutput("?")] * 5 + [NO_ACCOUNT]
+    slurm.words = [IS_CANCELLED]
+    stopped(session)
+    assert slurm.told() == ["cancel"] * 11
+    assert "Slurm does not take care of job 12 of ada yet" in caplog.text
+
+
+def test_the_waits_between_two_tries_grow_and_then_stay(
+    session: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def counted(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(session_job, "_RETRY_SECONDS", (1, 2, 5))
+    monkeypatch.setattr("jupyterhub_gpu_slurm.session.job.asyncio.sleep", counted)
+    slurm.failures, slurm.words = [SILENCE] * 5, [IS_CANCELLED]
+    stopped(session)
+    assert [seconds for seconds in waits if seconds] == [1, 2, 5, 5, 5]
