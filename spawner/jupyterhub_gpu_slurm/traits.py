@@ -72,19 +72,24 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     command_timeout = Float(
         20.0, help="Seconds after which a Slurm program is taken not to answer."
     ).tag(config=True)
-    cores_per_gpu = Integer(8, help="CPU cores that come with each GPU.").tag(config=True)
+    cores_per_gpu = Integer(
+        ResourceShape.cores_per_gpu, help="CPU cores that come with each GPU."
+    ).tag(config=True)
     memory_mb_per_gpu = Integer(
-        48 * 1024, help="Memory in MiB that comes with each GPU. Default: 48 GB."
+        ResourceShape.memory_mb_per_gpu, help="Memory in MiB that comes with each GPU."
     ).tag(config=True)
-    cores_without_gpu = Integer(2, help="CPU cores of a session without GPUs.").tag(config=True)
+    cores_without_gpu = Integer(
+        ResourceShape.cores_without_gpu, help="CPU cores of a session without GPUs."
+    ).tag(config=True)
     memory_mb_without_gpu = Integer(
-        12 * 1024, help="Memory in MiB of a session without GPUs. Default: 12 GB."
+        ResourceShape.memory_mb_without_gpu, help="Memory in MiB of a session without GPUs."
     ).tag(config=True)
-    default_gpus = Integer(1, help="GPUs of a session where the user says nothing.").tag(
-        config=True
-    )
+    default_gpus = Integer(
+        Defaults.gpus, help="GPUs of a session where the user says nothing."
+    ).tag(config=True)
     default_hours = Float(
-        8.0, help="Hours of a session where the user says nothing; the partition's limit if less."
+        Defaults.time / timedelta(hours=1),
+        help="Hours of a session where the user says nothing; the partition's limit if less.",
     ).tag(config=True)
     default_partition = Unicode(
         "", help="Partition where the user says nothing. Empty: the cluster's default."

@@ -24,13 +24,13 @@ WITHOUT_INSTANCE = (
 )
 # Of those that need one, some of each kind.
 WITH_INSTANCE = (
-    "tests/integration/test_survival.py::test_a_killed_hub_keeps_every_session",
-    "tests/integration/test_login.py",
+    "tests/integration/hub/test_survival.py::test_a_killed_hub_keeps_every_session",
+    "tests/integration/hub/test_login.py",
     "tests/integration/security/test_requests.py::test_no_answer_names_a_version",
     "tests/integration/authentication/test_guessing.py",
     # A file of an image cannot be mounted there, as the machine has no /dev/fuse.
-    "tests/integration/test_own_image.py::test_the_nas_is_in_an_image_where_it_is_outside",
-    "tests/integration/test_own_image.py::test_a_definition_that_fails_leaves_no_image",
+    "tests/integration/images/test_own_image.py::test_the_nas_is_in_an_image_where_it_is_outside",
+    "tests/integration/images/test_own_image.py::test_a_definition_that_fails_leaves_no_image",
     "tests/deploy/test_what_tests_start.py",
     "tests/browser/test_form.py",
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",

@@ -1,10 +1,12 @@
 """What a session gets, and which kernels are in it."""
 
+from datetime import timedelta
 from typing import Literal, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
+from dsportal.session_schema import SessionInput
 from dsportal.settings.table import Table, setting
 from dsportal.values import (
     AbsolutePath,
@@ -20,6 +22,8 @@ from dsportal.values import (
     Program,
     Umask,
 )
+from jupyterhub_gpu_slurm.options.policy import Defaults
+from jupyterhub_gpu_slurm.resources import ResourceShape
 
 
 class Session(Table):
@@ -28,19 +32,33 @@ class Session(Table):
     python: AbsolutePath = setting(
         ..., "The interpreter of the session's environment, on the compute nodes."
     )
-    cores_per_gpu: int = setting(8, "The CPU cores that come with each GPU.", unit="cores", ge=1)
+    cores_per_gpu: int = setting(
+        ResourceShape.cores_per_gpu, "The CPU cores that come with each GPU.", unit="cores", ge=1
+    )
     memory_mb_per_gpu: int = setting(
-        49152, "The memory that comes with each GPU.", unit="MiB", ge=256
+        ResourceShape.memory_mb_per_gpu, "The memory that comes with each GPU.", unit="MiB", ge=256
     )
     cores_without_gpu: int = setting(
-        2, "The CPU cores of a session without GPUs.", unit="cores", ge=1
+        ResourceShape.cores_without_gpu,
+        "The CPU cores of a session without GPUs.",
+        unit="cores",
+        ge=1,
     )
     memory_mb_without_gpu: int = setting(
-        12288, "The memory of a session without GPUs.", unit="MiB", ge=256
+        ResourceShape.memory_mb_without_gpu,
+        "The memory of a session without GPUs.",
+        unit="MiB",
+        ge=256,
     )
-    default_gpus: int = setting(1, "The GPUs that the form proposes.", unit="GPUs", ge=0)
+    default_gpus: int = setting(
+        Defaults.gpus, "The GPUs that the form proposes.", unit="GPUs", ge=0
+    )
     default_hours: float = setting(
-        8.0, "The session time that the form proposes.", unit="hours", gt=0, le=8760
+        Defaults.time / timedelta(hours=1),
+        "The session time that the form proposes.",
+        unit="hours",
+        gt=0,
+        le=8760,
     )
     default_partition: PartitionName = setting(
         "", "The partition that the form proposes; empty for the cluster's default."
@@ -80,14 +98,14 @@ class Session(Table):
         "", "The interpreter of TensorBoard's environment; empty for no TensorBoard."
     )
     tensorboards: int = setting(
-        4,
+        SessionInput.tensorboards,
         "How many TensorBoards one session may run at once, some 100 MB each. For one more, that "
         "which was unused for longest gives way.",
         ge=1,
         le=50,
     )
     tensorboard_idle_minutes: int = setting(
-        60,
+        SessionInput.tensorboard_idle_minutes,
         "When a TensorBoard that nobody looks at ends; it starts again when somebody does. "
         "0 for never.",
         unit="minutes",

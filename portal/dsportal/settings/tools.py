@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
+from dsportal.session_schema import WebTool
 from dsportal.settings.table import Table, setting
 from dsportal.values import Environment, ModuleNames, Name, OptionalPath, Text
 
@@ -53,7 +54,7 @@ class ToolSettings(Table):
         "Variables that are set besides, and their values; placeholders and `~/` as in `command`.",
     )
     listens: Literal["unix_socket", "port"] = setting(
-        "unix_socket",
+        WebTool.listens,
         "Where it listens. On a Unix socket, if it can: nobody but the user reaches that.",
     )
     port: int | None = setting(
@@ -71,12 +72,16 @@ class ToolSettings(Table):
         "for a port, `shared` for a Unix socket.",
     )
     absolute_url: bool = setting(
-        False,
+        WebTool.absolute_url,
         "Whether it expects the whole path of a request, which begins with `{base_url}`; "
         "otherwise all paths that it sees begin with `/`.",
     )
     start_timeout_seconds: int = setting(
-        60, "How long it may take until it answers.", unit="seconds", ge=1, le=600
+        WebTool.start_timeout_seconds,
+        "How long it may take until it answers.",
+        unit="seconds",
+        ge=1,
+        le=600,
     )
 
     @model_validator(mode="after")

@@ -381,3 +381,43 @@ def test_the_record_of_sessions_is_kept_for_as_long_as_the_settings_say(
 ) -> None:
     hub.configure_usage(c, settings)
     assert callable(GpuSlurmSpawner(config=c).session_observer)
+
+
+MINIMAL = """\
+[authentication]
+allowed_groups = ["data-scientists"]
+[authentication.ldap]
+servers = ["ldap://127.0.0.1:13890"]
+user_base = "ou=people,dc=portal,dc=example"
+group_base = "ou=groups,dc=portal,dc=example"
+[session]
+python = "/opt/session/bin/python"
+"""
+
+
+@pytest.mark.parametrize(
+    ("traits", "others"),
+    [
+        (
+            GpuSlurmSpawner,
+            # What a site must say, what only the portal has, and what it means by a start.
+            {"session_python", "session_input", "image_check", "session_observer", "launcher_cmd"}
+            | {"default_url", "env_keep", "idle_minutes"}
+            | {"launch_timeout", "start_timeout", "http_timeout"},
+        ),
+        (
+            DirectoryAuthenticator,
+            {"servers", "user_search_base", "group_search_base", "allowed_groups"}
+            | {"lookup_dn_search_user", "tls_strategy"},
+        ),
+    ],
+)
+def test_a_default_of_the_settings_is_the_traits_own(
+    c: Any, file: Path, traits: Any, others: set[str]
+) -> None:
+    """Two surfaces, one default: a site that leaves ``portal.toml`` gets the same."""
+    file.write_text(MINIMAL)
+    hub.configure(c, load(file), TOKEN)
+    known = traits.class_traits()
+    given = c[traits.__name__].items()
+    assert {name for name, value in given if known[name].default() != value} == others

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults import restart_hub
 from tests.instance import FILLER, USERS, Instance
-from tests.integration.test_privileges import as_the_hub
+from tests.integration.hub.test_privileges import as_the_hub
 from tests.visitor import Visitor
 from tests.waiting import until
 

@@ -17,7 +17,7 @@ from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
 NAME = USERS[2]
-ALERTS_TEST = Path(__file__).parents[1] / "monitoring" / "alerts_test.yml"
+ALERTS_TEST = Path(__file__).parents[2] / "monitoring" / "alerts_test.yml"
 SESSION_GPUS = "gpu_spawner_session_gpus"
 # What has no data while nothing has failed: failures, and ends of the last hour.
 MAY_BE_EMPTY = ("_failures_total", "> 0")

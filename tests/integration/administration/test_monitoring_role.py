@@ -21,7 +21,7 @@ from tests.waiting import until
 # An instance of its own, which watches the test instance: Prometheus asks every second, and the
 # other tests count what the hub asks Slurm.
 FOLDER = SETTINGS.parent.with_name(f"{SETTINGS.parent.name}-watch") / "monitoring"
-HOSTS_TEST = Path(__file__).parents[1] / "monitoring" / "hosts_test.yml"
+HOSTS_TEST = Path(__file__).parents[2] / "monitoring" / "hosts_test.yml"
 AT_ONCE = HOSTS_TEST.with_name("at_once.yml")
 PROMETHEUS, ALERTMANAGER, NODE, SLURM = 13, 14, 15, 16
 
