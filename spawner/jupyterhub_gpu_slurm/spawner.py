@@ -33,6 +33,7 @@ from jupyterhub_gpu_slurm.errors import (
     SubmissionRefused,
 )
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.form import render as form
 from jupyterhub_gpu_slurm.options.other_sessions import OtherSessions
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
@@ -40,7 +41,7 @@ from jupyterhub_gpu_slurm.options.request import parse, single_values
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions, SitePolicy
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
-from jupyterhub_gpu_slurm.session import idle, progress
+from jupyterhub_gpu_slurm.session import endings, idle, progress
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, PossibleExtension
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
@@ -151,7 +152,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         prefill = self._prefill
         note = self._endings.get(self._log_name, "")
         if prefill is not None:
-            note = "The link that you followed filled in this form. Nothing has been started."
+            note = words.LINK_NOTE
         chosen = prefill if prefill is not None else self._last_options()
         server = f"/{quote(self.name, safe='')}" if self.name else ""
         path = f"/{quote(self.user.name, safe='')}{server}"
@@ -375,7 +376,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.reporter.ends_unused = report is not None and report.is_over(datetime.now(UTC))
         if report is None or not self.reporter.ends_unused:
             return False
-        self._endings[self._log_name] = idle.ending(report)
+        self._endings[self._log_name] = endings.unused(report.limit or report.idle)
         self.log.info(
             "The session of %s has not been used for %d s and ends",
             self._log_name,
@@ -397,15 +398,12 @@ class GpuSlurmSpawner(SpawnerTraits):
         if self.session.is_ready and job.state is JobState.PENDING:
             if not await self.job.end_requeued(self.session.id, self.job_id):
                 return None
-            ending = (
-                f"Job {self.job_id} was put back into Slurm's queue, by an administrator or "
-                "because its node failed, and was cancelled."
-            )
+            ending = endings.requeued(self.job_id)
         elif job.state.is_over:
             ending = await self.job.record_end(job)
         else:
             return None
-        self._endings[self._log_name] = f"Your last session has ended. {ending}"
+        self._endings[self._log_name] = endings.last_session(ending)
         return self.job.exit_status
 
     # --- the end ---
@@ -538,10 +536,10 @@ def _for_the_page(error: SpawnerError) -> SpawnException:
     return shown
 
 
-def _exception(words: str, *, reason: str, log_message: str, status: int) -> SpawnException:
-    error = SpawnException(words, reason=reason, log_message=log_message, status_code=status)
+def _exception(message: str, *, reason: str, log_message: str, status: int) -> SpawnException:
+    error = SpawnException(message, reason=reason, log_message=log_message, status_code=status)
     # Pages show this where it is set, and else the exception's own text, which is for logs.
-    error.jupyterhub_message = words
+    error.jupyterhub_message = message
     return error
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, SessionEnded, SlurmError, SpawnerError
-from jupyterhub_gpu_slurm.session import progress
+from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.observation import Ending, ending_of
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
@@ -133,23 +133,18 @@ class SessionJob:
             if job.state.is_over:
                 ending = await self.record_end(job)
                 raise SessionEnded(
-                    f"The session could not be started. {ending}",
+                    endings.not_started(ending),
                     log_lines=await self._log_tail(job_id),
                 )
             if job.state is JobState.RUNNING:
                 launched_at = launched_at or loop.time()
                 if loop.time() - launched_at > self._limits.launch:
                     raise SessionEnded(
-                        f"Job {job_id} is running on {job.node}, but the session did not answer "
-                        f"within {self._limits.launch:g} seconds, so it was cancelled.",
+                        endings.silent(job_id, job.node, self._limits.launch),
                         log_lines=await self._log_tail(job_id),
                     )
             elif waited > self._limits.queue:
-                raise SessionEnded(
-                    f"Job {job_id} waited in the queue for "
-                    f"{self._limits.queue / 3600:.3g} hours and was cancelled. Choose fewer GPUs, "
-                    "or another partition."
-                )
+                raise SessionEnded(endings.waited_too_long(job_id, self._limits.queue))
             await asyncio.sleep(STARTING_INTERVAL)
 
     async def address(self, job_id: str) -> str:
@@ -164,7 +159,7 @@ class SessionJob:
             # A question that failed says nothing: the server listens, so its node will be known.
             if job.state.is_over:
                 ending = await self.record_end(job)
-                raise SessionEnded(f"The session ended while it started. {ending}")
+                raise SessionEnded(endings.ended_while_starting(ending))
             job = await self.look(job_id, max_age=0)
             if job.node is None:
                 await asyncio.sleep(STARTING_INTERVAL)
@@ -191,7 +186,7 @@ class SessionJob:
             await asyncio.sleep(_ENDING_INTERVAL)
             job = await self.look(f"{job.job_id}", max_age=0)
         self._listener.note_end(ending_of(job), job)
-        ending = progress.ending(job)
+        ending = endings.ended(job)
         self._log.info("The session of %s is over: %s", self._name, ending)
         self._slurm.jobs.forget(job.job_id)
         self.exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1

@@ -22,6 +22,7 @@ from jupyterhub_gpu_slurm.errors import (
     UnreadableOutput,
 )
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
@@ -296,7 +297,7 @@ def test_a_job_that_is_over_ends_the_start_and_says_why(
 ) -> None:
     slurm.words, slurm.log = [WAITS, RUNS, job(state)], ["No module named x"]
     error = failure(spawner, slurm)
-    assert "The session could not be started. Job 12 is over" in error.jupyterhub_message
+    assert error.jupyterhub_message == endings.not_started(endings.ended(job(state)))
     for said in (f"ada {NUMBER}", "No module named x"):
         assert said in error.jupyterhub_html_message
     assert spawner._endings[spawner._log_name] == error.jupyterhub_message
@@ -307,7 +308,8 @@ def test_a_log_that_cannot_be_had_is_no_second_failure(
     spawner: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     slurm.words, slurm.log = [FAILED], CommandFailed("No.", detail="the log is not there")
-    assert "could not be started" in failure(spawner, slurm).jupyterhub_message
+    message = failure(spawner, slurm).jupyterhub_message
+    assert message == endings.not_started(endings.ended(FAILED))
     assert f"No log of job {NUMBER}: the log is not there" in caplog.text
 
 
@@ -315,15 +317,15 @@ def test_a_server_that_never_answers_is_given_up(spawner: Any, slurm: StandIn) -
     spawner.launch_timeout, spawner.queue_timeout = 0.05, 3600
     slurm.words, slurm.log = [WAITS, RUNS], ["still importing"]
     error = failure(spawner, slurm)
-    assert "running on node001, but the session did not answer within" in error.jupyterhub_message
+    assert error.jupyterhub_message == endings.silent(f"{NUMBER}", "node001", 0.05)
     assert "still importing" in error.jupyterhub_html_message
 
 
 def test_the_time_in_the_queue_is_not_the_servers(spawner: Any, slurm: StandIn) -> None:
     spawner.launch_timeout, spawner.queue_timeout = 0.05, 0.36
     slurm.words = [WAITS]
-    words = failure(spawner, slurm).jupyterhub_message
-    assert words.startswith(f"Job {NUMBER} waited in the queue for 0.0001 hours and was cancelled.")
+    message = failure(spawner, slurm).jupyterhub_message
+    assert message == endings.waited_too_long(f"{NUMBER}", 0.36)
 
 
 def test_a_job_that_runs_is_not_given_up_for_the_queue(spawner: Any, slurm: StandIn) -> None:
@@ -466,9 +468,7 @@ def test_a_session_that_is_over_leaves_how_it_ended(
 ) -> None:
     slurm.words = [said]
     assert polled(session) == code
-    words = session._endings[session._log_name]
-    assert words.startswith("Your last session has ended. Job 12 is over")
-    assert said.slurm_state in words
+    assert session._endings[session._log_name] == endings.last_session(endings.ended(said))
     assert slurm.forgotten == [NUMBER]
     slurm.words = [RUNS]
     assert polled(session) == code  # an end is an end
@@ -478,7 +478,7 @@ def test_slurms_last_word_is_waited_for(session: Any, slurm: StandIn) -> None:
     slurm.words = [COMPLETES, COMPLETES, job("OUT_OF_MEMORY")]
     assert polled(session) == 1
     assert slurm.ages == [None, 0, 0]
-    assert "more memory" in session._endings[session._log_name]
+    assert "OUT_OF_MEMORY" in session._endings[session._log_name]
 
 
 def test_but_not_for_ever(session: Any, slurm: StandIn) -> None:
@@ -492,7 +492,7 @@ def test_a_session_back_in_the_queue_is_cancelled(session: Any, slurm: StandIn) 
     assert polled(session) == 1
     assert slurm.orders == [("cancel", "ada", SESSION)]
     assert slurm.forgotten == [NUMBER]
-    assert "put back into Slurm's queue" in session._endings[session._log_name]
+    assert endings.requeued(f"{NUMBER}") in session._endings[session._log_name]
     assert polled(session) == 1
 
 

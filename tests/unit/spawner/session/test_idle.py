@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jupyterhub_gpu_slurm.session.idle import IdleReport, ending, limit_for, span, warning_for
+from jupyterhub_gpu_slurm.session.idle import IdleReport, limit_for, warning_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -51,22 +51,3 @@ def test_a_sessions_own_fresh_word_ends_it(
 def test_a_warning_leaves_time_without_one(limit: float | None, warning: float) -> None:
     given = None if limit is None else timedelta(minutes=limit)
     assert warning_for(given, 10) == timedelta(minutes=warning)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (12, "12 s"),
-        (18.4, "18 s"),
-        (60, "1 min"),
-        (3599, "1 h"),
-        (7200, "2 h"),
-        (5400, "1 h 30 min"),
-    ],
-)
-def test_a_time_is_written_for_people(seconds: float, words: str) -> None:
-    assert span(timedelta(seconds=seconds)) == words
-
-
-def test_the_end_says_why() -> None:
-    assert "had not been used for 2 h:" in ending(IdleReport(3 * HOUR, NOW, 2 * HOUR))
