@@ -32,7 +32,7 @@ from jupyterhub_gpu_slurm.options.request import parse, single_values
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
-from jupyterhub_gpu_slurm.session import idle
+from jupyterhub_gpu_slurm.session import endings, idle
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
 from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
@@ -331,7 +331,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.reporter.ends_unused = report is not None
         if report is None:
             return False
-        self._endings[self._log_name] = idle.ending(report)
+        self._endings[self._log_name] = endings.unused(report.limit or report.idle)
         self.log.info(
             "The session of %s has not been used for %d s and ends",
             self._log_name,
@@ -352,7 +352,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         ending = await self.job.check(self.session.id, self.job_id, is_ready=self.session.is_ready)
         if ending is None:
             return None
-        self._endings[self._log_name] = f"Your last session has ended. {ending}"
+        self._endings[self._log_name] = endings.last_session(ending)
         return self.job.exit_status
 
     # --- the end ---

@@ -66,12 +66,12 @@ def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
         expect(squares(admin, f"in use, {ONE}")).to_have_count(2)
         expect(two.get_by_text(ONE)).to_have_count(0)
         expect(table(one, "My jobs").get_by_role("row", name=re.compile(job_id))).to_be_visible()
-        expect(table(two, "My jobs")).to_contain_text("You have no jobs")
+        expect(table(two, "My jobs")).to_contain_text("no jobs")
         assert one.evaluate("window.isTheSamePage") is True
 
         # Somebody else's job waits, and says why to those who may know whose it is.
         with portal.gpus_taken(2), waiting_job(portal, TWO):
-            expect(table(two, "Waiting")).to_contain_text("no node has enough free GPUs")
+            expect(table(two, "Waiting")).to_contain_text("no node has")
             expect(table(one, "Waiting")).to_contain_text("somebody else")
             expect(table(admin, "Waiting")).to_contain_text(TWO)
             photograph(one, "cluster")
@@ -154,7 +154,7 @@ def test_anybody_finds_out_how_much_storage_gpus_need_without_a_script(
     page.get_by_role("button", name="Work it out").click()
     speed = page.get_by_label("Speed of one GPU")
     expect(speed).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("alert")).to_contain_text("There is no result yet")
+    expect(page.get_by_role("alert")).to_contain_text("marked field")
     speed.fill("2500")
     page.get_by_role("button", name="Work it out").click()
     # 2,500 images of 1.3 MB from 72 GPUs.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from jupyterhub_gpu_slurm.options.form.render import Live, render
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
@@ -103,6 +103,11 @@ def size(page: Page, gpus: int) -> str:
     return (page.locator(f'.gpu-form-now[data-gpus="{gpus}"]').text_content() or "").strip()
 
 
+def forecast(page: Page, state: str) -> Locator:
+    """Find what the form says of the start, while it is of this kind."""
+    return page.get_by_role("status").and_(page.locator(f'[data-state="{state}"]'))
+
+
 def wait_for_looks(page: Page, hub: StandIn, looks: int) -> None:
     """Let the script's own interval pass so many times."""
     for _ in range(looks):
@@ -121,7 +126,7 @@ def test_a_type_narrows_the_sizes_to_what_a_node_has_of_it(page: Page, hub: Stan
     assert size(page, 2) == "queued"
     with page.expect_response("**/forecast?*gpu_type=t4*"):
         page.clock.run_for(300)
-    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    expect(forecast(page, "now")).to_be_visible()
 
 
 def test_another_partition_has_other_types_and_sizes(page: Page, hub: StandIn) -> None:
@@ -146,7 +151,7 @@ def test_a_mig_slice_is_called_so(page: Page, hub: StandIn) -> None:
 
 def test_fast_choices_cost_one_forecast(page: Page, hub: StandIn) -> None:
     open_form(page)
-    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    expect(forecast(page, "now")).to_be_visible()
     before = len(hub.forecasts)
     for gpus in (2, 3, 4, 5):
         page.locator(f'input[name="gpus"][value="{gpus}"]').check(force=True)
@@ -160,7 +165,7 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
     page: Page, hub: StandIn
 ) -> None:
     open_form(page)
-    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    expect(forecast(page, "now")).to_be_visible()
     assert len(hub.forecasts) == 1
     wait_for_looks(page, hub, 4)
     assert len(hub.forecasts) == 1
@@ -170,7 +175,7 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
     hub.answer = {"state": "later", "start": start, "why": ""}
     wait_for_looks(page, hub, 1)
     page.clock.run_for(300)
-    expect(page.get_by_role("status")).to_have_text(re.compile(r"^Starts about "))
+    expect(forecast(page, "later")).to_be_visible()
     assert len(hub.forecasts) == 2
     # And after a minute, since a queue moves.
     wait_for_looks(page, hub, 7)
@@ -181,7 +186,7 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
 
 def test_a_forecast_that_takes_long_is_not_asked_for_again(page: Page, hub: StandIn) -> None:
     open_form(page)
-    expect(page.get_by_role("status")).to_have_text("Starts now.")
+    expect(forecast(page, "now")).to_be_visible()
     # Slurm needs longer than the time between two looks.
     page.route("**/forecast?*", lambda route: hub.forecasts.append(route.request.url))
     hub.available = (replace(AVAILABLE[0], largest_free=0), *AVAILABLE[1:])
@@ -196,9 +201,7 @@ def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> N
     # The page's own figures may be older than the forecast.
     expect(page.get_by_role("status")).to_have_text(re.compile(r"in about 20 minutes\)\.$"))
     wait_for_looks(page, hub, 3)
-    expect(page.get_by_role("status")).to_contain_text(
-        "It is free, but Slurm is keeping it for others."
-    )
+    expect(page.get_by_role("status")).to_contain_text("is free, but")
     page.locator('input[name="gpus"][value="4"]').check(force=True)
     page.clock.run_for(300)
     wait_for_looks(page, hub, 3)
@@ -228,8 +231,8 @@ def test_how_long_it_takes_in_words(page: Page, hub: StandIn, minutes: float, wo
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (503, "<html>the proxy's own page</html>", "The portal is not responding."),
-        (403, "{}", "Your login has ended; load this page again."),
+        (503, "<html>the proxy's own page</html>", "not responding"),
+        (403, "{}", "login has ended"),
         (400, '{"message": "The session time must be a number."}', "must be a number."),
     ],
 )
@@ -238,8 +241,7 @@ def test_no_forecast_keeps_nobody_from_starting(
 ) -> None:
     hub.status, hub.body = status, body
     open_form(page)
-    expect(page.get_by_role("status")).to_contain_text("The start time is not known")
-    expect(page.get_by_role("status")).to_contain_text(words)
+    expect(forecast(page, "unknown")).to_contain_text(words)
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_text("started")).to_be_visible()
     assert "gpus=1" in hub.posted[0]
@@ -249,7 +251,7 @@ def test_words_of_others_are_no_markup(page: Page, hub: StandIn) -> None:
     words = "<img src=x onerror=alert(1)>"
     hub.answer = {"state": "never", "start": None, "why": words}
     open_form(page)
-    expect(page.get_by_role("status")).to_have_text(f"Can never start here: {words}")
+    expect(forecast(page, "never")).to_contain_text(words)
 
 
 def test_a_tab_that_nobody_looks_at_asks_for_nothing(page: Page, hub: StandIn) -> None:

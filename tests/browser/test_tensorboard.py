@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from dsportal.session.tensorboard import words
 from tests import curves
 from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import drawn_pixels
@@ -121,7 +122,7 @@ def test_an_empty_folder_shows_its_curves_as_soon_as_there_are(
     with page.expect_popup() as popup:
         page.get_by_role("menuitem", name="Open in TensorBoard").click()
     board = popup.value
-    expect(board.get_by_role("heading")).to_have_text(f"No curves in ~/{FOLDER}/empty yet")
+    expect(board.get_by_role("heading")).to_have_text(words.no_curves(f"~/{FOLDER}/empty"))
     assert boards(session) == []
     curves.write(portal, USER, folder / "empty")
     see_curve(board)
@@ -139,9 +140,7 @@ def test_a_folder_that_has_gone_and_a_stopped_tensorboard_are_said_in_words(
     see_curve(board)
     portal.slurm("/bin/rm", "-r", str(folder / "second"), user=USER)
     board.reload()
-    expect(board.get_by_role("status")).to_have_text(
-        f"There is no folder ~/{FOLDER}/second. It may have been moved or deleted."
-    )
+    expect(board.get_by_role("status")).to_have_text(words.no_folder(f"~/{FOLDER}/second"))
     assert boards(session) == []
     board.reload()
-    expect(board.get_by_role("heading")).to_have_text("This TensorBoard does not run")
+    expect(board.get_by_role("heading")).to_have_text(words.STOPPED)

@@ -216,6 +216,6 @@ def test_a_session_that_nobody_uses_ends(alone: Alone, user: Visitor) -> None:
     except AssertionError as error:
         error.add_note(alone.cluster())
         raise
-    assert "because it had not been used for" in user.note()
+    assert "not been used for" in user.note()
     # What the page's observer prints.
     assert f"{USER} 0 " in alone.log.read_text("utf-8")

@@ -11,6 +11,7 @@ from traitlets import Float, Set, Unicode, default
 from dsportal.authentication.groups import standing
 from dsportal.authentication.names import unix_name, without_realm
 from dsportal.authentication.throttle import LoginThrottle
+from dsportal.authentication.words import NOT_ALLOWED
 
 NO_ANSWER = 503
 
@@ -75,10 +76,7 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         """Let in whom the groups or ``allowed_users`` let in; tell others whom to ask."""
         if self.is_let_in(username, (authentication or {}).get("groups") or ()):
             return True
-        raise web.HTTPError(
-            403,
-            f"Your account is not allowed to use the portal; ask {self.contact} for access.",
-        )
+        raise web.HTTPError(403, NOT_ALLOWED.format(contact=self.contact))
 
     def is_let_in(self, name: str, groups: Iterable[str]) -> bool:
         """Whether the groups or ``allowed_users`` let somebody in; the log has why not."""

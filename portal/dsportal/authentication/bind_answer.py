@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dsportal.authentication.errors import CLOSED, MUST_CHANGE, DirectoryError, Locked, Refused
+from dsportal.authentication.errors import DirectoryError, Locked, Refused
+from dsportal.authentication.words import CLOSED, MUST_CHANGE
 
 PASSWORD_POLICY = "1.3.6.1.4.1.42.2.27.8.5.1"  # noqa: S105  # a control's number
 

@@ -15,11 +15,12 @@ from ldap3.utils.dn import escape_rdn
 from dsportal.authentication import membership, validity
 from dsportal.authentication.connection import Conversation, LdapAccess, Reader
 from dsportal.authentication.entry import Entry
-from dsportal.authentication.errors import CLOSED, MUST_CHANGE, DirectoryError, Refused
+from dsportal.authentication.errors import DirectoryError, Refused
 from dsportal.authentication.layout import Layout
 from dsportal.authentication.membership import Membership
 from dsportal.authentication.names import shown, unix_name
 from dsportal.authentication.servers import Servers
+from dsportal.authentication.words import CLOSED, MUST_CHANGE
 
 
 @dataclass(frozen=True)

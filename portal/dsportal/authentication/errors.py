@@ -6,15 +6,7 @@ Exception
     └── Locked       the account takes no password for now, be it right or wrong
 """
 
-CLOSED = "Your account is disabled or has expired; ask {contact}."
-LOCKED = (
-    "Your account is locked, as it is after too many wrong passwords. Try again in a few minutes; "
-    "if it stays locked, ask {contact}."
-)
-MUST_CHANGE = (
-    "Your password has expired or must be changed. Change it where you change the password of "
-    "your account, then log in again; {contact} can help."
-)
+from dsportal.authentication.words import LOCKED
 
 
 class DirectoryError(Exception):

@@ -26,6 +26,7 @@ from dsportal.authentication.layout import SCHEMAS, Layout, default_realm
 from dsportal.authentication.names import shown, unix_name, without_realm
 from dsportal.authentication.throttle import TOO_MANY
 from dsportal.authentication.unix_account import refuse_other_spelling
+from dsportal.authentication.words import DIRECTORY_SILENT
 
 # Options of LDAPAuthenticator that this class answers in its own way. One that a site set for its
 # safety must not be passed over in silence.
@@ -166,8 +167,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             raise web.HTTPError(status, refusal.words.format(contact=self.contact)) from refusal
         except DirectoryError as error:
             self.log.error("Login of %s failed, the directory does not answer: %s", name, error)
-            words = "The directory does not answer; try again in a minute."
-            raise web.HTTPError(NO_ANSWER, words) from error
+            raise web.HTTPError(NO_ANSWER, DIRECTORY_SILENT) from error
         return None if account is None else self.auth_model(account.name, account.groups)
 
     async def refresh_user(self, user: Any, handler: Any = None) -> bool | dict[str, Any]:

@@ -16,6 +16,7 @@ from traitlets import default
 
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
 from dsportal.authentication.names import shown, unix_name
+from dsportal.authentication.words import PAM_SILENT
 
 
 class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc]  # no types
@@ -43,9 +44,7 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
             self.log.error(
                 "Login of %s failed: PAM gave no answer within %g s", name, self.login_timeout
             )
-            raise web.HTTPError(
-                NO_ANSWER, "The login service does not answer; try again in a minute."
-            ) from error
+            raise web.HTTPError(NO_ANSWER, PAM_SILENT) from error
         return None if groups is None else self.auth_model(name, groups)
 
 

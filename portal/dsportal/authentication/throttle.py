@@ -9,6 +9,7 @@ from typing import Any
 
 from tornado import web
 
+from dsportal.authentication import words
 from dsportal.authentication.attempts import Attempts
 from dsportal.authentication.names import shown
 from dsportal.authentication.origin import household, origin
@@ -78,8 +79,12 @@ class LoginThrottle:
         if self.now() - self._said < 1:
             return
         self._said = self.now()
-        words = "Login of %s from %s held up for %d s: too many failures"
-        self.log.warning(words, shown(typed), address, seconds)
+        self.log.warning(
+            "Login of %s from %s held up for %d s: too many failures",
+            shown(typed),
+            address,
+            seconds,
+        )
 
     def _address(self, request: Any) -> str:
         socket = request.connection.stream.socket
@@ -91,7 +96,6 @@ class LoginThrottle:
 
 def too_many(seconds: int) -> web.HTTPError:
     """Say when to come back, in words and as RFC 9110 has it."""
-    amount = "a second" if seconds == 1 else f"{seconds} seconds"
-    error = web.HTTPError(TOO_MANY, f"Too many failed logins. Wait {amount}, then try again.")
+    error = web.HTTPError(TOO_MANY, words.too_many(seconds))
     error.headers = {"Retry-After": str(seconds)}  # type: ignore[attr-defined]  # JupyterHub's
     return error

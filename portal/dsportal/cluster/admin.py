@@ -9,7 +9,7 @@ from typing import Any
 from tornado.httpclient import HTTPClientError
 from tornado.web import HTTPError
 
-from dsportal.cluster import usage, viewer_access
+from dsportal.cluster import usage, viewer_access, words
 from dsportal.cluster.handlers import Handler
 from dsportal.cluster.usage import UsageQuery
 
@@ -21,7 +21,7 @@ _REFUSALS = (403, 404)
 def check_is_admin(handler: Handler) -> None:
     """Answer 403 to everybody who is no admin."""
     if not viewer_access.is_admin(handler.model):
-        raise HTTPError(403, "Only the portal's admins may see or do this.")
+        raise HTTPError(403, words.ADMINS_ONLY)
 
 
 async def stop(handler: Handler, user: str, server: str) -> None:
@@ -36,12 +36,10 @@ async def stop(handler: Handler, user: str, server: str) -> None:
         await handler.room.sessions.stop(user, server, token)
     except HTTPClientError as error:
         if error.code in _REFUSALS:
-            raise HTTPError(
-                403, "The hub knows no such session, or this token may not stop it."
-            ) from error
-        raise HTTPError(502, "The hub did not stop the session; look again.") from error
+            raise HTTPError(403, words.NO_SUCH_SESSION) from error
+        raise HTTPError(502, words.NOT_STOPPED) from error
     except OSError as error:
-        raise HTTPError(502, "The hub does not answer; try again in a moment.") from error
+        raise HTTPError(502, words.HUB_SILENT) from error
     log.info("%r stopped the session %r of %r", admin, server, user)
 
 
@@ -110,4 +108,4 @@ class UsageHandler(AdminHandler):
             return await usage.answer(self.room.usage, asked, datetime.now(UTC))
         except sqlite3.Error as error:
             log.warning("The record of GPU hours cannot be read: %s", error)
-            raise HTTPError(503, "The record of GPU hours cannot be read now.") from error
+            raise HTTPError(503, words.NO_RECORD) from error

@@ -12,7 +12,7 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler
 
 from dsportal import request_limits
-from dsportal.cluster import openapi, viewer_access
+from dsportal.cluster import openapi, viewer_access, words
 from dsportal.cluster.pages import Pages
 from dsportal.cluster.sessions import Sessions
 from dsportal.cluster.shared_view import SharedView
@@ -76,13 +76,13 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
 
     def turn_away(self) -> None:
         """Answer who is not logged in."""
-        raise HTTPError(403, "Log in to the portal, or send a token that may access this service.")
+        raise HTTPError(403, words.NOT_LOGGED_IN)
 
     def _allowed(self, model: dict[str, Any] | None) -> dict[str, Any] | None:
         try:
             return self.check_hub_user(model) if model else None
         except UserNotAllowed as error:
-            raise HTTPError(403, "This login or token may not access the cluster page.") from error
+            raise HTTPError(403, words.NOT_ALLOWED) from error
 
     async def is_still_allowed(self) -> bool:
         """Ask the hub anew whether the login or the token holds."""
@@ -103,7 +103,7 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
         try:
             return await self.room.watch.shared()
         except SlurmError as error:
-            raise HTTPError(503, f"{error} Try again in a moment.") from error
+            raise HTTPError(503, words.try_again(str(error))) from error
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Say what is wrong in one sentence, as JSON."""
@@ -170,9 +170,7 @@ class EventsHandler(Handler):
             with self.room.viewers.seat(str(self.model["name"])):
                 await self._follow()
         except TooManyStreams as error:
-            raise HTTPError(
-                429, f"You follow {viewer_access.STREAMS_EACH} streams already; close one."
-            ) from error
+            raise HTTPError(429, words.too_many_streams(viewer_access.STREAMS_EACH)) from error
         except (StreamClosedError, asyncio.CancelledError):
             # The viewer has left, or the service ends.
             return

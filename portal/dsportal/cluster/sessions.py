@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from dsportal.cluster.hub_api import ClusterHubApi, ListedSession
 from dsportal.cluster.snapshot import Snapshot
+from dsportal.cluster.words import SESSIONS_OLD
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Sessions:
         except (ValueError, KeyError, TypeError) as error:
             log.warning("The hub's answer about the sessions cannot be used: %r", error)
         known, _ = self._answer.latest or ([], None)
-        return known, "The hub does not answer at the moment; this list may be out of date."
+        return known, SESSIONS_OLD
 
 
 def rows(sessions: Iterable[ListedSession], snapshot: Snapshot) -> list[SessionRow]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.snapshot import Snapshot
+from dsportal.cluster.words import SLURM_SILENT
 from jupyterhub_gpu_slurm.errors import SlurmError
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
@@ -81,8 +82,7 @@ class Watch:
                 log.warning("Slurm does not tell how the cluster is: %s", error.detail)
             if last is None:
                 raise
-            words = "Slurm does not answer at the moment; this is how the cluster was then."
-            return SharedView(last.snapshot, self._mark, words)
+            return SharedView(last.snapshot, self._mark, SLURM_SILENT)
         finally:
             self._renewed.set()
             self._renewed = asyncio.Event()

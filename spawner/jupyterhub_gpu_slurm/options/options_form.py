@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jupyterhub_gpu_slurm.errors import OverLimit, Refusal, SlurmError
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.form import render as form
 from jupyterhub_gpu_slurm.options.request import parse, single_values
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions
@@ -38,7 +39,7 @@ class OptionsForm:
             chosen, note = _as_chosen(last_options), ending
         else:
             chosen = self._prefill
-            note = "The link that you followed filled in this form. Nothing has been started."
+            note = words.LINK_NOTE
         try:
             page = await self._options.form(chosen, note, self._api_url, self._interval)
         except SlurmError as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
 from jupyterhub_gpu_slurm.options.request import SessionRequest
 from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
@@ -92,7 +93,7 @@ def accept(
     Raises `OverLimit` with a sentence for the user.
     """
     if not limits.partitions:
-        raise OverLimit("No partition of the cluster is open to you now; ask its administrators.")
+        raise OverLimit(words.NO_PARTITION)
     allowance = limits.allowance
     _check_sessions(allowance, holding)
     limit = _limit_of(request.partition, limits)
@@ -134,12 +135,7 @@ def holding_in_words(limits: Limits, holding: Holding) -> str:
     """Return what is held and what may be, for the form; empty where it takes nothing away."""
     if limits.allowance.max_gpus is None or not holding.gpus:
         return ""
-    return f"{_you_hold(holding)} and may hold {limits.allowance.max_gpus} at once."
-
-
-def hours(time: timedelta) -> str:
-    """Return a time as hours for people: ``8``, ``0.5``."""
-    return f"{time / timedelta(hours=1):g}"
+    return words.held(holding.gpus, holding.sessions, limits.allowance.max_gpus)
 
 
 def _limit_of(name: str | None, limits: Limits) -> PartitionLimit:
@@ -148,8 +144,7 @@ def _limit_of(name: str | None, limits: Limits) -> PartitionLimit:
     for limit in limits.partitions:
         if limit.name == name:
             return limit
-    names = ", ".join(limit.name for limit in limits.partitions)
-    raise OverLimit(f"Partition {name} is not open to you. You can use: {names}.")
+    raise OverLimit(words.closed_partition(name, *(limit.name for limit in limits.partitions)))
 
 
 def _gpus(
@@ -161,16 +156,10 @@ def _gpus(
         most = _least(limit.max_gpus, allowance.max_gpus_per_session, allowance.max_gpus)
         return min(defaults.gpus, most)
     if asked > limit.max_gpus:
-        raise OverLimit(
-            f"{_asked(asked)}; one session in partition {limit.name} "
-            f"can have at most {limit.max_gpus}."
-        )
+        raise OverLimit(words.too_many_for_partition(asked, limit.name, limit.max_gpus))
     most_per_session = allowance.max_gpus_per_session
     if most_per_session is not None and asked > most_per_session:
-        raise OverLimit(
-            f"{_asked(asked)}; you may have {most_per_session} "
-            f"in one session: choose at most {most_per_session}."
-        )
+        raise OverLimit(words.too_many_for_one_session(asked, most_per_session))
     return asked
 
 
@@ -179,23 +168,17 @@ def _gpu_type(asked: str | None, gpus: int, limit: PartitionLimit) -> str | None
         return None
     most = dict(limit.max_of_type).get(asked)
     if most is None:
-        names = ", ".join(name for name, _ in limit.max_of_type) or "none that can be named"
-        raise OverLimit(
-            f"Partition {limit.name} has no GPUs of type {asked}. Its types are: {names}."
-        )
+        types = (name for name, _ in limit.max_of_type)
+        raise OverLimit(words.no_such_type(asked, limit.name, *types))
     if gpus > most:
-        raise OverLimit(
-            f"{_asked(gpus)}; one session in partition {limit.name} can have at most {most} "
-            f"of type {asked}."
-        )
+        raise OverLimit(words.too_many_for_partition(gpus, limit.name, most, asked))
     return asked
 
 
 def _image(asked: str | None, offered: Mapping[str, str]) -> str | None:
     if asked is None or asked in offered:
         return asked
-    names = ", ".join(offered) or "none"
-    raise OverLimit(f"Image {asked} is not offered for sessions. There are: {names}.")
+    raise OverLimit(words.no_such_image(asked, *offered))
 
 
 def _time(
@@ -204,15 +187,9 @@ def _time(
     if asked is None:
         return _shortest(defaults.time, limit.max_time, allowance.max_time) or defaults.time
     if limit.max_time is not None and asked > limit.max_time:
-        raise OverLimit(
-            f"{hours(asked)} hours were asked for; partition {limit.name} "
-            f"allows at most {hours(limit.max_time)}."
-        )
+        raise OverLimit(words.too_long_for_partition(asked, limit.name, limit.max_time))
     if allowance.max_time is not None and asked > allowance.max_time:
-        raise OverLimit(
-            f"{hours(asked)} hours were asked for; a session of yours may last "
-            f"{hours(allowance.max_time)}: choose at most {hours(allowance.max_time)}."
-        )
+        raise OverLimit(words.too_long(asked, allowance.max_time))
     return asked
 
 
@@ -221,38 +198,17 @@ def _check_sessions(allowance: Allowance, holding: Holding) -> None:
     if most is None or holding.sessions < most:
         return
     if most == 0:
-        raise OverLimit("You may not have sessions on this portal; ask its administrators.")
-    raise OverLimit(
-        f"You have {_sessions_in_words(holding.sessions)} and may have {most} at once; "
-        "stop one first."
-    )
+        raise OverLimit(words.NO_SESSIONS)
+    raise OverLimit(words.too_many_sessions(holding.sessions, most))
 
 
 def _check_total(gpus: int, allowance: Allowance, holding: Holding) -> None:
     most = allowance.max_gpus
     if most is None or gpus == 0 or holding.gpus + gpus <= most:
         return
-    free = max(0, most - holding.gpus)
-    choice = f"choose at most {free}" if free else "choose no GPU"
     if not holding.gpus:
-        raise OverLimit(f"{_asked(gpus)}; you may hold {most} at once: {choice}.")
-    raise OverLimit(f"{_you_hold(holding)} and may hold {most} at once; stop one or {choice}.")
-
-
-def _you_hold(holding: Holding) -> str:
-    return f"You hold {_gpus_in_words(holding.gpus)} in {_sessions_in_words(holding.sessions)}"
-
-
-def _asked(gpus: int) -> str:
-    return f"{_gpus_in_words(gpus)} {'was' if gpus == 1 else 'were'} asked for"
-
-
-def _gpus_in_words(gpus: int) -> str:
-    return f"{gpus} GPU{'' if gpus == 1 else 's'}"
-
-
-def _sessions_in_words(sessions: int) -> str:
-    return f"{sessions} session{'' if sessions == 1 else 's'}"
+        raise OverLimit(words.too_many_at_once(gpus, most))
+    raise OverLimit(words.too_much_held(holding.gpus, holding.sessions, most))
 
 
 def _least(figure: int, *limits: int | None) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import OverLimit, UnfitImage
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.form.render import Live, render
 from jupyterhub_gpu_slurm.options.limits import limits_for
@@ -186,7 +187,4 @@ class SessionOptions:
         except TimeoutError:
             return
         if holds_server is False:
-            raise UnfitImage(
-                f"No session can run in {image['title']}: jupyterhub-singleuser is not in the "
-                "image. Choose another one, and tell the administrators."
-            )
+            raise UnfitImage(words.unfit_image(image["title"]))

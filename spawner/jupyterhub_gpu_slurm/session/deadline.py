@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jupyterhub_gpu_slurm.errors import OverLimit
-from jupyterhub_gpu_slurm.options.policy import Limits, hours
+from jupyterhub_gpu_slurm.options.policy import Limits
+from jupyterhub_gpu_slurm.options.words import in_hours
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
 _MINUTE = timedelta(minutes=1)
@@ -103,7 +104,7 @@ def _longest(
         if left <= none:
             return (
                 none,
-                f"{whose} may last at most {hours(longest)} hours, and this one already does.",
+                f"{whose} may last at most {in_hours(longest)}, and this one already does.",
             )
         added = min(added, left)
     return added, ""

@@ -1,4 +1,4 @@
-"""When a session that nobody uses is over: limits by group, and the words for it."""
+"""When a session that nobody uses is over: limits by group."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -84,23 +84,3 @@ def limits_as_json(limit: timedelta | None, warning_minutes: float) -> dict[str,
         "limit_seconds": None if limit is None else max(1, round(limit.total_seconds())),
         "warning_seconds": round(warning.total_seconds()),
     }
-
-
-def ending(report: IdleReport) -> str:
-    """Say why the last session ended."""
-    return (
-        "Your last session ended because it had not been used for "
-        f"{span(report.limit or report.idle)}: no cell ran, no terminal was used, and its "
-        "processors and GPUs were idle. An open browser tab alone does not count as use. Its GPUs "
-        "are now free for others; what you saved is in your home directory."
-    )
-
-
-def span(time: timedelta) -> str:
-    """Write a time for people: ``2 h``, ``1 h 30 min``, ``20 min``, ``12 s``."""
-    seconds = round(time.total_seconds())
-    if seconds < 60:
-        return f"{seconds} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    parts = [f"{hours} h"] if hours else []
-    return " ".join(parts + ([f"{minutes} min"] if minutes else []))

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, SlurmError
-from jupyterhub_gpu_slurm.session import progress
+from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.observation import Ending, ending_of
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
@@ -111,7 +111,7 @@ class SessionJob:
             await asyncio.sleep(_ENDING_INTERVAL)
             job = await self.look(f"{job.job_id}", max_age=0)
         self._listener.note_end(ending_of(job), job)
-        ending = progress.ending(job)
+        ending = endings.ended(job)
         self._log.info("The session of %s is over: %s", self._name, ending)
         self._slurm.jobs.forget(job.job_id)
         self.exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
@@ -184,10 +184,7 @@ class SessionJob:
         self._listener.note_end(Ending.REQUEUED, None)
         self.forget(job_id)
         self.exit_status = 1
-        return (
-            f"Job {job_id} was put back into Slurm's queue, by an administrator or because its "
-            "node failed, and was cancelled."
-        )
+        return endings.requeued(job_id)
 
     async def _cancel_once(self, session_id: str, job_id: str) -> list[int]:
         client = self._slurm.client

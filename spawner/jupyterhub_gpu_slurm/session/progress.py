@@ -1,24 +1,11 @@
-"""What the spawn page says about a starting session, and what is said of an ended one."""
+"""What the spawn page says about a starting session."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
+from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.reasons import reason_of
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
-
-_ENDINGS = {
-    "BOOT_FAIL": "its node did not start",
-    "CANCELLED": "it was cancelled",
-    "COMPLETED": "it ended",
-    "DEADLINE": "its deadline passed",
-    "FAILED": "it failed",
-    "NODE_FAIL": "its node failed",
-    "OUT_OF_MEMORY": "it used more memory than it had asked for",
-    "PREEMPTED": "a job with a higher priority took its place",
-    "REVOKED": "another cluster in the federation took it over",
-    "TIMEOUT": "its time was up",
-    "GONE": "Slurm no longer knows about it",
-}
 
 _SUBMITTING, _QUEUED, _CALLED, _LAUNCHING = 5, 10, 60, 70
 
@@ -55,14 +42,7 @@ def describe(job: Job) -> str:
         return f"{name} is running{where} ({job.slurm_state}); JupyterLab is starting."
     if job.state is JobState.UNKNOWN:
         return f"{name} was submitted; Slurm cannot say what state it is in at the moment."
-    return ending(job)
-
-
-def ending(job: Job) -> str:
-    """Return one sentence on a job that has ended."""
-    words = _ENDINGS.get(job.slurm_state, "it ended")
-    shown = "" if job.state is JobState.GONE else f" ({job.slurm_state})"
-    return f"Job {job.job_id} is over{shown}: {words}."
+    return endings.ended(job)
 
 
 def percent(job: Job, since: datetime | None, now: datetime) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import SessionEnded, SlurmError, SpawnerError
-from jupyterhub_gpu_slurm.session import progress
+from jupyterhub_gpu_slurm.session import endings, progress
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.slurm.records import JobState
 
@@ -116,7 +116,7 @@ class SessionStart:
             # A question that failed says nothing: the server listens, so its node will be known.
             if job.state.is_over:
                 ending = await self._job.record_end(job)
-                raise SessionEnded(f"The session ended while it started. {ending}")
+                raise SessionEnded(endings.ended_while_starting(ending))
             job = await self._job.look(job_id, max_age=0)
             if job.node is None:
                 await asyncio.sleep(_INTERVAL)
@@ -144,23 +144,18 @@ class SessionStart:
             if job.state.is_over:
                 ending = await self._job.record_end(job)
                 raise SessionEnded(
-                    f"The session could not be started. {ending}",
+                    endings.not_started(ending),
                     log_lines=await self._log_tail(job_id),
                 )
             if job.state is JobState.RUNNING:
                 launched_at = launched_at or loop.time()
                 if loop.time() - launched_at > self._limits.launch:
                     raise SessionEnded(
-                        f"Job {job_id} is running on {job.node}, but the session did not answer "
-                        f"within {self._limits.launch:g} seconds, so it was cancelled.",
+                        endings.silent(job_id, job.node, self._limits.launch),
                         log_lines=await self._log_tail(job_id),
                     )
             elif waited > self._limits.queue:
-                raise SessionEnded(
-                    f"Job {job_id} waited in the queue for "
-                    f"{self._limits.queue / 3600:.3g} hours and was cancelled. Choose fewer GPUs, "
-                    "or another partition."
-                )
+                raise SessionEnded(endings.waited_too_long(job_id, self._limits.queue))
             await asyncio.sleep(_INTERVAL)
 
     async def _log_tail(self, job_id: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tornado import web
 
+from dsportal.authentication.words import NOT_ALLOWED
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, reader, refusal
 from tests.integration.authentication.slapd import GROUP_BASE, PASSWORD, READER_DN, Slapd
@@ -129,9 +130,7 @@ def test_who_is_in_no_allowed_group_is_told_whom_to_ask(
 ) -> None:
     error = refusal(authenticator(contact="Ada, room 12"), "stranger")
     assert error.status_code == 403
-    assert error.log_message == (
-        "Your account is not allowed to use the portal; ask Ada, room 12 for access."
-    )
+    assert error.log_message == NOT_ALLOWED.format(contact="Ada, room 12")
 
 
 def test_more_logins_than_threads_wait_their_turn_and_pass(

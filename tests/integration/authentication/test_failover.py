@@ -13,6 +13,7 @@ from tornado import web
 from dsportal.authentication.connection import Conversation, LdapAccess
 from dsportal.authentication.errors import DirectoryError
 from dsportal.authentication.servers import Servers
+from dsportal.authentication.words import DIRECTORY_SILENT
 from tests.integration.authentication import slapd
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, log_in_async, refusal
@@ -86,7 +87,7 @@ def test_a_directory_that_does_not_answer_is_not_a_wrong_password(
 ) -> None:
     used = authenticator(no_directory)
     error = refusal(used, "user1")
-    assert error.log_message == "The directory does not answer; try again in a minute."
+    assert error.log_message == DIRECTORY_SILENT
     assert error.status_code == 503
     assert no_directory in caplog.text
     assert "refused" in caplog.text

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.checkout import PYTHONPATH
+from tests.instance import trust
 from tests.integration.authentication import slapd
 from tests.integration.authentication.logins import reader
 from tests.integration.authentication.slapd import GROUP_BASE, PASSWORD, USER_BASE, Slapd, person
@@ -53,7 +54,7 @@ def hub(directory: Slapd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/hub/api").status_code == 200
+        return httpx.get(f"{url}/hub/api", verify=trust()).status_code == 200
     except httpx.TransportError:
         return False
 

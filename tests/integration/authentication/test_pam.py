@@ -17,6 +17,7 @@ import pytest
 from tornado import web
 
 from dsportal.authentication.pam import PamAuthenticator
+from dsportal.authentication.words import NOT_ALLOWED
 from tests.integration.authentication.logins import browser
 
 PASSWORD = "a password of its own"
@@ -112,7 +113,7 @@ def test_a_member_of_an_admin_group_is_an_admin(account: Account) -> None:
 
 def test_who_is_in_no_allowed_group_is_told_whom_to_ask(account: Account) -> None:
     answer = log_in(account.name, PASSWORD, allowed_groups={"portal"}, contact="Ada")
-    assert answer == "Your account is not allowed to use the portal; ask Ada for access."
+    assert answer == NOT_ALLOWED.format(contact="Ada")
 
 
 @pytest.mark.parametrize("password", ["wrong", "", "\x00", PASSWORD + "\n"])

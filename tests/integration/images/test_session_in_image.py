@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyterhub_gpu_slurm.options import words
 from tests import faults, images, sockets
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
@@ -99,19 +100,19 @@ def test_it_ends_with_its_job(portal: Instance, visit: Callable[[str], Visitor])
 
 
 @pytest.mark.parametrize(
-    ("image", "words"),
+    ("image", "message"),
     [
-        ("bare", "jupyterhub-singleuser is not in the image"),
-        ("other", "Image other is not offered for sessions. There are: whole, bare, gone."),
+        ("bare", words.unfit_image("The bare one")),
+        ("other", words.no_such_image("other", "whole", "bare", "gone")),
     ],
 )
 def test_an_image_that_will_not_do_is_refused_before_anything_is_submitted(
-    portal: Instance, visit: Callable[[str], Visitor], image: str, words: str
+    portal: Instance, visit: Callable[[str], Visitor], image: str, message: str
 ) -> None:
     visitor = visit(USERS[1])
     answer = visitor.start(gpus=0, image=image)
     assert answer.status_code == 400
-    assert words in answer.text
+    assert answer.json()["message"] == message
     assert portal.jobs(user=visitor.name) == []
 
 
@@ -122,7 +123,7 @@ def test_an_image_that_the_hub_cannot_see_says_what_it_lacks_when_it_starts(
     visitor.start(gpus=0, image="gone")
     until(lambda: visitor.server() is None, seconds=60, what="the start has failed")
     page = visitor.http.get(f"/hub/spawn-pending/{visitor.name}").text
-    assert "The image The gone one ended before its server answered" in page
+    assert "The gone one ended" in page
 
 
 def processes_of(uid: str) -> list[str]:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 
 import httpx
 import pytest
 
+from jupyterhub_gpu_slurm.options import words
 from tests import faults
 from tests.instance import LIMITED, USERS, Instance
 from tests.visitor import Visitor
@@ -22,23 +24,26 @@ def next_job_id(portal: Instance) -> str:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
-        ({"gpus": 3}, "3 GPUs were asked for; you may have 2 in one session: choose at most 2."),
-        ({"gpus": 0, "hours": 5}, "a session of yours may last 4: choose at most 4."),
-        ({"gpus": 0, "partition": "shareq"}, "Partition shareq is not open to you."),
+        ({"gpus": 3}, words.too_many_for_one_session(3, most=2)),
+        (
+            {"gpus": 0, "hours": 5},
+            words.too_long(timedelta(hours=5), most=timedelta(hours=4)),
+        ),
+        ({"gpus": 0, "partition": "shareq"}, words.closed_partition("shareq", "sxm2")),
         ({"gpus": 0, "account": "other"}, "Unknown option 'account'"),
         ({"gpus": 0, "qos": "other"}, "Unknown option 'qos'"),
     ],
 )
 def test_more_than_the_group_may_have_is_refused_and_nothing_is_submitted(
-    portal: Instance, visit: Visit, options: dict[str, object], words: str
+    portal: Instance, visit: Visit, options: dict[str, object], message: str
 ) -> None:
     user = visit(LIMITED)
     before = next_job_id(portal)
     answer = user.start(**options)
     assert answer.status_code == 400
-    assert words in answer.json()["message"]
+    assert message in answer.json()["message"]
     assert "Traceback" not in answer.text
     assert user.server() is None
     assert next_job_id(portal) == before
@@ -84,9 +89,7 @@ def test_of_two_starts_at_once_over_the_total_exactly_one_passes(
     assert sorted(answer.status_code // 100 for answer in answers) == [2, 4, 4]
     for answer in answers:
         if answer.status_code == 400:
-            assert answer.json()["message"] == (
-                "You hold 2 GPUs in 1 session and may hold 3 at once; stop one or choose at most 1."
-            )
+            assert answer.json()["message"] == words.too_much_held(2, sessions=1, most=3)
     (started,) = [server for server in servers if server.server() is not None]
     started.wait_until_ready()
     assert len(portal.jobs(user=LIMITED)) == 1
@@ -120,13 +123,11 @@ def test_sessions_count_together_and_a_stop_frees_what_it_held(
     second.start_and_wait(gpus=1)
     refused = third.start(gpus=1)
     assert refused.status_code == 400
-    assert refused.json()["message"] == (
-        "You hold 3 GPUs in 2 sessions and may hold 3 at once; stop one or choose no GPU."
-    )
+    assert refused.json()["message"] == words.too_much_held(3, sessions=2, most=3)
     form = user.http.get(f"/hub/spawn/{LIMITED}/third").text
     assert 'name="gpus" value="0"' in form
     assert 'name="gpus" value="1"' not in form
-    assert "You hold 3 GPUs in 2 sessions and may hold 3 at once." in form
+    assert words.held(3, sessions=2, most=3) in form
     second.stop()
     third.start_and_wait(gpus=1)
     assert len(portal.jobs(user=LIMITED)) == 2
@@ -139,7 +140,7 @@ def test_a_session_that_waits_in_the_queue_counts(portal: Instance, visit: Visit
         until(lambda: portal.jobs(user=LIMITED), seconds=10, what="the job is in the queue")
         refused = user.at("second").start(gpus=2)
         assert refused.status_code == 400
-        assert "You hold 2 GPUs in 1 session" in refused.json()["message"]
+        assert refused.json()["message"] == words.too_much_held(2, sessions=1, most=3)
         user.stop()
         # What was stopped while it waited is free again.
         assert user.at("second").start(gpus=2).status_code in (201, 202)
@@ -156,8 +157,7 @@ def test_what_is_held_is_counted_after_a_restart_of_the_hub(portal: Instance, vi
         faults.restart_hub(portal)
         refused = user.at("third").start(gpus=2)
         assert refused.status_code == 400
-        words = "You hold 2 GPUs in 2 sessions and may hold 3 at once"
-        assert words in refused.json()["message"]
+        assert refused.json()["message"] == words.too_much_held(2, sessions=2, most=3)
     # Between the restart and the reconciler's look it is no server.
     until(
         lambda: (waiting.server() or {}).get("ready"),
@@ -173,9 +173,9 @@ def test_the_most_sessions_at_once_are_counted(portal: Instance, visit: Visit) -
         server.start_and_wait(gpus=0)
     refused = user.at("fourth").start(gpus=0)
     assert refused.status_code == 400
-    words = "You have 3 sessions and may have 3 at once; stop one first."
-    assert refused.json()["message"] == words
-    assert words in user.http.get(f"/hub/spawn/{LIMITED}/fourth").text
+    message = words.too_many_sessions(3, most=3)
+    assert refused.json()["message"] == message
+    assert message in user.http.get(f"/hub/spawn/{LIMITED}/fourth").text
     assert len(portal.jobs(user=LIMITED)) == 3
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jupyterhub_gpu_slurm.session import endings
+from jupyterhub_gpu_slurm.slurm.records import Job
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -146,11 +148,11 @@ def test_a_job_that_ends_by_itself_is_shown_as_stopped_within_30_s(
     portal: Instance, visit: Visit
 ) -> None:
     user = visit(USERS[0])
-    portal.slurm("scancel", user.start_and_wait(gpus=1))
+    job_id = user.start_and_wait(gpus=1)
+    portal.slurm("scancel", job_id)
     until(lambda: user.server() is None, seconds=30, what="the hub shows the server as stopped")
     form = user.http.get("/hub/spawn").text
-    assert "Your last session has ended" in form
-    assert "CANCELLED" in form
+    assert endings.last_session(endings.ended(Job(int(job_id), "CANCELLED"))) in form
 
 
 def test_a_job_that_is_cancelled_while_it_waits_is_told_at_once(

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from dsportal.session.tensorboard import words
 from tests import curves, sockets
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
@@ -114,22 +115,22 @@ def test_a_folder_of_any_name_is_shown_under_its_name(user: Visitor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "status", "words"),
+    ("folder", "status", "said"),
     [
-        ("away", 404, f"There is no folder ~/{HOME}/away. It may have been moved or deleted."),
-        ("gone", 404, f"~/{HOME}/gone is a link to /no/such/place, where there is nothing now."),
-        ("closed", 404, f"You may not read ~/{HOME}/closed."),
-        ("out", 404, f"You may not open ~/{HOME}/out, which leads to /root/private."),
-        ("../../..", 404, "is not a folder below your home."),
-        ("empty", 200, f"No curves in ~/{HOME}/empty yet"),
+        ("away", 404, words.no_folder(f"~/{HOME}/away")),
+        ("gone", 404, words.dead_link(f"~/{HOME}/gone", "/no/such/place")),
+        ("closed", 404, words.unreadable(f"~/{HOME}/closed")),
+        ("out", 404, words.no_way(f"~/{HOME}/out", "/root/private")),
+        ("../../..", 404, "below your home"),
+        ("empty", 200, words.no_curves(f"~/{HOME}/empty")),
     ],
 )
 def test_what_cannot_be_shown_is_said_in_words(
-    user: Visitor, folder: str, status: int, words: str
+    user: Visitor, folder: str, status: int, said: str
 ) -> None:
     answer = asked(user, folder)
     assert answer.status_code == status
-    assert words in answer.text
+    assert said in answer.text
     assert "Traceback" not in answer.text
     assert f"{HOME}/{folder}" not in listed(user)
 
@@ -161,7 +162,8 @@ def test_a_link_on_another_page_asks_first(user: Visitor, site: str) -> None:
     before = listed(user)
     answer = asked(user, "empty", {"Sec-Fetch-Site": site})
     assert answer.status_code == 200
-    assert "A link on another page leads here." in answer.text
+    assert words.question(f"~/{HOME}/empty") in answer.text
+    assert '<form method="post"' in answer.text
     assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     assert listed(user) == before
     # The button: without what the page knows it does nothing.

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from dsportal.session.tools import words
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
@@ -60,8 +61,8 @@ def pids_of_digits(visitor: Visitor) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if folder.stat().st_uid == uid and any(b"digits-devserver" in word for word in words):
+            argv = (folder / "cmdline").read_bytes().split(b"\0")
+            if folder.stat().st_uid == uid and any(b"digits-devserver" in word for word in argv):
                 found.append(int(folder.name))
         except OSError:
             continue  # it has ended meanwhile
@@ -167,7 +168,7 @@ def test_a_tool_that_fails_says_why_and_can_be_tried_again(user: Visitor) -> Non
     finally:
         user.instance.slurm("/bin/rm", str(folder), user=user.name)
     assert answer.status_code == 502
-    assert "DIGITS has ended by itself, with exit code 1." in answer.text
+    assert words.ended("DIGITS", 1) in answer.text
     assert "FileExistsError" in answer.text
     assert "Try Again" in answer.text
     assert opened(user).status_code == 200
@@ -193,7 +194,8 @@ def test_a_link_on_another_page_asks_first(user: Visitor) -> None:
     stop(user)
     own = f"/user/{user.name}{PAGE}"
     asked = request(user, "GET", PAGE, headers=VISIT | {"Sec-Fetch-Site": "cross-site"})
-    assert "A link on another page leads here." in asked.text
+    assert "Start DIGITS?" in asked.text
+    assert '<form method="post"' in asked.text
     # A browser that says nothing of the page that it comes from, as where there is no TLS.
     assert "Start DIGITS?" in user.http.get(own, headers=VISIT).text
     assert pids_of_digits(user) == []

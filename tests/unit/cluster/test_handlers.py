@@ -19,7 +19,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from dsportal.cluster import handlers
+from dsportal.cluster import handlers, words
 from dsportal.cluster.__main__ import application
 from dsportal.cluster.handlers import Room
 from dsportal.cluster.pages import Pages
@@ -192,7 +192,7 @@ def test_who_is_not_logged_in_sees_nothing(
 def test_a_token_that_is_not_meant_for_this_page_is_refused(stand_ins: StandIns, path: str) -> None:
     found = answer(room(stand_ins), path, "ada's session's")
     assert found.status_code == 403
-    assert "may not access the cluster page" in found.text
+    assert words.NOT_ALLOWED in found.text
 
 
 @pytest.mark.parametrize("path", ADMINS)
@@ -200,7 +200,7 @@ def test_a_token_that_is_not_meant_for_this_page_is_refused(stand_ins: StandIns,
 def test_what_is_for_admins_is_for_admins(stand_ins: StandIns, path: str, token: str) -> None:
     found = answer(room(stand_ins), path, token)
     assert found.status_code == 403
-    assert found.json()["message"] == "Only the portal's admins may see or do this."
+    assert found.json()["message"] == words.ADMINS_ONLY
 
 
 @pytest.mark.parametrize("path", [*READS, *ADMINS, "", "sizing"])
@@ -250,7 +250,7 @@ def test_a_slurm_that_has_never_answered_is_said(stand_ins: StandIns) -> None:
     for path in ("api/v1/cluster", "api/v1/jobs", "api/v1/sessions", ""):
         found = answer(room(stand_ins), path, "root's")
         assert found.status_code == 503
-        assert "Slurm does not answer. Try again in a moment." in found.text
+        assert words.try_again("Slurm does not answer.") in found.text
 
 
 def test_the_sessions_say_which_of_the_two_is_in_trouble(stand_ins: StandIns) -> None:
@@ -435,7 +435,7 @@ def test_one_follows_so_many_streams_and_others_theirs(stand_ins: StandIns) -> N
         seat.__enter__()
     found = answer(shared, "api/v1/events", "ada's")
     assert found.status_code == 429
-    assert f"{STREAMS_EACH} streams already" in found.json()["message"]
+    assert found.json()["message"] == words.too_many_streams(STREAMS_EACH)
     assert followed(shared, 1, who="bob")[0][0] == "cluster"
 
 

@@ -185,4 +185,4 @@ def test_what_was_asked_wrongly_is_shown_at_its_field_and_is_no_html() -> None:
     assert "<i>" not in text
     assert 'value="&lt;b&gt;"' in text
     assert 'aria-invalid="true" aria-describedby="gpus-note gpus-fault"' in text
-    assert "There is no result yet" in text
+    assert 'role="alert"' in text

@@ -7,6 +7,7 @@ import pytest
 from jupyterhub.spawner import SpawnException
 
 from jupyterhub_gpu_slurm import hub_api
+from jupyterhub_gpu_slurm.options.words import LINK_NOTE
 from tests.unit.spawner.stand_in import StandIn
 
 
@@ -26,7 +27,7 @@ def test_a_link_shows_the_form_filled_in_and_starts_nothing(spawner: Any, slurm:
         spawner.options_from_query({"gpus": ["3"], "hours": ["0.25"]})
     assert (raised.value.status_code, raised.value.jupyterhub_message) == (200, "")
     page = asyncio.run(spawner.render_form())
-    assert "The link that you followed filled in this form." in page
+    assert LINK_NOTE in page
     assert 'value="0.25"' in page
     assert slurm.orders == []
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
@@ -57,9 +58,7 @@ def test_a_session_that_is_over_leaves_how_it_ended(
 ) -> None:
     slurm.words = [said]
     assert polled(session) == code
-    words = session._endings[session._log_name]
-    assert words.startswith("Your last session has ended. Job 12 is over")
-    assert said.slurm_state in words
+    assert session._endings[session._log_name] == endings.last_session(endings.ended(said))
     assert slurm.forgotten == [NUMBER]
     slurm.words = [RUNS]
     assert polled(session) == code  # an end is an end
@@ -69,7 +68,7 @@ def test_slurms_last_word_is_waited_for(session: Any, slurm: StandIn) -> None:
     slurm.words = [COMPLETES, COMPLETES, job("OUT_OF_MEMORY")]
     assert polled(session) == 1
     assert slurm.ages == [None, 0, 0]
-    assert "more memory" in session._endings[session._log_name]
+    assert "OUT_OF_MEMORY" in session._endings[session._log_name]
 
 
 def test_but_not_for_ever(session: Any, slurm: StandIn) -> None:
@@ -83,7 +82,7 @@ def test_a_session_back_in_the_queue_is_cancelled(session: Any, slurm: StandIn) 
     assert polled(session) == 1
     assert slurm.orders == [("cancel", "ada", SESSION)]
     assert slurm.forgotten == [NUMBER]
-    assert "put back into Slurm's queue" in session._endings[session._log_name]
+    assert endings.requeued(f"{NUMBER}") in session._endings[session._log_name]
     assert polled(session) == 1
 
 

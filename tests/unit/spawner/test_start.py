@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY
 
 from jupyterhub_gpu_slurm.errors import CommandFailed, SubmissionRefused
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
 from tests.unit.spawner.sessions import (
@@ -222,7 +223,7 @@ def test_a_job_that_is_over_ends_the_start_and_says_why(
 ) -> None:
     slurm.words, slurm.log = [WAITS, RUNS, job(state)], ["No module named x"]
     error = failure(spawner)
-    assert "The session could not be started. Job 12 is over" in error.jupyterhub_message
+    assert error.jupyterhub_message == endings.not_started(endings.ended(job(state)))
     for said in (f"ada {NUMBER}", "No module named x"):
         assert said in error.jupyterhub_html_message
     assert spawner._endings[spawner._log_name] == error.jupyterhub_message
@@ -233,7 +234,8 @@ def test_a_log_that_cannot_be_had_is_no_second_failure(
     spawner: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     slurm.words, slurm.log = [FAILED], CommandFailed("No.", detail="the log is not there")
-    assert "could not be started" in failure(spawner).jupyterhub_message
+    message = failure(spawner).jupyterhub_message
+    assert message == endings.not_started(endings.ended(FAILED))
     assert f"No log of job {NUMBER}: the log is not there" in caplog.text
 
 
@@ -241,15 +243,14 @@ def test_a_server_that_never_answers_is_given_up(spawner: Any, slurm: StandIn) -
     spawner.launch_timeout, spawner.queue_timeout = 0.05, 3600
     slurm.words, slurm.log = [WAITS, RUNS], ["still importing"]
     error = failure(spawner)
-    assert "running on node001, but the session did not answer within" in error.jupyterhub_message
+    assert error.jupyterhub_message == endings.silent(f"{NUMBER}", "node001", 0.05)
     assert "still importing" in error.jupyterhub_html_message
 
 
 def test_the_time_in_the_queue_is_not_the_servers(spawner: Any, slurm: StandIn) -> None:
     spawner.launch_timeout, spawner.queue_timeout = 0.05, 0.36
     slurm.words = [WAITS]
-    words = failure(spawner).jupyterhub_message
-    assert words.startswith(f"Job {NUMBER} waited in the queue for 0.0001 hours and was cancelled.")
+    assert failure(spawner).jupyterhub_message == endings.waited_too_long(f"{NUMBER}", 0.36)
 
 
 def test_a_job_that_runs_is_not_given_up_for_the_queue(spawner: Any, slurm: StandIn) -> None:

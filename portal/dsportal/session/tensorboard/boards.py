@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.log_folders import shown
 
 log = logging.getLogger(__name__)
@@ -120,10 +121,7 @@ class Board:
         raise self._failed()
 
     def _failed(self) -> BoardError:
-        return BoardError(
-            f"TensorBoard for {shown(self.name)} did not start. The session's log says why; "
-            "perhaps the session's memory is used up."
-        )
+        return BoardError(words.not_started(shown(self.name)))
 
 
 async def _is_listening(process: Process) -> bool:
@@ -213,10 +211,7 @@ class Boards:
             return None
         longest = min(awake, key=lambda board: board.used_at)
         if self._now() - longest.used_at < _JUST_USED_SECONDS:
-            raise BoardError(
-                f"{len(awake)} TensorBoards are in use, the most that a session may have. Stop "
-                "one in JupyterLab, under Running Terminals and Kernels, or try again in a minute."
-            )
+            raise BoardError(words.too_many(len(awake)))
         return longest
 
     async def _tend(self, idle_seconds: float) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from errno import ELOOP
 from pathlib import Path, PurePosixPath
 
+from dsportal.session.tensorboard import words
+
 _MOST_ENTRIES = 5_000
 """How many names a look reads: 30 ms on a local disk."""
 _EVENTS = "tfevents"
@@ -33,29 +35,29 @@ def folder_at(home: Path, path: str) -> Path:
     """Return the folder itself, without links; raises `FolderError`."""
     name = shown(path)
     if ".." in PurePosixPath(path).parts or "\0" in path or path.startswith("/"):
-        raise FolderError(f"{name!r} is not a folder below your home.")
+        raise FolderError(words.outside(name))
     try:
         folder = (home / path).resolve(strict=True)
         is_folder = folder.is_dir()
     except FileNotFoundError as error:
-        raise FolderError(_words_of_absence(home, path)) from error
+        raise FolderError(_absence(home, path)) from error
     except PermissionError as error:
-        raise FolderError(f"You may not open {name}{_end_of_link(home / path)}.") from error
+        raise FolderError(words.no_way(name, _end_of_link(home / path))) from error
     except (OSError, RuntimeError) as error:
-        raise FolderError(f"{name} cannot be opened: {_reason(error)}.") from error
+        raise FolderError(words.cannot_be_opened(name, _reason(error))) from error
     if not is_folder:
-        raise FolderError(f"{name} is a file; TensorBoard shows folders.")
+        raise FolderError(words.is_a_file(name))
     if not os.access(folder, os.R_OK | os.X_OK):
-        raise FolderError(f"You may not read {name}{_end_of_link(home / path)}.")
+        raise FolderError(words.unreadable(name, _end_of_link(home / path)))
     return folder
 
 
-def _words_of_absence(home: Path, path: str) -> str:
+def _absence(home: Path, path: str) -> str:
     for place in _places(home, path):
         if place.is_symlink() and not place.exists():
             link = shown(str(place.relative_to(home)))
-            return f"{link} is a link to {place.readlink()}, where there is nothing now."
-    return f"There is no folder {shown(path)}. It may have been moved or deleted."
+            return words.dead_link(link, str(place.readlink()))
+    return words.no_folder(shown(path))
 
 
 def _places(home: Path, path: str) -> Iterator[Path]:
@@ -67,7 +69,7 @@ def _places(home: Path, path: str) -> Iterator[Path]:
 
 def _end_of_link(place: Path) -> str:
     end = os.path.realpath(place)
-    return "" if end == str(place) else f", which leads to {end}"
+    return "" if end == str(place) else end
 
 
 def _reason(error: OSError | RuntimeError) -> str:

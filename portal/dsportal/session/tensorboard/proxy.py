@@ -9,6 +9,7 @@ from urllib.parse import quote
 from jupyter_server.utils import url_path_join
 from jupyter_server_proxy.handlers import LocalProxyHandler
 
+from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.boards import BoardError
 from dsportal.session.tensorboard.log_folders import FolderError
 from dsportal.session.tensorboard.routes import NAME, TensorBoards, finish_with_words
@@ -34,9 +35,9 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
                 return None
             board = await self._tensorboards.boards.use(board_id)
         except FolderError as error:
-            return finish_with_words(self, 404, title="The folder is gone", text=str(error))
+            return finish_with_words(self, 404, title=words.FOLDER_GONE, text=str(error))
         except BoardError as error:
-            return finish_with_words(self, 503, title="TensorBoard sleeps", text=str(error))
+            return finish_with_words(self, 503, title=words.ASLEEP, text=str(error))
         if board is None:
             return self._say_that_it_is_stopped()
         self.unix_socket = str(board.socket)
@@ -54,13 +55,7 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
         return True
 
     def _say_that_it_is_stopped(self) -> None:
-        finish_with_words(
-            self,
-            404,
-            title="This TensorBoard does not run",
-            text="It was stopped, or belonged to an earlier session. Select its folder in "
-            "JupyterLab's file browser to open it again.",
-        )
+        finish_with_words(self, 404, title=words.STOPPED, text=words.STOPPED_BECAUSE)
 
     async def open(self, board_id: str, path: str) -> None:
         """Refuse: TensorBoard has no websockets."""

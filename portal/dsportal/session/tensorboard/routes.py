@@ -23,6 +23,7 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
 from dsportal.session.tensorboard.log_folders import FolderError, folder_at, has_events, shown
 from dsportal.session.threads import in_thread
@@ -106,9 +107,9 @@ async def _soon(ask: Callable[[], T], path: str) -> T:
     try:
         return await asyncio.wait_for(in_thread(ask), _FILE_SECONDS)
     except TimeoutError as error:
-        raise FolderError(f"The files of {shown(path)} do not answer. Try again later.") from error
+        raise FolderError(words.silent_files(shown(path))) from error
     except OSError as error:
-        raise FolderError(f"{shown(path)} cannot be opened: {error.strerror}.") from error
+        raise FolderError(words.cannot_be_opened(shown(path), error.strerror)) from error
 
 
 @cache
@@ -117,11 +118,11 @@ def _words_page() -> Template:
     return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
 
 
-def finish_with_words(handler: JupyterHandler, status: int, **words: Any) -> None:
+def finish_with_words(handler: JupyterHandler, status: int, **parts: Any) -> None:
     """Answer with a page of ours: ``title`` and ``text``, and what else it takes."""
     handler.set_status(status)
     handler.set_header("Cache-Control", "no-store")
-    handler.finish(_words_page().render(**words))
+    handler.finish(_words_page().render(**parts))
 
 
 class OpenHandler(JupyterHandler):
@@ -137,7 +138,7 @@ class OpenHandler(JupyterHandler):
         try:
             path = await self._path()
             if is_from_elsewhere(self):
-                title = f"Open TensorBoard for {shown(path)}?"
+                title = words.question(shown(path))
                 action = f"?folder={quote(path)}"
                 ask(self, title=title, label="Open TensorBoard", action=action)
             elif not self.get_query_argument("anyway", "") and await self._tensorboards.is_empty(
@@ -148,9 +149,9 @@ class OpenHandler(JupyterHandler):
                 board = await self._tensorboards.open(path)
                 self.redirect(board.address)
         except FolderError as error:
-            finish_with_words(self, 404, title="No folder for TensorBoard", text=str(error))
+            finish_with_words(self, 404, title=words.NO_FOLDER, text=str(error))
         except BoardError as error:
-            finish_with_words(self, 503, title="TensorBoard was not opened", text=str(error))
+            finish_with_words(self, 503, title=words.NOT_OPENED, text=str(error))
 
     @web.authenticated
     async def post(self) -> None:
@@ -168,9 +169,8 @@ class OpenHandler(JupyterHandler):
         finish_with_words(
             self,
             200,
-            title=f"No curves in {shown(path)} yet",
-            text="There are no event files in this folder, nor below it. TensorBoard opens here "
-            "as soon as a training has written the first.",
+            title=words.no_curves(shown(path)),
+            text=words.NO_EVENTS,
             link=f"?folder={quote(path)}&anyway=1",
             label="Open TensorBoard now",
             look_again_seconds=_LOOK_AGAIN_SECONDS,
@@ -215,7 +215,7 @@ class BoardHandler(_PageHandler):
     async def delete(self, board_id: str) -> None:
         """Stop it, and give the list of those that are left."""
         if not await self.tensorboards.boards.stop(board_id):
-            raise web.HTTPError(404, "This TensorBoard does not run any more.")
+            raise web.HTTPError(404, words.ALREADY_STOPPED)
         self.finish_with_list()
 
 

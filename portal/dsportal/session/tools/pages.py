@@ -16,6 +16,7 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from dsportal.session.tools import words
 from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
 from dsportal.session.web import proxied
 from dsportal.session.web.confirmation import ask, is_from_elsewhere, is_visit
@@ -57,7 +58,7 @@ class ToolHandler(APIHandler):
         """Stop it, and what it has started."""
         tool = self.toolbox.get(name)
         if tool is None:
-            raise web.HTTPError(404, f"There is no tool {name}.")
+            raise web.HTTPError(404, words.no_tool(name))
         await tool.stop()
         self.set_status(204)
         self.finish()
@@ -75,7 +76,7 @@ class StartHandler(JupyterHandler):
         """Begin to start it, and lead to its page."""
         tool = self.toolbox.get(name)
         if tool is None:
-            raise web.HTTPError(404, f"There is no tool {name}.")
+            raise web.HTTPError(404, words.no_tool(name))
         tool.start()
         self.redirect(f"{tool.place.path_of(name)}/", status=303)
 
@@ -113,8 +114,7 @@ def starting(proxy: type, tool: ManagedTool, note_use: Callable[[], None]) -> ty
             if is_visit(self.request):
                 await self._open(is_from_elsewhere(self))
             elif tool.state != "running":
-                words = f"{tool.order.title} does not run. Open its page anew to start it."
-                raise web.HTTPError(503, words)
+                raise web.HTTPError(503, words.not_running(tool.order.title))
 
         async def _open(self, is_by_a_link: bool) -> None:
             if not is_by_a_link:
@@ -149,7 +149,7 @@ async def started(tool: ManagedTool) -> Failure | None:
         await asyncio.wait({tool.start()}, timeout=patience)
         failure = await tool.take_failure()
     if failure is None and tool.state == "stopped":
-        return Failure(f"{tool.order.title} was stopped while it started.", "")
+        return Failure(words.stopped_while_starting(tool.order.title), "")
     return failure
 
 

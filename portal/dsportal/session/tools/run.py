@@ -15,6 +15,7 @@ from typing import cast
 
 from dsportal.session.modules import ModulesError, ModuleSystem
 from dsportal.session.tools import gate as tool_gate
+from dsportal.session.tools import words
 from dsportal.session_schema import WebTool
 
 _LINES_KEPT = 40
@@ -88,10 +89,8 @@ class ToolRun:
                 await self._answer()
         except TimeoutError as error:
             await self.stop()
-            raise ToolError(
-                f"{self._order.title} did not answer within "
-                f"{self._order.start_timeout_seconds} seconds."
-            ) from error
+            silence = words.silent(self._order.title, self._order.start_timeout_seconds)
+            raise ToolError(silence) from error
         except BaseException:
             await self.stop()
             raise
@@ -183,12 +182,7 @@ class ToolRun:
     def _found(self, program: str, environment: Mapping[str, str]) -> str:
         path = shutil.which(program, path=environment.get("PATH", ""))
         if path is None:
-            loaded = ", ".join(self._order.modules)
-            although = f" although {loaded} is loaded" if loaded else ""
-            raise ToolError(
-                f"The program {program} of {self._order.title} is not there{although}. "
-                "Tell the administrators."
-            )
+            raise ToolError(words.no_program(self._order.title, program, *self._order.modules))
         return path
 
     async def _answer(self) -> None:
@@ -221,7 +215,7 @@ class ToolRun:
             await asyncio.wait({self._reading}, timeout=1.0)
         if self.exit_code == tool_gate.EXIT_NOT_STARTED and self._lines:
             return self._lines.pop()
-        return f"{self._order.title} has ended by itself, with exit code {self.exit_code}."
+        return words.ended(self._order.title, self.exit_code)
 
     async def _read(self, written: asyncio.StreamReader) -> None:
         rest = ""

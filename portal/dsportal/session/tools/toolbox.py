@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dsportal.session.modules import ModulesError, ModulesSilentError, ModuleSystem
+from dsportal.session.tools import words
 from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
 
@@ -104,7 +105,7 @@ class ManagedTool:
             self._failure = Failure(str(error), run.output)
         except Exception:  # whoever asked for it is told, and the session goes on
             log.exception("The tool %s does not start", self.name)
-            self._failure = Failure(f"{self.order.title} could not be started.", run.output)
+            self._failure = Failure(words.not_started(self.order.title), run.output)
         else:
             network = "its own network" if self.order.has_own_network else "the node's network"
             log.info("The tool %s runs, in %s", self.name, network)

@@ -97,7 +97,7 @@
     const url = `${data.api_url.replace("{what}", what)}${query}`;
     const headers = { "X-XSRFToken": (window.jhdata || {}).xsrf_token || "" };
     const answer = await fetch(url, { headers, signal, credentials: "same-origin" });
-    if (answer.status === 403) throw new Refused("Your login has ended; load this page again.");
+    if (answer.status === 403) throw new Refused(WORDS.loggedOut);
     const body = await answer.json();
     if (!answer.ok) throw new Refused(body.message);
     return body;
@@ -119,7 +119,7 @@
         : start.toLocaleDateString([], { day: "numeric", month: "long", year: "numeric" });
     // What is free may be older than the forecast: only what was counted later contradicts it.
     const isKept = countedAfter > toldAt && isFree(Number(chosenSize().value));
-    const others = isKept ? " It is free, but Slurm is keeping it for others." : "";
+    const others = isKept ? ` ${WORDS.kept}` : "";
     return `Starts about ${isToday ? "" : `${day}, `}${clock} (in about ${span}).${others}`;
   };
   const WORDS = {
@@ -128,6 +128,9 @@
     later: (answer) => inWords(new Date(answer.start)),
     never: (answer) => `Can never start here: ${answer.why}`,
     unknown: (answer) => `The start time is not known at the moment. ${answer.why}`.trim(),
+    kept: "It is free, but Slurm is keeping it for others.",
+    loggedOut: "Your login has ended; load this page again.",
+    silent: "The portal is not responding.",
   };
   const tell = () => {
     const words = WORDS[told.state](told);
@@ -167,7 +170,7 @@
       told = await get("forecast", `?${query}`, mine.signal);
     } catch (error) {
       if (mine.signal.aborted) return;
-      const why = error instanceof Refused ? error.message : "The portal is not responding.";
+      const why = error instanceof Refused ? error.message : WORDS.silent;
       told = { state: "unknown", why };
     }
     if (mine.signal.aborted) return;

@@ -11,7 +11,8 @@ from datetime import timedelta
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit, hours
+from jupyterhub_gpu_slurm.options import words
+from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 
@@ -100,7 +101,7 @@ def render(
 ) -> str:
     """Return the form. ``chosen`` pre-fills it; what does not fit is left at its default."""
     if not limits.partitions:
-        return render_unavailable("No partition of the cluster is open to you now.")
+        return render_unavailable(words.NO_PARTITION, is_fault=False)
     gpu_type = chosen.get("gpu_type", "")
     partition = _partition(chosen.get("partition", ""), gpu_type, limits)
     gpus = _whole_number(chosen.get("gpus", ""))
@@ -141,9 +142,9 @@ def render_unavailable(reason: str, *, is_fault: bool = True) -> str:
     return _TEMPLATES.get_template("unavailable.html.j2").render(reason=reason, is_fault=is_fault)
 
 
-def render_failure(words: str, log_lines: Sequence[str]) -> str:
+def render_failure(why: str, log_lines: Sequence[str]) -> str:
     """Return what the page of a failed start says: why, and the end of the job's log."""
-    return _TEMPLATES.get_template("failure.html.j2").render(words=words, log_lines=log_lines)
+    return _TEMPLATES.get_template("failure.html.j2").render(words=why, log_lines=log_lines)
 
 
 def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
@@ -209,7 +210,7 @@ def _hours(text: str, defaults: Defaults, limits: Limits, partition: str) -> str
         time = defaults.time
     if time <= timedelta(0):
         time = defaults.time
-    return hours(time if limit is None else min(time, limit))
+    return words.hours(time if limit is None else min(time, limit))
 
 
 def _whole_number(text: str) -> int | None:

@@ -17,7 +17,8 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from dsportal.authentication.ldap import DirectoryAuthenticator
 
 from dsportal.authentication.directory import DirectoryAccount
-from dsportal.authentication.errors import CLOSED, DirectoryError, Locked, Refused
+from dsportal.authentication.errors import DirectoryError, Locked, Refused
+from dsportal.authentication.words import CLOSED
 
 ADA = DirectoryAccount("ada", ("ml", "staff"))
 PASSWORD = "right"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
 from tests.checkout import PACKAGES
 from tests.waiting import until
@@ -131,7 +132,7 @@ async def test_one_more_than_may_run_takes_the_place_of_the_longest_unused(
         third = await boards.open("3", Path("/3"))
         assert boards.awake() == [first, third]
         # Those two are looked at: none gives way, and the one that sleeps can wake later.
-        with pytest.raises(BoardError, match="2 TensorBoards are in use, the most"):
+        with pytest.raises(BoardError, match=words.too_many(2)):
             await boards.use(second.id)
         assert boards.awake() == [first, third]
         clock.now += 100
@@ -170,7 +171,7 @@ async def test_a_program_that_does_not_start_is_said_in_words(
 ) -> None:
     kit.program.write_text(program)
     async with made(kit, clock) as boards:
-        with pytest.raises(BoardError, match="TensorBoard for ~/logs did not start"):
+        with pytest.raises(BoardError, match=words.not_started("~/logs")):
             await boards.open("logs", Path("/home/you/logs"))
         assert boards.awake() == []
         # It is not given up for good.
@@ -181,7 +182,7 @@ async def test_a_program_that_does_not_start_is_said_in_words(
 @in_a_loop
 async def test_a_board_that_never_ran_takes_nobodys_place(kit: Kit, clock: Clock) -> None:
     async with made(replace(kit, python="/no/such/python", most=1), clock) as boards:
-        with pytest.raises(BoardError, match="TensorBoard for ~/1 did not start"):
+        with pytest.raises(BoardError, match=words.not_started("~/1")):
             await boards.open("1", Path("/1"))
         assert boards.awake() == []
 

@@ -15,6 +15,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.netutil import bind_sockets
 
 from dsportal.session.tools import pages as tool_pages
+from dsportal.session.tools import words
 from dsportal.session.tools.run import ToolContext
 from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
 from dsportal.session.web import confirmation
@@ -97,7 +98,7 @@ def test_a_tool_is_stopped_while_it_starts(place: ToolContext) -> None:
         await asyncio.sleep(0)
         await tool.stop()
         assert tool.state == "stopped"
-        failure = Failure("Sleeper was stopped while it started.", "")
+        failure = Failure(words.stopped_while_starting("Sleeper"), "")
         opened = asyncio.create_task(tool_pages.started(tool))
         await asyncio.sleep(0)
         await tool.stop()
@@ -108,7 +109,7 @@ def test_a_tool_is_stopped_while_it_starts(place: ToolContext) -> None:
 
 def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
-        failure = Failure("Failing <b> has ended by itself, with exit code 3.", "<b>no licence")
+        failure = Failure(words.ended("Failing <b>", 3), "<b>no licence")
         assert await tool_pages.started(tool) == failure
         assert await tool.take_failure() is None
         assert await tool_pages.started(tool) == failure
@@ -128,7 +129,7 @@ def test_a_tool_that_ends_later_is_a_failure_too(place: ToolContext) -> None:
         await asyncio.to_thread(end_it, tool)
         failure = await tool.take_failure()
         assert failure is not None
-        assert failure.words == "Server has ended by itself, with exit code 4."
+        assert failure.words == words.ended("Server", 4)
 
     # Two requests: that of the start, and the one from above.
     twice = "server.handle_request()\nserver.handle_request()\nsys.exit(4)\n"

@@ -15,6 +15,7 @@ from traitlets import TraitError
 from traitlets.config import Config
 
 from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.policy import Holding
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -103,9 +104,7 @@ def test_of_two_starts_at_once_over_the_total_one_passes(user: User) -> None:
     ends = start(server(user, "", gpus=3), server(user, "second", gpus=3))
     refused = [end for end in ends if isinstance(end, OverLimit)]
     assert len(refused) == 1
-    assert str(refused[0]) == (
-        "You hold 3 GPUs in 1 session and may hold 4 at once; stop one or choose at most 1."
-    )
+    assert str(refused[0]) == words.too_much_held(3, sessions=1, most=4)
 
 
 def test_of_many_starts_at_once_no_more_pass_than_sessions_are_allowed(user: User) -> None:
@@ -203,7 +202,7 @@ def test_groups_of_the_directory_count(user: User, config: Config) -> None:
     user.orm_user.groups.append(orm.Group(name="students"))
     user.db.commit()
     (end,) = start(server(user, "", gpus=2))
-    assert str(end) == "2 GPUs were asked for; you may hold 1 at once: choose at most 1."
+    assert str(end) == words.too_many_at_once(2, most=1)
 
 
 def test_groups_of_the_system_count(user: User, config: Config) -> None:
@@ -218,19 +217,19 @@ def test_the_form_offers_what_the_other_sessions_leave(user: User) -> None:
     form = asyncio.run(server(user, "").render_form())
     assert 'name="gpus" value="1"' in form
     assert 'name="gpus" value="2"' not in form
-    assert "You hold 3 GPUs in 1 session and may hold 4 at once." in form
+    assert words.held(3, sessions=1, most=4) in form
 
 
 def test_who_may_have_no_more_sessions_reads_so_in_place_of_the_form(user: User) -> None:
     start(*(server(user, f"s{number}", gpus=0) for number in range(3)))
     form = asyncio.run(server(user, "").render_form())
-    assert "You have 3 sessions and may have 3 at once; stop one first." in form
+    assert words.too_many_sessions(3, most=3) in form
     assert 'name="gpus"' not in form
     assert "Try again in a minute" not in form
 
 
 @pytest.mark.parametrize(
-    ("traits", "words"),
+    ("traits", "mistake"),
     [
         ({"default_limits": {"max_gpu": 4}}, "default_limits: 'max_gpu' is not a known key"),
         (
@@ -240,6 +239,6 @@ def test_who_may_have_no_more_sessions_reads_so_in_place_of_the_form(user: User)
         ({"group_limits": {"students": 4}}, r"group_limits\['students'\]: 4: must be a table"),
     ],
 )
-def test_a_mistake_in_the_limits_is_named(traits: dict[str, object], words: str) -> None:
-    with pytest.raises(TraitError, match=words):
+def test_a_mistake_in_the_limits_is_named(traits: dict[str, object], mistake: str) -> None:
+    with pytest.raises(TraitError, match=mistake):
         GpuSlurmSpawner(**traits)

@@ -5,10 +5,8 @@ import pytest
 from jupyterhub_gpu_slurm.session.idle import (
     IdleReport,
     IdleTracker,
-    ending,
     limit_for,
     limits_as_json,
-    span,
     warning_for,
 )
 
@@ -83,22 +81,3 @@ def test_only_a_session_over_its_limit_is_unused() -> None:
     assert tracker.unused(NOW) is None
     tracker.hear(3600, HOUR, NOW)
     assert tracker.unused(NOW) == IdleReport(HOUR, NOW, HOUR)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (12, "12 s"),
-        (18.4, "18 s"),
-        (60, "1 min"),
-        (3599, "1 h"),
-        (7200, "2 h"),
-        (5400, "1 h 30 min"),
-    ],
-)
-def test_a_time_is_written_for_people(seconds: float, words: str) -> None:
-    assert span(timedelta(seconds=seconds)) == words
-
-
-def test_the_end_says_why() -> None:
-    assert "had not been used for 2 h:" in ending(IdleReport(3 * HOUR, NOW, 2 * HOUR))

@@ -76,10 +76,3 @@ def test_the_bar_never_goes_back_on_the_way_to_a_running_job() -> None:
     ]
     assert seen == sorted(set(seen))
     assert seen[-1] < 100
-
-
-@pytest.mark.parametrize("state", ["OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "TIMEOUT", "GONE"])
-def test_every_ending_has_words(state: str) -> None:
-    words = progress.ending(Job(7, state))
-    assert words.startswith("Job 7 is over")
-    assert not words.endswith("it ended.")

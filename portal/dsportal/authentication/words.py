@@ -1,0 +1,20 @@
+"""What the login page says where it lets nobody in. ``{contact}``: whom the site says to ask."""
+
+CLOSED = "Your account is disabled or has expired; ask {contact}."
+LOCKED = (
+    "Your account is locked, as it is after too many wrong passwords. Try again in a few minutes; "
+    "if it stays locked, ask {contact}."
+)
+MUST_CHANGE = (
+    "Your password has expired or must be changed. Change it where you change the password of "
+    "your account, then log in again; {contact} can help."
+)
+NOT_ALLOWED = "Your account is not allowed to use the portal; ask {contact} for access."
+DIRECTORY_SILENT = "The directory does not answer; try again in a minute."
+PAM_SILENT = "The login service does not answer; try again in a minute."
+
+
+def too_many(seconds: int) -> str:
+    """Say when somebody may try again."""
+    amount = "a second" if seconds == 1 else f"{seconds} seconds"
+    return f"Too many failed logins. Wait {amount}, then try again."

@@ -1,0 +1,21 @@
+"""The cluster page's sentences about what it cannot show or do; its templates have the others."""
+
+NOT_LOGGED_IN = "Log in to the portal, or send a token that may access this service."
+NOT_ALLOWED = "This login or token may not access the cluster page."
+ADMINS_ONLY = "Only the portal's admins may see or do this."
+SLURM_SILENT = "Slurm does not answer at the moment; this is how the cluster was then."
+SESSIONS_OLD = "The hub does not answer at the moment; this list may be out of date."
+NO_SUCH_SESSION = "The hub knows no such session, or this token may not stop it."
+NOT_STOPPED = "The hub did not stop the session; look again."
+HUB_SILENT = "The hub does not answer; try again in a moment."
+NO_RECORD = "The record of GPU hours cannot be read now."
+
+
+def try_again(trouble: str) -> str:
+    """Say what is wrong, and that it may pass."""
+    return f"{trouble} Try again in a moment."
+
+
+def too_many_streams(most: int) -> str:
+    """Refuse one more open page."""
+    return f"You follow {most} streams already; close one."

@@ -1,0 +1,108 @@
+"""The sentences of the options form: what a user holds, and why a request is refused."""
+
+from datetime import timedelta
+
+NO_PARTITION = "No partition of the cluster is open to you now; ask its administrators."
+NO_SESSIONS = "You may not have sessions on this portal; ask its administrators."
+LINK_NOTE = "The link that you followed filled in this form. Nothing has been started."
+
+
+def held(gpus: int, sessions: int, most: int) -> str:
+    """Say what the user's sessions hold, and how many GPUs they may."""
+    return f"{_you_hold(gpus, sessions, most)}."
+
+
+def too_much_held(gpus: int, sessions: int, most: int) -> str:
+    """Refuse GPUs beside those that other sessions hold."""
+    return f"{_you_hold(gpus, sessions, most)}; stop one or {_choice(max(0, most - gpus))}."
+
+
+def too_many_at_once(asked: int, most: int) -> str:
+    """Refuse more GPUs than all sessions may hold together."""
+    return f"{_you_asked_for(asked)}; you may hold {most} at once: {_choice(most)}."
+
+
+def too_many_for_one_session(asked: int, most: int) -> str:
+    """Refuse more GPUs than the site grants one session."""
+    return f"{_you_asked_for(asked)}; you may have {most} in one session: {_choice(most)}."
+
+
+def too_many_for_partition(
+    asked: int, partition: str, most: int, gpu_type: str | None = None
+) -> str:
+    """Refuse more GPUs, of one type or of all, than a partition gives one session."""
+    of_type = "" if gpu_type is None else f" of type {gpu_type}"
+    return (
+        f"{_you_asked_for(asked)}; "
+        f"one session in partition {partition} can have at most {most}{of_type}."
+    )
+
+
+def too_many_sessions(sessions: int, most: int) -> str:
+    """Refuse one more session."""
+    return f"You have {_count(sessions, 'session')} and may have {most} at once; stop one first."
+
+
+def too_long_for_partition(asked: timedelta, partition: str, most: timedelta) -> str:
+    """Refuse more time than a partition gives."""
+    return f"You asked for {in_hours(asked)}; partition {partition} allows at most {hours(most)}."
+
+
+def too_long(asked: timedelta, most: timedelta) -> str:
+    """Refuse more time than the site grants."""
+    return (
+        f"You asked for {in_hours(asked)}; a session of yours may last {hours(most)}: "
+        f"choose at most {hours(most)}."
+    )
+
+
+def closed_partition(name: str, *others: str) -> str:
+    """Refuse a partition that is not among the user's."""
+    return f"Partition {name} is not open to you. You can use: {', '.join(others)}."
+
+
+def no_such_type(gpu_type: str, partition: str, *others: str) -> str:
+    """Refuse a type of GPU that a partition does not have."""
+    names = ", ".join(others) or "none that can be named"
+    return f"Partition {partition} has no GPUs of type {gpu_type}. Its types are: {names}."
+
+
+def no_such_image(name: str, *others: str) -> str:
+    """Refuse an image that the site does not offer."""
+    names = ", ".join(others) or "none"
+    return f"Image {name} is not offered for sessions. There are: {names}."
+
+
+def unfit_image(title: str) -> str:
+    """Refuse an image without what a session needs."""
+    return (
+        f"No session can run in {title}: jupyterhub-singleuser is not in the image. "
+        "Choose another one, and tell the administrators."
+    )
+
+
+def hours(time: timedelta) -> str:
+    """Return a time as hours for people: ``8``, ``0.5``."""
+    return f"{time / timedelta(hours=1):g}"
+
+
+def in_hours(time: timedelta) -> str:
+    """Return a time with its unit: ``8 hours``, ``1 hour``."""
+    return f"{hours(time)} hour{'' if hours(time) == '1' else 's'}"
+
+
+def _you_hold(gpus: int, sessions: int, most: int) -> str:
+    held_now = f"{_count(gpus, 'GPU')} in {_count(sessions, 'session')}"
+    return f"You hold {held_now} and may hold {most} at once"
+
+
+def _you_asked_for(gpus: int) -> str:
+    return f"You asked for {_count(gpus, 'GPU')}"
+
+
+def _choice(most: int) -> str:
+    return f"choose at most {most}" if most else "choose no GPU"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,89 @@
+"""Why a start or a session ended, in words for its user.
+
+JupyterHub's page of a failed start shows them, and the options form says them of the last session.
+"""
+
+from datetime import timedelta
+
+from jupyterhub_gpu_slurm.slurm.records import Job, JobState
+
+OUTCOMES = {
+    "BOOT_FAIL": "its node did not start",
+    "CANCELLED": "it was cancelled",
+    "COMPLETED": "it ended",
+    "DEADLINE": "its deadline passed",
+    "FAILED": "it failed",
+    "NODE_FAIL": "its node failed",
+    "OUT_OF_MEMORY": "it used more memory than it had asked for",
+    "PREEMPTED": "a job with a higher priority took its place",
+    "REVOKED": "another cluster in the federation took it over",
+    "TIMEOUT": "its time was up",
+    "GONE": "Slurm no longer knows about it",
+}
+"""By Slurm's state."""
+
+
+def ended(job: Job) -> str:
+    """Say how a job ended."""
+    outcome = OUTCOMES.get(job.slurm_state, "it ended")
+    shown = "" if job.state is JobState.GONE else f" ({job.slurm_state})"
+    return f"Job {job.job_id} is over{shown}: {outcome}."
+
+
+def requeued(job_id: str) -> str:
+    """Say that a session's job was put back into the queue, and is lost."""
+    return (
+        f"Job {job_id} was put back into Slurm's queue, by an administrator or because its node "
+        "failed, and was cancelled."
+    )
+
+
+def last_session(ending: str) -> str:
+    """Say of the last session how its job ended."""
+    return f"Your last session has ended. {ending}"
+
+
+def unused(time: timedelta) -> str:
+    """Say of the last session that nobody had used it for so long."""
+    return (
+        f"Your last session ended because it had not been used for {span(time)}: no cell ran, no "
+        "terminal was used, and its processors and GPUs were idle. An open browser tab alone does "
+        "not count as use. Its GPUs are now free for others; what you saved is in your home "
+        "directory."
+    )
+
+
+def not_started(ending: str) -> str:
+    """Say of a start that its job ended while it was awaited."""
+    return f"The session could not be started. {ending}"
+
+
+def ended_while_starting(ending: str) -> str:
+    """Say of a start that its job ended although the session had spoken up."""
+    return f"The session ended while it started. {ending}"
+
+
+def silent(job_id: str, node: str | None, seconds: float) -> str:
+    """Say of a start that its job runs, but nobody listens there."""
+    return (
+        f"Job {job_id} is running on {node}, but the session did not answer within {seconds:g} "
+        "seconds, so it was cancelled."
+    )
+
+
+def waited_too_long(job_id: str, seconds: float) -> str:
+    """Say of a start that its job waited longer than the site allows."""
+    return (
+        f"Job {job_id} waited in the queue for {seconds / 3600:.3g} hours and was cancelled. "
+        "Choose fewer GPUs, or another partition."
+    )
+
+
+def span(time: timedelta) -> str:
+    """Write a time for people: ``2 h``, ``1 h 30 min``, ``20 min``, ``12 s``."""
+    seconds = round(time.total_seconds())
+    if seconds < 60:
+        return f"{seconds} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    parts = [f"{hours} h"] if hours else []
+    return " ".join(parts + ([f"{minutes} min"] if minutes else []))

@@ -1,0 +1,13 @@
+from dsportal.cluster import words
+
+
+def test_what_is_out_of_date_names_whose_answer_is_missing() -> None:
+    assert "Slurm does not answer" in words.SLURM_SILENT
+    assert "hub does not answer" in words.SESSIONS_OLD
+    assert "out of date" in words.SESSIONS_OLD
+
+
+def test_who_is_turned_away_reads_who_may() -> None:
+    assert "admins" in words.ADMINS_ONLY
+    assert "cluster page" in words.NOT_ALLOWED
+    assert "follow 6 streams" in words.too_many_streams(6)
