@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import bootstrap
@@ -31,6 +33,37 @@ def wheels() -> dict[str, Path]:
     """Our wheels, by the name of their distribution."""
     made = build_wheels()
     return {wheel.name.partition("-")[0].replace("_", "-"): wheel for wheel in made}
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "package", "entry_points"),
+    [
+        ("jupyterhub-gpu-slurm", "spawner", "jupyterhub_gpu_slurm", {"gpu-slurm"}),
+        (
+            "data-scientist-portal",
+            "portal",
+            "dsportal",
+            {"portal", "directory", "portal-modules", "portal-images"},
+        ),
+    ],
+)
+def test_a_wheel_has_types_licence_readme_and_entry_points(
+    wheels: dict[str, Path], name: str, folder: str, package: str, entry_points: set[str]
+) -> None:
+    source = bootstrap.REPOSITORY / folder
+    wheel = zipfile.Path(wheels[name])
+    (described,) = (part for part in wheel.iterdir() if part.name.endswith(".dist-info"))
+    distribution = PathDistribution(described)
+    metadata = distribution.metadata
+    assert (wheel / package / "py.typed").is_file()
+    assert (described / "licenses/LICENSE").read_text() == (source / "LICENSE").read_text()
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    assert {"Framework :: Jupyter", "Typing :: Typed"} <= set(metadata.get_all("Classifier") or ())
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata["Description"].strip() == (source / "README.md").read_text().strip()
+    assert {point.name for point in distribution.entry_points} == entry_points
+    for module in (point.module.replace(".", "/") for point in distribution.entry_points):
+        assert (wheel / f"{module}.py").is_file() or (wheel / module / "__init__.py").is_file()
 
 
 def installed(folder: Path, *wanted: str | Path) -> Path:
@@ -158,5 +191,3 @@ def test_the_portal_brings_its_login_and_its_command(whole: Path, tmp_path: Path
     shown = output(whole / "jupyterhub", "--help-all")
     assert "directory: dsportal.authentication.ldap.DirectoryAuthenticator" in shown
     assert "doctor" in output(whole / "portal", "--help")
-    listed = "import os, dsportal; print(os.listdir(os.path.dirname(dsportal.__file__)))"
-    assert "py.typed" in output(whole / "python", "-I", "-c", listed)
