@@ -190,10 +190,10 @@ def test_r_in_an_image_is_a_kernel(user: Visitor, home: Path) -> None:
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        ("own-text.sif", "is no image: not a file that Apptainer has built"),
-        ("own-short.sif", "is cut short: 1048576 of"),
-        ("own-broken.sif", "cannot be used. Apptainer says:"),
-        ("own-link.sif", "is a link. Put the image itself there"),
+        ("own-text.sif", "is no image"),
+        ("own-short.sif", "1048576 of"),
+        ("own-broken.sif", "Apptainer says"),
+        ("own-link.sif", "is a link"),
     ],
 )
 def test_an_image_that_cannot_be_used_says_why(user: Visitor, kernel: str, words: str) -> None:
@@ -206,9 +206,11 @@ def test_an_image_of_the_site_that_is_lost_is_for_the_administrators(
 ) -> None:
     aside = tools.rename(tools.with_name("aside"))
     try:
-        assert refusal(user, SITES) == f"There is no image {tools}. Tell the administrators."
+        lost = refusal(user, SITES)
+        assert f"no image {tools}" in lost
+        assert "administrators" in lost
         tools.touch(mode=0o600)
-        assert f"You may not read the image {tools}" in refusal(user, SITES)
+        assert f"not read the image {tools}" in refusal(user, SITES)
     finally:
         aside.rename(tools)
 

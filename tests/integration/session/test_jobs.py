@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from dsportal.session.jobs import words
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
@@ -140,7 +141,7 @@ def test_anothers_job_is_not_told_not_cancelled_and_not_read(
     assert portal.job(job_id)["JobState"] == "RUNNING"
     unread = log(user, job_id)
     assert unread.status_code == 404
-    assert unread.json()["message"] == f"Slurm knows no job {job_id} of yours (any more)."
+    assert unread.json()["message"] == words.no_job(job_id)
 
 
 def test_a_job_whose_output_is_anothers_file_shows_nothing(
@@ -160,7 +161,7 @@ def test_an_allocation_has_no_log(portal: Instance, user: Visitor) -> None:
     portal.slurm("salloc", "--no-shell", "--mem=50M", user=USER)
     (job_id,) = set(portal.jobs(user=USER)) - before
     try:
-        assert "only jobs of sbatch have one" in log(user, job_id).json()["message"]
+        assert log(user, job_id).json()["message"] == words.NO_OUTPUT
     finally:
         portal.slurm("scancel", job_id)
 
@@ -170,7 +171,7 @@ def test_the_session_is_not_cancelled_from_within(portal: Instance, user: Visito
     assert job_id in portal.jobs(user=USER)
     answer = cancel(user, job_id)
     assert answer.status_code == 409
-    assert "Hub Control Panel" in answer.json()["message"]
+    assert answer.json()["message"] == words.ITS_OWN_SESSION
     assert portal.job(job_id)["JobState"] == "RUNNING"
 
 

@@ -102,8 +102,8 @@ def test_a_module_that_fails_is_told_in_the_module_systems_words(user: Visitor) 
     answer = user.session("POST", "/api/sessions", json=notebook)
     assert answer.status_code == 500
     message = answer.json()["message"]
-    assert "Loading no-such-framework/1.0 failed. The module system says" in message
-    assert "The following module(s) are unknown" in message
+    assert "no-such-framework/1.0 failed" in message
+    assert "are unknown" in message
     assert "Traceback" not in answer.text
 
 

@@ -74,7 +74,7 @@ def test_a_session_starts_and_works_beside_a_hanging_nas(
     ):
         answer = user.session(method, path, json=body)
         assert answer.status_code == 504, (method, path, answer.text)
-        assert f"{point(portal)} has not responded since" in answer.text
+        assert f"{point(portal)} has not responded" in answer.text
     assert user.session("GET", "/portal/quota?path=isilon").status_code == 404
 
     nas.thaw()

@@ -19,19 +19,16 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from dsportal.session.jobs import words
 from dsportal.session.jobs.records import is_job_id
 from dsportal.session.jobs.routes import Jobs
-from dsportal.session.jobs.slurm import LogFiles, SlurmSaysNo
+from dsportal.session.jobs.slurm import LogFiles, SlurmRefused
 from dsportal.session.threads import in_thread
 
 _FILE_SECONDS = 10.0
 _FIRST_BYTES = 64 * 1024
 _MOST_BYTES = 256 * 1024
 _MOST_KNOWN = 200
-_NO_FILE = (
-    "This job has no output file: only jobs of sbatch have one. What srun and salloc print is "
-    "where they were started."
-)
 
 
 @dataclass(frozen=True)
@@ -66,10 +63,10 @@ class Logs:
             return known
         try:
             found = await self.jobs.slurm.log_files(job_id)
-        except SlurmSaysNo as error:
+        except SlurmRefused as error:
             raise NoLog(str(error)) from error
         if found is None:
-            raise NoLog(_NO_FILE)
+            raise NoLog(words.NO_OUTPUT)
         if len(self._files) >= _MOST_KNOWN:
             self._files.pop(next(iter(self._files)))
         self._files[job_id] = found
@@ -86,7 +83,7 @@ def read_piece(path: Path, file: str = "", offset: int = 0) -> Piece:
     with open(descriptor, "rb") as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise NoLog(f"{path} is no plain file: what the job wrote there is not kept.")
+            raise NoLog(words.no_plain_file(str(path)))
         found = f"{status.st_dev}:{status.st_ino}"
         is_new = file != found or offset > status.st_size
         start = max(0, status.st_size - _FIRST_BYTES) if is_new else offset
@@ -113,11 +110,8 @@ def decoded(data: bytes) -> tuple[str, int]:
 def words_of(error: OSError, path: str) -> str:
     """Say what keeps a file from being read."""
     if isinstance(error, FileNotFoundError):
-        return (
-            f"There is no file {path} yet, or not on this node: a job makes it when it starts, and "
-            "folders such as /tmp are each node's own."
-        )
-    return f"{path} cannot be read: {error.strerror}."
+        return words.no_file(path)
+    return words.unreadable_file(path, error.strerror)
 
 
 class LogHandler(APIHandler):
@@ -147,12 +141,12 @@ class LogHandler(APIHandler):
             read = partial(read_piece, Path(path), file, int(offset))
             piece = await asyncio.wait_for(in_thread(read), _FILE_SECONDS)
         except TimeoutError as error:
-            raise web.HTTPError(504, f"The files of {path} do not answer.") from error
+            raise web.HTTPError(504, words.silent_files(path)) from error
         except NoLog as error:
             raise web.HTTPError(404, str(error)) from error
         except (OSError, ValueError) as error:
-            words = words_of(error, path) if isinstance(error, OSError) else f"No file: {path!r}."
-            raise web.HTTPError(404, words) from error
+            why = words_of(error, path) if isinstance(error, OSError) else f"No file: {path!r}."
+            raise web.HTTPError(404, why) from error
         told = {**asdict(piece), "path": path, "is_over": is_over}
         self.finish(json.dumps({**told, "has_err": files.err not in ("", files.out)}))
 

@@ -21,18 +21,15 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from dsportal.session.jobs import words
 from dsportal.session.jobs.records import LOST, UserJob, is_job_id
 from dsportal.session.jobs.service import ClusterService, JobsSaid, NoView
-from dsportal.session.jobs.slurm import SlurmPrograms, SlurmSaysNo
+from dsportal.session.jobs.slurm import SlurmPrograms, SlurmRefused
 
 _SLURM_SECONDS = 15.0
 _KEPT_SECONDS = 3600.0
 _MOST_KEPT = 200
 _A_CANCEL = 'The body must be {"job": "NUMBER"}, and nothing else.'
-_ITSELF = (
-    "This job is the session that you are in. To end it, open File > Hub Control Panel and choose "
-    "Stop My Server."
-)
 
 
 class Jobs:
@@ -84,9 +81,9 @@ class Jobs:
         return False if job_id in self._live or job_id in self._gone else None
 
     async def cancel(self, job_id: str) -> None:
-        """Cancel a job of the user's, but not this session; raises `SlurmSaysNo`."""
+        """Cancel a job of the user's, but not this session; raises `SlurmRefused`."""
         if job_id == self._session_job:
-            raise SlurmSaysNo(_ITSELF)
+            raise SlurmRefused(words.ITS_OWN_SESSION)
         await self.slurm.cancel(job_id)
         # The service will know it seconds later than Slurm.
         self._is_slurm_wanted, self._slurm_asked_at = True, -float("inf")
@@ -126,7 +123,7 @@ class Jobs:
     async def _ask_slurm(self, is_for_all: bool) -> None:
         try:
             found = {job.id: job for job in await self.slurm.own_jobs()}
-        except SlurmSaysNo:
+        except SlurmRefused:
             if is_for_all:
                 self._source = None
             return
@@ -201,7 +198,7 @@ class CancelHandler(APIHandler):
             raise web.HTTPError(400, str(error)) from error
         try:
             await self.jobs.cancel(job_id)
-        except SlurmSaysNo as error:
+        except SlurmRefused as error:
             raise web.HTTPError(409, str(error)) from error
         self.log.info("The user cancelled job %s", job_id)
         self.finish(json.dumps({"job": job_id}))

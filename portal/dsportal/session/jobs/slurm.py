@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
+from dsportal.session.jobs import words
 from dsportal.session.jobs.records import UserJob, exit_of
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.slurm.queue import node_names
@@ -50,7 +51,7 @@ _MOST_NODES = 1000
 _NODES = re.compile(r"[^,\[]+(?:\[[^\]]*\])?", re.ASCII)
 
 
-class SlurmSaysNo(Exception):
+class SlurmRefused(Exception):
     """Slurm refused, or did not answer; the text is for the user."""
 
 
@@ -89,20 +90,20 @@ class SlurmPrograms:
         argv = ["--me", "--states=all", "--noheader", "--format=%i"]
         own = await self._run("squeue", *argv)
         if job_id not in own.split():
-            raise SlurmSaysNo(f"Slurm knows no job {job_id} of yours (any more).")
+            raise SlurmRefused(words.no_job(job_id))
         return files_from(await self._run("scontrol", "show", "job", job_id))
 
     async def _run(self, name: str, *arguments: str) -> str:
         self.calls[name] = self.calls.get(name, 0) + 1
         program = shutil.which(name, path=self._path)
         if program is None:
-            raise SlurmSaysNo(f"{name} is not installed on this node; tell the administrators.")
+            raise SlurmRefused(words.not_installed(name))
         try:
             code, out, err = await _outcome([program, *arguments], self._environment)
         except (OSError, TimeoutError) as error:
-            raise SlurmSaysNo("Slurm does not answer; try again in a minute.") from error
+            raise SlurmRefused(words.SLURM_SILENT) from error
         if code != 0 or err.startswith("scancel: error"):
-            raise SlurmSaysNo(f"Slurm says: {complaint(err)}")
+            raise SlurmRefused(words.slurm_says(complaint(err)))
         return out
 
 
@@ -196,7 +197,7 @@ def complaint(text: str) -> str:
     'Kill job error on job id 5: Access/permission denied'
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return re.sub(r"^\w+: (?:error: )?", "", lines[-1]) if lines else "no, and gives no reason"
+    return re.sub(r"^\w+: (?:error: )?", "", lines[-1]) if lines else "no reason given"
 
 
 def _moment(text: str) -> float | None:

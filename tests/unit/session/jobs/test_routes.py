@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from dsportal.session.jobs import words
 from dsportal.session.jobs.routes import Jobs, job_to_cancel
 from dsportal.session.jobs.service import ClusterService
-from dsportal.session.jobs.slurm import SlurmPrograms, SlurmSaysNo
+from dsportal.session.jobs.slurm import SlurmPrograms, SlurmRefused
 from tests.unit.session.jobs.cluster_service import StandIn, job
 from tests.unit.session.jobs.test_slurm import calls, program
 
@@ -173,7 +174,7 @@ def test_the_session_itself_is_not_cancelled(scene: Scene) -> None:
     program(scene.folder, "scancel", "")
 
     async def act(jobs: Jobs) -> None:
-        with pytest.raises(SlurmSaysNo, match="Hub Control Panel"):
+        with pytest.raises(SlurmRefused, match=words.ITS_OWN_SESSION):
             await jobs.cancel("6")
         await jobs.cancel("7")
 

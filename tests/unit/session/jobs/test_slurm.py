@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from dsportal.session.jobs import words
 from dsportal.session.jobs.records import UserJob, exit_of, is_job_id
 from dsportal.session.jobs.slurm import (
     LogFiles,
     SlurmPrograms,
-    SlurmSaysNo,
+    SlurmRefused,
     complaint,
     files_from,
     gpus_of,
@@ -163,7 +164,7 @@ def test_a_job_of_srun_has_no_files() -> None:
 def test_the_files_of_anothers_job_are_not_asked_for(tmp_path: Path) -> None:
     program(tmp_path, "squeue", "echo 70")
     program(tmp_path, "scontrol", "echo never")
-    with pytest.raises(SlurmSaysNo, match="no job 7 of yours"):
+    with pytest.raises(SlurmRefused, match="no job 7 of yours"):
         asyncio.run(SlurmPrograms(str(tmp_path), {}).log_files("7"))
     assert calls(tmp_path) == ["squeue --me --states=all --noheader --format=%i"]
 
@@ -175,20 +176,20 @@ def test_tasks_that_wait_are_cancelled_together(tmp_path: Path) -> None:
 
 
 def test_slurms_refusal_is_told(tmp_path: Path) -> None:
-    words = "Kill job error on job id 5: Access/permission denied"
-    program(tmp_path, "scancel", f"echo 'scancel: error: {words}' >&2; exit 1")
-    with pytest.raises(SlurmSaysNo, match=f"Slurm says: {words}"):
+    complained = "Kill job error on job id 5: Access/permission denied"
+    program(tmp_path, "scancel", f"echo 'scancel: error: {complained}' >&2; exit 1")
+    with pytest.raises(SlurmRefused, match=words.slurm_says(complained)):
         asyncio.run(SlurmPrograms(str(tmp_path), {}).cancel("5"))
-    assert complaint("") == "no, and gives no reason"
+    assert complaint("") == "no reason given"
 
 
 def test_a_program_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dsportal.session.jobs.slurm._SECONDS", 0.2)
     program(tmp_path, "squeue", "exec sleep 60")
-    with pytest.raises(SlurmSaysNo, match="does not answer"):
+    with pytest.raises(SlurmRefused, match="does not answer"):
         asyncio.run(SlurmPrograms(str(tmp_path), {}).own_jobs())
 
 
 def test_a_node_without_slurm_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SlurmSaysNo, match="squeue is not installed"):
+    with pytest.raises(SlurmRefused, match="squeue is not installed"):
         asyncio.run(SlurmPrograms(str(tmp_path), {"PATH": "/usr/bin"}).own_jobs())

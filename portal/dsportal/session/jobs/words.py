@@ -1,0 +1,49 @@
+"""What the Slurm panel is told about a job that cannot be shown, cancelled or read."""
+
+ITS_OWN_SESSION = (
+    "This job is the session that you are in. To end it, open File > Hub Control Panel and choose "
+    "Stop My Server."
+)
+NO_OUTPUT = (
+    "This job has no output file: only jobs of sbatch have one. What srun and salloc print is "
+    "where they were started."
+)
+SLURM_SILENT = "Slurm does not answer; try again in a minute."
+
+
+def no_job(job_id: str) -> str:
+    """Say that Slurm lists no such job for this user."""
+    return f"Slurm knows no job {job_id} of yours."
+
+
+def not_installed(program: str) -> str:
+    """Say which of Slurm's programs is missing."""
+    return f"{program} is not installed on this node; tell the administrators."
+
+
+def slurm_says(complaint: str) -> str:
+    """Say why Slurm refused."""
+    return f"Slurm says: {complaint}"
+
+
+def no_file(path: str) -> str:
+    """Say that the output is not there."""
+    return (
+        f"There is no file {path} yet, or not on this node: a job makes it when it starts, and "
+        "folders such as /tmp are each node's own."
+    )
+
+
+def unreadable_file(path: str, reason: str | None) -> str:
+    """Say what the system says."""
+    return f"{path} cannot be read: {reason}."
+
+
+def no_plain_file(path: str) -> str:
+    """Say that the output was a pipe or a device."""
+    return f"{path} is no plain file: what the job wrote there is not kept."
+
+
+def silent_files(path: str) -> str:
+    """Say that the file server does not answer."""
+    return f"The files of {path} do not answer."
