@@ -1,6 +1,7 @@
 """What the service answers to whom: its own application, and a stand-in for the hub's API."""
 
 import asyncio
+import itertools
 import json
 import sqlite3
 import ssl
@@ -8,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,6 +21,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
+from dsportal import request_limits
 from dsportal.cluster import handlers, words
 from dsportal.cluster.__main__ import application
 from dsportal.cluster.handlers import Room
@@ -263,6 +266,16 @@ def test_the_sessions_say_which_of_the_two_is_in_trouble(stand_ins: StandIns) ->
     )
 
 
+@pytest.mark.parametrize(("token", "times"), [("ada's", 1), ("nobody's", 0)])
+def test_only_whom_the_hub_knows_is_no_stranger(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, token: str, times: int
+) -> None:
+    welcomed: list[str] = []
+    monkeypatch.setattr(request_limits, "welcome", lambda: welcomed.append(token))
+    answer(room(stand_ins), "api/v1/cluster", token)
+    assert len(welcomed) == times
+
+
 @pytest.mark.parametrize("path", ["api/v1/usage?days=2", "api/v1/usage.csv?by=planet", "?days=x"])
 def test_a_question_about_hours_that_is_none(stand_ins: StandIns, path: str) -> None:
     assert answer(room(stand_ins), path, "root's").status_code == 400
@@ -426,6 +439,25 @@ def test_a_hub_that_is_away_ends_no_stream(stand_ins: StandIns, status: int, hol
     expected = ["cluster", "jobs", "heartbeat"] if holds else ["end"]
     assert [name for name, _ in told] == expected
     assert len(asked_again) > 1
+
+
+def test_a_login_is_asked_for_again_only_after_its_time(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks: list[object] = []
+
+    async def is_still_allowed(handler: object) -> bool:
+        checks.append(handler)
+        return True
+
+    # The stream begins at 0; a minute later each look at the clock takes a second.
+    seconds = itertools.chain([0], itertools.count(61))
+    clock = SimpleNamespace(monotonic=lambda: next(seconds))
+    monkeypatch.setattr(handlers, "time", clock)
+    monkeypatch.setattr(handlers.Handler, "is_still_allowed", is_still_allowed)
+    stand_ins.later = [None] * 3
+    followed(room(stand_ins, login_seconds=60.0), 5)
+    assert len(checks) == 1
 
 
 def test_one_follows_so_many_streams_and_others_theirs(stand_ins: StandIns) -> None:

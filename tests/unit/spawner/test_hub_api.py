@@ -58,6 +58,11 @@ def test_nothing_else_is_taken(body: bytes) -> None:
         number_from(body, "port", PORTS)
 
 
+def test_true_is_no_number_where_one_would_do() -> None:
+    with pytest.raises(ValueError, match="a whole number from 1 to 60"):
+        number_from(b'{"minutes": true}', "minutes", (1, 60))
+
+
 @pytest.mark.parametrize("port", PORTS)
 def test_the_first_and_the_last_number(port: int) -> None:
     assert number_from(b'{"port": %d}' % port, "port", PORTS) == port

@@ -70,3 +70,13 @@ def test_it_is_taken_over_once_slurm_answers(interrupted: Any, slurm: StandIn) -
     slurm.failures, slurm.listed, slurm.words = [SILENCE] * 2, {NUMBER: SESSION}, [RUNS]
     started(interrupted)
     assert slurm.told() == ["sessions"] * 3
+
+
+def test_a_hub_that_notes_that_there_is_no_server_keeps_it(
+    interrupted: Any, slurm: StandIn
+) -> None:
+    interrupted.clear_state()
+    assert (interrupted.session.id, interrupted.will_resume) == (SESSION, True)
+    slurm.listed, slurm.words = {NUMBER: SESSION}, [RUNS]
+    started(interrupted)
+    assert slurm.told() == ["sessions"]

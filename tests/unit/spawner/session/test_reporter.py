@@ -78,6 +78,15 @@ def test_a_stop_is_the_users_unless_the_session_was_unused(
     assert ends(kind) == before + 1
 
 
+def test_a_session_that_is_used_again_is_stopped_by_its_user(session: Any) -> None:
+    before = ends("stopped")
+    for minutes, is_unused in ((61, True), (0, False)):
+        session.idle_tracker.hear(minutes * 60, timedelta(hours=1), datetime.now(UTC))
+        assert session.note_unused() is is_unused
+    session.reporter.note_stop(Job(12, "CANCELLED", start=STARTED, end=UP_TO))
+    assert ends("stopped") == before + 1
+
+
 def test_an_end_that_slurm_does_not_know_tells_what_was_known(
     session: Any, heard: list[SessionNews]
 ) -> None:

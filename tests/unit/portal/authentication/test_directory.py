@@ -1,0 +1,84 @@
+"""Whose password a directory is asked about; a stand-in for the conversation with it."""
+
+import logging
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+# ldap3 2.9.1 uses names that pyasn1 has renamed; nothing of ours can mend that.
+with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+    from dsportal.authentication.connection import LdapAccess, Reader
+    from dsportal.authentication.directory import Directory, DirectoryAccount
+
+from dsportal.authentication.entry import Entry
+from dsportal.authentication.layout import SCHEMAS, Layout
+
+READER = Reader("cn=reader,dc=example", "reader's")
+ADA = "uid=ada,ou=people,dc=example"
+ENTRY = Entry(ADA, {"uid": [b"ada"]})
+
+
+class Talk:
+    """Accepts these pairs of a name and a password, and remembers who has bound."""
+
+    def __init__(self, *accepted: tuple[str, str]) -> None:
+        self._accepted = {(READER.dn, READER.password), *accepted}
+        self.bound: list[str] = []
+
+    def bind(self, name: str, password: str) -> bool:
+        self.bound.append(name)
+        return (name, password) in self._accepted
+
+    def search(self, base: str, wanted: str, attributes: Any, **more: Any) -> list[Entry]:
+        return [ENTRY]
+
+
+def log_in(talk: Talk, reader: Reader | None, bind_as: str = "") -> DirectoryAccount | None:
+    schema = SCHEMAS["posix"]
+    layout = Layout(
+        kind="posix",
+        user_base="ou=people,dc=example",
+        user_attribute=schema.user_attribute,
+        user_filter=schema.user_filter,
+        group_base="ou=groups,dc=example",
+        group_attribute=schema.group_attribute,
+        group_filter=schema.group_filter,
+        bind_as=bind_as,
+    )
+    access = LdapAccess(
+        servers=("ldap://127.0.0.1",),
+        start_tls=False,
+        ca_file="",
+        connect_seconds=1,
+        receive_seconds=1,
+        next_server_seconds=1,
+    )
+    directory: Any = Directory(access, layout, reader, logging.getLogger("test"))
+    directory._servers = SimpleNamespace(ask=lambda question, deadline: question(talk))
+    directory._membership = SimpleNamespace(of=lambda *about: ("staff",))
+    found: DirectoryAccount | None = directory.log_in("ada", "ada's", deadline=0.0)
+    return found
+
+
+def test_the_password_is_tried_as_the_entry_that_the_reader_found() -> None:
+    talk = Talk((ADA, "ada's"))
+    assert log_in(talk, READER) == DirectoryAccount("ada", ("staff",))
+    # Groups are the reader's to see.
+    assert talk.bound == [READER.dn, ADA, READER.dn]
+
+
+def test_a_name_that_the_reader_finds_is_no_login_without_the_password() -> None:
+    talk = Talk()
+    assert log_in(talk, READER) is None
+    assert talk.bound == [READER.dn, ADA]
+
+
+@pytest.mark.parametrize("is_theirs", [True, False])
+def test_a_password_for_another_kind_of_name_must_be_the_entrys_too(is_theirs: bool) -> None:
+    own = [(ADA, "ada's")] if is_theirs else []
+    talk = Talk(("ada@example.org", "ada's"), *own)
+    found = log_in(talk, None, bind_as="{name}@example.org")
+    assert (found is not None) is is_theirs
+    assert talk.bound == ["ada@example.org", ADA]
