@@ -9,7 +9,7 @@ SpawnerError
 │   ├── CommandFailed    a Slurm program ended with an error
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
 │   ├── AccountUnavailable  sudo, or the directory behind it, does not know the user; nothing done
-│   ├── SubmissionRefused  sbatch said no
+│   ├── SubmissionRefused  sbatch refused the job
 │   ├── ExtensionRefused a job's time was not raised, for certain
 │   └── UnreadableOutput a Slurm program printed what cannot be read
 ├── ScriptError          a value may not be written into a job script
@@ -84,7 +84,7 @@ class AccountUnavailable(SlurmError):
 
 
 class SubmissionRefused(SlurmError):
-    """Slurm's sbatch said no."""
+    """Slurm's sbatch refused the job."""
 
     reason = "slurm_refused"
 

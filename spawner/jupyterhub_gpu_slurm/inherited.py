@@ -1,4 +1,4 @@
-"""The options that come from batchspawner and JupyterHub: what holds, and what to set instead.
+"""The options that come from batchspawner and JupyterHub: which count, and what to set instead.
 
 Nothing that a site wrote is ignored in silence. An option that means something here is obeyed
 (`OBEYED`); any other that is set is refused when the hub starts, with what to set for it.
@@ -10,59 +10,59 @@ from datetime import timedelta
 from typing import Any
 
 OBEYED = {
-    "req_partition": "the partition where the user chooses none",
-    "req_runtime": "the time where the user says none, as Slurm writes it: `8:00:00`, `1-00:00:00`",
-    "req_account": "the account where no limit names one",
-    "req_qos": "the QOS where no limit names one",
-    "req_reservation": "the reservation where no limit names one",
-    "req_options": "options of sbatch for all sessions, such as `--constraint=v100 --nice=10`",
+    "req_partition": "the partition if the user chooses none",
+    "req_runtime": "the time if the user chooses none, in Slurm's format: `8:00:00`, `1-00:00:00`",
+    "req_account": "the account if no limit names one",
+    "req_qos": "the QOS if no limit names one",
+    "req_reservation": "the reservation if no limit names one",
+    "req_options": "options for sbatch in all sessions, such as `--constraint=v100 --nice=10`",
 }
 """Of batchspawner's, and what they mean here."""
 
-_FORM = "the user chooses, and the size of a GPU's share is"
+_SHARE = "it comes with the GPUs that the user chooses; set"
 _PROGRAM = "the launcher runs Slurm's programs; see"
-_ENVIRONMENT = "a session's environment is built from nothing; variables are set with"
+_ENVIRONMENT = "a session starts with an empty environment; set variables with"
 INSTEAD = {
     # batchspawner's.
-    "batch_script": "the script is not a template; options of sbatch are set with `req_options`",
+    "batch_script": "the job script is not a template; set options for sbatch with `req_options`",
     "batch_submit_cmd": f"{_PROGRAM} `launcher_cmd`",
-    "batch_query_cmd": "all jobs are asked for together; see `slurm_bin_dir` and `query_interval`",
+    "batch_query_cmd": "one query asks for all jobs; see `slurm_bin_dir` and `query_interval`",
     "batch_cancel_cmd": f"{_PROGRAM} `launcher_cmd`",
     "batchspawner_singleuser_cmd": "the job runs `session_python`",
     "exec_prefix": f"{_PROGRAM} `launcher_cmd`",
-    "req_cluster": "a hub serves one cluster, that of `slurm_conf`",
-    "req_epilogue": "what must happen after a job belongs into Slurm's `Epilog`",
-    "req_gres": "the user chooses a number of GPUs; `default_gpus` is the first choice",
-    "req_host": "Slurm chooses the node; `req_options` may have `--exclude`",
+    "req_cluster": "a hub serves one cluster, the one in `slurm_conf`",
+    "req_epilogue": "put what must run after a job into Slurm's `Epilog`",
+    "req_gres": "the user chooses a number of GPUs; `default_gpus` is the form's default",
+    "req_host": "Slurm chooses the node; to leave nodes out, put `--exclude` into `req_options`",
     "req_keepvars_extra": f"{_ENVIRONMENT} `environment` or `env_keep`",
-    "req_memory": f"{_FORM} `memory_mb_per_gpu`, without one `memory_mb_without_gpu`",
-    "req_ngpus": "the user chooses a number of GPUs; `default_gpus` is the first choice",
-    "req_nprocs": f"{_FORM} `cores_per_gpu`, without one `cores_without_gpu`",
+    "req_memory": f"{_SHARE} `memory_mb_per_gpu` and `memory_mb_without_gpu`",
+    "req_ngpus": "the user chooses a number of GPUs; `default_gpus` is the form's default",
+    "req_nprocs": f"{_SHARE} `cores_per_gpu` and `cores_without_gpu`",
     "req_prologue": f"{_ENVIRONMENT} `environment`",
     "req_queue": "set `req_partition`",
-    "req_srun": "the session is the job's batch step, without srun",
+    "req_srun": "the session runs in the job's batch step, without srun",
     "startup_poll_interval": "set `query_interval`",
-    "state_exechost_re": "no text of Slurm's is matched with patterns",
-    "state_pending_re": "no text of Slurm's is matched with patterns",
-    "state_running_re": "no text of Slurm's is matched with patterns",
-    "state_unknown_re": "no text of Slurm's is matched with patterns",
+    "state_exechost_re": "Slurm's output is parsed, not matched with patterns",
+    "state_pending_re": "Slurm's output is parsed, not matched with patterns",
+    "state_running_re": "Slurm's output is parsed, not matched with patterns",
+    "state_unknown_re": "Slurm's output is parsed, not matched with patterns",
     # JupyterHub's.
-    "args": "the job runs `session_python`; what the session is told is `session_input`",
+    "args": "the job runs `session_python`; `session_input` holds what the session is given",
     "cmd": "the job runs `session_python`",
-    "cpu_guarantee": f"{_FORM} `cores_per_gpu`",
-    "cpu_limit": f"{_FORM} `cores_per_gpu`",
-    "debug": "what a session logs is in its job's log",
+    "cpu_guarantee": f"{_SHARE} `cores_per_gpu`",
+    "cpu_limit": f"{_SHARE} `cores_per_gpu`",
+    "debug": "find a session's messages in its job's log",
     "ip": "a session listens on its node",
-    "mem_guarantee": f"{_FORM} `memory_mb_per_gpu`",
-    "mem_limit": f"{_FORM} `memory_mb_per_gpu`",
-    "port": "a session takes a free port, and says which",
-    "ssl_alt_names": "a session's certificate has its node's names",
-    "ssl_alt_names_include_local": "a session's certificate has its node's names",
+    "mem_guarantee": f"{_SHARE} `memory_mb_per_gpu`",
+    "mem_limit": f"{_SHARE} `memory_mb_per_gpu`",
+    "port": "a session takes a free port and reports it",
+    "ssl_alt_names": "a session's certificate names its node",
+    "ssl_alt_names_include_local": "a session's certificate names its node",
     # jupyterhub_moss's.
-    "partitions": "the form asks Slurm; `default_limits` and `group_limits` choose among them",
-    "singularity_cmd": "images for sessions are `session_images`",
-    "slurm_info_cmd": "the form asks Slurm by itself; see `slurm_bin_dir`",
-    "slurm_info_resources": "the form asks Slurm by itself",
+    "partitions": "the form asks Slurm for them; `default_limits` and `group_limits` restrict them",
+    "singularity_cmd": "set images for sessions with `session_images`",
+    "slurm_info_cmd": "the form asks Slurm itself; see `slurm_bin_dir`",
+    "slurm_info_resources": "the form asks Slurm itself",
 }
 """What is refused, and what to do for it."""
 
@@ -117,4 +117,4 @@ def _doubled(config: Mapping[str, Mapping[str, Any]], own: Collection[str]) -> I
     names = {name for section in own for name in config.get(section, {})}
     for theirs, ours in _EITHER.items():
         if theirs in names and ours in names:
-            yield f"{theirs} and {ours} say the same: keep one of them."
+            yield f"{theirs} and {ours} set the same thing: keep one of them."

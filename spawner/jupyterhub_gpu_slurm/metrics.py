@@ -71,7 +71,7 @@ LAUNCHER = Histogram(
 )
 LAUNCHER_FAILURES = Counter(
     "gpu_spawner_launcher_failures",
-    "Orders to the launcher that were not carried out; slurm_refused: Slurm said no.",
+    "Orders to the launcher that were not carried out; slurm_refused: Slurm refused.",
     ["verb", "reason"],
 )
 

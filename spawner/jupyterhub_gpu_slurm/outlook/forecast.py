@@ -20,6 +20,7 @@ _NO_ANSWER = re.compile(
 )
 # And when no node can take the job: so small, or drained, down or reserved for others.
 _NO_NODE = ("node configuration is not available", "node not available")
+SILENT = "Slurm does not say at the moment."
 _OUT_OF_SERVICE = (
     "The nodes that are large enough are out of service or reserved now; "
     "a session would wait until one is back."
@@ -86,7 +87,7 @@ def read(answer: Mapping[str, Any], now: datetime, *, is_large_enough: bool = Fa
 def _without_start(words: str, is_large_enough: bool) -> Forecast:
     verdict = _verdict(words)
     if _NO_ANSWER.search(verdict):
-        raise CommandFailed("Slurm does not say at the moment.", detail=f"sbatch: {words}")
+        raise CommandFailed(SILENT, detail=f"sbatch: {words}")
     if is_large_enough and any(part in verdict for part in _NO_NODE):
         return Forecast("unknown", why=_OUT_OF_SERVICE)
     for part, plain in _NEVER:

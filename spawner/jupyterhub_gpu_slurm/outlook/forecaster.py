@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 _AT_ONCE = 3
 _GOOD_FOR_SECONDS = 5.0
 _MOST_KEPT = 500
-_UNKNOWN = Forecast("unknown", why="Slurm does not say at the moment.")
-_OVERTAKEN = Forecast("unknown", why="Another choice was made meanwhile.")
+_UNKNOWN = Forecast("unknown", why=forecast.SILENT)
+_OVERTAKEN = Forecast("unknown", why="You have chosen something else since.")
 
 
 class Forecaster:

@@ -30,7 +30,7 @@ which in turn have nothing of them:
     Cancel a job that carries this mark and session, and belongs to this user or to nobody whom the
     machine knows; ``[]`` where it has ended.
 
-A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself said no. What
+A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself refused. What
 cannot be answered so ends in one line on the standard error.
 It uses the standard library only, so that what sudo allows is what can be read here.
 """

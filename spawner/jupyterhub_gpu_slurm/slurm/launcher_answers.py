@@ -30,7 +30,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def complaint(answer: Mapping[str, Any]) -> tuple[str, bool] | None:
-    """Return the words of a failure, of several lines, and whether Slurm itself said no."""
+    """Return the words of a failure, of several lines, and whether Slurm itself refused."""
     if "error" not in answer:
         return None
     words, refused = answer["error"], answer.get("refused", False)

@@ -120,7 +120,7 @@ def _failure(verb: str, username: str, words: str, refused: bool) -> CommandFail
     last = _last_line(words)
     # A time-out is no refusal: the job may be there all the same.
     if verb == "submit" and refused and "timed out" not in words:
-        return SubmissionRefused(f"Slurm said no: {last}", detail=detail)
+        return SubmissionRefused(f"Slurm refused the job: {last}", detail=detail)
     if verb == "extend" and refused:
         return ExtensionRefused(f"Slurm did not extend the session: {last}", detail=detail)
     return CommandFailed("The cluster's scheduler did not do its part.", detail=detail)

@@ -63,7 +63,7 @@ class JobFacts:
         )
 
 
-class HubSaysNo(Exception):
+class HubRefusal(Exception):
     """The hub refused, or did not answer; the text is for the user."""
 
 
@@ -103,7 +103,7 @@ class SessionClock:
         }
 
     async def extend(self, minutes: int) -> dict[str, Any]:
-        """Ask the hub for more minutes; raises `HubSaysNo`."""
+        """Ask the hub for more minutes; raises `HubRefusal`."""
         self._answer.know(await self._ask_hub(minutes, _EXTENSION_SECONDS))
         log.info("The session is extended by %d minutes", minutes)
         return await self.tell()
@@ -112,7 +112,7 @@ class SessionClock:
         """Ask the hub; where it does not answer, what was known goes on to be shown."""
         try:
             return await self._ask_hub(None, _REQUEST_SECONDS)
-        except HubSaysNo as error:
+        except HubRefusal as error:
             log.info("The hub does not tell the deadline: %s", error)
             return self._answer.latest or self._at_start
 
@@ -130,9 +130,9 @@ class SessionClock:
             answer = await AsyncHTTPClient().fetch(request)
             return reading_from(answer.body)
         except HTTPClientError as error:
-            raise HubSaysNo(_words_of(error)) from error
+            raise HubRefusal(_words_of(error)) from error
         except (OSError, ValueError) as error:
-            raise HubSaysNo("The hub does not answer; try again in a minute.") from error
+            raise HubRefusal("The hub does not answer; try again in a minute.") from error
 
 
 def reading_from(body: bytes) -> ClockReading:
@@ -207,7 +207,7 @@ class ExtendHandler(APIHandler):
             raise web.HTTPError(400, str(error)) from error
         try:
             self.finish(json.dumps(await self.clock.extend(minutes)))
-        except HubSaysNo as error:
+        except HubRefusal as error:
             raise web.HTTPError(409, str(error)) from error
 
 

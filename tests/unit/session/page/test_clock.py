@@ -12,7 +12,7 @@ from tornado.web import Application, RequestHandler
 
 from dsportal.session.page.clock import (
     ClockReading,
-    HubSaysNo,
+    HubRefusal,
     SessionClock,
     minutes_from,
     reading_from,
@@ -121,7 +121,7 @@ def test_the_hubs_no_is_told_in_its_own_words(status: int, body: object, words: 
         async with hub.listening():
             await SessionClock(hub.environment).extend(30)
 
-    with pytest.raises(HubSaysNo, match=words):
+    with pytest.raises(HubRefusal, match=words):
         asyncio.run(extend())
 
 

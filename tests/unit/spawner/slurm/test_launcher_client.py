@@ -116,5 +116,5 @@ def test_slurms_no_to_a_submission_is_told_in_its_last_line(tmp_path: Path) -> N
     said = r'{"error": "sbatch: error: x\nsbatch: error: no\u2028forged", "refused": true}'
     with pytest.raises(SubmissionRefused) as caught:
         order(sudo(tmp_path, READY, f"cat >/dev/null; printf %s '{said}'"), "submit")
-    assert str(caught.value) == "Slurm said no: no forged"
+    assert str(caught.value) == "Slurm refused the job: no forged"
     assert caught.value.detail.isprintable()
