@@ -94,16 +94,20 @@ def test_two_starts_at_once_are_one(portal: Instance, visit: Visit) -> None:
     assert len(portal.jobs(user=USER)) == 1
 
 
-class TestImpatientHub:
-    """A hub that does not wait long, and a program of ours in the place of JupyterLab."""
+@pytest.fixture(scope="class")
+def program(portal: Instance) -> Iterator[Path]:
+    """A program of ours in JupyterLab's place, and a hub that does not wait long for it.
 
-    @pytest.fixture(scope="class")
-    def program(self, portal: Instance) -> Iterator[Path]:
-        """What sessions run; one restart of the hub is enough for all."""
-        limits = {"launch_timeout": 8.0, "queue_timeout": 10.0}
-        lines = [f"c.GpuSlurmSpawner.{name} = {value}\n" for name, value in limits.items()]
-        with faults.session_program(portal, "", "".join(lines)) as program:
-            yield program
+    For a class, since one restart of the hub is enough for its tests.
+    """
+    limits = {"launch_timeout": 8.0, "queue_timeout": 10.0}
+    lines = [f"c.GpuSlurmSpawner.{name} = {value}\n" for name, value in limits.items()]
+    with faults.session_program(portal, "", "".join(lines)) as program:
+        yield program
+
+
+class TestImpatientHub:
+    """With its own limits, and sessions that never become one."""
 
     def test_a_job_that_fails_at_once_shows_slurms_state_and_the_end_of_its_log(
         self, portal: Instance, visit: Visit, program: Path
