@@ -54,7 +54,7 @@ def test_a_start_goes_on_after_a_logout_and_is_found_again(
     user.http.get("/hub/logout")
     assert portal.jobs(user=USER) == [job_id]
     user.log_in()
-    assert "Your session is starting" in user.http.get(f"/hub/spawn-pending/{USER}").text
+    assert 'id="progress-title"' in user.http.get(f"/hub/spawn-pending/{USER}").text
     user.stop()
     assert portal.jobs(user=USER) == []
 
@@ -178,7 +178,7 @@ def test_a_hub_killed_while_a_start_waits_keeps_its_place_in_the_queue(
     faults.wait_for_hub(portal)
     until(lambda: (user.server() or {}).get("pending") == "spawn", seconds=30, what="it goes on")
     assert portal.jobs(user=USER) == [job_id]
-    assert "Your session is starting" in user.http.get(f"/hub/spawn-pending/{USER}").text
+    assert 'id="progress-title"' in user.http.get(f"/hub/spawn-pending/{USER}").text
     user.stop()
     assert portal.jobs(user=USER) == []
 
