@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from jupyterhub_gpu_slurm.session.endings import OUTCOMES
-from jupyterhub_gpu_slurm.session.reasons import reason_of
+from jupyterhub_gpu_slurm.session.reasons import REASONS
 from tests import faults
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
@@ -75,9 +75,7 @@ def test_the_waiting_page_hears_state_reason_and_advice(
             if '"expected"' in heard:
                 break
     assert "PENDING, Resources" in heard
-    reason = reason_of("Resources")
-    assert reason is not None
-    assert reason.why in heard
+    assert REASONS["Resources"].why in heard
     assert '"advice"' in heard
 
 
