@@ -88,10 +88,10 @@ def test_nobody_is_shut_out_of_a_users_pages(
     expect(page.get_by_role("button", name="Revoke a test").first).to_be_visible()
     assert_is_fit_to_use(page, "tokens")
     page.goto(f"{portal.url}/hub/no-such-page")
-    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    expect(page.locator("#no-such-page")).to_be_visible()
     assert_is_fit_to_use(page, "no such page")
     page.goto(f"{portal.url}/hub/user/{USER}/lab")
-    expect(page.get_by_role("heading", name="Your session is not running")).to_be_visible()
+    expect(page.locator("#not-running")).to_be_visible()
     assert_is_fit_to_use(page, "not running")
 
 
@@ -174,8 +174,11 @@ def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
     assert axe.faults(page, ".portal-welcome") == []
     set_theme(visitor, "JupyterLab Light")
     page.goto(f"{lab}?reset")
-    expect(welcome).to_contain_text("Notebooks and job scripts to start from.")
-    expect(welcome).to_contain_text("The NAS, for data and results.")
+    for name, note in portal.settings["session"]["folder_notes"].items():
+        folder = page.get_by_role("button", name=f"Open the folder {name}")
+        expect(welcome.get_by_role("listitem").filter(has=folder)).to_contain_text(note)
+    templates = page.get_by_role("button", name="Open the folder templates")
+    expect(welcome.get_by_role("listitem").filter(has=templates)).to_contain_text("copies")
     assert axe.faults(page, ".portal-welcome") == []
     accent = "getComputedStyle(document.documentElement).getPropertyValue('--jp-brand-color1')"
     assert page.evaluate(accent) == "#3556c4"

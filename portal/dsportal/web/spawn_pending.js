@@ -1,4 +1,15 @@
 require(["jquery", "jhapi"], ($, JHAPI) => {
+  const WORDS = {
+    notStarted: "Your session could not be started",
+    notKnown: "Not known yet",
+    now: "now",
+    soon: "any moment",
+    cancel: "Cancel",
+    cancelling: "Cancelling…",
+    silent: "the hub is not responding",
+    notCancelled: (why) => `It could not be cancelled: ${why}.`,
+    about: (when, left) => `about ${when} (in ${left})`,
+  };
   const data = JSON.parse(document.getElementById("spawn-data").textContent);
   const api = new JHAPI(window.jhdata.base_url);
   const part = (id) => document.getElementById(id);
@@ -25,7 +36,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     if (expected !== null) {
       const left = (expected - Date.now()) / 1000;
       part("progress-expected").textContent =
-        left > 0 ? `about ${day(expected)}${clock(expected)} (in ${span(left)})` : "any moment";
+        left > 0 ? WORDS.about(`${day(expected)}${clock(expected)}`, span(left)) : WORDS.soon;
     }
   };
 
@@ -45,7 +56,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       part("progress-hint").hidden = true;
       part("progress-advice").hidden = true;
       part("progress-times").hidden = true;
-      part("progress-title").textContent = "Your session could not be started";
+      part("progress-title").textContent = WORDS.notStarted;
     }
   };
 
@@ -68,7 +79,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     expected = event.expected ? new Date(event.expected) : null;
     if (expected === null && !isOver) {
       part("progress-expected").textContent =
-        event.progress >= 70 ? "now" : "Not known yet";
+        event.progress >= 70 ? WORDS.now : WORDS.notKnown;
     }
     tick();
     if (event.ready) {
@@ -95,16 +106,16 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   cancel.disabled = false;
   cancel.addEventListener("click", () => {
     cancel.disabled = true;
-    cancel.textContent = "Cancelling…";
+    cancel.textContent = WORDS.cancelling;
     const done = () => {
       isOver = true;
       window.location = `${window.jhdata.base_url}home`;
     };
     const failed = (request) => {
       cancel.disabled = false;
-      cancel.textContent = "Cancel";
-      const words = request.responseJSON && request.responseJSON.message;
-      part("cancel-status").textContent = `It could not be cancelled: ${words || "the hub is not responding"}.`;
+      cancel.textContent = WORDS.cancel;
+      const why = request.responseJSON && request.responseJSON.message;
+      part("cancel-status").textContent = WORDS.notCancelled(why || WORDS.silent);
     };
     const options = { success: done, error: failed };
     if (data.server) api.stop_named_server(data.user, data.server, options);

@@ -23,7 +23,7 @@ _CHOOSE = "cancel it and choose less, or another partition"
 _TURN = "it starts by itself when its turn comes"
 _SHARED = "wait, or stop another session or job"
 
-_REASONS = {
+REASONS = {
     "Resources": Reason("no node has enough free GPUs, cores and memory at the moment", _WAIT),
     "Priority": Reason("jobs with a higher priority come first", _TURN),
     "None": Reason("Slurm has not looked at it yet", "this takes a few seconds"),
@@ -110,6 +110,7 @@ _REASONS = {
     "BlockMaxError": Reason("its block of nodes has failed", _ASK),
     "BlockFreeAction": Reason("its block of nodes is being prepared", _TURN),
 }
+"""By Slurm's word."""
 
 _OF_WHAT = {
     "GRES": "GPUs",
@@ -142,7 +143,7 @@ def reason_of(word: str) -> Reason | None:
     Slurm adds to some reasons what they are about: ``ReqNodeNotAvail, UnavailableNodes:node1``.
     """
     word = word.split(",")[0].strip()
-    known = _REASONS.get(word)
+    known = REASONS.get(word)
     if known is not None:
         return known
     match = _LIMIT.fullmatch(word)

@@ -72,7 +72,9 @@ def test_where_the_user_cannot_write_the_copy_is_in_the_home(user: Visitor, fold
 
 def test_what_is_no_template_is_not_copied(user: Visitor, folder: Path) -> None:
     (status, words) = copied(user, ".bashrc", folder.name)
-    assert (status, words) == (404, ".bashrc is no file among the templates")
+    assert status == 404
+    assert ".bashrc" in words
+    assert "templates" in words
     assert copied(user, "templates/../.bashrc", folder.name)[0] == 400
     assert copied(user, "templates/pytorch/mnist.ipynb", "../..")[0] in (400, 404)
     assert not list(folder.iterdir())

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.log_folders import FolderError, folder_at, has_events
 
 EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
@@ -31,24 +32,24 @@ def test_a_folder_is_found_by_its_own_name_and_through_a_link(home: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "told"),
     [
-        ("logs/away", "There is no folder ~/logs/away. It may have been moved or deleted."),
-        ("gone", "~/gone is a link to {nas}/unmounted, where there is nothing now."),
-        ("gone/deep", "~/gone is a link to {nas}/unmounted, where there is nothing now."),
-        ("loop", "~/loop cannot be opened: a link in it leads to itself."),
-        ("notes.txt", "~/notes.txt is a file; TensorBoard shows folders."),
-        ("notes.txt/deep", "~/notes.txt/deep cannot be opened: Not a directory."),
-        ("../nas", "'~/../nas' is not a folder below your home."),
-        ("/etc", "'~//etc' is not a folder below your home."),
-        ("a\0b", "'~/a\\x00b' is not a folder below your home."),
-        ("x" * 300, f"~/{'x' * 300} cannot be opened: File name too long."),
+        ("logs/away", words.no_folder("~/logs/away")),
+        ("gone", words.dead_link("~/gone", "{nas}/unmounted")),
+        ("gone/deep", words.dead_link("~/gone", "{nas}/unmounted")),
+        ("loop", words.cannot_be_opened("~/loop", "a link in it leads to itself")),
+        ("notes.txt", words.is_a_file("~/notes.txt")),
+        ("notes.txt/deep", words.cannot_be_opened("~/notes.txt/deep", "Not a directory")),
+        ("../nas", words.outside("~/../nas")),
+        ("/etc", words.outside("~//etc")),
+        ("a\0b", words.outside("~/a\0b")),
+        ("x" * 300, words.cannot_be_opened(f"~/{'x' * 300}", "File name too long")),
     ],
 )
-def test_what_is_not_a_folder_is_said_in_words(home: Path, path: str, words: str) -> None:
-    with pytest.raises(FolderError) as told:
+def test_what_is_not_a_folder_is_said_in_words(home: Path, path: str, told: str) -> None:
+    with pytest.raises(FolderError) as caught:
         folder_at(home, path)
-    assert str(told.value) == words.format(nas=home.parent)
+    assert str(caught.value) == told.format(nas=home.parent)
 
 
 def test_a_folder_that_may_not_be_read_is_named_with_where_its_link_leads(
@@ -56,9 +57,9 @@ def test_a_folder_that_may_not_be_read_is_named_with_where_its_link_leads(
 ) -> None:
     # Root, who may run the tests, may read everything.
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    with pytest.raises(FolderError, match=r"^You may not read ~/logs\.$"):
+    with pytest.raises(FolderError, match=words.unreadable("~/logs")):
         folder_at(home, "logs")
-    with pytest.raises(FolderError, match=r"You may not read ~/isilon, which leads to .*/nas"):
+    with pytest.raises(FolderError, match=words.unreadable("~/isilon", f"{home.parent}/nas")):
         folder_at(home, "isilon")
 
 

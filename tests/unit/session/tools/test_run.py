@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.session.tools import gate as tool_gate
+from dsportal.session.tools import words
 from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
 from tests.waiting import until
@@ -169,7 +170,7 @@ def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolContex
     )
     with somebody_elses(place.folder.parent / "server.py", port):
         assert tool_gate.owners_of_port(port) == {65534}
-        with pytest.raises(ToolError, match=r"Sleeper .* within 1 second"):
+        with pytest.raises(ToolError, match=words.silent("Sleeper", 1)):
             asyncio.run(asked(order, place))
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
@@ -188,8 +189,8 @@ def test_a_tool_has_its_modules_its_variables_and_no_token(place: ToolContext) -
 def test_placeholders_say_where_browsers_see_it(place: ToolContext) -> None:
     order = server(place, "{unix_socket}", "--prefix={base_url}/x", "~/a", "b~/c", "{other}")
     _, run = asyncio.run(asked(order, place))
-    words = run.output.splitlines()[0].split()[3:]
-    assert words == ["--prefix=/user/u/tools/tool/x", f"{place.home}/a", "b~/c", "{other}"]
+    argv = run.output.splitlines()[0].split()[3:]
+    assert argv == ["--prefix=/user/u/tools/tool/x", f"{place.home}/a", "b~/c", "{other}"]
 
 
 def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolContext) -> None:
@@ -199,17 +200,17 @@ def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolContext) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
+    ("keys", "told"),
     [
         (
             {"command": ("sh", "-c", "echo no licence; exit 3")},
-            "Tool has ended by itself, with exit code 3.",
+            words.ended("Tool", 3),
         ),
         ({"command": ("sh", "-c", "kill -9 $$")}, "with exit code 137"),
-        ({"command": ("no-such-program",)}, "The program no-such-program of Tool is not there. "),
+        ({"command": ("no-such-program",)}, words.no_program("Tool", "no-such-program")),
         (
             {"command": ("no-such-program",), "modules": ("there",)},
-            "no-such-program of Tool is not there although there is loaded",
+            words.no_program("Tool", "no-such-program", "there"),
         ),
         (
             {"command": ("true",), "modules": ("missing",)},
@@ -217,15 +218,15 @@ def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolContext) -> None:
         ),
         (
             {"command": ("sleep", "60"), "start_timeout_seconds": 1},
-            r"Tool did not answer within 1 second\.",
+            words.silent("Tool", 1),
         ),
     ],
 )
 def test_a_tool_that_does_not_start_says_why(
-    place: ToolContext, keys: dict[str, object], words: str
+    place: ToolContext, keys: dict[str, object], told: str
 ) -> None:
     order = WebTool(title="Tool", **keys)  # type: ignore[arg-type]
-    with pytest.raises(ToolError, match=words):
+    with pytest.raises(ToolError, match=told):
         asyncio.run(asked(order, place))
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.limits import limits_for
 from jupyterhub_gpu_slurm.options.policy import (
@@ -140,7 +141,7 @@ def test_a_partition_without_a_limit_takes_any_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "words"),
+    ("request_", "fact"),
     [
         (SessionRequest(gpus=5), "at most 4"),
         (SessionRequest(gpus=3, partition="short"), "at most 2"),
@@ -148,8 +149,8 @@ def test_a_partition_without_a_limit_takes_any_time() -> None:
         (SessionRequest(partition="secret"), "not open to you"),
     ],
 )
-def test_more_than_a_partition_gives_is_refused(request_: SessionRequest, words: str) -> None:
-    with pytest.raises(OverLimit, match=words):
+def test_more_than_a_partition_gives_is_refused(request_: SessionRequest, fact: str) -> None:
+    with pytest.raises(OverLimit, match=fact):
         accept(request_, LIMITS, SHAPE, Defaults())
 
 
@@ -158,12 +159,12 @@ def test_a_session_runs_in_an_image_that_the_site_offers() -> None:
     assert accept(SessionRequest(), limits, SHAPE, Defaults()).image is None
     assert accept(SessionRequest(image="ngc"), limits, SHAPE, Defaults()).image == "ngc"
     for offered in (limits, LIMITS):
-        with pytest.raises(OverLimit, match="Image other is not offered"):
+        with pytest.raises(OverLimit, match=words.no_such_image("other", *offered.images)):
             accept(SessionRequest(image="other"), offered, SHAPE, Defaults())
 
 
 def test_without_any_partition_nothing_is_accepted() -> None:
-    with pytest.raises(OverLimit, match="No partition"):
+    with pytest.raises(OverLimit, match=words.NO_PARTITION):
         accept(SessionRequest(), Limits(()), SHAPE, Defaults())
 
 
@@ -173,96 +174,90 @@ def granted(**allowance: object) -> Limits:
 
 
 @pytest.mark.parametrize(
-    ("request_", "limits", "holding", "words"),
+    ("request_", "limits", "holding", "message"),
     [
         (
             SessionRequest(gpus=3),
             granted(max_gpus_per_session=2),
             Holding(),
-            "You asked for 3 GPUs; you may have 2 in one session: choose at most 2.",
+            words.too_many_for_one_session(3, most=2),
         ),
         (
             SessionRequest(gpus=5),
             granted(max_gpus_per_session=2),
             Holding(),
-            "You asked for 5 GPUs; one session in partition sxm2 can have at most 4.",
+            words.too_many_for_partition(5, "sxm2", most=4),
         ),
         (
             SessionRequest(gpus=4),
             granted(max_gpus=3),
             Holding(),
-            "You asked for 4 GPUs; you may hold 3 at once: choose at most 3.",
+            words.too_many_at_once(4, most=3),
         ),
         (
             SessionRequest(gpus=1),
             granted(max_gpus=0),
             Holding(),
-            "You asked for 1 GPU; you may hold 0 at once: choose no GPU.",
+            words.too_many_at_once(1, most=0),
         ),
         (
             SessionRequest(gpus=2),
             granted(max_gpus=4),
             Holding(3, 2),
-            "You hold 3 GPUs in 2 sessions and may hold 4 at once; stop one or choose at most 1.",
+            words.too_much_held(3, sessions=2, most=4),
         ),
         (
             SessionRequest(gpus=1),
             granted(max_gpus=1),
             Holding(1, 1),
-            "You hold 1 GPU in 1 session and may hold 1 at once; stop one or choose no GPU.",
+            words.too_much_held(1, sessions=1, most=1),
         ),
         # More is held than may be: the limit came later.
         (
             SessionRequest(gpus=1),
             granted(max_gpus=2),
             Holding(4, 1),
-            "You hold 4 GPUs in 1 session and may hold 2 at once; stop one or choose no GPU.",
+            words.too_much_held(4, sessions=1, most=2),
         ),
         # Who says nothing asks for the default, and gets no less than on another day.
         (
             SessionRequest(),
             granted(max_gpus=2),
             Holding(2, 1),
-            "You hold 2 GPUs in 1 session and may hold 2 at once; stop one or choose no GPU.",
+            words.too_much_held(2, sessions=1, most=2),
         ),
         (
             SessionRequest(gpus=0),
             granted(max_sessions=2),
             Holding(0, 2),
-            "You have 2 sessions and may have 2 at once; stop one first.",
+            words.too_many_sessions(2, most=2),
         ),
         (
             SessionRequest(gpus=0),
             granted(max_sessions=0),
             Holding(),
-            "You may not have sessions on this portal; ask its administrators.",
+            words.NO_SESSIONS,
         ),
         (
             SessionRequest(gpus=0, time=timedelta(hours=5)),
             granted(max_time=timedelta(hours=4)),
             Holding(),
-            "You asked for 5 hours; a session of yours may last 4: choose at most 4.",
+            words.too_long(timedelta(hours=5), most=timedelta(hours=4)),
         ),
         (
             SessionRequest(gpus=0, time=timedelta(hours=5), partition="short"),
             granted(max_time=timedelta(hours=4)),
             Holding(),
-            "You asked for 5 hours; partition short allows at most 1.",
-        ),
-        (
-            SessionRequest(gpus=0, time=timedelta(hours=1)),
-            granted(max_time=timedelta(hours=0.5)),
-            Holding(),
-            "You asked for 1 hour; a session of yours may last 0.5: choose at most 0.5.",
+            words.too_long_for_partition(timedelta(hours=5), "short", most=timedelta(hours=1)),
         ),
     ],
 )
 def test_more_than_the_site_grants_is_refused_in_words(
-    request_: SessionRequest, limits: Limits, holding: Holding, words: str
+    request_: SessionRequest, limits: Limits, holding: Holding, message: str
 ) -> None:
     with pytest.raises(OverLimit) as caught:
         accept(request_, limits, SHAPE, Defaults(), holding)
-    assert str(caught.value) == words
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jupyterhub_gpu_slurm.session import progress
+from jupyterhub_gpu_slurm.session import progress, reasons
 from jupyterhub_gpu_slurm.slurm.records import Job
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -10,47 +10,46 @@ ASKED = NOW - timedelta(minutes=10)
 
 
 @pytest.mark.parametrize(
-    ("job", "message", "advice"),
+    ("job", "facts", "advice"),
     [
-        (None, "Submitting the job to Slurm.", None),
+        (None, ("Submitting",), None),
         (
             Job(7, "PENDING", "Resources"),
-            "Job 7 is waiting in the queue (PENDING, Resources): "
-            "no node has enough free GPUs, cores and memory at the moment.",
-            "It starts by itself as soon as there is room; fewer GPUs may start sooner.",
+            ("Job 7 ", "(PENDING, Resources): ", reasons.REASONS["Resources"].why),
+            reasons.REASONS["Resources"].advice,
         ),
         (
             Job(7, "PENDING"),
-            "Job 7 is waiting in the queue (PENDING): Slurm has not looked at it yet.",
-            "This takes a few seconds.",
+            ("Job 7 ", "(PENDING): ", reasons.REASONS["None"].why),
+            reasons.REASONS["None"].advice,
         ),
         (
             Job(7, "PENDING", "JobHeldAdmin"),
-            "Job 7 is waiting in the queue (PENDING, JobHeldAdmin): "
-            "an administrator put it on hold.",
-            "Cancel it and ask the administrators.",
+            ("Job 7 ", "(PENDING, JobHeldAdmin): ", reasons.REASONS["JobHeldAdmin"].why),
+            reasons.REASONS["JobHeldAdmin"].advice,
         ),
         (
             Job(7, "PENDING", "Fnord"),
-            "Job 7 is waiting in the queue (PENDING, Fnord).",
+            ("Job 7 ", "(PENDING, Fnord)."),
             None,
         ),
         (
             Job(7, "RUNNING", node="node001"),
-            "Job 7 is running on node001 (RUNNING); JupyterLab is starting.",
+            ("Job 7 is running", "node001", "RUNNING"),
             None,
         ),
         (
             Job(7, ""),
-            "Job 7 was submitted; Slurm cannot say what state it is in at the moment.",
+            ("Job 7 was submitted",),
             None,
         ),
     ],
 )
-def test_what_the_page_says(job: Job | None, message: str, advice: str | None) -> None:
+def test_what_the_page_says(job: Job | None, facts: tuple[str, ...], advice: str | None) -> None:
     event = progress.event(job, ASKED, NOW)
-    assert event["message"] == message
-    assert event.get("advice") == advice
+    assert [fact for fact in facts if fact not in event["message"]] == []
+    # A sentence of its own on the page.
+    assert event.get("advice") == (advice and f"{advice[0].upper()}{advice[1:]}.")
     assert event["since"] == "2026-11-21T13:50:00+00:00"
 
 

@@ -10,8 +10,8 @@ import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { CommandToolbarButton, LabIcon } from '@jupyterlab/ui-components';
 import { Poll } from '@lumino/polling';
-import { Signal } from '@lumino/signaling';
 
+import { RunningKind } from './running_kind';
 import {
   addressFor,
   addressNear,
@@ -191,15 +191,12 @@ class Choice {
 }
 
 /** Opens TensorBoards in tabs of the browser, and lists those that run. */
-class Boards implements IRunningSessions.IManager {
+class Boards extends RunningKind implements IRunningSessions.IManager {
   constructor(
     private _settings: ServerConnection.ISettings,
     private _texts: TranslationBundle
   ) {
-    this.name = _texts.__('TensorBoards');
-    this.shutdownLabel = _texts.__('Stop');
-    this.shutdownAllLabel = _texts.__('Stop All');
-    this.shutdownAllConfirmationText = _texts.__('Stop all TensorBoards in this session?');
+    super(_texts, _texts.__('TensorBoards'), _texts.__('Stop all TensorBoards in this session?'));
     this._poll = new Poll({
       name: 'data-scientist-portal:tensorboards',
       factory: () => this._read(),
@@ -207,12 +204,6 @@ class Boards implements IRunningSessions.IManager {
       standby: 'when-hidden'
     });
   }
-
-  readonly name: string;
-  readonly shutdownLabel: string;
-  readonly shutdownAllLabel: string;
-  readonly shutdownAllConfirmationText: string;
-  readonly runningChanged = new Signal<this, void>(this);
 
   /** Show an address of TensorBoard's in the tab that it has already, or in a new one. */
   open(address: string): void {

@@ -8,8 +8,8 @@ import { IRunningSessionManagers, type IRunningSessions } from '@jupyterlab/runn
 import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
-import { Signal } from '@lumino/signaling';
 
+import { RunningKind } from './running_kind';
 import { readTools, stopTool, wordsOf, type ITool } from '../common/server';
 
 const OPEN = 'data-scientist-portal:open-tool';
@@ -85,22 +85,14 @@ class Tool {
 }
 
 /** All tools of the session; JupyterLab lists those that run. */
-class Toolbox implements IRunningSessions.IManager {
+class Toolbox extends RunningKind implements IRunningSessions.IManager {
   constructor(
     private _settings: ServerConnection.ISettings,
     private _texts: TranslationBundle
   ) {
-    this.name = _texts.__('Tools');
-    this.shutdownLabel = _texts.__('Stop');
-    this.shutdownAllLabel = _texts.__('Stop All');
-    this.shutdownAllConfirmationText = _texts.__('Stop all tools in this session?');
+    super(_texts, _texts.__('Tools'), _texts.__('Stop all tools in this session?'));
   }
 
-  readonly name: string;
-  readonly shutdownLabel: string;
-  readonly shutdownAllLabel: string;
-  readonly shutdownAllConfirmationText: string;
-  readonly runningChanged = new Signal<this, void>(this);
   tools: Tool[] = [];
 
   caption(tool: Tool | undefined): string {

@@ -10,8 +10,17 @@ import { Poll } from '@lumino/polling';
 
 import { hasChanged, saveChanged } from '../common/documents';
 import { extend, read, tell, wordsOf, type IReading } from '../common/server';
-import { amount, extensionChoices, facts, hour, Marks, span } from '../common/time';
+import { amount, extensionChoices, facts, Marks, span } from '../common/time';
 import { TimeLeft } from './time_left';
+import {
+  endsAt,
+  endWarning,
+  extendableUntil,
+  extended,
+  extensionQuestion,
+  notExtendable,
+  notExtended
+} from './words';
 
 const EXTEND = 'data-scientist-portal:extend-session';
 const STOPPING = 'https://events.data-scientist-portal.org/session-stopping/v1';
@@ -139,7 +148,7 @@ class SessionEnd {
     }
     const job = this._texts.__('Job %1 on %2', reading.job_id, reading.node);
     const gpus = this._texts._n('%1 GPU', '%1 GPUs', reading.gpus);
-    const end = this._texts.__('This session ends at %1', hour(reading.deadline));
+    const end = endsAt(reading.deadline, this._texts);
     return `${end}\n${job}, ${gpus}\n${this._possible(reading)}`;
   }
 
@@ -151,9 +160,7 @@ class SessionEnd {
       await this._read();
       const reading = this._reading;
       if (!reading || reading.longest_minutes < 1) {
-        Notification.info(reading?.reason || texts.__('This session cannot be extended.'), {
-          autoClose: 10_000
-        });
+        Notification.info(notExtendable(reading?.reason, texts), { autoClose: 10_000 });
         return;
       }
       const chosen = minutes ?? (await this._choose(reading));
@@ -164,13 +171,10 @@ class SessionEnd {
       this._dismissWarning();
       const deadline = this._reading?.deadline;
       if (deadline) {
-        Notification.success(texts.__('This session now ends at %1.', hour(deadline)), {
-          autoClose: 10_000
-        });
+        Notification.success(extended(deadline, texts), { autoClose: 10_000 });
       }
     } catch (error) {
-      const words = wordsOf(error);
-      Notification.error(texts.__('The session was not extended: %1', words), { autoClose: false });
+      Notification.error(notExtended(wordsOf(error), texts), { autoClose: false });
     }
   }
 
@@ -245,20 +249,14 @@ class SessionEnd {
     const left = span(deadline - this._now() + 30, texts);
     const reading = this._reading as IReading;
     const minutes = Math.min(USUAL_EXTENSION_MINUTES, reading.longest_minutes);
-    // JupyterLab shows the first 140 characters.
-    const words = [
-      texts.__('This session ends in %1, at %2.', left, hour(deadline)),
-      minutes < 1 && reading.reason
-        ? reading.reason
-        : texts.__('Kernels and terminals stop then; changed documents are saved first.')
-    ];
+    const reason = minutes < 1 ? reading.reason : '';
     const extension = {
       label: texts.__('Extend by %1', amount(minutes, texts)),
       caption: this._possible(reading),
       displayType: 'accent' as const,
       callback: () => void this.extend(minutes)
     };
-    this._warning = Notification.warning(words.join(' '), {
+    this._warning = Notification.warning(endWarning(left, deadline, reason, texts), {
       autoClose: false,
       actions: minutes < 1 ? [] : [extension]
     });
@@ -278,7 +276,7 @@ class SessionEnd {
     const usual = choices.indexOf(USUAL_EXTENSION_MINUTES);
     const answer = await InputDialog.getItem({
       title: texts.__('Extend Session'),
-      label: texts.__('It ends at %1. Add:', hour(reading.deadline ?? 0)),
+      label: extensionQuestion(reading.deadline ?? 0, texts),
       items: labels,
       current: Math.max(0, usual),
       okLabel: texts.__('Extend')
@@ -288,9 +286,7 @@ class SessionEnd {
   }
 
   private _possible(reading: IReading): string {
-    return reading.until === null
-      ? reading.reason
-      : this._texts.__('It can be extended until %1', hour(reading.until));
+    return reading.until === null ? reading.reason : extendableUntil(reading.until, this._texts);
   }
 
   private _left(): number | null {

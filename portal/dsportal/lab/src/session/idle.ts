@@ -7,7 +7,8 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
 import { readIdle, sayThere, type IIdle } from '../common/server';
-import { hour, isWarned, span, Throttle } from '../common/time';
+import { isWarned, span, Throttle } from '../common/time';
+import { unusedWarning } from './words';
 
 const READ_MILLISECONDS = 30_000;
 const TICK_MILLISECONDS = 1_000;
@@ -104,13 +105,7 @@ class Use {
   private _warn(use: IIdle): void {
     const texts = this._texts;
     const unused = span((use.ends_at ?? 0) - use.used_at - use.warning_seconds, texts);
-    const words = [
-      texts.__('Nobody has used this session for %1.', unused),
-      texts.__('It ends at %1 to free its GPUs for others.', hour(use.ends_at ?? 0)),
-      texts.__('Click or press a key to keep it.')
-    ];
-    // JupyterLab shows 140 characters.
-    this._warning = Notification.warning(words.join(' '), {
+    this._warning = Notification.warning(unusedWarning(unused, use.ends_at ?? 0, texts), {
       autoClose: false,
       // Any click keeps the session; this one says so.
       actions: [

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { hour, type ITexts } from '../src/common/time';
+import * as words from '../src/session/words';
+
+const texts: ITexts = {
+  __: (text, ...values) =>
+    values.reduce<string>((done, value, at) => done.replace(`%${at + 1}`, String(value)), text),
+  _n: (one, many, count) => (count === 1 ? one : many).replace('%1', String(count))
+};
+const END = 1_790_000_000;
+
+test('the warnings fit into what JupyterLab shows of them', () => {
+  const end = words.endWarning('2 h 05 min', END, '', texts);
+  const unused = words.unusedWarning('2 h 05 min', END, texts);
+  for (const warning of [end, unused]) {
+    assert.ok(warning.includes('2 h 05 min'));
+    assert.ok(warning.includes(`at ${hour(END)}`));
+    assert.ok(warning.length <= 140, warning);
+  }
+});
+
+test('a warning says why there is no more time, in place of what happens then', () => {
+  const reason = 'Sessions cannot be extended on this portal.';
+  const warning = words.endWarning('5 min', END, reason, texts);
+  assert.ok(warning.endsWith(reason));
+  assert.ok(!warning.includes('Kernels'));
+});
+
+test('what was asked for and not done has its reason', () => {
+  assert.ok(words.notExtended('the hub is away', texts).endsWith('the hub is away'));
+  assert.equal(words.notExtendable('No more today.', texts), 'No more today.');
+  assert.ok(words.notExtendable('', texts).includes('cannot'));
+  assert.ok(words.extended(END, texts).includes(`now ends at ${hour(END)}`));
+});
