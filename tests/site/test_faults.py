@@ -95,6 +95,8 @@ def test_the_portal_answers_while_the_nas_does_not(
     assert user.run_in(kernel, back) == "4\n"
 
 
+# As long as all that it waits for may take, one after the other.
+@pytest.mark.timeout(CUT_SECONDS + ASKED_AGAIN_SECONDS + 120)
 def test_a_host_that_was_cut_off_for_two_minutes_comes_back_with_its_session(
     portal: Site, hosts: Hosts, neighbour: Visitor, cut_off: CutOff
 ) -> None:
