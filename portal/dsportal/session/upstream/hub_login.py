@@ -1,12 +1,14 @@
 """Who is let in: JupyterHub's login, as its own single-user extension does it.
 
 Only the order differs: JupyterHub's extension asks the hub for its version before it
-listens; here the server listens first, and asks afterwards.
+listens; here the server listens first, and asks afterwards. So a hub that does not answer
+then ends nothing.
 
 Tried with JupyterHub 6.1.1.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -56,9 +58,14 @@ class HubLogin(JupyterHubSingleUser):  # type: ignore[misc]
         """Leave the question for keep_activity_updated; the start does not wait for it."""
 
     async def keep_activity_updated(self) -> None:
-        """Compare versions, then report activity as long as the server runs."""
+        """Compare versions, then report activity as long as the server runs.
+
+        JupyterHub's own ends a server whose hub does not answer at its start. Here somebody may
+        work in it already, and versions are compared for a warning only.
+        """
         await asyncio.sleep(_FIRST_REPORT_SECONDS)
-        await super().check_hub_version()
+        with contextlib.suppress(SystemExit):
+            await super().check_hub_version()
         await super().keep_activity_updated()
 
 
