@@ -12,11 +12,11 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
-from xml.etree import ElementTree
 
-from failures import REPORTS
+from failures import REPORTS, name_of, read
 
 from benchmarks.commit import circumstances, commit
 
@@ -27,28 +27,25 @@ class RunTimes:
 
     tests: int
     seconds: float
-    folders: dict[str, float] = field(default_factory=dict)
+    folders: dict[str, float]
     """The sum of each folder's tests, its longest first."""
-    slowest: list[tuple[float, str]] = field(default_factory=list)
+    slowest: list[tuple[float, str]]
 
 
 def run_times(report: bytes, slowest: int) -> RunTimes:
-    """Read JUnit's XML: https://docs.pytest.org/en/stable/how-to/output.html ."""
-    # Pytest's own words about our tests: no stranger wrote this file.
-    suite = next(ElementTree.fromstring(report).iter("testsuite"))  # noqa: S314
+    """Add up what a report says of each test. Raises `ValueError` where it is not whole."""
+    suite = next(read(report).iter("testsuite"))
     folders: defaultdict[str, float] = defaultdict(float)
     tests = []
     for case in suite.iter("testcase"):
-        seconds, place = float(case.get("time", 0)), case.get("classname", "")
-        folders["/".join(place.split(".")[:2])] += seconds
-        tests.append((round(seconds, 1), f"{place}::{case.get('name', '')}"))
+        seconds = float(case.get("time", 0))
+        folders["/".join(case.get("classname", "").split(".")[:2])] += seconds
+        tests.append((round(seconds, 1), name_of(case)))
+    longest_first = sorted(folders.items(), key=itemgetter(1), reverse=True)
     return RunTimes(
         len(tests),
         round(float(suite.get("time", 0)), 1),
-        {
-            folder: round(folders[folder], 1)
-            for folder in sorted(folders, key=lambda f: -folders[f])
-        },
+        {folder: round(seconds, 1) for folder, seconds in longest_first},
         sorted(tests, reverse=True)[:slowest],
     )
 

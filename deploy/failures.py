@@ -12,26 +12,39 @@ SHOWN = 12
 """Lines shown of what one failure says: its end, where the reason stands."""
 
 
-def failures(report: bytes) -> list[str]:
-    """Return each failure's test and the end of what was said; ``report`` is JUnit's XML.
+def read(report: bytes) -> ElementTree.Element:
+    """Return the root of a report, which is JUnit's XML.
 
     https://docs.pytest.org/en/stable/how-to/output.html#creating-junitxml-format-files
 
     Raises:
-        ValueError: what ran them ended before it had written the report.
+        ValueError: what ran the tests ended before it had written the report.
 
     """
     try:
         # Pytest's own words about our tests: no stranger wrote this file.
-        tree = ElementTree.fromstring(report)  # noqa: S314
+        return ElementTree.fromstring(report)  # noqa: S314
     except ElementTree.ParseError as error:
         raise ValueError(f"not a whole report: {error}") from error
+
+
+def name_of(case: ElementTree.Element) -> str:
+    """Return a test's name, after that of its file."""
+    return f"{case.get('classname', '')}::{case.get('name', '')}"
+
+
+def failures(report: bytes) -> list[str]:
+    """Return each failure's test and the end of what was said.
+
+    Raises:
+        ValueError: as `read`.
+
+    """
     found = []
-    for case in tree.iter("testcase"):
+    for case in read(report).iter("testcase"):
         for outcome in (*case.iter("failure"), *case.iter("error")):
             lines = [line for line in (outcome.text or "").splitlines() if line.strip()]
-            name = f"{case.get('classname', '')}::{case.get('name', '')}"
-            words = f"{outcome.tag.upper()} {name} ({float(case.get('time', 0)):.0f} s)"
+            words = f"{outcome.tag.upper()} {name_of(case)} ({float(case.get('time', 0)):.0f} s)"
             found.append("\n".join([words, *(f"    {line[:200]}" for line in lines[-SHOWN:])]))
     return found
 
