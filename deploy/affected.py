@@ -124,8 +124,8 @@ def scope(changed: Iterable[Path], root: Path) -> Scope:
     if not parts:
         return Scope(among(HERE), among(MACHINES))
     has_notebooks = not parts <= set(DISTRIBUTIONS) or among([NOTEBOOKS])
-    here = HERE if has_notebooks else tuple(part for part in HERE if part != NOTEBOOKS)
-    return Scope(here, among(MACHINES))
+    found = Scope(HERE, among(MACHINES))
+    return found if has_notebooks else found.without(NOTEBOOKS)
 
 
 def importers(modules: set[str], imports: dict[str, set[str]]) -> set[str]:
