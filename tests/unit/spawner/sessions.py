@@ -12,6 +12,7 @@ from tests.unit.spawner.stand_in import NUMBER
 
 PORT = 40123
 SESSION = "a" * 32
+JOB_ID = f"{NUMBER}"
 SILENCE = CommandTimedOut("Slurm does not answer.")
 NO_ACCOUNT = AccountUnavailable("The directory does not know ada.")
 
@@ -23,6 +24,10 @@ def job(state: str, node: str | None = "node001", reason: str | None = None) -> 
 WAITS, RUNS = job("PENDING", None, "Priority"), job("RUNNING")
 COMPLETES, IS_CANCELLED, FAILED = job("COMPLETING"), job("CANCELLED"), job("FAILED")
 UNKNOWN = Job(NUMBER, "")
+
+
+def run(awaitable: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(awaitable, 10))
 
 
 def started(spawner: Any, *, says_port: bool = True) -> str:

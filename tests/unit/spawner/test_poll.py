@@ -1,6 +1,5 @@
 """Whether a session lives, and what it leaves when it does not."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -19,12 +18,13 @@ from tests.unit.spawner.sessions import (
     UNKNOWN,
     WAITS,
     job,
+    run,
 )
 from tests.unit.spawner.stand_in import NUMBER, StandIn
 
 
 def polled(spawner: Any) -> int | None:
-    return asyncio.run(asyncio.wait_for(spawner.poll(), 10))  # type: ignore[no-any-return]
+    return run(spawner.poll())  # type: ignore[no-any-return]
 
 
 def test_what_was_never_started_is_not_there(spawner: Any) -> None:

@@ -17,13 +17,14 @@ from tests.unit.spawner.sessions import (
     SESSION,
     SILENCE,
     UNKNOWN,
+    run,
 )
 from tests.unit.spawner.stand_in import NUMBER, StandIn
 
 
 def stopped(spawner: Any, *, now: bool = False) -> None:
     how = {"now": True} if now else {}
-    asyncio.run(asyncio.wait_for(spawner.stop(**how), 10))
+    run(spawner.stop(**how))
 
 
 def test_a_stop_waits_until_the_node_is_free(session: Any, slurm: StandIn) -> None:

@@ -21,7 +21,11 @@ def ear() -> Ear:
 
 
 @pytest.fixture
-def job(slurm: StandIn, ear: Ear) -> SessionJob:
+def connection(slurm: StandIn) -> SlurmConnection:
+    return cast("SlurmConnection", connection_of(slurm))
+
+
+@pytest.fixture
+def job(connection: SlurmConnection, ear: Ear) -> SessionJob:
     """The job of ada's session, which an operator may end."""
-    connection = cast("SlurmConnection", connection_of(slurm))
     return SessionJob(connection, "ada", "ada:", 60, "slurm", ear, logging.getLogger("test"))

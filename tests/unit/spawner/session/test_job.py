@@ -1,6 +1,5 @@
 """A session's job by itself: no JupyterHub, and a stand-in for Slurm."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -9,27 +8,21 @@ from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Job
+from tests.unit.spawner.sessions import JOB_ID, NO_ACCOUNT, SESSION, run
 from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
-
-ID = "a" * 32
-JOB_ID = f"{NUMBER}"
-
-
-def run(awaitable: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(awaitable, 10))
 
 
 def test_it_is_submitted_found_and_cancelled(job: SessionJob, slurm: StandIn) -> None:
-    assert run(job.submit(ID, "#!/bin/sh")) == JOB_ID
-    slurm.listed = {7: "b" * 32, NUMBER: ID}
-    assert run(job.find(ID)) == JOB_ID
-    assert run(job.cancel(ID)) == [NUMBER]
+    assert run(job.submit(SESSION, "#!/bin/sh")) == JOB_ID
+    slurm.listed = {7: "b" * 32, NUMBER: SESSION}
+    assert run(job.find(SESSION)) == JOB_ID
+    assert run(job.cancel(SESSION)) == [NUMBER]
     assert slurm.told() == ["submit", "sessions", "cancel"]
 
 
 def test_one_that_is_not_there_has_no_number(job: SessionJob, slurm: StandIn) -> None:
     slurm.listed = {7: "b" * 32}
-    assert run(job.find(ID)) == ""
+    assert run(job.find(SESSION)) == ""
 
 
 def test_a_new_start_knows_nothing_of_the_one_before(job: SessionJob, slurm: StandIn) -> None:
@@ -46,7 +39,7 @@ def test_a_requeued_job_is_over_once_slurm_takes_the_order(
 ) -> None:
     slurm.failures = failures
     slurm.words = [Job(NUMBER, "PENDING")]
-    assert (run(job.check(ID, JOB_ID, is_ready=True)) is not None) is is_done
+    assert (run(job.check(SESSION, JOB_ID, is_ready=True)) is not None) is is_done
     assert ear.ends == ([Ending.REQUEUED] if is_done else [])
     assert job.exit_status == (1 if is_done else None)
 
@@ -54,13 +47,12 @@ def test_a_requeued_job_is_over_once_slurm_takes_the_order(
 def test_the_operator_is_asked_only_for_a_job_with_a_number(
     job: SessionJob, slurm: StandIn
 ) -> None:
-    gone = AccountUnavailable("The directory does not know ada.")
-    slurm.failures = [gone]
-    assert run(job.cancel(ID, JOB_ID)) == [NUMBER]
-    assert slurm.orders[-1] == ("end", "slurm", "ada", ID, NUMBER)
-    slurm.failures = [gone] * 3
+    slurm.failures = [NO_ACCOUNT]
+    assert run(job.cancel(SESSION, JOB_ID)) == [NUMBER]
+    assert slurm.orders[-1] == ("end", "slurm", "ada", SESSION, NUMBER)
+    slurm.failures = [NO_ACCOUNT] * 3
     with pytest.raises(AccountUnavailable):
-        run(job.cancel(ID))
+        run(job.cancel(SESSION))
 
 
 def test_nothing_is_forgotten_of_a_job_without_a_number(job: SessionJob, slurm: StandIn) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,21 +12,14 @@ from jupyterhub_gpu_slurm.errors import SessionEnded
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
-from tests.unit.spawner.sessions import FAILED, PORT, RUNS, SESSION, WAITS
-from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn, connection_of
-
-JOB_ID = f"{NUMBER}"
+from tests.unit.spawner.sessions import FAILED, JOB_ID, PORT, RUNS, SESSION, WAITS, run
+from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
 
 
 @pytest.fixture
-def start(slurm: StandIn, job: SessionJob) -> SessionStart:
-    connection = cast("SlurmConnection", connection_of(slurm))
+def start(connection: SlurmConnection, job: SessionJob) -> SessionStart:
     limits = StartLimits(launch=180, queue=3600)
     return SessionStart(connection, "ada", job, limits, logging.getLogger("test"))
-
-
-def run(awaitable: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(awaitable, 10))
 
 
 def test_the_port_is_awaited_while_the_job_is_well(
