@@ -144,7 +144,7 @@ def render_unavailable(reason: str, *, is_fault: bool = True) -> str:
 
 def render_failure(why: str, log_lines: Sequence[str]) -> str:
     """Return what the page of a failed start says: why, and the end of the job's log."""
-    return _TEMPLATES.get_template("failure.html.j2").render(words=why, log_lines=log_lines)
+    return _TEMPLATES.get_template("failure.html.j2").render(why=why, log_lines=log_lines)
 
 
 def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
