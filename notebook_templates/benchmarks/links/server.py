@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import iperf
+sys.path += [str(Path(__file__).resolve().parents[1])]
+
+from links import iperf
 
 _IP = "/usr/sbin/ip"
 _TRIES = 5

@@ -5,8 +5,9 @@ Szegedy et al.: Rethinking the Inception Architecture, 2015 (arXiv:1512.00567), 
 27,161,264 with the head in between.
 """
 
-from branches import Branches, Tower, convolution, end, path
 from torch import nn
+
+from architectures.branches import Branches, Tower, convolution, end, path
 
 HEAD_AFTER = 8  # the last stage of 17x17 pixels
 

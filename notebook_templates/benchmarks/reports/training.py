@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import drawing
-import papers
-import tables
-from models import PRECISIONS, SIZES
-from trials import PARTS_OF_A_STEP
+from architectures.models import PRECISIONS, SIZES
+from measurement import papers, tables
+from reports import drawing
+from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
 

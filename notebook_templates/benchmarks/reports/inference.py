@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import drawing
-import papers
-import tables
+from measurement import papers, tables
+from reports import drawing
 
 Summary = Mapping[str, Any]
 

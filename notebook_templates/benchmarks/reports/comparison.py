@@ -12,7 +12,7 @@ from math import comb
 from statistics import fmean
 from typing import Any
 
-import papers
+from measurement import papers
 
 QUANTITIES = {
     "images_per_second": "images/s",

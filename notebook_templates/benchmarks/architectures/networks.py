@@ -3,13 +3,12 @@
 import sys
 from pathlib import Path
 
-import googlenet
-import inception_v3
-import stacked
 from torch import nn
 
+from architectures import googlenet, inception_v3, stacked
+
 # resnet.py is among the templates for several nodes, beside this folder.
-sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
+sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 import resnet
 
 RESNETS = {"resnet50": "50", "resnet152": "152", "tiny": "tiny"}

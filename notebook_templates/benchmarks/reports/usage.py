@@ -3,43 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import drawing
-from comparison import QUANTITIES, quantity_of
+from measurement.sampling import Samples
+from reports import drawing
+from reports.comparison import QUANTITIES, quantity_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Samples = Mapping[str, Sequence[Mapping[str, Any]]]
-MOST_POINTS = 1000
-"""A line of a chart has no more; a summary keeps no more either."""
-
-
 # The upper end of an axis of percents: a line at 100 is seen.
 _WHOLE = 105
-
-
-def thinned(samples: Samples, most: int = MOST_POINTS) -> dict[str, list[dict[str, Any]]]:
-    """Leave out samples, evenly, until each node has ``most`` of them at most."""
-    return {
-        node: [dict(line) for line in lines[:: -(-len(lines) // most) or 1]]
-        for node, lines in samples.items()
-    }
-
-
-def within(
-    lines: Sequence[Mapping[str, Any]], times: Sequence[tuple[float, float]]
-) -> list[Mapping[str, Any]]:
-    """Return the samples of some times, each from its begin to its end.
-
-    A sample says what was since the one before: of a time between two, the later one is taken.
-    """
-    found = []
-    for begin, end in times:
-        later = [line for line in lines if line["time"] > begin]
-        during = [line for line in later if line["time"] <= end]
-        found += during or later[:1]
-    return found
 
 
 def picture(summary: Mapping[str, Any]) -> bytes:

@@ -8,19 +8,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import bottleneck
-import caches
-import interruption
-import machine
-import protocol
-import tables
-from result import Result, ResultError
-from sampling import NodeSampler
-from steps import Nodes, StepError, argv, run
-from use_report import Samples, within
+from filesystem import caches
+from measurement import interruption, machine, tables
+from measurement.result import Result, ResultError
+from measurement.sampling import NodeSampler, Samples, within
+from measurement.steps import Nodes, StepError, argv, run
+from trials import bottleneck, protocol
 
 # plans.py and record.py are among the templates for several nodes.
-sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
+sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 import plans
 import record
 
@@ -109,7 +105,8 @@ def _in_image(s: argparse.Namespace) -> list[str]:
     # What this program's own Python has loaded is not the image's, nor are packages in the home.
     bare = [word for name in NOT_FOR_IMAGES for word in ("-u", name)]
     gpus = ["--nv"] if Path("/dev/nvidiactl").exists() else []
-    places = plans.shown_to_image(PROGRAM, Path(s.results), vars(s))
+    # All templates: the program is in a package of the folder that a program is in as a rule.
+    places = plans.shown_to_image(PROGRAM.parent, Path(s.results), vars(s))
     binds = [word for place in places for word in ("--bind", place)]
     clean = ["/usr/bin/env", *bare, "PYTHONNOUSERSITE=1"]
     return [*clean, "apptainer", "exec", *gpus, *binds, plans.image_file(s.image), "python"]

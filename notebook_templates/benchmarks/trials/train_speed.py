@@ -18,26 +18,25 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import caches
-import data_files
-import machine
-import models
-import networks
-import protocol
-import torch
-import torch.distributed as dist
-import traces
-from torch import nn
-from traces import StepTime, Trace
+# Started by its path: what it needs is in the packages here, and among the templates for several
+# nodes.
+sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in (".", "../distributed")]
 
-# images.py and group.py are among the templates for several nodes.
-sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import images
 import record
+import torch
+import torch.distributed as dist
 from process_group import DataParallel
 from ranks import place
 from sampler import Sampler
 from schedule import Schedule
+from torch import nn
+
+from architectures import models, networks
+from filesystem import caches, data_files
+from measurement import machine
+from trials import protocol, traces
+from trials.traces import StepTime, Trace
 
 NUMBERS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # How much the heads in between count, where they are (Szegedy et al. 2014, section 5).

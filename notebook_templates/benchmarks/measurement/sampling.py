@@ -17,15 +17,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import counters
-import machine
-import steps
-from counters import Counters
-from result import read_lines
+sys.path += [str(Path(__file__).resolve().parents[1])]
+
+from measurement import counters, machine, steps
+from measurement.counters import Counters
+from measurement.result import read_lines
 
 PROC = Path("/proc")
 _SMI_SECONDS = 10.0
@@ -33,6 +34,35 @@ _BEGIN_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 _END_SECONDS = 10.0
 _SMI = ["/usr/bin/nvidia-smi", "--format=csv,noheader,nounits"]
+
+
+Samples = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Of each node, what was seen at some moments."""
+MOST_POINTS = 1000
+"""A summary keeps no more of a node: so many fit on a line of a chart."""
+
+
+def thinned(samples: Samples, most: int = MOST_POINTS) -> dict[str, list[dict[str, Any]]]:
+    """Leave out samples, evenly, until each node has ``most`` of them at most."""
+    return {
+        node: [dict(line) for line in lines[:: -(-len(lines) // most) or 1]]
+        for node, lines in samples.items()
+    }
+
+
+def within(
+    lines: Sequence[Mapping[str, Any]], times: Sequence[tuple[float, float]]
+) -> list[Mapping[str, Any]]:
+    """Return the samples of some times, each from its begin to its end.
+
+    A sample says what was since the one before: of a time between two, the later one is taken.
+    """
+    found = []
+    for begin, end in times:
+        later = [line for line in lines if line["time"] > begin]
+        during = [line for line in later if line["time"] <= end]
+        found += during or later[:1]
+    return found
 
 
 class NodeSampler:

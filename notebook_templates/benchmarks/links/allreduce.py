@@ -16,12 +16,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
+sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in (".", "../distributed")]
 
 import torch
 import torch.distributed as dist
-from bus import sizes
 from ranks import Rank, place
+
+from links.bus import sizes
 
 
 def settings() -> argparse.Namespace:

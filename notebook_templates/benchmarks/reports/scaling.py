@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import drawing
-import papers
-import tables
-from trials import PARTS_OF_A_STEP
+from measurement import papers, tables
+from reports import drawing
+from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import drawing
+from reports import drawing
 
 Summary = Mapping[str, Any]
 

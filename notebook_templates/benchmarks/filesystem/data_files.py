@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 # images.py is among the templates for several nodes.
-sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
+sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 import images
 
 _SAMPLE = 1000

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from papers import LEAST_GPU_USE
+from measurement.papers import LEAST_GPU_USE
 
 WELL_USED = LEAST_GPU_USE
 """The papers' GPUs computed in so much of the time or more, in every training."""

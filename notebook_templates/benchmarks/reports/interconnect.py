@@ -6,8 +6,8 @@ The papers ran NCCL's tests over 8, 16 and 32 GPUs; our notes of them have no fi
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import drawing
-import tables
+from measurement import tables
+from reports import drawing
 
 Summary = Mapping[str, Any]
 UNITS = ((2**20, "MiB"), (2**10, "KiB"), (1, "B"))

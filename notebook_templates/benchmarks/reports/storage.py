@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import drawing
-from comparison import shortened
-from papers import CACHE_HIT_RATES, STORAGE_MB_PER_SECOND
+from measurement.papers import CACHE_HIT_RATES, STORAGE_MB_PER_SECOND
+from reports import drawing
+from reports.comparison import shortened
 
 Summary = Mapping[str, Any]
 _BANDWIDTH = ("read", "write", "training")

@@ -5,8 +5,9 @@ and 3x3 in the third path, as the networks are built that most measurements sinc
 6,624,904 parameters, and 13,004,888 with the two heads in between.
 """
 
-from branches import Branches, Tower, convolution, end, path
 from torch import nn
+
+from architectures.branches import Branches, Tower, convolution, end, path
 
 # Channels in, 1x1; 1x1 and then 3x3; 1x1 and then 3x3; after pooling.
 MODULES = {

@@ -19,12 +19,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import caches
-import fio
-import machine
-from fio import FioError
-from interruption import Interrupted, stop_in_order
-from own_folder import OwnFolder, OwnFolderError, open_own, remove_own
+sys.path += [str(Path(__file__).resolve().parents[1])]
+
+from filesystem import caches, fio
+from filesystem.fio import FioError
+from filesystem.own_folder import OwnFolder, OwnFolderError, open_own, remove_own
+from measurement import machine
+from measurement.interruption import Interrupted, stop_in_order
 
 _SECONDS = 60
 _SLOWEST_BYTES_PER_SECOND = 5e6

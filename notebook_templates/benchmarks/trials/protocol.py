@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from models import PRECISIONS
-from papers import MOST_VARIATION
+from architectures.models import PRECISIONS
+from measurement.papers import MOST_VARIATION
 
 
 class ProtocolError(ValueError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from papers import MOST_VARIATION
+from measurement.papers import MOST_VARIATION
 
 
 def number(value: float) -> str:

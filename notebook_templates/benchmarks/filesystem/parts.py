@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fio
-import repeats
-from choices import SettingError, doubled, whole
+from filesystem import fio
+from measurement import repeats
+from measurement.choices import SettingError, doubled, whole
 
 
 @dataclass(frozen=True)
