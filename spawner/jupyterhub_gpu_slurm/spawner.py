@@ -34,12 +34,12 @@ from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.session import endings, idle
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
-from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
+from jupyterhub_gpu_slurm.session.deadline import PossibleExtension, StartLimits
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render, site_options
-from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
+from jupyterhub_gpu_slurm.session.start import SessionStart
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.traits import SpawnerTraits

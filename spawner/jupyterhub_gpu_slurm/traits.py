@@ -15,7 +15,7 @@ from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.options.session_options import SitePolicy
 from jupyterhub_gpu_slurm.resources import ResourceShape
-from jupyterhub_gpu_slurm.session.deadline import ExtensionRules
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
 from jupyterhub_gpu_slurm.session.script import site_options
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
@@ -115,14 +115,14 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         config=True
     )
     launch_timeout = Float(
-        180.0,
+        StartLimits.launch,
         help="""
         Seconds from the job's start on its node until its server listens. The time in the queue
         counts for ``start_timeout`` only.
         """,
     ).tag(config=True)
     queue_timeout = Float(
-        12 * 3600.0,
+        StartLimits.queue,
         help="Seconds in the queue after which a session is given up; below ``start_timeout``.",
     ).tag(config=True)
     end_timeout = Float(
@@ -141,10 +141,12 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         """,
     ).tag(config=True)
     extension_hours = Float(
-        4.0, help="Hours by which a running session can be extended at once, at most."
+        ExtensionRules.most_at_once / timedelta(hours=1),
+        help="Hours by which a running session can be extended at once, at most.",
     ).tag(config=True)
     max_extensions = Integer(
-        3, help="How often one session can be extended. 0: sessions are not extended."
+        ExtensionRules.most_times,
+        help="How often one session can be extended. 0: sessions are not extended.",
     ).tag(config=True)
     idle_minutes = Float(
         0.0,
