@@ -16,7 +16,7 @@ from weakref import WeakSet
 from jupyterhub import orm
 from traitlets import default
 
-from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception
+from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception, start_limiter
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     SessionEnded,
@@ -207,7 +207,7 @@ class GpuSlurmSpawner(SpawnerTraits):
                 )
             port = await self.session_start.await_port(self.job_id)
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
-            await self._start_limiter.wait()
+            await start_limiter.LIMITER.wait()
             scheme = "https" if self.internal_ssl else "http"
             url = f"{scheme}://{await self.session_start.address(self.job_id)}:{port}"
             self.record.note(is_ready=True)
