@@ -21,8 +21,8 @@ from typing import Any
 
 import httpx
 
-from tests.gate import Gate, opened
 from tests.instance import SETTINGS
+from tests.network.gate import Gate, opened
 from tests.waiting import until
 
 USER, KEY = "$oauthtoken", "nvapi-right-key"

@@ -5,7 +5,7 @@ import socket
 from urllib.parse import urlsplit
 
 from tests.instance import Instance
-from tests.tls import unchecking
+from tests.network.tls import unchecking
 
 
 class Wire:

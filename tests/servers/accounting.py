@@ -19,7 +19,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from tests.instance import ROOT, Instance
-from tests.sockets import free_ports
+from tests.network.sockets import free_ports
 from tests.waiting import until
 
 NAME = "accounted"
