@@ -27,9 +27,10 @@ from pathlib import Path
 import bootstrap
 import yaml
 
-from tests import building, directories, images, machines, roots
+from tests import building, images, machines, roots
 from tests.instance import ROOT
 from tests.machines import Enclosure, Machine
+from tests.servers import directories
 from tests.waiting import until
 
 NAMES = ("head", "compute1", "compute2")

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 
 from tests.instance import PASSWORD, Instance, trust
+from tests.network.websocket import Websocket
 from tests.waiting import until
-from tests.websocket import Websocket
 
 
 @dataclass

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import cluster_report
-
 from benchmarks.commit import circumstances, commit
 from tests import instance
 from tests.desk import Desk

@@ -29,7 +29,7 @@ from benchmarks.commit import circumstances, commit
 from benchmarks.portal.answer_times import figures
 from tests import instance
 from tests.instance import FOLDER_NAME, USERS, Instance
-from tests.tls import unchecking
+from tests.network.tls import unchecking
 from tests.visitor import Visitor
 
 _PROXY = f"/run/{FOLDER_NAME}/portal/proxy.sock"

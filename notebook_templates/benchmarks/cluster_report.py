@@ -13,14 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import inference_report
-import interconnect_report
-import network_report
-import result
-import scaling_report
-import storage_report
-import training_report
-import use_report
+from measurement import result
+from reports import inference, interconnect, network, scaling, storage, training, usage
 
 Summary = Mapping[str, Any]
 
@@ -37,25 +31,25 @@ class Section:
         """Draw what came out, and how busy the newest run's nodes were."""
         return {
             self.benchmark: self.figure(runs),
-            f"{self.benchmark}-use": use_report.picture(runs[-1]),
+            f"{self.benchmark}-use": usage.picture(runs[-1]),
         }
 
 
 SECTIONS = (
-    Section("training", training_report.markdown, training_report.figure),
-    Section("scaling", scaling_report.markdown, scaling_report.figure),
-    Section("inference", inference_report.markdown, inference_report.figure),
+    Section("training", training.markdown, training.figure),
+    Section("scaling", scaling.markdown, scaling.figure),
+    Section("inference", inference.markdown, inference.figure),
     Section(
         "storage",
-        lambda found: storage_report.markdown(found[-1]),
-        lambda found: storage_report.figure(found[-1]),
+        lambda found: storage.markdown(found[-1]),
+        lambda found: storage.figure(found[-1]),
     ),
     Section(
         "network",
-        lambda found: network_report.markdown(found[-1]),
-        lambda found: network_report.figure(found[-1]),
+        lambda found: network.markdown(found[-1]),
+        lambda found: network.figure(found[-1]),
     ),
-    Section("interconnect", interconnect_report.markdown, interconnect_report.figure),
+    Section("interconnect", interconnect.markdown, interconnect.figure),
 )
 
 

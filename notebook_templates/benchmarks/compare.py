@@ -16,8 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import machine
-from comparison import (
+from measurement import machine
+from measurement.result import Result, ResultError
+from reports.comparison import (
     QUANTITIES,
     ComparisonError,
     Row,
@@ -28,7 +29,6 @@ from comparison import (
     shortened,
     sides,
 )
-from result import Result, ResultError
 
 # record.py, which says why a program ended, is beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]

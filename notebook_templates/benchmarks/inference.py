@@ -15,12 +15,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import machine
-import steps
-import trials
-from result import Result
-from sampling import NodeSampler
-from use_report import thinned
+from measurement import machine, steps
+from measurement.result import Result
+from measurement.sampling import NodeSampler, thinned
+from trials import trial
 
 HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / name) for name in ("inference", "data", "distributed")]
@@ -155,4 +153,4 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    trials.begin(main, settings(), digits.DataError)
+    trial.begin(main, settings(), digits.DataError)

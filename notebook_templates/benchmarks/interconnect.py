@@ -18,26 +18,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import bus
-import choices
-import machine
-import nccl_tests
-import repeats
-import steps
-from choices import SettingError, whole
-from interruption import Interrupted, stop_in_order
-from nccl_tests import TableError
-from result import Result, ResultError
-from sampling import NodeSampler
-from steps import Nodes, StepError
-from use_report import thinned
+from links import bus, nccl_tests
+from links.nccl_tests import TableError
+from measurement import choices, machine, repeats, steps
+from measurement.choices import SettingError, whole
+from measurement.interruption import Interrupted, stop_in_order
+from measurement.result import Result, ResultError
+from measurement.sampling import NodeSampler, thinned
+from measurement.steps import Nodes, StepError
 
 # record.py, which says why a program ended, is among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import record
 
-ALLREDUCE = Path(__file__).with_name("allreduce.py")
-PEERS = Path(__file__).with_name("peers.py")
+ALLREDUCE = Path(bus.__file__).with_name("allreduce.py")
+PEERS = Path(bus.__file__).with_name("peers.py")
 _SECONDS = 1800
 
 

@@ -21,24 +21,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import iperf
-import machine
-import repeats
-import steps
-from choices import SettingError, whole
-from interruption import Interrupted, stop_in_order
-from iperf import IperfError, Keys
-from result import Result, ResultError
-from sampling import NodeSampler
-from steps import StepError
-from use_report import thinned
+from links import iperf
+from links.iperf import IperfError, Keys
+from measurement import machine, repeats, steps
+from measurement.choices import SettingError, whole
+from measurement.interruption import Interrupted, stop_in_order
+from measurement.result import Result, ResultError
+from measurement.sampling import NodeSampler, thinned
+from measurement.steps import StepError
 
 # record.py, which says why a program ended, is beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 from record import run
 
-SERVER = Path(__file__).with_name("network_server.py")
-DESCRIBE = "import json, machine; print(json.dumps(machine.host()))"
+SERVER = Path(iperf.__file__).with_name("server.py")
 _SCONTROL = "/usr/bin/scontrol"
 _SECONDS = 60
 _TRIES = 3
@@ -178,9 +174,8 @@ def listening(server: "subprocess.Popen[str]") -> tuple[str, int]:
 
 def hosts(nodes: Sequence[str]) -> list[dict[str, Any]]:
     """Describe the nodes."""
-    folder = {"PYTHONPATH": str(SERVER.parent)}
-    command = [sys.executable, "-c", DESCRIBE]
-    return [json.loads(steps.run(on(node, command), _SECONDS, folder)) for node in nodes]
+    command = [sys.executable, machine.__file__]
+    return [json.loads(steps.run(on(node, command), _SECONDS)) for node in nodes]
 
 
 def rates_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

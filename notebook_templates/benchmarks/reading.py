@@ -16,13 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import caches
-import data_files
-import machine
-import repeats
-from choices import SettingError, whole
-from interruption import Interrupted, stop_in_order
-from result import Result, ResultError
+from filesystem import caches, data_files
+from measurement import machine, repeats
+from measurement.choices import SettingError, whole
+from measurement.interruption import Interrupted, stop_in_order
+from measurement.result import Result, ResultError
 
 # images.py and record.py are beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]

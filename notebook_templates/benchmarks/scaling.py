@@ -13,19 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import machine
-import models
-import steps
-import trials
-from choices import doubled
-from result import Result
-from sampling import NodeSampler
-from use_report import thinned
+from architectures import models
+from measurement import machine, steps
+from measurement.choices import doubled
+from measurement.result import Result
+from measurement.sampling import NodeSampler, thinned
+from trials import trial
 
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
-    parser = trials.parser("How much faster is training on more GPUs?")
+    parser = trial.parser("How much faster is training on more GPUs?")
     add = parser.add_argument
     add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
     add("--precision", default="bf16", choices=models.PRECISIONS, help="of the products")
@@ -61,13 +59,13 @@ def main(s: argparse.Namespace) -> None:
     hosts, points = steps.hosts(there), []
     with NodeSampler(there, Path(s.results)) as sampler:
         for on, each in where:
-            measure = partial(trials.measure, s, there, on, each, s.model, s.precision)
+            measure = partial(trial.measure, s, there, on, each, s.model, s.precision)
             name, link = f"{on} x {each}", hosts[0]["link_mb_per_second"]
-            points.append(trials.repeated(result, name, measure, s.runs, sampler, link))
+            points.append(trial.repeated(result, name, measure, s.runs, sampler, link))
     figures = {"points": speed_ups(points)}
-    versions = machine.versions(*trials.PACKAGES)
+    versions = machine.versions(*trial.PACKAGES)
     result.finish(hosts, versions, figures, thinned(sampler.samples()))
 
 
 if __name__ == "__main__":
-    trials.begin(main, settings())
+    trial.begin(main, settings())

@@ -22,18 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import caches
-import fio
-import steps
-from choices import SettingError, whole
-from interruption import Interrupted, stop_in_order
-from machine import versions
-from own_folder import OwnFolderError
-from result import Result, ResultError
-from sampling import NodeSampler
-from steps import StepError
-from storage_client import StoragePlan
-from storage_parts import (
+from filesystem import caches, client, fio
+from filesystem.client import StoragePlan
+from filesystem.own_folder import OwnFolderError
+from filesystem.parts import (
     StorageCase,
     counts,
     mounts_of,
@@ -42,13 +34,19 @@ from storage_parts import (
     rates_of,
     seconds_of,
 )
-from use_report import thinned
+from measurement import steps
+from measurement.choices import SettingError, whole
+from measurement.interruption import Interrupted, stop_in_order
+from measurement.machine import versions
+from measurement.result import Result, ResultError
+from measurement.sampling import NodeSampler, thinned
+from measurement.steps import StepError
 
 # record.py, which says why a program ended, is beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 from record import run
 
-CLIENT = Path(__file__).with_name("storage_client.py")
+CLIENT = Path(client.__file__)
 _SECONDS = 120
 _LAYOUT_SECONDS = 24 * 3600
 

@@ -12,18 +12,16 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-import machine
-import models
-import steps
-import trials
-from result import Result
-from sampling import NodeSampler
-from use_report import thinned
+from architectures import models
+from measurement import machine, steps
+from measurement.result import Result
+from measurement.sampling import NodeSampler, thinned
+from trials import trial
 
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
-    parser = trials.parser("How fast are networks trained?")
+    parser = trial.parser("How fast are networks trained?")
     add = parser.add_argument
     add("--models", default="resnet50", help=f"comma-separated, of {', '.join(models.SIZES)}")
     add(
@@ -36,8 +34,8 @@ def settings() -> argparse.Namespace:
 
 def main(s: argparse.Namespace) -> None:
     """Measure each network at each precision, several times."""
-    names = trials.chosen(s.models, tuple(models.SIZES), "models")
-    precisions = trials.chosen(s.precisions, tuple(models.PRECISIONS), "precisions")
+    names = trial.chosen(s.models, tuple(models.SIZES), "models")
+    precisions = trial.chosen(s.precisions, tuple(models.PRECISIONS), "precisions")
     kinds = [(model, precision) for model in names for precision in precisions]
     there = steps.nodes()
     kept = {name: value for name, value in vars(s).items() if name != "results"}
@@ -46,12 +44,12 @@ def main(s: argparse.Namespace) -> None:
     hosts, figures = steps.hosts(there), []
     with NodeSampler(there, Path(s.results)) as sampler:
         for model, precision in kinds:
-            measure = partial(trials.measure, s, there, there.count, there.tasks, model, precision)
+            measure = partial(trial.measure, s, there, there.count, there.tasks, model, precision)
             name, link = f"{model} {precision}", hosts[0]["link_mb_per_second"]
-            figures.append(trials.repeated(result, name, measure, s.runs, sampler, link))
-    versions = machine.versions(*trials.PACKAGES)
+            figures.append(trial.repeated(result, name, measure, s.runs, sampler, link))
+    versions = machine.versions(*trial.PACKAGES)
     result.finish(hosts, versions, {"trainings": figures}, thinned(sampler.samples()))
 
 
 if __name__ == "__main__":
-    trials.begin(main, settings())
+    trial.begin(main, settings())

@@ -8,7 +8,7 @@ from typing import Any
 
 # papers.py is among the benchmarks.
 sys.path += [str(Path(__file__).resolve().parent.parent / "benchmarks")]
-import papers
+from measurement import papers
 
 
 def table(base: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from typing import Any
 # finds them there too.
 sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("slurm", "benchmarks")]
 import jobs
-from result import read_lines
+
+from measurement.result import read_lines
 
 
 class Submitted:

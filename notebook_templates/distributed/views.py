@@ -15,8 +15,9 @@ from urllib.parse import quote
 sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("slurm", "benchmarks")]
 import jobs
 from plans import PlanError
-from result import words
 from submitted import Submitted
+
+from measurement.result import words
 
 PARTS_SHOWN = 8
 

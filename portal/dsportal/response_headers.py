@@ -1,4 +1,4 @@
-"""What holds for every answer of hub, services and sessions: no version in it, HEAD as GET."""
+"""What holds for every answer of hub, services and sessions."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ from tornado.web import OutputTransform, RequestHandler
 
 NAME = "portal"
 """What stands in ``Server`` in the place of a program with its version."""
+FROM_ANOTHER_PAGE = "This request comes from another page."
+"""Why the hub, and a session, refuse a request."""
 
 
 class Unversioned(OutputTransform):

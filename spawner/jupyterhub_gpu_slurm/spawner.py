@@ -7,7 +7,6 @@ is one whose hub ended while it was under way: the job may be there, and is take
 
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from weakref import WeakSet
 from jupyterhub import orm
 from traitlets import default
 
-from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception
+from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception, start_limiter
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     SessionEnded,
@@ -34,12 +33,13 @@ from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.session import endings, idle
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
-from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
+from jupyterhub_gpu_slurm.session.deadline import PossibleExtension, StartLimits
 from jupyterhub_gpu_slurm.session.idle import IdleTracker
 from jupyterhub_gpu_slurm.session.job import SessionJob
+from jupyterhub_gpu_slurm.session.record import SessionRecord
 from jupyterhub_gpu_slurm.session.reporter import SessionReporter
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render, site_options
-from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
+from jupyterhub_gpu_slurm.session.start import SessionStart
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
@@ -48,15 +48,10 @@ from jupyterhub_gpu_slurm.traits import SpawnerTraits
 class GpuSlurmSpawner(SpawnerTraits):
     """Starts JupyterLab in a Slurm job with a number of GPUs on one node, as the user."""
 
-    session = SessionState()
-    """What is kept of the session, beside the job's number (``job_id``)."""
-
     # Why the last session of a server ended, for its form. Not on the instance: JupyterHub makes
     # a new spawner after each stop.
     _endings: ClassVar[dict[str, str]] = {}
     _all: ClassVar["WeakSet[GpuSlurmSpawner]"] = WeakSet()
-
-    _is_interrupted = False
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -65,11 +60,19 @@ class GpuSlurmSpawner(SpawnerTraits):
     # --- its parts, each made when it is first needed ---
 
     @cached_property
+    def record(self) -> SessionRecord:
+        """What survives the hub, beside the job's number (``job_id``)."""
+        return SessionRecord(self._write_state, self._revoke_token)
+
+    @property
+    def session(self) -> SessionState:
+        """What the record says now."""
+        return self.record.state
+
+    @cached_property
     def reporter(self) -> SessionReporter:
         """Whom its job's news are told to."""
-        return SessionReporter(
-            self.user.name, lambda: self.session, self.session_observer, self.log
-        )
+        return SessionReporter(self.user.name, self.record, self.session_observer, self.log)
 
     @cached_property
     def job(self) -> SessionJob:
@@ -112,7 +115,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         return TimeExtension(
             self.slurm,
             self.user.name,
-            self,
+            self.record,
+            lambda: int(self.job_id),
             self.session_options.limits,
             self._extension_rules,
             self.slurm_operator,
@@ -203,10 +207,10 @@ class GpuSlurmSpawner(SpawnerTraits):
                 )
             port = await self.session_start.await_port(self.job_id)
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
-            await self._start_limiter.wait()
+            await start_limiter.LIMITER.wait()
             scheme = "https" if self.internal_ssl else "http"
             url = f"{scheme}://{await self.session_start.address(self.job_id)}:{port}"
-            self._change(is_ready=True)
+            self.record.note(is_ready=True)
             self.reporter.note_ready()
         except SpawnerError as error:
             metrics.START_FAILURES.labels(error.reason).inc()
@@ -219,25 +223,24 @@ class GpuSlurmSpawner(SpawnerTraits):
             self.session_start.end()
 
     def _reserve(self, request: AcceptedRequest, groups: set[str]) -> None:
-        self._change(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
+        self.record.note(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
 
     async def _submit(self, request: AcceptedRequest) -> None:
         script = self._script(request, await self._program(request))
-        self._change(
+        self.session_start.expect_port()
+        self.record.save(
             id=secrets.token_hex(16),
             options=self.user_options,
             token_id=orm.APIToken.find(self.user.db, self.api_token).id,
             client_secret=self.orm_spawner.oauth_client.secret,
         )
-        self.session_start.expect_port()
-        self._save_state()
         self.reporter.note_submission()
         try:
             self.job_id = await self.job.submit(self.session.id, script)
         except (AccountUnavailable, SubmissionRefused):
-            self._change(id="")  # there is no job to look for
+            self.record.note(id="")  # there is no job to look for
             raise
-        self._save_state()
+        self.record.save()
         self.log.info("Job %s is the session of %s", self.job_id, self._log_name)
 
     def _script(self, request: AcceptedRequest, program: SessionProgram) -> str:
@@ -261,9 +264,9 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     async def _take_over(self) -> bool:
         """Go on with the job of an interrupted start, if it is there and still what is wanted."""
-        if not self._is_interrupted:
+        if not self.record.is_interrupted:
             return False
-        self._is_interrupted = False
+        self.record.is_interrupted = False
         is_wanted = self.session.options == self.user_options
         self.job_id = await self.session_start.take_over(
             self.session.id, self.job_id, is_wanted=is_wanted
@@ -274,7 +277,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         # The session holds the token and secret of its first start, which stay valid.
         self.orm_spawner.oauth_client.secret = self.session.client_secret
         self.will_resume = False
-        self._save_state()
+        self.record.save()
         # It may have said so just now, while Slurm was asked.
         if self.session.port:
             self.session_start.take_port(self.session.port)
@@ -283,11 +286,10 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     def take_port(self, port: int) -> bool:
         """Take the port from the session; ``False`` when none is awaited."""
-        if not (self._is_interrupted or self.session_start.take_port(port)):
+        if not (self.record.is_interrupted or self.session_start.take_port(port)):
             return False
-        # The session says it once: a hub that ends now must not have forgotten it.
-        self._change(port=port)
-        self._save_state()
+        # The session says it once.
+        self.record.save(port=port)
         return True
 
     def progress(self) -> AsyncIterator[dict[str, Any]]:
@@ -313,11 +315,6 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Add minutes to the session's limit; see `TimeExtension.extend`."""
         return await self.time_extension.extend(minutes)
 
-    def count_extensions(self, number: int) -> None:
-        """Remember how often the session has been extended."""
-        self._change(extensions=number)
-        self._save_state()
-
     async def take_idle(self, seconds: int) -> dict[str, int | None]:
         """Take the session's word for how long nobody has used it; return what holds for it."""
         groups = await self.session_options.groups()
@@ -341,7 +338,7 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     async def poll(self) -> int | None:
         """Return ``None`` while the job holds its resources, or Slurm does not say otherwise."""
-        if self._is_interrupted:
+        if self.record.is_interrupted:
             # Not a server yet: JupyterHub is to start it again, which takes its job over.
             return 1
         if self.job.exit_status is not None or not (self.session.id or self.job_id):
@@ -388,9 +385,8 @@ class GpuSlurmSpawner(SpawnerTraits):
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `get_state` gave."""
         super().load_state(state)
-        self.session = SessionState.from_json(state)
-        if self.session.is_unfinished:
-            self._is_interrupted = True
+        self.record.read(state)
+        if self.record.is_interrupted:
             # So JupyterHub keeps the session's token when it notes that there is no server.
             self.will_resume = True
 
@@ -402,28 +398,25 @@ class GpuSlurmSpawner(SpawnerTraits):
         """
         self.job.exit_status = None
         self.idle_tracker.report = None
-        if self._is_interrupted:
+        if self.record.is_interrupted:
             return
         super().clear_state()
         self._forget_session()
 
     def _forget_session(self) -> None:
-        # JupyterHub revokes the token that it remembers; after a restart it remembers none.
-        number = self.session.token_id
-        token = self.user.db.get(orm.APIToken, number) if number else None
+        self.record.forget()
+        self.job_id = ""
+        self.will_resume = False
+
+    def _write_state(self) -> None:
+        self.orm_spawner.state = self.get_state()
+        self.user.db.commit()
+
+    def _revoke_token(self, number: int) -> None:
+        token = self.user.db.get(orm.APIToken, number)
         if token is not None:
             self.user.db.delete(token)
             self.user.db.commit()
-        self.job_id = ""
-        self.session = SessionState()
-        self.will_resume = False
-
-    def _change(self, **changes: Any) -> None:
-        self.session = replace(self.session, **changes)
-
-    def _save_state(self) -> None:
-        self.orm_spawner.state = self.get_state()
-        self.user.db.commit()
 
     # --- what Prometheus asks ---
 
@@ -445,6 +438,5 @@ class GpuSlurmSpawner(SpawnerTraits):
             return None
         return self.reporter.sample(
             self.idle_tracker.use(timedelta(minutes=self.idle_gpu_minutes)),
-            is_interrupted=self._is_interrupted,
             is_stopping=self.pending == "stop",
         )

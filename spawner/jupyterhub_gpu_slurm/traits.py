@@ -1,6 +1,6 @@
 """The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
 
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from batchspawner import BatchSpawnerBase
 from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode, default, validate
 
+from jupyterhub_gpu_slurm import start_limiter
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.inherited import duration
 from jupyterhub_gpu_slurm.options import allowance
@@ -15,10 +16,10 @@ from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.options.session_options import SitePolicy
 from jupyterhub_gpu_slurm.resources import ResourceShape
-from jupyterhub_gpu_slurm.session.deadline import ExtensionRules
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
 from jupyterhub_gpu_slurm.session.script import site_options
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
+from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter
 from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 
 
@@ -115,14 +116,14 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         config=True
     )
     launch_timeout = Float(
-        180.0,
+        StartLimits.launch,
         help="""
         Seconds from the job's start on its node until its server listens. The time in the queue
         counts for ``start_timeout`` only.
         """,
     ).tag(config=True)
     queue_timeout = Float(
-        12 * 3600.0,
+        StartLimits.queue,
         help="Seconds in the queue after which a session is given up; below ``start_timeout``.",
     ).tag(config=True)
     end_timeout = Float(
@@ -141,10 +142,12 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         """,
     ).tag(config=True)
     extension_hours = Float(
-        4.0, help="Hours by which a running session can be extended at once, at most."
+        ExtensionRules.most_at_once / timedelta(hours=1),
+        help="Hours by which a running session can be extended at once, at most.",
     ).tag(config=True)
     max_extensions = Integer(
-        3, help="How often one session can be extended. 0: sessions are not extended."
+        ExtensionRules.most_times,
+        help="How often one session can be extended. 0: sessions are not extended.",
     ).tag(config=True)
     idle_minutes = Float(
         0.0,
@@ -248,9 +251,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
 
     @default("server_token_scopes")
     def _default_server_token_scopes(self) -> Any:
-        return rate_limited_scopes
-
-    _start_limiter: ClassVar[RateLimiter] = RateLimiter()
+        return start_limiter.rate_limited_scopes
 
     # One for the whole hub, made from the settings of the first spawner that needs it.
     _connection: ClassVar[SlurmConnection | None] = None
@@ -316,21 +317,3 @@ def _check_limits(where: str, table: object) -> None:
         allowance.read(table)
     except ValueError as error:
         raise TraitError(f"{where}: {error}") from error
-
-
-def rate_limited_scopes(spawner: Any) -> Coroutine[Any, Any, list[str]]:
-    """Return no scopes of our own, which means JupyterHub's; but wait for this start's turn.
-
-    JupyterHub works some 20 ms for a start, without a pause, and this is the first moment of it in
-    which it waits for us: so when a class of students presses Start, pages are answered between
-    their starts, not after all of them.
-    """
-    # Now, not in the coroutine, which begins later: whoever answers a page in between would roll
-    # back what JupyterHub has just noted of this start.
-    spawner.user.db.commit()
-    return _no_scopes_in_turn()
-
-
-async def _no_scopes_in_turn() -> list[str]:
-    await SpawnerTraits._start_limiter.wait()
-    return []

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Error, Page, expect
 from tests import curves, faults
 from tests.browser.lab import log_in
 from tests.browser.test_tensorboard import see_curve
-from tests.hostile_session import HostileSession, hostile
+from tests.hostile.session import HostileSession, hostile
 from tests.instance import ADMIN, LOGS, PASSWORD, PREFIX, SETTINGS, USERS, Instance
 from tests.names import resolved
 from tests.visitor import Visitor, session_of

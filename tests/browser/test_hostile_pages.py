@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser import lab
-from tests.impostor import Impostor, impostor
+from tests.hostile.impostor import Impostor, impostor
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from wheels import build_wheels
 
-from tests.sockets import free_ports
+from tests.network.sockets import free_ports
 from tests.waiting import until
 
 CONFIG = """

@@ -22,11 +22,12 @@ import httpx
 import pytest
 from wheels import build_wheels
 
-from tests import accounting, faults
-from tests.accounting import AccountedCluster
+from tests import faults
 from tests.instance import PASSWORD, PREFIX, ROOT, USERS, Instance
+from tests.network.sockets import free_ports
 from tests.pages import blocks
-from tests.sockets import free_ports
+from tests.servers import accounting
+from tests.servers.accounting import AccountedCluster
 from tests.visitor import Visitor
 from tests.waiting import until
 

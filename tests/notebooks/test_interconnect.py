@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bus
 import jsonschema
 import pytest
 
+from links import bus
 from tests.instance import ROOT
 
 BENCHMARKS = ROOT / "notebook_templates" / "benchmarks"
@@ -19,7 +19,7 @@ SMALL = ("--processes=2", "--least=4096", "--most=65536", "--iterations=3", "--r
 WRONG = """
 import sys, tempfile
 import torch, torch.distributed as dist
-import allreduce
+from links import allreduce
 from ranks import place
 
 allreduce.join(place({}), f"file://{tempfile.mkdtemp()}/meeting")

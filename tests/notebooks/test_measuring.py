@@ -28,7 +28,7 @@ WITH_HEADS = {"googlenet": 13_004_888, "inception3": 27_161_264}
 # On PyTorch's device "meta" layers have shapes, and neither memory nor work.
 COUNT = """
 import json, torch
-import models, networks
+from architectures import models, networks
 
 def facts(model, heads):
     with torch.device("meta"):
@@ -81,7 +81,8 @@ def test_each_network_is_the_published_one(ask: Callable[..., Any]) -> None:
 # Prints what is said of some steps, and what a stopwatch around them says.
 TIMED = """
 import argparse, json, sys, time
-import networks, traces, train_speed
+from architectures import networks
+from trials import traces, train_speed
 import images
 from ranks import place
 from process_group import DataParallel

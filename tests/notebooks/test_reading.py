@@ -8,8 +8,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from comparison import compared, sides
 
+from reports.comparison import compared, sides
 from tests.instance import ROOT
 from tests.notebooks.running import Run
 
@@ -87,3 +87,18 @@ def test_what_cannot_be_read_is_said_in_words(read: Read, data: Path, tmp_path: 
         assert done.returncode == 1
         assert words in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["reading.py", "inference.py", "links/allreduce.py", "trials/train_speed.py"],
+)
+def test_a_program_with_pytorch_finds_its_modules(
+    program: str, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", str(PROGRAM.parent / program), "--help"]
+    done = subprocess.run(
+        argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: ")

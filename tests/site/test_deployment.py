@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.directories import PEOPLE
+from tests.servers.directories import PEOPLE
 from tests.hosts import ADDRESSES, DOMAIN, NAS, Hosts
 from tests.machines import Machine
 from tests.site.conftest import Site
-from tests.tls import answer, unchecking
+from tests.network.tls import answer, unchecking
 from tests.visitor import Visitor
 from tests.waiting import until
 

@@ -17,9 +17,9 @@ from traitlets.config import Config
 from dsportal.containers.server import holds_server
 from dsportal.hub import database, internal_tls, stylesheet
 from dsportal.hub.access import configure_access
+from dsportal.hub.breaker import Breaker
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import database_outage, host_names, managed_services, request_log
-from dsportal.hub.patches.database_outage import Breaker
 from dsportal.hub.patches.gate import Gate
 from dsportal.hub.proxy import FollowedProxy
 from dsportal.hub.services import (

@@ -24,6 +24,7 @@ from dsportal.values import (
 )
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
 
 
 class Session(Table):
@@ -64,14 +65,14 @@ class Session(Table):
         "", "The partition that the form proposes; empty for the cluster's default."
     )
     extension_hours: float = setting(
-        4.0,
+        ExtensionRules.most_at_once / timedelta(hours=1),
         "The most by which a running session can be extended at once.",
         unit="hours",
         ge=0.02,
         le=8760,
     )
     max_extensions: int = setting(
-        3,
+        ExtensionRules.most_times,
         "How often one session can be extended; 0 for never. The limits of partition and groups "
         "hold for the whole session.",
         ge=0,
@@ -81,14 +82,14 @@ class Session(Table):
         (30, 10, 2), "How long before its end a session warns of it.", unit="minutes"
     )
     start_timeout_seconds: int = setting(
-        300,
+        round(StartLimits.launch),
         "How long a session may take from its job's start on a node until it can be used.",
         unit="seconds",
         ge=10,
         le=3600,
     )
     queue_timeout_hours: float = setting(
-        12.0,
+        StartLimits.queue / 3600,
         "How long a session may wait for free GPUs before the hub gives it up.",
         unit="hours",
         gt=0,

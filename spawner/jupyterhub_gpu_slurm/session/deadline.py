@@ -1,4 +1,4 @@
-"""When a session's time is up, and how much longer it may be made.
+"""How long a start may take, when a session's time is up, and how much longer it may be made.
 
 Glossary. A session's *limit* is the time that Slurm gives its job in all; its *deadline* is the
 job's start and that limit. An *extension* raises the limit of a job that runs.
@@ -16,11 +16,20 @@ _MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
+class StartLimits:
+    """How long a start may take, in seconds."""
+
+    launch: float = 300.0
+    """From the job's start on its node until its server listens."""
+    queue: float = 12 * 3600.0
+
+
+@dataclass(frozen=True)
 class ExtensionRules:
     """What the site allows, besides the limits that hold for every session."""
 
-    most_at_once: timedelta
-    most_times: int
+    most_at_once: timedelta = timedelta(hours=4)
+    most_times: int = 3
     """How often one session may be extended; 0 where sessions are not extended at all."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from jupyterhub_gpu_slurm import metrics
 from jupyterhub_gpu_slurm.metrics import SessionSample
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
-from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.session.record import SessionRecord
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
 for _ending in Ending:
@@ -18,18 +18,18 @@ for _ending in Ending:
 class SessionReporter:
     """Tells how a session fares: to the hub's metrics, and to the site's observer.
 
-    ``state`` gives the session as it is now; ``observer`` is the site's own code, or ``None``.
+    ``observer`` is the site's own code, or ``None``.
     """
 
     def __init__(
         self,
         username: str,
-        state: Callable[[], SessionState],
+        record: SessionRecord,
         observer: Callable[[SessionNews], object] | None,
         log: logging.Logger | logging.LoggerAdapter[Any],
     ) -> None:
         self._username = username
-        self._state = state
+        self._record = record
         self._observer = observer
         self.log = log
         self._waits_since: datetime | None = None
@@ -75,23 +75,23 @@ class SessionReporter:
         if self._is_end_noted:
             return
         self._is_end_noted = True
-        is_ready = self._state().is_ready
+        is_ready = self._record.state.is_ready
         ending = ending if is_ready else Ending.NOT_STARTED
         metrics.ENDS.labels(ending.value).inc()
         job = job or self.last_running
         if job is not None and (self.last_running or is_ready):
             self._tell(job, ending)
 
-    def sample(self, use: str, *, is_interrupted: bool, is_stopping: bool) -> SessionSample | None:
+    def sample(self, use: str, *, is_stopping: bool) -> SessionSample | None:
         """Return the session as it is now; ``None`` where there is none.
 
         ``use`` is that of its GPUs, one of `metrics.USES`.
         """
-        session = self._state()
+        session = self._record.state
         if not session.id:
             return None
         runs = self.last_running is not None
-        if is_interrupted:
+        if self._record.is_interrupted:
             state = "interrupted"
         elif is_stopping:
             state = "stopping"
@@ -116,7 +116,7 @@ class SessionReporter:
 
     def _news(self, job: Job, ending: Ending | None) -> SessionNews:
         before = self.last_running or job
-        state = self._state()
+        state = self._record.state
         return SessionNews(
             session_id=state.id,
             user=self._username,

@@ -7,26 +7,18 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import SessionEnded, SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.session import endings, progress
+from jupyterhub_gpu_slurm.session.deadline import StartLimits
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.slurm.records import JobState
 
 _INTERVAL = 0.5
 _SHORT_WAIT_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class StartLimits:
-    """How long it may take, in seconds: from the job's start to the port, and in the queue."""
-
-    launch: float
-    queue: float
 
 
 class SessionStart:

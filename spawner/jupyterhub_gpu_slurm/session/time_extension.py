@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import ExtensionRefused
@@ -14,22 +14,7 @@ from jupyterhub_gpu_slurm.session.deadline import (
     extended_limit,
     offer,
 )
-from jupyterhub_gpu_slurm.session.state import SessionState
-
-
-class Extended(Protocol):
-    """The session whose time it is."""
-
-    @property
-    def session(self) -> SessionState:
-        """What is kept of it."""
-
-    @property
-    def job_id(self) -> str:
-        """Its job's number."""
-
-    def count_extensions(self, number: int) -> None:
-        """Remember how often it has been extended, so that it outlives the hub."""
+from jupyterhub_gpu_slurm.session.record import SessionRecord
 
 
 class TimeExtension:
@@ -39,7 +24,8 @@ class TimeExtension:
         self,
         slurm: SlurmConnection,
         username: str,
-        extended: Extended,
+        record: SessionRecord,
+        job_id: Callable[[], int],
         limits: Callable[[], Awaitable[Limits]],
         rules: ExtensionRules,
         operator: str,
@@ -47,7 +33,8 @@ class TimeExtension:
     ) -> None:
         self._slurm = slurm
         self._username = username
-        self._extended = extended
+        self._record = record
+        self._job_id = job_id
         self._limits = limits
         self._rules = rules
         self._operator = operator
@@ -60,8 +47,8 @@ class TimeExtension:
         ``max_age`` is that of Slurm's word, in seconds. Raises `SlurmError` when the cluster's
         limits are not known.
         """
-        job = await self._slurm.jobs.job(int(self._extended.job_id), max_age=max_age)
-        return offer(job, self._extended.session.extensions, await self._limits(), self._rules)
+        job = await self._slurm.jobs.job(self._job_id(), max_age=max_age)
+        return offer(job, self._record.state.extensions, await self._limits(), self._rules)
 
     async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; return what can be added then.
@@ -71,16 +58,16 @@ class TimeExtension:
         # One at a time: each is checked against what the one before left.
         async with self._extending:
             total = extended_limit(minutes, await self.offer(max_age=0))
-            session_id, job_id = self._extended.session.id, int(self._extended.job_id)
-            before = self._extended.session.extensions
+            session_id, job_id = self._record.state.id, self._job_id()
+            before = self._record.state.extensions
             # Counted before: an order that Slurm was slow to answer may have been carried out.
-            self._extended.count_extensions(before + 1)
+            self._record.save(extensions=before + 1)
             try:
                 await self._slurm.client.extend(
                     self._operator, self._username, session_id, job_id, total
                 )
             except ExtensionRefused:
-                self._extended.count_extensions(before)
+                self._record.save(extensions=before)
                 raise
             self._log.info("Job %s of %s now has %d minutes", job_id, self._username, total)
             return await self.offer(max_age=0)

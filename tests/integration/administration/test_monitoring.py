@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests import faults, prometheus
+from tests import faults
 from tests.instance import ADMIN, USERS, Instance
-from tests.prometheus import MONITORING, TOKEN, Prometheus
+from tests.servers import prometheus
+from tests.servers.prometheus import MONITORING, TOKEN, Prometheus
 from tests.visitor import Visitor
 from tests.waiting import until
 

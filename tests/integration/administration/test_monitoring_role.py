@@ -15,7 +15,7 @@ import pytest
 
 from tests import faults, instance
 from tests.instance import SETTINGS, USERS, Instance
-from tests.prometheus import MONITORING, Prometheus
+from tests.servers.prometheus import MONITORING, Prometheus
 from tests.waiting import until
 
 # An instance of its own, which watches the test instance: Prometheus asks every second, and the

@@ -18,9 +18,10 @@ from dsportal.usage.report import Use
 from dsportal.usage.sources import UsageSource
 from jupyterhub_gpu_slurm.session.reasons import reason_of
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from tests import accounting, faults
-from tests.accounting import AccountedCluster
+from tests import faults
 from tests.instance import USERS, Instance
+from tests.servers import accounting
+from tests.servers.accounting import AccountedCluster
 from tests.visitor import Visitor
 from tests.waiting import until
 

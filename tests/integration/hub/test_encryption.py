@@ -13,7 +13,7 @@ import pytest
 
 from tests import faults
 from tests.instance import SETTINGS, USERS, Instance
-from tests.tls import answer, unchecking
+from tests.network.tls import answer, unchecking
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

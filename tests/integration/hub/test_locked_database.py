@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import httpx
 
-from dsportal.hub.patches.database_outage import WORDS
+from dsportal.hub.breaker import WORDS
 from tests import faults
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor

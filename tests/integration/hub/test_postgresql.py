@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from dsportal.hub import database, postgresql
-from dsportal.hub.patches.database_outage import TITLE, WORDS
+from dsportal.hub.breaker import TITLE, WORDS
 from tests import faults
 from tests.administrator import portal as command
 from tests.instance import SETTINGS, USERS, Instance

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests import images, sockets
+from tests import images
 from tests.instance import USERS, Instance
+from tests.network import sockets
 from tests.visitor import Visitor
 from tests.waiting import until
 

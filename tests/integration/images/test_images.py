@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from dsportal.settings.containers import ContainerSettings, ImageSettings
-from tests import registry as registries
 from tests.instance import FOLDER_NAME, PREFIX, ROOT, SETTINGS, USERS, Instance
-from tests.registry import KEY, USER, Registry
+from tests.servers import registry as registries
+from tests.servers.registry import KEY, USER, Registry
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

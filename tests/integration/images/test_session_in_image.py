@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from jupyterhub_gpu_slurm.options import words
-from tests import faults, images, sockets
+from tests import faults, images
 from tests.instance import USERS, Instance
+from tests.network import sockets
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import iperf
 import jsonschema
 import pytest
 
+from links import iperf
 from tests.instance import PREFIX, ROOT, USERS, Instance
 from tests.waiting import until
 
@@ -68,7 +68,7 @@ def test_outside_a_job_it_says_what_to_do(portal: Instance, home: Path) -> None:
 
 def test_only_who_knows_the_password_is_measured_with(portal: Instance, tmp_path: Path) -> None:
     keys = iperf.new_keys(tmp_path / "keys")
-    argv = [sys.executable, "-B", str(BENCHMARKS / "network_server.py"), f"--keys={keys.folder}"]
+    argv = [sys.executable, "-B", str(BENCHMARKS / "links/server.py"), f"--keys={keys.folder}"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout

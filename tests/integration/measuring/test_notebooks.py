@@ -43,7 +43,7 @@ def test_storage_is_measured_twice_and_the_runs_are_compared(desk: Desk, pytorch
         printed = desk.run_all(pytorch, "benchmarks/storage.ipynb", **settings)
         assert "The job completed" in printed, printed
         assert "Error" not in printed
-    shown = desk.user.run_in(pytorch, "print(storage_report.markdown(finished[-1]))")
+    shown = desk.user.run_in(pytorch, "print(report.markdown(finished[-1]))")
     assert f"| read | {desk.home}/measured | 2 |" in shown
     assert "| read | papers: the NAS | 4 | 18,924 |" in shown
     assert list((desk.home / "measured").iterdir()) == []
@@ -65,7 +65,7 @@ def test_the_network_between_two_nodes_is_measured(desk: Desk, pytorch: str) -> 
     printed = desk.run_all(pytorch, "benchmarks/network.ipynb", **settings)
     assert "2 links, 2 parts" in printed
     assert "The job completed" in printed, printed
-    shown = desk.user.run_in(pytorch, "print(network_report.markdown(finished[-1]))")
+    shown = desk.user.run_in(pytorch, "print(report.markdown(finished[-1]))")
     assert f"| {PREFIX}node001 | {PREFIX}node002 | 1 |" in shown
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-import storage_report
-import use_report
 
+from reports import storage as storage_report
+from reports import usage
 from tests.instance import FOLDER_NAME, LIMITED, PREFIX, ROOT, USERS, Instance
 from tests.waiting import until
 
@@ -132,7 +132,7 @@ def test_two_clients_measure_at_once_and_the_report_is_fios_own(desk: Desk) -> N
     assert all(part["mb_per_second"] <= 1.1 * part["asked_mb_per_second"] for part in paced)
     assert {part["clients"]: round(part["asked_mb_per_second"]) for part in paced} == {1: 42, 2: 84}
     assert sorted(summary["samples"]) == [f"{PREFIX}node001", f"{PREFIX}node002"]
-    assert use_report.picture(summary).startswith(b"\x89PNG")
+    assert usage.picture(summary).startswith(b"\x89PNG")
     assert desk.left() == []
 
 

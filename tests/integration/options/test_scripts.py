@@ -13,7 +13,7 @@ from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.options.request import parse
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
-from tests.hostile import ENVIRONMENTS, OPTIONS, TEXTS
+from tests.hostile.inputs import ENVIRONMENTS, OPTIONS, TEXTS
 from tests.instance import LIMITED, Instance
 
 LIMITS = Limits(

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from tests.instance import USERS, Instance
+from tests.network.wire import Wire
 from tests.visitor import Visitor, session_of
-from tests.wire import Wire
 
 OWNER, STRANGER = USERS[2], USERS[3]
 SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"

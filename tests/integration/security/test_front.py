@@ -15,9 +15,9 @@ import pytest
 from tests import faults
 from tests.instance import LOGS, PASSWORD, SETTINGS, USERS, Instance
 from tests.machines import children
-from tests.tls import unchecking
+from tests.network.tls import unchecking
+from tests.network.wire import Wire
 from tests.visitor import Visitor
-from tests.wire import Wire
 
 MANY = 1150
 # Places on this machine that are not the tests' own, so that the limit for one does not count.

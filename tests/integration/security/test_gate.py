@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from dsportal.hub.patches.gate import cookie_name, cookie_value
-from tests.impostor import Impostor, impostor
+from tests.hostile.impostor import Impostor, impostor
 from tests.instance import ADMIN, ENTERER, SETTINGS, USERS, Instance
+from tests.network.wire import Wire
 from tests.visitor import Visitor, session_of
-from tests.wire import Wire
 
 COOKIE = cookie_name(is_encrypted=True)
 

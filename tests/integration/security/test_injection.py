@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests import hostile
+from tests.hostile import inputs as hostile
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 

@@ -10,8 +10,8 @@ import pytest
 
 from dsportal.hub.patches.api_hardening import LARGEST_BODY
 from tests.instance import ADMIN, Instance
+from tests.network.wire import Wire
 from tests.visitor import Visitor
-from tests.wire import Wire
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 BODIES = {

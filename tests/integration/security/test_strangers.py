@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from dsportal.request_limits import SMALL_BODY
+from tests.network.wire import Wire
 from tests.visitor import Visitor
-from tests.wire import Wire
 
 HUGE = 400 * 2**20
 

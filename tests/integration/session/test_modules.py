@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import python2, sockets
+from tests import python2
 from tests.instance import USERS, Instance
+from tests.network import sockets
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

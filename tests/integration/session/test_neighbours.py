@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests import curves, sockets
+from tests import curves
 from tests.instance import USERS, Instance
-from tests.sockets import Listener
+from tests.network import sockets
+from tests.network.sockets import Listener
 from tests.visitor import Visitor
 from tests.waiting import until
 

@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from dsportal.session.tensorboard import words
-from tests import curves, sockets
+from tests import curves
 from tests.instance import USERS, Instance
+from tests.network import sockets
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

@@ -13,7 +13,7 @@ USER, COLLEAGUE = USERS[0], USERS[3]
 GROUP = f"{PREFIX}-data-scientists"
 STORAGE = ROOT / "notebook_templates/benchmarks/storage.ipynb"
 OPEN = """
-from own_folder import open_own
+from filesystem.own_folder import open_own
 folder = open_own(Path(places), "try")
 print(folder.mount, folder.free_bytes() > 0)
 folder.remove()

@@ -400,10 +400,10 @@ python = "/opt/session/bin/python"
     [
         (
             GpuSlurmSpawner,
-            # What a site must say, what only the portal has, and what it means by a start.
+            # What a site must say, what only the portal has, and limits around the spawner's own.
             {"session_python", "session_input", "image_check", "session_observer", "launcher_cmd"}
             | {"default_url", "env_keep", "idle_minutes"}
-            | {"launch_timeout", "start_timeout", "http_timeout"},
+            | {"start_timeout", "http_timeout"},
         ),
         (
             DirectoryAuthenticator,

@@ -57,7 +57,7 @@ def test_one_that_is_wanted_otherwise_is_cancelled_first(interrupted: Any, slurm
     interrupted.user_options = {"gpus": 1}
     slurm.words = [RUNS]
     old = orm.APIToken.find(interrupted.user.db, interrupted.user.new_api_token())
-    interrupted.session, number = replace(interrupted.session, token_id=old.id), old.id
+    interrupted.record.state, number = replace(interrupted.session, token_id=old.id), old.id
     started(interrupted)
     assert slurm.orders[0] == ("cancel", "ada", SESSION)
     assert slurm.told()[-1] == "submit"

@@ -113,7 +113,7 @@ def test_gpus_of_a_node_in_two_partitions_are_counted_once() -> None:
 def session() -> Iterator[Any]:
     """The spawner of a session with two GPUs, in the queue."""
     with spawner_of("ada") as spawner:
-        spawner.session = SessionState("a" * 32, gpus=2)
+        spawner.record.state = SessionState("a" * 32, gpus=2)
         yield spawner
 
 
@@ -130,25 +130,25 @@ def test_one_whose_job_runs_holds_them(session: Any) -> None:
 
 
 def test_one_that_another_hub_started_holds_them(session: Any) -> None:
-    session.session = READY
+    session.record.state = READY
     assert session.sample() == SessionSample("running", 2, "unknown")
 
 
 def test_one_that_is_stopped_holds_them_until_it_is_gone(session: Any) -> None:
-    session.session, session._stop_pending = READY, True
+    session.record.state, session._stop_pending = READY, True
     assert session.sample() == SessionSample("stopping", 2, "unknown")
     session.clear_state()
     assert session.sample() is None
 
 
 def test_an_interrupted_start_is_called_so(session: Any) -> None:
-    session._is_interrupted = True
+    session.record.is_interrupted = True
     assert session.sample().state == "interrupted"
 
 
 @pytest.mark.parametrize(("minutes", "use"), [(0, "used"), (29, "used"), (30, "idle")])
 def test_gpus_are_idle_as_the_session_says(session: Any, minutes: int, use: str) -> None:
-    session.session = READY
+    session.record.state = READY
     idle = timedelta(minutes=minutes)
     session.idle_tracker.report = IdleReport(idle, datetime.now(UTC), limit=None)
     assert session.sample().use == use

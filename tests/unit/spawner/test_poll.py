@@ -36,7 +36,7 @@ def test_an_interrupted_start_is_no_server_yet(interrupted: Any) -> None:
 
 
 def test_a_submission_without_a_number_is_perhaps_a_job(spawner: Any, slurm: StandIn) -> None:
-    spawner.session, spawner.job_id = SessionState(SESSION), ""
+    spawner.record.state, spawner.job_id = SessionState(SESSION), ""
     assert polled(spawner) is None
     assert slurm.ages == []
 
@@ -94,7 +94,7 @@ def test_and_again_if_slurm_did_not_answer(session: Any, slurm: StandIn) -> None
 
 
 def test_a_start_that_waits_is_not_back_in_the_queue(spawner: Any, slurm: StandIn) -> None:
-    spawner.session, spawner.job_id = SessionState(SESSION), f"{NUMBER}"
+    spawner.record.state, spawner.job_id = SessionState(SESSION), f"{NUMBER}"
     slurm.words = [WAITS]
     assert polled(spawner) is None
     assert slurm.orders == []

@@ -24,7 +24,7 @@ from jupyterhub_gpu_slurm.options.policy import (
 from jupyterhub_gpu_slurm.options.request import SessionRequest, parse, single_values
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
-from tests.hostile import ENVIRONMENTS, FIELDS, LURES, OPTIONS, TEXTS
+from tests.hostile.inputs import ENVIRONMENTS, FIELDS, LURES, OPTIONS, TEXTS
 
 PYTHON = "/opt/portal/bin/python"
 LIMITS = Limits(

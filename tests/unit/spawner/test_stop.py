@@ -67,7 +67,7 @@ def test_nothing_to_stop_asks_nothing(spawner: Any, slurm: StandIn) -> None:
 def test_a_job_without_a_number_is_looked_for_some_times(
     spawner: Any, slurm: StandIn, found: list[int], looks: int
 ) -> None:
-    spawner.session, spawner.job_id, slurm.cancelled = SessionState(SESSION), "", found
+    spawner.record.state, spawner.job_id, slurm.cancelled = SessionState(SESSION), "", found
     stopped(spawner)
     assert slurm.orders == [("cancel", "ada", SESSION)] * looks
     assert slurm.forgotten == []
@@ -95,7 +95,8 @@ def test_a_stop_that_nobody_may_carry_out_is_left_to_the_keeper(
 
 
 def test_without_a_number_no_operator_is_asked(spawner: Any, slurm: StandIn) -> None:
-    spawner.session, spawner.job_id, spawner.slurm_operator = SessionState(SESSION), "", "slurm"
+    spawner.record.state, spawner.job_id = SessionState(SESSION), ""
+    spawner.slurm_operator = "slurm"
     slurm.failures = [NO_ACCOUNT] * 9
     stopped(spawner)
     assert slurm.told() == ["cancel"] * 3

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from bottleneck import Busy, busy, verdict
+
+from trials.bottleneck import Busy, busy, verdict
 
 
 @pytest.mark.parametrize(

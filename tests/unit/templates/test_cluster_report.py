@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import cluster_report
 import pytest
-from result import ResultError
+
+import cluster_report
+from measurement.result import ResultError
 
 HOST = {
     "name": "node001",
@@ -75,6 +76,7 @@ def test_without_a_finished_run_there_is_no_page(tmp_path: Path) -> None:
 
 
 def test_every_benchmark_with_a_report_is_on_the_page() -> None:
-    programs = Path(cluster_report.__file__).parent.glob("*_report.py")
-    with_report = {path.stem.removesuffix("_report") for path in programs} - {"cluster", "use"}
-    assert {section.benchmark for section in cluster_report.SECTIONS} == with_report
+    folder = Path(cluster_report.__file__).parent
+    programs = {path.stem for path in folder.glob("*.py")}
+    reports = {path.stem for path in folder.glob("reports/*.py")}
+    assert {section.benchmark for section in cluster_report.SECTIONS} == programs & reports

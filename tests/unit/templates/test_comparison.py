@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import compare
 import jsonschema
 import pytest
-from comparison import ComparisonError, Row, Side, compared, markdown, sides
 
+import compare
+from reports.comparison import ComparisonError, Row, Side, compared, markdown, sides
 from tests.instance import ROOT
 
 PROGRAM = ROOT / "notebook_templates" / "benchmarks" / "compare.py"

@@ -1,7 +1,8 @@
 """What Linux counts, on texts with known figures."""
 
 import pytest
-from counters import (
+
+from measurement.counters import (
     Counters,
     busy_seconds,
     disk_bytes,

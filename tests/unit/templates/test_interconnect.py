@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import bus
-import nccl_tests
 import pytest
-from choices import SettingError
-from comparison import Side, compared, sides
+
 from interconnect import counts, doubled, groups, rates_of
-from interconnect_report import markdown
-from nccl_tests import TableError
+from links import bus, nccl_tests
+from links.nccl_tests import TableError
+from measurement.choices import SettingError
+from reports.comparison import Side, compared, sides
+from reports.interconnect import markdown
 
 DATA = Path(__file__).parents[1] / "data" / "all_reduce_perf_of_nccl-tests_2.txt"
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import machine
 import pytest
-import result
-import steps
-from result import Result, ResultError, summaries
-from steps import Nodes, StepError
 
-SCHEMA = json.loads(Path(result.__file__).with_name("schema.json").read_text())
+from measurement import machine, result, steps
+from measurement.result import Result, ResultError, summaries
+from measurement.steps import Nodes, StepError
+
+SCHEMA = json.loads((Path(result.__file__).parents[1] / "schema.json").read_text())
 HOST = machine.host()
 
 

@@ -5,13 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import iperf
-import network
-import network_report
 import pytest
-from choices import SettingError
+
+import network
+from links import iperf
+from links.server import address_in, free_port
+from measurement.choices import SettingError
 from network import links, nodes_of, pairs, rates_of
-from network_server import address_in, free_port
+from reports import network as network_report
 
 # Written by iperf3 3.12 for one second with two connections.
 REPORT = Path(__file__).parents[1] / "data" / "link_of_iperf_3.12.json"

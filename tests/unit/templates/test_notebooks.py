@@ -4,8 +4,9 @@ import asyncio
 import json
 from pathlib import Path
 
-import notebooks
 import pytest
+
+from measurement import notebooks
 
 CELLS = [
     ("markdown", "# Words", []),

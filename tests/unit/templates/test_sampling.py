@@ -5,12 +5,12 @@ import os
 import time
 from pathlib import Path
 
-import machine
 import numpy as np
-import sampling
-from steps import Nodes
-from use_report import course, figure, thinned, within
 
+from measurement import machine, sampling
+from measurement.sampling import thinned, within
+from measurement.steps import Nodes
+from reports.usage import course, figure
 from tests.waiting import until
 
 

@@ -8,17 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import caches
-import fio
-import own_folder
 import pytest
+
 import storage
-import storage_parts
-import storage_report
-from choices import SettingError
-from own_folder import OwnFolderError, open_own, remove_own
-from storage_client import Client, StoragePlan
-from storage_parts import StorageCase, counts, mounts_of, parts, rates_of, seconds_of
+from filesystem import caches, fio, own_folder
+from filesystem import parts as storage_parts
+from filesystem.client import Client, StoragePlan
+from filesystem.own_folder import OwnFolderError, open_own, remove_own
+from filesystem.parts import StorageCase, counts, mounts_of, parts, rates_of, seconds_of
+from measurement.choices import SettingError
+from reports import storage as storage_report
 
 # Written by fio 3.33 for two processes with rate_iops=83; what is not read was taken out.
 REPORT = Path(__file__).parents[1] / "data" / "training_of_fio_3.33.json"

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+
 import scaling
-import trials
-from papers import MIXED_OVER_FP32, SPEED_UPS
-from papers import trainings as of_papers
-from protocol import ProtocolError, batch_for, decode_threads, iterations, mean_of
-from traces import StepTime, Trace, images_per_second, split, step_variation, throughput
+from measurement.papers import MIXED_OVER_FP32, SPEED_UPS
+from measurement.papers import trainings as of_papers
+from trials import trial
+from trials.protocol import ProtocolError, batch_for, decode_threads, iterations, mean_of
+from trials.traces import StepTime, Trace, images_per_second, split, step_variation, throughput
 
 # 0.25 s a step: a tenth of it waits for images.
 LAP = StepTime(data=0.025, network=0.2, optimiser=0.025)
@@ -92,11 +93,11 @@ def run(speed: float) -> dict[str, object]:
 
 
 def test_the_mean_of_runs_is_said_with_its_variation() -> None:
-    mean = trials.mean([run(950.0), run(1000.0), run(1050.0)])
+    mean = trial.mean([run(950.0), run(1000.0), run(1050.0)])
     assert mean["shares"]["all_reduce"] == pytest.approx(0.2)
     # Caches answered in some of the runs.
     assert (mean["caches_dropped"], mean["expected_hit_rate"]) == (False, 0.035)
-    assert trials.words(mean) == (
+    assert trial.words(mean) == (
         "resnet50 bf16 on 4: 1,000 images/s, mean of 3, variation of runs 10.0 % (!), "
         "of steps 1.0 %"
     )
@@ -123,9 +124,9 @@ def test_a_speed_up_is_over_one_process_and_efficiency_over_their_number() -> No
 
 
 def test_a_network_that_is_not_known_is_named() -> None:
-    assert trials.chosen("alexnet,vgg16", ("alexnet", "vgg16"), "models") == ["alexnet", "vgg16"]
+    assert trial.chosen("alexnet,vgg16", ("alexnet", "vgg16"), "models") == ["alexnet", "vgg16"]
     with pytest.raises(ProtocolError, match="--models lenet is not one of alexnet, vgg16"):
-        trials.chosen("lenet", ("alexnet", "vgg16"), "models")
+        trial.chosen("lenet", ("alexnet", "vgg16"), "models")
 
 
 def test_the_papers_figures_load_and_agree_with_each_other() -> None:
@@ -158,7 +159,7 @@ def test_what_held_a_training_up_is_judged_by_its_own_time() -> None:
     runs = [{"throughput": [(10.0, 0.0), (20.0, 100.0)]}]
     samples = {"a": [line(5, 0.0), line(15, 0.6), line(20, 0.8), line(25, 0.0)]}
     mean = {"shares": {"data": 0.3, "all_reduce": 0.0}}
-    found = trials.judged(mean, runs, samples, link=100.0)
+    found = trial.judged(mean, runs, samples, link=100.0)
     assert found["use"]["gpu"] == pytest.approx(0.7)
     assert "the network link is full (90%)" in found["verdict"]
-    assert trials.judged(mean, runs, {"a": samples["a"][:1]}, link=None) == {}
+    assert trial.judged(mean, runs, {"a": samples["a"][:1]}, link=None) == {}

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import scaling_report
-import tables
-import training_report
+from measurement import tables
+from reports import scaling as scaling_report
+from reports import training as training_report
 
 SHARES = {"data": 0.05, "forward_backward": 0.7, "all_reduce": 0.15, "optimiser": 0.1}
 

@@ -17,6 +17,8 @@ from jupyterhub.handlers.base import PrefixRedirectHandler
 from jupyterhub.utils import subdomain_hook_idna
 from tornado import web
 
+from dsportal import response_headers
+
 _READING = ("GET", "HEAD")
 _prepare = BaseHandler.prepare
 
@@ -80,7 +82,7 @@ async def _prepare_at(own: OwnHost, handler: Any) -> None:
     has_token = "Authorization" in request.headers
     origin = request.headers.get("Origin")
     if not has_token and own.is_of_another_page(request.method, request.host, origin):
-        _refuse(handler, "This request comes from another page.")
+        _refuse(handler, response_headers.FROM_ANOTHER_PAGE)
     await _prepare(handler)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from tornado import web
 from tornado.httputil import HTTPServerRequest
 
+from dsportal import response_headers
 from dsportal.session.web.confirmation import is_from_below
 
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
@@ -62,7 +63,7 @@ def guarded(handler: type) -> type:
             # Set by JupyterHub's login: a token came with the request, which no other page knows.
             has_token = getattr(self, "_token_authenticated", False)
             if not self._finished and not has_token and is_forged(self.request, self.base_url):
-                raise web.HTTPError(403, "This request comes from another page.")
+                raise web.HTTPError(403, response_headers.FROM_ANOTHER_PAGE)
 
         def proxy_request_headers(self) -> Any:
             return without_secrets(super().proxy_request_headers())

@@ -10,8 +10,9 @@ from jupyterhub import orm
 from sqlalchemy import select
 
 from dsportal.hub import database, postgresql
+from dsportal.hub.breaker import Breaker, DatabaseAway
 from dsportal.hub.patches import database_outage
-from dsportal.hub.patches.database_outage import Breaker, DatabaseAway, DatabaseSession
+from dsportal.hub.patches.database_outage import DatabaseSession
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
 from dsportal.session.kernels.configuration import install, with_configuration
-from tests import sockets
+from tests.network import sockets
 from tests.waiting import until
 
 IPYKERNEL = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]

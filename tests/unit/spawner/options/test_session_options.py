@@ -151,7 +151,7 @@ def restarted(user: User) -> User:
 
 def saved(spawner: Any, session_id: str) -> None:
     """Save a spawner's state as a start does before it submits."""
-    spawner.session = replace(spawner.session, id=session_id)
+    spawner.record.state = replace(spawner.session, id=session_id)
     spawner.orm_spawner.state = spawner.get_state()
     spawner.db.commit()
 

@@ -31,7 +31,7 @@ def session(heard: list[SessionNews]) -> Iterator[Any]:
     with spawner_of("ada") as spawner:
         spawner.session_observer = heard.append
         spawner.job_id = "12"
-        spawner.session = SessionState("a" * 32, gpus=2, groups=("bio", "ml"), is_ready=True)
+        spawner.record.state = SessionState("a" * 32, gpus=2, groups=("bio", "ml"), is_ready=True)
         yield spawner
 
 
@@ -113,14 +113,14 @@ def test_a_start_that_was_given_up_in_the_queue_held_nothing(
     session: Any, heard: list[SessionNews]
 ) -> None:
     before = ends("not_started")
-    session.session = replace(session.session, is_ready=False)
+    session.record.state = replace(session.session, is_ready=False)
     session.reporter.note_stop(Job(12, "CANCELLED"))
     assert heard == []
     assert ends("not_started") == before + 1
 
 
 def test_a_start_that_failed_on_its_node_held_gpus(session: Any, heard: list[SessionNews]) -> None:
-    session.session = replace(session.session, is_ready=False)
+    session.record.state = replace(session.session, is_ready=False)
     session.reporter.note_job(RUNNING)
     session.reporter.note_end(Ending.FAILED, Job(12, "FAILED", end=UP_TO))
     assert heard[-1].ending is Ending.NOT_STARTED

@@ -9,9 +9,10 @@ import pytest
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import SessionEnded
+from jupyterhub_gpu_slurm.session.deadline import StartLimits
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
-from jupyterhub_gpu_slurm.session.start import SessionStart, StartLimits
+from jupyterhub_gpu_slurm.session.start import SessionStart
 from tests.unit.spawner.sessions import FAILED, JOB_ID, PORT, RUNS, SESSION, WAITS, run
 from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
 

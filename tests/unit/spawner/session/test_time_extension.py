@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import CommandTimedOut, ExtensionRefused, Refusal
 from jupyterhub_gpu_slurm.options.policy import Limits, PartitionLimit
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules
-from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.session.record import SessionRecord
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.slurm.records import Job
 from tests.unit.spawner.stand_in import NUMBER, StandIn, connection_of
@@ -21,22 +20,17 @@ ID = "a" * 32
 START = datetime.now(UTC) - timedelta(hours=1)
 
 
-class Session:
-    """A session with a job, and what was remembered of it."""
-
-    def __init__(self) -> None:
-        self.session = SessionState(ID, is_ready=True)
-        self.job_id = f"{NUMBER}"
-        self.counted: list[int] = []
-
-    def count_extensions(self, number: int) -> None:
-        self.counted.append(number)
-        self.session = replace(self.session, extensions=number)
+@pytest.fixture
+def counted() -> list[int]:
+    """How often it was extended, each time that the record was written."""
+    return []
 
 
 @pytest.fixture
-def session() -> Session:
-    return Session()
+def record(counted: list[int]) -> SessionRecord:
+    kept = SessionRecord(lambda: counted.append(kept.state.extensions), lambda _: None)
+    kept.note(id=ID, is_ready=True)
+    return kept
 
 
 @pytest.fixture
@@ -46,14 +40,14 @@ def slurm() -> StandIn:
 
 
 @pytest.fixture
-def time(session: Session, slurm: StandIn) -> TimeExtension:
+def time(record: SessionRecord, slurm: StandIn) -> TimeExtension:
     async def limits() -> Limits:
         return Limits((PartitionLimit("sxm2", 4, timedelta(hours=24)),))
 
     connection = cast("SlurmConnection", connection_of(slurm))
     rules = ExtensionRules(timedelta(hours=4), 2)
     log = logging.getLogger("test")
-    return TimeExtension(connection, "ada", session, limits, rules, "slurm", log)
+    return TimeExtension(connection, "ada", record, lambda: NUMBER, limits, rules, "slurm", log)
 
 
 def extend(time: TimeExtension, minutes: int) -> Any:
@@ -61,46 +55,46 @@ def extend(time: TimeExtension, minutes: int) -> Any:
 
 
 def test_the_job_gets_its_time_so_far_and_the_minutes(
-    time: TimeExtension, session: Session, slurm: StandIn
+    time: TimeExtension, record: SessionRecord, slurm: StandIn
 ) -> None:
     extend(time, 30)
     assert slurm.orders == [("extend", "slurm", "ada", ID, NUMBER, 150)]
-    assert session.session.extensions == 1
+    assert record.state.extensions == 1
     # What is offered is Slurm's word of now, not that of a while ago.
     assert slurm.ages == [0, 0]
 
 
 def test_it_is_counted_before_slurm_is_asked(
-    time: TimeExtension, session: Session, slurm: StandIn
+    time: TimeExtension, record: SessionRecord, slurm: StandIn
 ) -> None:
     slurm.failures = [CommandTimedOut("Slurm does not answer.")]
     with pytest.raises(CommandTimedOut):
         extend(time, 30)
     # It may have been carried out all the same.
-    assert session.session.extensions == 1
+    assert record.state.extensions == 1
 
 
 def test_one_that_slurm_refuses_does_not_count(
-    time: TimeExtension, session: Session, slurm: StandIn
+    time: TimeExtension, counted: list[int], slurm: StandIn
 ) -> None:
     slurm.failures = [ExtensionRefused("No.")]
     with pytest.raises(ExtensionRefused):
         extend(time, 30)
-    assert session.counted == [1, 0]
+    assert counted == [1, 0]
 
 
 def test_no_more_than_the_rules_allow(
-    time: TimeExtension, session: Session, slurm: StandIn
+    time: TimeExtension, record: SessionRecord, slurm: StandIn
 ) -> None:
     extend(time, 10)
     extend(time, 10)
     with pytest.raises(Refusal):
         extend(time, 10)
-    assert len(slurm.orders) == session.session.extensions == 2
+    assert len(slurm.orders) == record.state.extensions == 2
 
 
 def test_two_at_once_are_checked_one_after_the_other(
-    time: TimeExtension, session: Session, slurm: StandIn
+    time: TimeExtension, record: SessionRecord, slurm: StandIn
 ) -> None:
     async def three() -> list[object]:
         asked = (time.extend(10) for _ in range(3))
@@ -108,4 +102,4 @@ def test_two_at_once_are_checked_one_after_the_other(
 
     refused = [end for end in asyncio.run(three()) if isinstance(end, Exception)]
     assert len(refused) == 1
-    assert session.session.extensions == 2
+    assert record.state.extensions == 2

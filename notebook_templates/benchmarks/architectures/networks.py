@@ -1,0 +1,39 @@
+"""Build one of `models.SIZES` with PyTorch."""
+
+import sys
+from pathlib import Path
+
+from torch import nn
+
+from architectures import googlenet, inception_v3, stacked
+
+# resnet.py is among the templates for several nodes, beside this folder.
+sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
+import resnet
+
+RESNETS = {"resnet50": "50", "resnet152": "152", "tiny": "tiny"}
+
+
+def build(model: str, classes: int = 1000, channels: int = 3, heads: bool = False) -> nn.Module:
+    """Build a network that gives a logit per class.
+
+    ``heads``: with those that GoogLeNet and Inception v3 have in between while they learn.
+    """
+    if model in RESNETS:
+        return resnet.build(RESNETS[model], classes, channels)
+    network = _build(model, classes, channels, heads)
+    network.apply(resnet.start_values)
+    return network
+
+
+def _build(model: str, classes: int, channels: int, heads: bool) -> nn.Module:
+    match model:
+        case "alexnet":
+            return stacked.alexnet(classes, channels)
+        case "vgg16":
+            return stacked.vgg16(classes, channels)
+        case "googlenet":
+            return googlenet.build(classes, channels, heads)
+        case "inception3":
+            return inception_v3.build(classes, channels, heads)
+    raise ValueError(f"there is no network {model!r}")

@@ -1,0 +1,1 @@
+"""Loads on storage, and the folder and files of a user on it."""

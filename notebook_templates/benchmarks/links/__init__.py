@@ -1,0 +1,1 @@
+"""Links between nodes and between GPUs: TCP, all-reduces and copies."""

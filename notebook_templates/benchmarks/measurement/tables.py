@@ -1,0 +1,48 @@
+"""Figures in words, and tables of them in Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+from measurement.papers import MOST_VARIATION
+
+
+def number(value: float) -> str:
+    """Say a figure with the digits that it is good for.
+
+    >>> number(12345.6), number(7.8967)
+    ('12,346', '7.9')
+    """
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def share(value: float) -> str:
+    """Say a part of a whole.
+
+    >>> share(0.1234)
+    '12.3 %'
+    """
+    return f"{100 * value:.1f} %"
+
+
+def variation(value: float | None) -> str:
+    """Say how much something varies, with a mark where it is more than in the papers.
+
+    >>> variation(0.004), variation(0.031), variation(None)
+    ('0.4 %', '3.1 % (!)', 'not known')
+    """
+    if value is None:
+        return "not known"
+    return share(value) + (" (!)" if value > MOST_VARIATION else "")
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table; rows that are shorter than the head are filled up.
+
+    >>> print(markdown(["a", "b"], [["1", "x|y"], ["2"]]))
+    | a | b |
+    | --- | --- |
+    | 1 | x/y |
+    | 2 |  |
+    """
+    filled = [[*row, *[""] * (len(head) - len(row))] for row in rows]
+    lines = [head, ["---"] * len(head), *filled]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)

@@ -1,0 +1,1 @@
+"""Finished measurements as tables and figures."""

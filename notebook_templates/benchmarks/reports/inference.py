@@ -1,0 +1,112 @@
+"""The finished measurements of inference, with the papers' figures beside them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from measurement import papers, tables
+from reports import drawing
+
+Summary = Mapping[str, Any]
+
+SPEEDS = (
+    "network",
+    "on",
+    "precision",
+    "engine",
+    "batch",
+    "images/s",
+    "median ms",
+    "95 % ms",
+    "x fp32",
+)
+ACCURACY = ("network", "precision", "top-1", "top-5", "points from fp32")
+
+
+def markdown(summaries: Sequence[Summary]) -> str:
+    """Return the newest run's tables: speed by batch size, and accuracy side by side."""
+    newest = summaries[-1]
+    accuracy = _accuracy(newest)
+    accuracy.append(["papers, ImageNet", "int8", "", "", _points(papers.INT8_POINTS)])
+    speeds = [
+        *_speeds(newest),
+        ["papers", "", "int8", *[""] * 5, f"about {papers.INT8_TIMES_FP32}"],
+    ]
+    return f"{tables.markdown(SPEEDS, speeds)}\n\n{tables.markdown(ACCURACY, accuracy)}"
+
+
+def speeds_of(summary: Summary) -> list[Mapping[str, Any]]:
+    """Return the parts that are speeds."""
+    return [part for part in summary["parts"] if "images_per_second" in part]
+
+
+def device(summary: Summary) -> str:
+    """Say what it ran on."""
+    host = summary["hosts"][0]
+    return host["gpus"][0]["name"] if host["gpus"] else f"{host['cores']} cores"
+
+
+def _speeds(summary: Summary) -> list[list[str]]:
+    found = speeds_of(summary)
+    fp32 = {one["batch"]: one["images_per_second"] for one in found if one["precision"] == "fp32"}
+    network = f"ResNet-{summary['configuration']['model']}"
+    return [
+        [
+            network,
+            device(summary),
+            one["precision"],
+            one["engine"],
+            str(one["batch"]),
+            tables.number(one["images_per_second"]),
+            tables.number(one["median_ms"]),
+            tables.number(one["p95_ms"]),
+            f"{one['images_per_second'] / fp32[one['batch']]:.2f}",
+        ]
+        for one in found
+    ]
+
+
+def _accuracy(summary: Summary) -> list[list[str]]:
+    (part,) = (part for part in summary["parts"] if part["name"] == "accuracy")
+    points = summary["figures"]["top1_points"]
+    network = f"ResNet-{summary['configuration']['accuracy_model']}, digits"
+    return [
+        [
+            network,
+            name,
+            tables.share(top1),
+            tables.share(part["top5"][name]),
+            f"{points[name]:+.2f}",
+        ]
+        for name, top1 in part["top1"].items()
+    ]
+
+
+def _points(between: tuple[float, float]) -> str:
+    low, high = between
+    return f"{low:+.2f} to {high:+.2f}"
+
+
+def figure(summaries: Sequence[Summary]) -> bytes:
+    """Draw the newest run's throughput and latency over the batch size; returns a PNG."""
+    newest = summaries[-1]
+    found = speeds_of(newest)
+    picture = drawing.new(10, 3.8)
+    throughput, latency = picture.subplots(1, 2)
+    for number, name in enumerate(dict.fromkeys(one["precision"] for one in found)):
+        mine = [one for one in found if one["precision"] == name]
+        batches = [one["batch"] for one in mine]
+        color = drawing.OWN[number % len(drawing.OWN)]
+        throughput.plot(
+            batches, [one["images_per_second"] for one in mine], "o-", label=name, color=color
+        )
+        latency.plot(batches, [one["median_ms"] for one in mine], "o-", label=name, color=color)
+    throughput.set(title="Throughput", ylabel="images/s", ylim=(0, None))
+    latency.set(title="Latency of a batch, median", ylabel="ms", yscale="log")
+    for axis in (throughput, latency):
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_xlabel("images in a batch")
+        axis.grid(alpha=0.3)
+    throughput.legend()
+    picture.suptitle(f"ResNet-{newest['configuration']['model']} on {device(newest)}", fontsize=11)
+    return drawing.png(picture)

@@ -1,0 +1,103 @@
+"""What runs of the benchmark `interconnect` show: a picture, and tables in Markdown.
+
+The papers ran NCCL's tests over 8, 16 and 32 GPUs; our notes of them have no figures to print here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from measurement import tables
+from reports import drawing
+
+Summary = Mapping[str, Any]
+UNITS = ((2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+def size_words(size: int) -> str:
+    """Write a size.
+
+    >>> size_words(65536), size_words(4)
+    ('64 KiB', '4 B')
+    """
+    many, unit = next((many, unit) for many, unit in UNITS if size >= many)
+    return f"{size / many:,.4g} {unit}"
+
+
+def lines_of(summaries: Sequence[Summary]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the rates of each group of processes, by what it is called, by size.
+
+    Where runs have a group of the same name, the date tells them apart.
+    """
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    dates = len({str(one["date"]) for one in summaries})
+    for summary in summaries:
+        when = f", {summary['date'][:16].replace('T', ' ')}" if dates > 1 else ""
+        for rate in summary["figures"]["rates"]:
+            nodes = f"{rate['nodes']} node{'' if rate['nodes'] == 1 else 's'}"
+            name = f"{rate['engine']}, {rate['processes']} processes on {nodes}{when}"
+            found.setdefault(name, []).append(rate)
+    return {name: sorted(rates, key=lambda one: int(one["bytes"])) for name, rates in found.items()}
+
+
+def figure(summaries: Sequence[Summary]) -> bytes:
+    """Draw the bus bandwidth and the time over the size of a message; returns a PNG."""
+    picture = drawing.new(10, 4)
+    speeds, times = picture.subplots(1, 2)
+    for name, rates in lines_of(summaries).items():
+        sizes = [one["bytes"] for one in rates]
+        for axis, figure in ((speeds, "bus_gb_per_second"), (times, "microseconds")):
+            (line,) = axis.plot(sizes, [one[figure] for one in rates], marker="o", label=name)
+            between = [[one[f"{figure}_{end}"] for one in rates] for end in ("lowest", "highest")]
+            axis.fill_between(sizes, *between, color=line.get_color(), alpha=0.2)
+    for axis, title in ((speeds, "bus bandwidth, GB/s"), (times, "time, µs")):
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log")
+        axis.set_title(f"All-reduce: {title}")
+        axis.set_xlabel("size of a message")
+        marks = _marks(axis.get_xlim())
+        axis.set_xticks(marks, [size_words(mark) for mark in marks])
+        axis.grid(alpha=0.3)
+    speeds.legend(fontsize="small")
+    return drawing.png(picture)
+
+
+def _marks(limits: tuple[float, float]) -> list[int]:
+    return [4**power for power in range(1, 20, 2) if limits[0] <= 4**power <= limits[1]]
+
+
+def markdown(summaries: Sequence[Summary]) -> str:
+    """Write a table for each group of processes, and those of the GPUs' copies."""
+    tables = [_table(name, rates) for name, rates in lines_of(summaries).items()]
+    copies = [
+        _matrices(node)
+        for summary in summaries
+        for part in summary["parts"]
+        for node in part.get("peers", [])
+    ]
+    return "\n\n".join([*tables, *copies])
+
+
+def _table(name: str, rates: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for one in rates:
+        low, high = one["bus_gb_per_second_lowest"], one["bus_gb_per_second_highest"]
+        figures = (one["microseconds"], one["bus_gb_per_second"])
+        between = f"{tables.number(low)} to {tables.number(high)}"
+        rows.append([size_words(one["bytes"]), *map(tables.number, figures), between])
+    head = ["message", "time, µs", "bus bandwidth, GB/s", "lowest and highest"]
+    return f"**{name}**\n\n{tables.markdown(head, rows)}"
+
+
+def _matrices(node: Mapping[str, Any]) -> str:
+    gpus = range(len(node["gpus"]))
+    head = ["from GPU", *(f"to {n}" for n in gpus)]
+    blocks = []
+    for name, unit in (
+        ("gb_per_second", "GB/s of a large copy"),
+        ("microseconds", "µs of a small"),
+    ):
+        rows = [[str(n), *map(tables.number, node[name][n])] for n in gpus]
+        blocks.append(f"**{node['node']}: {unit}**\n\n{tables.markdown(head, rows)}")
+    through = [f"{a} to {b}" for a in gpus for b in gpus if not node["is_direct"][a][b]]
+    how = f"Through the host's memory: {', '.join(through)}." if through else "All are direct."
+    return "\n\n".join([*blocks, how])

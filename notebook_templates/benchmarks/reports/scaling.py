@@ -1,0 +1,107 @@
+"""The finished measurements of scaling, with the papers' figures beside them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from measurement import papers, tables
+from reports import drawing
+from trials.trial import PARTS_OF_A_STEP
+
+Row = Mapping[str, Any]
+
+HEAD = (
+    "what", "nodes", "processes", "images/s", "speed-up", "efficiency", "variation of runs",
+    "data", "forward and backward", "all-reduce", "optimiser",
+)  # fmt: skip
+COLOURS = dict(zip(PARTS_OF_A_STEP, ("#d9a441", "#1f5fa8", "#b03a48", "#7a9a5b"), strict=True))
+
+
+def name_of(summary: Row) -> str:
+    """Say in a few words what was measured."""
+    settings, first = summary["configuration"], summary["figures"]["points"][0]
+    ended = summary["date"][:16].replace("T", " ")
+    return f"{settings['model']} {settings['precision']}, {first['device']}, {ended}"
+
+
+def papers_points() -> list[tuple[str, int, float]]:
+    """Return the papers' speed-ups: what was measured, the number of GPUs, how many times one."""
+    named = [("the best", point.gpus, point.times) for point in papers.SPEED_UPS]
+    models = dict.fromkeys(row.model for row in papers.TRAININGS)
+    return named + [
+        (f"{model}, {who}", gpus, speed / speeds[1])
+        for model in models
+        for who, speeds in papers.trainings(model).items()
+        for gpus, speed in speeds.items()
+        if 1 in speeds and gpus > 1
+    ]
+
+
+def markdown(summaries: Sequence[Row]) -> str:
+    """Return a table: one's own points, and below them the papers'."""
+    own = [
+        [name_of(summary), *_cells(point)]
+        for summary in summaries
+        for point in summary["figures"]["points"]
+    ]
+    theirs = [
+        [f"papers: {what}", "", str(gpus), "", f"{times:.2f}", tables.share(times / gpus)]
+        for what, gpus, times in papers_points()
+    ]
+    return tables.markdown(HEAD, [*own, *theirs])
+
+
+def _cells(point: Row) -> list[str]:
+    return [
+        str(point["nodes"]),
+        str(point["processes"]),
+        tables.number(point["images_per_second"]),
+        f"{point['speed_up']:.2f}",
+        tables.share(point["efficiency"]),
+        tables.variation(point["run_variation"]),
+        *(tables.share(point["shares"][name]) for name in PARTS_OF_A_STEP),
+    ]
+
+
+def figure(summaries: Sequence[Row]) -> bytes:
+    """Draw speed-ups, and where the newest run's time went; returns a PNG."""
+    picture = drawing.new(10, 4)
+    left, right = picture.subplots(1, 2)
+    _draw_speed_ups(left, summaries)
+    _draw_shares(right, summaries[-1])
+    return drawing.png(picture)
+
+
+def _draw_speed_ups(axis: Any, summaries: Sequence[Row]) -> None:
+    others = papers_points()
+    for number, summary in enumerate(summaries):
+        points = summary["figures"]["points"]
+        counts, times = ([point[name] for point in points] for name in ("processes", "speed_up"))
+        colour = drawing.OWN[number % len(drawing.OWN)]
+        axis.plot(counts, times, "o-", color=colour, label=name_of(summary))
+    most = max([gpus for _, gpus, _ in others] + counts)
+    axis.plot([1, most], [1, most], "--", color="#bbbbbb", lw=1, label="ideal")
+    gpus, times = [gpus for _, gpus, _ in others], [times for *_, times in others]
+    axis.plot(gpus, times, "D", color=drawing.PAPERS, ms=4, mfc="none", label="papers")
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log", base=2)
+    axis.xaxis.set_major_formatter("{x:.0f}")
+    axis.yaxis.set_major_formatter("{x:.3g}")
+    axis.set_xlabel("processes, or GPUs")
+    axis.set_ylabel("speed-up")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=7)
+
+
+def _draw_shares(axis: Any, summary: Row) -> None:
+    points = summary["figures"]["points"]
+    names = [f"{point['processes']}\non {point['nodes']}" for point in points]
+    floor = [0.0] * len(points)
+    for part, colour in COLOURS.items():
+        shares = [100 * point["shares"][part] for point in points]
+        label = part.replace("_", " and ").replace("all and reduce", "all-reduce")
+        axis.bar(names, shares, 0.6, bottom=floor, color=colour, label=label)
+        floor = [low + share for low, share in zip(floor, shares, strict=True)]
+    axis.set_ylabel("% of a step")
+    axis.set_xlabel("processes, on so many nodes")
+    axis.set_title(name_of(summary), fontsize=8)
+    axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(COLOURS))

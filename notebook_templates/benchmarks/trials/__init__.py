@@ -1,0 +1,1 @@
+"""Trainings that are timed, and what is told from their steps."""

@@ -1,0 +1,115 @@
+"""The circuit breaker before the hub's database: while it is open, nobody asks.
+
+The hub asks its database on the loop that serves everybody, so a database that does not answer must
+not be asked there. A thread tries until it answers again.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from tornado import web
+
+log = logging.getLogger("JupyterHub")
+
+TITLE = "The database does not answer"
+WORDS = (
+    "Sessions that run go on, with all that is in them. "
+    "Try again in a moment; if it stays like this, tell the people who run the portal."
+)
+
+_GOOD_SECONDS = 0.5
+_PATIENCE_SECONDS = 1.0
+_PAUSE_SECONDS = 0.2
+
+
+class DatabaseAway(web.HTTPError):
+    """The database is not asked now."""
+
+    def __init__(self) -> None:
+        super().__init__(503, WORDS, reason=TITLE)
+
+
+class Breaker:
+    """Says whether the database may be asked; while it may not, tries until it answers again."""
+
+    def __init__(self, probe: Callable[[], None], *, is_asked_first: bool) -> None:
+        """Try with ``probe``, which runs in a thread and raises while the database is away.
+
+        ``is_asked_first``: whether requests try it before they ask on the loop.
+        """
+        self._probe = probe
+        self.is_asked_first = is_asked_first
+        self.is_open = False
+        self.is_settling = False
+        self.settle: Callable[[], bool] = lambda: True
+        """Writes what is owed, once the database is back; says whether that went well."""
+        self._answered_at = -float("inf")
+        self._probing: asyncio.Task[None] | None = None
+        self._mending: asyncio.Task[None] | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the database is not to be asked."""
+        return self.is_open and not self.is_settling
+
+    def check(self) -> None:
+        """Raise `DatabaseAway` while the database is not to be asked."""
+        if self.is_away:
+            raise DatabaseAway
+
+    def open(self, reason: object) -> None:
+        """Let nobody ask until the probe has an answer, and all that is owed is written."""
+        if not self.is_open:
+            self.is_open = True
+            log.error("The database does not answer: %s", reason)
+            self._mending = asyncio.get_running_loop().create_task(self._mend())
+
+    async def is_back(self, seconds: float) -> bool:
+        """Wait for the end of an absence, this long at most; say whether it has ended."""
+        if self._mending is not None:
+            await asyncio.wait({self._mending}, timeout=seconds)
+        return not self.is_open
+
+    async def wait(self) -> None:
+        """Wait until the database is there, however long that takes."""
+        while self._mending is not None and self.is_open:
+            await asyncio.wait({self._mending})
+
+    async def trouble(self) -> str | None:
+        """Try the database, unless it answered just now; return why it does not answer."""
+        if time.monotonic() - self._answered_at < _GOOD_SECONDS:
+            return None
+        probing = self._probe_once()
+        await asyncio.wait({probing}, timeout=_PATIENCE_SECONDS)
+        if not probing.done():
+            return f"no word in {_PATIENCE_SECONDS:g} s"
+        return str(probing.exception() or "") or None
+
+    def _probe_once(self) -> "asyncio.Task[None]":
+        if self._probing is None or self._probing.done():
+            self._probing = asyncio.create_task(self._ask())
+        return self._probing
+
+    async def _ask(self) -> None:
+        asked_at = time.monotonic()
+        await asyncio.to_thread(self._probe)
+        self._answered_at = asked_at
+
+    async def _mend(self) -> None:
+        while True:
+            probing = self._probe_once()
+            await asyncio.wait({probing})
+            if probing.exception() is None and self._is_settled():
+                self.is_open = False
+                log.warning("The database answers again")
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _is_settled(self) -> bool:
+        self.is_settling = True
+        try:
+            return self.settle()
+        finally:
+            self.is_settling = False
