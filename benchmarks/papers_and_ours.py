@@ -37,6 +37,8 @@ def number(value: float, unit: str) -> str:
     >>> number(6142, "images/s"), number(0.019, "share")
     ('6,142 images/s', '1.9 %')
     """
+    if unit in ("port", "version"):
+        return f"{value:g}"
     if unit == "share":
         return f"{100 * value:g} %"
     return f"{value:,g} {unit}" if value < 1e6 and value != int(value) else f"{value:,.0f} {unit}"

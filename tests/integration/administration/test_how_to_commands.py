@@ -78,6 +78,7 @@ ELSEWHERE: Mapping[Key, str] = {
     ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
     ("deploy-a-cluster.md", 2): "tests/site/test_deployment.py",
     ("measure-inference.md", 0): "tests/integration/measuring/test_inference.py",
+    ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
     ("bring-the-real-mnist.md", 0): "tests/notebooks/test_fetch_mnist.py",
     ("measure-storage.md", 0): "tests/integration/measuring/test_storage.py",
     ("measure-the-interconnect.md", 0): "tests/integration/measuring/test_interconnect.py",
