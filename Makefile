@@ -14,6 +14,7 @@ docs: /usr/bin/python3
 	PYTHONPATH=portal:spawner $(DEV)/python -m dsportal.cli settings reference docs/reference/settings.md
 	PYTHONPATH=portal:spawner $(DEV)/python -m dsportal.metrics_reference docs/reference/metrics.md
 	$(DEV)/python deploy/roles_reference.py docs/reference/roles.md
+	PYTHONPATH=notebook_templates/benchmarks $(DEV)/python -m benchmarks.papers_and_ours docs/reference/papers-and-ours.md
 	$(DEV)/zensical build --clean --strict
 locks: /usr/bin/python3 ; deploy/lock
 /usr/bin/python3: ; apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends python3

@@ -62,7 +62,9 @@ SIZES: dict[str, dict[str, Any]] = {
         "more": {"other_ramp": 1},
     },
 }
-SETTINGS_OF_ALL = {"partition": "", "gpus_per_node": 0, "mounts": "~", "more": SIZES}
+# What stands for the NAS, and what stands for a local disk; users can write to both.
+NAS = "~/isilon/users/$USER,~"
+SETTINGS_OF_ALL = {"partition": "", "gpus_per_node": 0, "mounts": NAS, "more": SIZES}
 
 BEFORE = """\
 This page is what `templates/benchmarks/cluster.ipynb` made of the machine on which this project

@@ -76,10 +76,11 @@ def name_of(path: str) -> str:
     return place.parent.name if place.is_file() else place.name
 
 
-def compare(paths: Sequence[str]) -> tuple[str, Comparisons]:
-    """Compare all with the first; returns the unit too. Raises `ComparisonError`."""
-    unit, (first, *others) = all_sides(paths)
-    return unit, {(first.name, other.name): compared(first, other) for other in others}
+def compare(paths: Sequence[str]) -> tuple[str, Comparisons, list[Side]]:
+    """Compare all with the first; returns the unit and the sides, too. Raises `ComparisonError`."""
+    unit, every = all_sides(paths)
+    first, *others = every
+    return unit, {(first.name, other.name): compared(first, other) for other in others}, every
 
 
 def figure(unit: str, comparisons: Mapping[tuple[str, str], Sequence[Row]]) -> bytes:
@@ -114,14 +115,15 @@ def figure(unit: str, comparisons: Mapping[tuple[str, str], Sequence[Row]]) -> b
 
 def main(s: argparse.Namespace) -> None:
     """Compare, say it, and write it down."""
-    unit, comparisons = compare(s.runs)
-    print(markdown(unit, comparisons))
+    unit, comparisons, measured = compare(s.runs)
+    print(markdown(unit, comparisons, measured))
     results = Path(s.results).expanduser().absolute()
     rows = [
         {
             "name": f"{row.what}: {other} over {first}",
             **asdict(row),
             "ratio": row.ratio,
+            "gain": row.gain,
             "spread": row.spread,
             "verdict": row.verdict,
         }

@@ -1,10 +1,11 @@
-"""MNIST's files, for the notebooks of every framework: needs NumPy and nothing else."""
+"""MNIST's files, for the notebooks of every framework: needs NumPy and the module beside it."""
 
 import gzip
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+import mnist_files
 import numpy as np
 
 IMAGES_MAGIC = 2051
@@ -34,6 +35,15 @@ def _part(folder: Path, name: str) -> Digits:
     if len(images) != len(labels):
         raise DataError(f"{folder}: {len(images)} images of {name}, but {len(labels)} labels")
     return Digits(images[..., np.newaxis].astype(np.float32) / 255, labels.astype(np.int32))
+
+
+def origin(folder: Path) -> str:
+    """Say in one sentence whose digits these are, by what is in the files."""
+    if mnist_files.is_mnist(folder):
+        return "MNIST's own four files"
+    if mnist_files.is_stand_in(folder):
+        return f"NOT MNIST but a stand-in made from scikit-learn's digits; see {folder}/README.md"
+    return "not MNIST's own files: other digits in its format"
 
 
 def read_images(file: Path) -> np.ndarray:

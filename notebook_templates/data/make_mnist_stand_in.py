@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import mnist_files
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import affine_transform
@@ -40,14 +41,14 @@ SHIFT_PIXELS = 2.0
 IMAGES_MAGIC = 2051  # MNIST's own numbers for unsigned bytes in 3 and in 1 dimension
 LABELS_MAGIC = 2049
 
-README = """\
-# A stand-in for MNIST
+README = f"""\
+{mnist_files.STAND_IN}
 
 These are NOT the images of MNIST. They have its format, file names and kind, and were made from the
 1,797 digits of scikit-learn's `load_digits` (8x8 pixels): turned, scaled, slanted and shifted
-copies, {train:,} to train on and {test:,} to test with. No original is in both parts.
+copies, {TRAIN_COPIES:,} to train on and {TEST_COPIES:,} to test with. No original is in both parts.
 
-To use the real data set, put its four files here under the same names, and delete this file.
+`fetch_mnist.py` among the templates puts the real data set here.
 """
 
 Images = NDArray[np.uint8]
@@ -128,15 +129,12 @@ def compressed(content: bytes) -> bytes:
 
 def write(destination: Path) -> bool:
     """Write the stand-in; return ``False`` when other files are there, which stay as they are."""
-    readme = destination / "README.md"
-    text = README.format(train=TRAIN_COPIES, test=TEST_COPIES)
-    is_ours = readme.exists() and readme.read_text(encoding="utf-8") == text
-    if any(destination.glob("*-ubyte*")) and not is_ours:
+    if any(destination.glob("*-ubyte*")) and not mnist_files.is_stand_in(destination):
         return False
     destination.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=destination, prefix=".making-") as name:
         # First the README: files without it are taken for the real ones.
-        for file_name, content in [("README.md", text.encode()), *idx_files()]:
+        for file_name, content in [("README.md", README.encode()), *idx_files()]:
             made = Path(name, file_name)
             made.write_bytes(content)
             made.chmod(0o644)

@@ -25,10 +25,20 @@ MNIST = {
     "pytorch": ("pytorch", "pytorch", 3),
     "mxnet": ("mxnet", "mxnet", 2),
     "jax": ("jax", "jax", 2),
-    "r": ("ir", None, 3),
+    "r": ("ir", None, 2),
 }
 # What writes curves for TensorBoard.
 WITH_CURVES = {"tensorflow", "keras", "pytorch"}
+WITH_GRAPH = {"tensorflow", "keras"}
+_SHOWN = """
+import pathlib, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+for folder in {file.parent for file in pathlib.Path(sys.argv[1]).rglob("events.out.tfevents.*")}:
+    found = EventAccumulator(str(folder)).Reload()
+    print("graph" if found.Tags()["graph"] else "")
+    for tag in found.Tags()["tensors"]:
+        print(found.SummaryMetadata(tag).plugin_data.plugin_name)
+"""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -37,6 +47,17 @@ def read(path: Path) -> dict[str, Any]:
 
 def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def shown_by_tensorboard(python: Path, logs: Path) -> set[str]:
+    """Return the parts of TensorBoard's page for which these summaries hold something."""
+    argv = [str(python), "-c", _SHOWN, str(logs)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=120)
+    return set(done.stdout.split())
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
@@ -87,8 +108,16 @@ def test_a_notebook_learns_digits_it_has_not_seen(
     ]
     assert float(lines[-1][3]) >= 0.97
     assert f"{300 * epochs} steps in all = {epochs} epochs x 300" in printed
+    assert "NOT MNIST" in printed
     curves = list((tmp_path / "logs" / "mnist").rglob("events.out.tfevents.*"))
     assert bool(curves) is (framework in WITH_CURVES)
+    if framework in WITH_GRAPH:
+        seen = shown_by_tensorboard(python_of("tensorflow"), tmp_path / "logs" / "mnist")
+        assert {"scalars", "images", "histograms"} <= seen
+        # TensorFlow's of a step, and Keras's of the layers: TensorBoard shows both under Graphs.
+        assert seen & {"graph", "graph_keras_model"}
+        loss_curve = next(cell for cell in code_cells(read(done)) if "plt.yscale" in source(cell))
+        assert any("image/png" in output.get("data", {}) for output in loss_curve["outputs"])
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "r"])

@@ -1,75 +1,121 @@
 """The papers' own figures, which reports print beside one's own.
 
-Four of them, of 2018 to 2020, measured clusters of NVIDIA V100 GPUs on a scale-out NAS: an
-architecture guide for a deep-learning cluster with a portal (nodes of 4 V100-SXM2), two papers on
-the NAS with servers of 10 V100-PCIe and with DGX servers, and a blog with 72 GPUs. They are what
-those machines did then: no promise of what others do.
+Documents of 2018 to 2020, named in papers.json, measured clusters of NVIDIA V100 GPUs on a
+scale-out NAS. All their figures stand in that file, each with its document and table; here are
+those that reports ask for. They are what those machines did then: no promise of what others do.
+Where a field is empty, our notes of the document do not say it.
 """
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_CONTENT: dict[str, Any] = json.loads(Path(__file__).with_name("papers.json").read_text())
+
+DOCUMENTS: dict[str, str] = _CONTENT["documents"]
 
 
 @dataclass(frozen=True)
-class Training:
-    """Images per second of a training, in mixed precision, from the NAS."""
+class Figure:
+    """A number of a table, a picture or a procedure."""
 
-    model: str
-    card: str
-    gpus: int
-    images_per_second: int
+    document: str
+    table: str
+    row: str
+    value: float
+    unit: str
     framework: str = ""
-    """Empty where our notes of the papers do not say it."""
+    version: str = ""
+    """Of the network: ResNet v1 and v1.5 differ in where they halve the picture."""
+    card: str = ""
+    gpus: int = 0
+    nodes: int = 0
+    batch: int = 0
+    precision: str = ""
     note: str = ""
 
     @property
     def who(self) -> str:
         """Name what was measured, without the number of GPUs."""
-        return ", ".join(part for part in (self.framework, self.card, self.note) if part)
-
-
-def _series(
-    model: str, card: str, speeds: dict[int, int], framework: str = "", note: str = ""
-) -> list[Training]:
-    return [Training(model, card, gpus, speed, framework, note) for gpus, speed in speeds.items()]
-
-
-_PCIE, _SXM2 = "V100-PCIe", "V100-SXM2"
-
-TRAININGS = (
-    *_series("resnet50", _PCIE, {1: 819, 8: 6142, 10: 7333}, "TensorFlow"),
-    *_series("resnet50", _PCIE, {1: 1318, 8: 9155, 10: 11151}, "MXNet"),
-    *_series("resnet50", _PCIE, {1: 740, 8: 5844, 10: 7251}, "PyTorch"),
-    *_series("resnet50", _SXM2, {4: 2657, 8: 4560}, "TensorFlow", "as it came"),
-    # The data set's private threads raised to four.
-    *_series("resnet50", _SXM2, {4: 2940, 8: 5590}, "TensorFlow"),
-    *_series("googlenet", _PCIE, {1: 1658, 8: 12937, 10: 16076}),
-    *_series("inception3", _PCIE, {1: 520, 8: 4035, 10: 4939}),
-    *_series("resnet152", _PCIE, {8: 2611}),
-    *_series("vgg16", _PCIE, {8: 2895}),
-)
+        software = " ".join(part for part in (self.framework, self.version) if part)
+        return ", ".join(part for part in (software, self.card, self.note) if part)
 
 
 @dataclass(frozen=True)
-class SpeedUp:
-    """The best that was seen over one GPU, or over the smallest number."""
+class Table:
+    """A table, a picture or a procedure of a document, and what reproduces it here."""
 
-    gpus: int
-    times: float
-    over: int = 1
+    document: str
+    table: str
+    title: str
+    notebook: str
+    reproduced: str
+    """``whole``; ``small``: for want of that hardware; ``not yet``."""
+    remark: str
+    figures: tuple[Figure, ...]
 
 
-SPEED_UPS = (SpeedUp(8, 7.8), SpeedUp(32, 29.4))
-LINEAR = (8, 72)
+def _tables() -> Iterator[Table]:
+    for one in _CONTENT["tables"]:
+        common = one.pop("common", {}) | {"document": one["document"], "table": one["table"]}
+        rows = tuple(Figure(**common | row) for row in one.pop("rows"))
+        yield Table(**{"remark": ""} | one, figures=rows)
+
+
+TABLES = tuple(_tables())
+
+
+def figures(document: str, table: str, unit: str = "") -> dict[str, float]:
+    """Return a table's values by their rows, where needed those of one unit."""
+    (found,) = (one for one in TABLES if (one.document, one.table) == (document, table))
+    return {one.row: one.value for one in found.figures if unit in ("", one.unit)}
+
+
+TRAININGS = tuple(
+    figure
+    for table in TABLES
+    if table.table == "training"
+    for figure in table.figures
+    if figure.unit == "images/s"
+)
+"""Images per second of trainings, in mixed precision, from the NAS."""
+
+
+def trainings(model: str) -> dict[str, dict[int, int]]:
+    """Return a model's images/s by the number of GPUs, for each set-up that was measured.
+
+    >>> trainings("vgg16")
+    {'V100-PCIe': {8: 2895}}
+    """
+    found: dict[str, dict[int, int]] = {}
+    for figure in TRAININGS:
+        if figure.row == model:
+            found.setdefault(figure.who, {})[figure.gpus] = int(figure.value)
+    return found
+
+
+SPEED_UPS = tuple(
+    figure for table in TABLES if table.table == "speed-up" for figure in table.figures
+)
+"""How many times the throughput of one GPU."""
+
+_LINEAR = figures("blog", "linear scaling")
+LINEAR = (int(_LINEAR["from"]), int(_LINEAR["to"]))
 """Between these numbers of GPUs the throughput grew with their number."""
 
-MIXED_OVER_FP32 = (0.65, 0.91)
+_MIXED = figures("guide", "gain of 16 bits")
+MIXED_OVER_FP32 = (_MIXED["from"], _MIXED["to"])
 """How much more images/s in mixed precision than in fp32: from, to."""
 
-MOST_VARIATION = 0.02
+MOST_VARIATION = figures("ten-gpu", "protocol")["most variation between iterations"]
 """Between a training's iterations."""
 
-LEAST_GPU_USE = 0.97
-"""In all their trainings."""
+LEAST_GPU_USE = figures("ten-gpu", "GPU use")["all"]
+"""In all trainings on the server of ten GPUs."""
+GPU_USE_OF_FOUR = figures("guide", "GPU use")["resnet50"]
+"""In ResNet-50's training on a node of 4 GPUs."""
 
 
 @dataclass(frozen=True)
@@ -81,39 +127,51 @@ class PaperReading:
     megabits_per_second: int
 
 
-MB_PER_IMAGE = 0.113
-READINGS = (
-    PaperReading("alexnet", 7095, 6370),
-    PaperReading("resnet50", 2940, 2680),
-    PaperReading("vgg16", 1590, 1440),
+MB_PER_IMAGE = figures("guide", "reads in training", "MB")["an image"]
+READINGS = tuple(
+    PaperReading(model, int(speed), int(figures("guide", "reads in training", "Mb/s")[model]))
+    for model, speed in figures("guide", "reads in training", "images/s").items()
 )
 
-STORAGE_MB_PER_SECOND = {1: 4959, 4: 18924}
+STORAGE_MB_PER_SECOND = {
+    int(row.split()[0]): int(speed) for row, speed in figures("dgx", "fio").items()
+}
 """fio's reads from the NAS, by the number of clients that read at once."""
 
-TFRECORD_OVER_JPEG = {"vgg16": (1.23, 1.40), "alexnet": (5.0, 5.0)}
+_FORMATS = figures("ten-gpu", "TFRecord over JPEG")
+TFRECORD_OVER_JPEG = {
+    "vgg16": (_FORMATS["vgg16, from"], _FORMATS["vgg16, to"]),
+    "alexnet": (_FORMATS["alexnet"], _FORMATS["alexnet"]),
+}
 """How much faster a training was with TFRecord files than with JPEG files: from, to."""
 
-MOST_CONTAINER_LOSS = 0.019
-"""Of the bare run's throughput."""
+MOST_CONTAINER_LOSS = figures("ten-gpu", "containers")["most"]
+"""Of the bare run's throughput; a container was as often the faster one."""
 
-CACHE_HIT_RATES = {"768 GB of a host's memory": 0.035, "1 TB of the NAS's cache": 0.045}
+CACHE_HIT_RATES = figures("dgx", "cache hit rate", "share")
 """Expected for 22.2 TB of data."""
 
+_GENERATIONS = figures("guide", "generations", "share")
+V100_OVER_P100 = tuple(_GENERATIONS.values())
+"""By how much more a V100 did than a P100, in four comparisons."""
+V100_OVER_P100_MOST = figures("guide", "generations", "times")["largest"]
+_NVLINK = figures("guide", "NVLink")
+NVLINK_OVER_PCIE = (_NVLINK["from"], _NVLINK["to"])
+"""By how much more GPUs did that NVLink joins, not PCIe: from, to."""
 
-def trainings(model: str) -> dict[str, dict[int, int]]:
-    """Return a model's images/s by the number of GPUs, for each set-up that was measured.
+PEER_GB_PER_SECOND = figures("guide", "peer to peer")["bandwidth"]
+"""A large copy between two GPUs that NVLink joins."""
+_LATENCY = figures("guide", "peer to peer", "us")
+PEER_MICROSECONDS = (_LATENCY["latency, from"], _LATENCY["latency, to"])
+"""A small copy between them: from, to."""
+HOST_MICROSECONDS = _LATENCY["latency without peer-to-peer"]
+"""The same through the host's memory."""
 
-    >>> trainings("vgg16")
-    {'V100-PCIe': {8: 2895}}
-    """
-    found: dict[str, dict[int, int]] = {}
-    for row in TRAININGS:
-        if row.model == model:
-            found.setdefault(row.who, {})[row.gpus] = row.images_per_second
-    return found
-
-
-# Inference: int8 beside fp32, calibrated on 50 batches of 25 images; top-1 and top-5, in points.
-INT8_TIMES_FP32 = 3
-INT8_POINTS = (-0.18, -0.02)
+# Inference: int8 beside fp32, calibrated on 50 batches of 25 validation images.
+_SPEED = figures("ten-gpu", "inference speed", "times")
+INT8_TIMES_FP32 = (_SPEED["below the limit, from"], _SPEED["below the limit, to"])
+"""Below the batch that follows."""
+INT8_LIMIT = int(figures("ten-gpu", "inference speed")["the limit"])
+INT8_TIMES_FP32_ABOVE = _SPEED["above the limit"]
+_LOST = figures("ten-gpu", "inference precision", "points")
+INT8_POINTS = (-_LOST["most"], -_LOST["least"])

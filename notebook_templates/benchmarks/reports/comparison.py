@@ -6,7 +6,7 @@ times with n runs each (every order of 2n values is as likely): once in 10 with 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from statistics import fmean
@@ -21,7 +21,11 @@ QUANTITIES = {
     "bus_gb_per_second": "GB/s",
 }
 """What a part's rate may be called, and its unit; of several the first that it has."""
+_GENERATION = re.compile(r"\b[A-Z]{1,2}[0-9]{1,3}[A-Z]?\b")
+_LINKS = {"SXM": "NVLink", "PCIE": "PCIe"}
 _RUN = re.compile(r",? *run \d+$")
+_TIMES = 2.5
+"""From this ratio on "so many times" is plainer than a gain in per cent."""
 
 
 class ComparisonError(ValueError):
@@ -35,6 +39,26 @@ class Side:
     name: str
     values: Mapping[str, tuple[float, ...]]
     """What was measured, and what each run of it reached."""
+    cards: tuple[str, ...] = ()
+    """The kinds of GPU that it was measured on."""
+
+    @property
+    def generation(self) -> str | None:
+        """The kind of GPU, without how it is connected; ``None`` where there are several or none.
+
+        >>> Side("a", {}, ("Tesla V100-SXM2-16GB",)).generation
+        'V100'
+        """
+        found = {match[0] for card in self.cards if (match := _GENERATION.search(card))}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def link(self) -> str | None:
+        """How its GPUs are connected, as their names say it: NVLink (SXM) or PCIe."""
+        found = {
+            link for card in self.cards for word, link in _LINKS.items() if word in card.upper()
+        }
+        return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -49,6 +73,17 @@ class Row:
     def ratio(self) -> float:
         """How many times as fast the other side is, by the means."""
         return fmean(self.other) / fmean(self.first)
+
+    @property
+    def gain(self) -> str:
+        """By how much the other side is faster, as the papers say it: per cent, or how many times.
+
+        >>> Row("a", (100.0,), (126.0,)).gain, Row("a", (100.0,), (370.0,)).gain
+        ('+26 %', '3.7 times')
+        """
+        if self.ratio >= _TIMES:
+            return f"{self.ratio:.1f} times"
+        return f"{100 * (self.ratio - 1):+.3g} %"
 
     @property
     def spread(self) -> tuple[float, float] | None:
@@ -107,8 +142,10 @@ def sides(name: str, summary: Mapping[str, Any]) -> list[Side]:
             what = f"{part['load']}, {number} client{'' if number == 1 else 's'}"
         side = found.setdefault(f"{name}: {place}" if place else name, {})
         side.setdefault(what, []).append(float(part[quantity]))
+    gpus = [gpu["name"] for host in summary.get("hosts", []) for gpu in host["gpus"]]
+    cards = tuple(dict.fromkeys(gpus))
     return [
-        Side(one, {what: tuple(values) for what, values in side.items()})
+        Side(one, {what: tuple(values) for what, values in side.items()}, cards)
         for one, side in found.items()
     ]
 
@@ -129,20 +166,45 @@ def compared(first: Side, other: Side) -> list[Row]:
     return [Row(what, first.values[what], other.values[what]) for what in both]
 
 
-def markdown(unit: str, comparisons: Mapping[tuple[str, str], Sequence[Row]]) -> str:
-    """Show comparisons as a table."""
+def markdown(
+    unit: str, comparisons: Mapping[tuple[str, str], Sequence[Row]], measured: Sequence[Side] = ()
+) -> str:
+    """Show comparisons as a table, and below it what the papers found of such differences.
+
+    ``measured``: the sides, of which the first is the one that all others are compared with.
+    """
     lines = [
-        f"| part | first | {unit} | other | {unit} | ratio | of two runs | |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"| part | first | {unit} | other | {unit} | ratio | gain | of two runs | |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for (first, other), rows in comparisons.items():
         for row in rows:
             spread = "" if row.spread is None else f"{row.spread[0]:.3f} to {row.spread[1]:.3f}"
             lines.append(
                 f"| {row.what} | {first} | {fmean(row.first):,.5g} | {other} | "
-                f"{fmean(row.other):,.5g} | {row.ratio:.3f} | {spread} | {row.verdict} |"
+                f"{fmean(row.other):,.5g} | {row.ratio:.3f} | {row.gain} | {spread} | "
+                f"{row.verdict} |"
             )
-    return "\n".join([*lines, "", *_papers(unit)])
+    return "\n".join([*lines, "", *_cards(measured), *_papers(unit)])
+
+
+def _cards(measured: Sequence[Side]) -> Iterator[str]:
+    """Say what the papers found of other cards, where the sides are of different ones."""
+    for other in measured[1:]:
+        kinds = (measured[0].generation, other.generation)
+        if None not in kinds and kinds[0] != kinds[1]:
+            gains = ", ".join(f"{100 * gain:.0f} %" for gain in papers.V100_OVER_P100)
+            yield (
+                f"- {other.name} has {kinds[1]}, {measured[0].name} has {kinds[0]}. The papers: "
+                f"V100 over P100 {gains}, and {papers.V100_OVER_P100_MOST:g} times at most."
+            )
+        links = (measured[0].link, other.link)
+        if None not in links and links[0] != links[1]:
+            low, high = papers.NVLINK_OVER_PCIE
+            yield (
+                f"- {other.name} is on {links[1]}, {measured[0].name} on {links[0]}. The papers: "
+                f"NVLink over PCIe {100 * low:.0f} to {100 * high:.0f} %."
+            )
 
 
 def _papers(unit: str) -> list[str]:
@@ -154,6 +216,7 @@ def _papers(unit: str) -> list[str]:
         for model, (low, high) in papers.TFRECORD_OVER_JPEG.items()
     ]
     return [
-        f"- The papers' containers cost {papers.MOST_CONTAINER_LOSS:.1%} of throughput at most.",
+        f"- The papers' containers were within {papers.MOST_CONTAINER_LOSS:.1%} of bare metal, in "
+        "either direction.",
         f"- Their TFRecord files against JPEG files: {', '.join(formats)} as fast.",
     ]

@@ -27,9 +27,11 @@ def markdown(summaries: Sequence[Summary]) -> str:
     newest = summaries[-1]
     accuracy = _accuracy(newest)
     accuracy.append(["papers, ImageNet", "int8", "", "", _points(papers.INT8_POINTS)])
+    (low, high), above = papers.INT8_TIMES_FP32, papers.INT8_TIMES_FP32_ABOVE
     speeds = [
         *_speeds(newest),
-        ["papers", "", "int8", *[""] * 5, f"about {papers.INT8_TIMES_FP32}"],
+        ["papers", "", "int8", "", f"below {papers.INT8_LIMIT}", *[""] * 3, f"{low:g} to {high:g}"],
+        ["papers", "", "int8", "", f"from {papers.INT8_LIMIT}", *[""] * 3, f"about {above:g}"],
     ]
     return f"{tables.markdown(SPEEDS, speeds)}\n\n{tables.markdown(ACCURACY, accuracy)}"
 

@@ -1,12 +1,13 @@
 """What runs of the benchmark `interconnect` show: a picture, and tables in Markdown.
 
 The papers ran NCCL's tests over 8, 16 and 32 GPUs; our notes of them have no figures to print here.
+Of copies between two GPUs they have.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from measurement import tables
+from measurement import papers, tables
 from reports import drawing
 
 Summary = Mapping[str, Any]
@@ -67,14 +68,22 @@ def _marks(limits: tuple[float, float]) -> list[int]:
 
 def markdown(summaries: Sequence[Summary]) -> str:
     """Write a table for each group of processes, and those of the GPUs' copies."""
-    tables = [_table(name, rates) for name, rates in lines_of(summaries).items()]
+    rates_of = [_table(name, rates) for name, rates in lines_of(summaries).items()]
     copies = [
         _matrices(node)
         for summary in summaries
         for part in summary["parts"]
         for node in part.get("peers", [])
     ]
-    return "\n\n".join([*tables, *copies])
+    return "\n\n".join([*rates_of, *copies, *([_papers_copies()] if copies else [])])
+
+
+def _papers_copies() -> str:
+    low, high = papers.PEER_MICROSECONDS
+    return (
+        f"The papers' V100-SXM2 on NVLink: {papers.PEER_GB_PER_SECOND:g} GB/s, {low:g} to {high:g} "
+        f"µs; {papers.HOST_MICROSECONDS:g} µs through the host's memory."
+    )
 
 
 def _table(name: str, rates: Sequence[Mapping[str, Any]]) -> str:

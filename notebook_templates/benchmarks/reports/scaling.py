@@ -25,8 +25,11 @@ def name_of(summary: Row) -> str:
 
 def papers_points() -> list[tuple[str, int, float]]:
     """Return the papers' speed-ups: what was measured, the number of GPUs, how many times one."""
-    named = [("the best", point.gpus, point.times) for point in papers.SPEED_UPS]
-    models = dict.fromkeys(row.model for row in papers.TRAININGS)
+    named = [
+        (", ".join(part for part in (point.who, point.row) if part), point.gpus, point.value)
+        for point in papers.SPEED_UPS
+    ]
+    models = dict.fromkeys(row.row for row in papers.TRAININGS)
     return named + [
         (f"{model}, {who}", gpus, speed / speeds[1])
         for model in models

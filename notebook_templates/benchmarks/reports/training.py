@@ -133,7 +133,7 @@ def _speeds(own: Sequence[Row]) -> list[float]:
 
 
 def _papers_speeds(models: Sequence[str]) -> list[float]:
-    return [row.images_per_second for row in papers.TRAININGS if row.model in models]
+    return [row.value for row in papers.TRAININGS if row.row in models]
 
 
 def _kind(row: Row) -> str:

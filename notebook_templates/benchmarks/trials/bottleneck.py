@@ -7,7 +7,8 @@ from typing import Any
 from measurement.papers import LEAST_GPU_USE
 
 WELL_USED = LEAST_GPU_USE
-"""The papers' GPUs computed in so much of the time or more, in every training."""
+"""The GPUs of the papers' server of ten computed in so much of the time or more, in every training;
+those of their node of four in a little less (`papers.GPU_USE_OF_FOUR`)."""
 _BUSY_CORES = 0.9
 _BUSY_LINK = 0.8
 # Less of a step's time than this is not worth a word.

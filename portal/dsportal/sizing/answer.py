@@ -9,7 +9,7 @@ point.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 from dsportal.sizing import papers
 from dsportal.sizing.papers import Rate
@@ -36,6 +36,10 @@ class SizingAnswer:
     """As many as fill it."""
     storage_links: int | None
     """Of all storage nodes together; each has one."""
+    gpus_fed: int | None
+    """What the storage nodes that there are can feed."""
+    hosts_fed: int | None
+    """Whole hosts of these GPUs."""
 
     @property
     def whole_nodes(self) -> int:
@@ -57,6 +61,8 @@ def answer(asked: Question) -> SizingAnswer:
     link = asked.link_gbps * MB_PER_GIGABIT
     host = None if gpu is None else gpu * min(asked.gpus, asked.gpus_per_host)
     needed = None if gpu is None else gpu * asked.gpus
+    storage_link = storage_link_gbps(asked) * MB_PER_GIGABIT
+    gpus_fed = None if asked.storage_nodes is None else floor(asked.storage_nodes * fed)
     return SizingAnswer(
         hosts=ceil(Fraction(asked.gpus, asked.gpus_per_host)),
         gpus_per_node=fed,
@@ -66,13 +72,20 @@ def answer(asked: Question) -> SizingAnswer:
         mb_per_host=host,
         links_per_host=None if host is None else ceil(host / link),
         mounts_per_link=ceil(link / mount_mb_per_second(asked)),
-        storage_links=None if needed is None else max(ceil(nodes), ceil(needed / link)),
+        storage_links=None if needed is None else max(ceil(nodes), ceil(needed / storage_link)),
+        gpus_fed=gpus_fed,
+        hosts_fed=None if gpus_fed is None else gpus_fed // asked.gpus_per_host,
     )
 
 
 def mount_mb_per_second(asked: Question) -> Fraction:
     """Say what one mount reads."""
     return asked.mount_mb_per_second or papers.MOUNT_MB_PER_SECOND
+
+
+def storage_link_gbps(asked: Question) -> Fraction:
+    """Say how fast a link of a storage node is."""
+    return asked.storage_link_gbps or asked.link_gbps
 
 
 def mb_per_image(asked: Question) -> Fraction:

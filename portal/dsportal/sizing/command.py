@@ -34,6 +34,14 @@ def add_options(described: argparse.ArgumentParser) -> None:
     )
 
 
+def main() -> int:
+    """Answer users, who have this command alone."""
+    about = "Say how much storage GPUs need."
+    parser = argparse.ArgumentParser(prog="portal size", description=about)
+    add_options(parser)
+    return run(parser.parse_args())
+
+
 def run(options: argparse.Namespace) -> int:
     """Answer; say in words why not."""
     try:

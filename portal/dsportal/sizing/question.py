@@ -78,7 +78,13 @@ FIELDS: Mapping[str, Choice | Number] = {
         {"F800": "F800, all flash", "H500": "H500, disks and flash", "other": "another kind"},
         "F800",
     ),
-    "link_gbps": Number("Link", "Gb/s, of a host and of a storage node", 0.1, 1600, "40"),
+    "link_gbps": Number("Link of a host", "Gb/s", 0.1, 1600, "40"),
+    "storage_link_gbps": Number(
+        "Link of a storage node", "Gb/s", 0.1, 1600, note="as a host's if left out"
+    ),
+    "storage_nodes": Number(
+        "Storage nodes there are", "", 1, 10_000, is_whole=True, note="to see how much they feed"
+    ),
     "images_per_second": Number(
         "Speed of one GPU", "images/s", 0.001, 1_000_000, note="instead of the papers' rate"
     ),
@@ -112,6 +118,10 @@ class Question:
     images: str
     storage: str
     link_gbps: Fraction
+    storage_link_gbps: Fraction | None = None
+    """``None``: as a host's."""
+    storage_nodes: int | None = None
+    """``None``: it is asked how many are needed."""
     images_per_second: Fraction | None = None
     mb_per_image: Fraction | None = None
     node_mb_per_second: Fraction | None = None

@@ -4,7 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
-from dsportal.sizing.answer import SizingAnswer, mb_per_image, mount_mb_per_second
+from dsportal.sizing.answer import (
+    SizingAnswer,
+    mb_per_image,
+    mount_mb_per_second,
+    storage_link_gbps,
+)
 from dsportal.sizing.question import FIELDS, Choice, Question
 
 ADVICE = (
@@ -85,16 +90,30 @@ def _storage(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     nodes = SizingRow(
         "Storage nodes", f"{found.whole_nodes:,}", f"{tenths(found.nodes)}: {fed}, {source}"
     )
+    fed_rows = _fed(asked, found)
     if found.mb_per_gpu is None or found.mb_per_second is None:
-        return [nodes]
+        return [nodes, *fed_rows]
     how = f"{plural(asked.gpus, 'GPU')} x {rounded(found.mb_per_gpu)} MB/s"
     needed = SizingRow("The storage must give", f"{rounded(found.mb_per_second)} MB/s", how)
     links = SizingRow(
         "Links of the storage",
         f"{found.storage_links:,}",
-        f"of {float(asked.link_gbps):g} Gb/s, at least one a node",
+        f"of {float(storage_link_gbps(asked)):g} Gb/s, at least one a node",
     )
-    return [needed, nodes, links]
+    return [needed, nodes, *fed_rows, links]
+
+
+def _fed(asked: Question, found: SizingAnswer) -> list[SizingRow]:
+    """Say what the storage nodes that there are can feed."""
+    if asked.storage_nodes is None or found.gpus_fed is None or found.hosts_fed is None:
+        return []
+    there = plural(asked.storage_nodes, "node")
+    hosts = f"{plural(found.hosts_fed, 'host')} of {plural(asked.gpus_per_host, 'GPU')}"
+    how = f"{there} x {tenths(found.gpus_per_node)} GPUs; {hosts}"
+    if found.mb_per_gpu is not None:
+        node = rounded(found.gpus_per_node * found.mb_per_gpu)
+        how = f"{there} x {node} MB/s / {rounded(found.mb_per_gpu)} MB/s; {hosts}"
+    return [SizingRow("The storage nodes there are feed", plural(found.gpus_fed, "GPU"), how)]
 
 
 def _host(asked: Question, found: SizingAnswer) -> list[SizingRow]:

@@ -69,6 +69,7 @@ AS_ROOT: Mapping[Key, Run] = {
     ("deploy-a-cluster.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
     ("mount-the-nas.md", 0): Run(r"", {"NAME": USERS[0], "GROUP": GROUP}),
     ("size-storage.md", 0): Run(r"7,200 MB/s", {"portal size": "PORTAL size"}),
+    ("size-storage.md", 2): Run(r"70 GPUs", {"portal size": "PORTAL size"}),
     ("use-https.md", 1): Run(r"^notAfter=", {"/var/lib/data-scientist-portal": STATE}),
 }
 ELSEWHERE: Mapping[Key, str] = {
@@ -77,6 +78,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
     ("deploy-a-cluster.md", 2): "tests/site/test_deployment.py",
     ("measure-inference.md", 0): "tests/integration/measuring/test_inference.py",
+    ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
+    ("bring-the-real-mnist.md", 0): "tests/notebooks/test_fetch_mnist.py",
     ("measure-storage.md", 0): "tests/integration/measuring/test_storage.py",
     ("measure-the-interconnect.md", 0): "tests/integration/measuring/test_interconnect.py",
     ("measure-the-network.md", 0): "tests/integration/measuring/test_network.py",

@@ -69,6 +69,23 @@ def user(portal: Instance, home: Path) -> Iterator[Visitor]:
         yield user
 
 
+CUDA = """
+import subprocess
+script = 'module load shared cuda91/toolkit; echo "$? ${CUDA_HOME:-none} $LOADEDMODULES"'
+done = subprocess.run(["/bin/bash", "-c", script], capture_output=True, text=True)
+print(done.stdout, done.stderr)
+"""
+
+
+def test_the_papers_modules_load_and_say_which_toolkit_it_is(user: Visitor) -> None:
+    said = user.run(CUDA)
+    is_there = Path("/usr/local/cuda/bin").is_dir()
+    assert f"0 {'/usr/local/cuda' if is_there else 'none'} " in said
+    assert "shared:cuda91/toolkit" in said
+    found = "/usr/local/cuda takes its place" if is_there else "no CUDA toolkit on this host"
+    assert found in said
+
+
 @pytest.mark.parametrize("kernel", FRAMEWORKS)
 def test_a_kernel_runs_inside_its_module(user: Visitor, kernel: str) -> None:
     code, version = FRAMEWORKS[kernel]

@@ -72,7 +72,7 @@ def pids_of_digits(visitor: Visitor) -> list[int]:
 def test_a_tool_is_offered_where_its_module_is(user: Visitor) -> None:
     assert set(user.instance.settings["tools"]) == {"digits", "elsewhere"}
     cards = user.session("GET", "/portal/tools").json()["tools"]
-    assert [(card["name"], card["title"]) for card in cards] == [("digits", "DIGITS")]
+    assert [(card["name"], card["title"]) for card in cards] == [("digits", "DIGITS (stand-in)")]
 
 
 def test_two_users_of_a_node_have_one_each_on_the_same_port(user: Visitor, other: Visitor) -> None:
@@ -168,7 +168,7 @@ def test_a_tool_that_fails_says_why_and_can_be_tried_again(user: Visitor) -> Non
     finally:
         user.instance.slurm("/bin/rm", str(folder), user=user.name)
     assert answer.status_code == 502
-    assert words.ended("DIGITS", 1) in answer.text
+    assert words.ended("DIGITS (stand-in)", 1) in answer.text
     assert "FileExistsError" in answer.text
     assert "Try Again" in answer.text
     assert opened(user).status_code == 200
@@ -194,10 +194,10 @@ def test_a_link_on_another_page_asks_first(user: Visitor) -> None:
     stop(user)
     own = f"/user/{user.name}{PAGE}"
     asked = request(user, "GET", PAGE, headers=VISIT | {"Sec-Fetch-Site": "cross-site"})
-    assert "Start DIGITS?" in asked.text
+    assert "Start DIGITS (stand-in)?" in asked.text
     assert '<form method="post"' in asked.text
     # A browser that says nothing of the page that it comes from, as where there is no TLS.
-    assert "Start DIGITS?" in user.http.get(own, headers=VISIT).text
+    assert "Start DIGITS (stand-in)?" in user.http.get(own, headers=VISIT).text
     assert pids_of_digits(user) == []
     button = f"/user/{user.name}/portal/tools/digits/start"
     assert user.http.post(button).status_code == 403

@@ -108,7 +108,7 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
 
     shown = desk.user.run_in(second, "print(runs.markdown(runs.table(base)))")
     assert f"| {name} | 2 | CPU |" in shown
-    assert "| papers: PyTorch, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 |" in shown
+    assert "| papers: PyTorch v1.5, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 |" in shown
 
 
 def test_a_training_in_an_image_runs_on_both_nodes_and_is_the_same(

@@ -143,3 +143,36 @@ def test_a_figure_that_nobody_has_is_asked_for(given: dict[str, str], missing: s
         answer(question(given))
     assert set(refused.value.faults) == missing
     assert all("give it as you measured it" in fault for fault in refused.value.faults.values())
+
+
+def test_the_guides_storage_feeds_seventy_nodes() -> None:
+    # 7 GB/s x 3 storage nodes / 300 MB/s of a node with one GPU.
+    given = {"gpus_per_host": "1", "node_mb_per_second": "7000", "storage_nodes": "3", **INCEPTION}
+    asked = question(given)
+    found = answer(asked)
+    assert (found.gpus_fed, found.hosts_fed) == (70, 70)
+    (row,) = (row for row in words.rows(asked, found) if "feed" in row.what)
+    assert row.value == "70 GPUs"
+    assert row.how == "3 nodes x 7,000 MB/s / 300 MB/s; 70 hosts of 1 GPU"
+
+
+def test_hosts_that_are_fed_are_whole_ones() -> None:
+    found = answer(question({"storage_nodes": "3", "gpus_per_host": "8"}))
+    assert (found.gpus_fed, found.hosts_fed) == (81, 10)
+    assert answer(question({})).gpus_fed is None
+
+
+def test_storage_without_a_rate_feeds_a_number_of_gpus() -> None:
+    asked = question({"card": "A100", "storage_nodes": "2"})
+    (row,) = (row for row in words.rows(asked, answer(asked)) if "feed" in row.what)
+    assert (row.value, row.how) == ("16 GPUs", "2 nodes x 8.0 GPUs; 2 hosts of 8 GPUs")
+
+
+def test_a_hosts_link_and_the_storages_are_two_numbers() -> None:
+    # 72 x 300 MB/s: 1,250 MB/s a link of a host, 12,500 one of the storage.
+    links = {"link_gbps": "10", "storage_link_gbps": "100"}
+    found = answer(question({"gpus": "72", **links, **INCEPTION}))
+    assert (found.links_per_host, found.mounts_per_link) == (2, 1)
+    assert found.storage_links == 8
+    alone = answer(question({"gpus": "72", "link_gbps": "10", **INCEPTION}))
+    assert alone.storage_links == 18

@@ -1,11 +1,16 @@
 """``portal size``: what it prints."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dsportal.cli import main
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
@@ -78,3 +83,13 @@ def test_measured_figures_are_read_from_summaries(
     assert "400 images/s x 0.115 MB" in said
     assert "10 GPUs x 46 MB/s" in said
     assert "of 1,250 MB/s" in said
+
+
+def test_users_have_the_command_as_one_file(tmp_path: Path) -> None:
+    pack = ROOT / "deploy/ansible/roles/doctor/files/pack.py"
+    argv = [sys.executable, str(pack), str(ROOT / "portal/dsportal"), sys.executable, "sizing"]
+    environment = os.environ | {"PORTAL_CACHE": str(tmp_path)}
+    made = subprocess.run(argv, env=environment, check=True, capture_output=True, text=True)
+    ask = [sys.executable, "-I", made.stdout.strip(), "--gpus", "80"]
+    said = subprocess.run(ask, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    assert "7,200 MB/s" in said

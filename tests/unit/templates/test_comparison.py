@@ -115,9 +115,11 @@ def test_runs_of_different_kinds_are_refused(tmp_path: Path) -> None:
 def test_an_image_is_compared_with_none_in_words_and_in_a_figure(tmp_path: Path) -> None:
     bare = written(tmp_path / "bare", training(1000, 1010, 990))
     image = written(tmp_path / "image", training(995, 985, 1005))
-    unit, found = compare.compare([bare, image])
+    unit, found, _ = compare.compare([bare, image])
     said = markdown(unit, found)
-    assert "| resnet50 | bare | 1,000 | image | 995 | 0.995 | 0.975 to 1.015 | within" in said
+    assert (
+        "| resnet50 | bare | 1,000 | image | 995 | 0.995 | -0.5 % | 0.975 to 1.015 | within" in said
+    )
     assert compare.figure(unit, found).startswith(b"\x89PNG")
 
 
@@ -128,7 +130,9 @@ def test_the_program_leaves_a_summary(tmp_path: Path) -> None:
     ]
     argv = [sys.executable, "-B", str(PROGRAM), *runs, "--results", str(tmp_path / "out")]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
-    said = "| resnet50 | jpeg | 10.5 | tf | 21 | 2.000 | 1.818 to 2.200 | faster, by chance"
+    said = (
+        "| resnet50 | jpeg | 10.5 | tf | 21 | 2.000 | +100 % | 1.818 to 2.200 | faster, by chance"
+    )
     assert said in done.stdout
     left = json.loads((tmp_path / "out" / "summary.json").read_text())
     jsonschema.validate(left, json.loads(PROGRAM.with_name("schema.json").read_text()))
@@ -145,6 +149,53 @@ def test_the_program_leaves_a_summary(tmp_path: Path) -> None:
 def test_the_papers_differences_stand_below_ones_own() -> None:
     before, after = sides("bare", training(100)), sides("image", training(98))
     said = markdown("images/s", {("bare", "image"): compared(before[0], after[0])})
-    assert "- The papers' containers cost 1.9% of throughput at most." in said
+    assert "- The papers' containers were within 1.9% of bare metal, in either direction." in said
     assert "vgg16 1.23 to 1.4 times, alexnet 5 times as fast." in said
     assert "papers" not in markdown("MB/s", {})
+
+
+def on(card: str, *speeds: float) -> dict[str, Any]:
+    return {**training(*speeds), "hosts": [{"gpus": [{"name": card}] * 4}]}
+
+
+@pytest.mark.parametrize(
+    ("times", "gain"),
+    [(1.26, "+26 %"), (1.52, "+52 %"), (2.03, "+103 %"), (2.24, "+124 %"), (3.7, "3.7 times")],
+)
+def test_a_generation_against_the_one_before_has_the_papers_words(
+    tmp_path: Path, times: float, gain: str
+) -> None:
+    older = written(tmp_path / "older", on("Tesla P100-SXM2-16GB", 100))
+    newer = written(tmp_path / "newer", on("Tesla V100-SXM2-16GB", 100 * times))
+    unit, found, measured = compare.compare([older, newer])
+    said = markdown(unit, found, measured)
+    assert f"| {times:.3f} | {gain} |" in said
+    assert "- newer has V100, older has P100. The papers: V100 over P100 26 %, 52 %, 103 %" in said
+    assert "124 %, and 3.7 times at most" in said
+    assert "NVLink" not in said
+
+
+def test_nvlink_against_pcie_has_the_papers_words(tmp_path: Path) -> None:
+    pcie = written(tmp_path / "pcie", on("Tesla V100-PCIE-16GB", 100))
+    nvlink = written(tmp_path / "nvlink", on("Tesla V100-SXM2-16GB", 112))
+    unit, found, measured = compare.compare([pcie, nvlink])
+    said = markdown(unit, found, measured)
+    assert "| 1.120 | +12 % |" in said
+    assert "- nvlink is on NVLink, pcie on PCIe. The papers: NVLink over PCIe 5 to 20 %." in said
+    assert "P100" not in said
+
+
+@pytest.mark.parametrize(
+    ("card", "generation", "link"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100", None),
+        ("NVIDIA A100-SXM4-40GB", "A100", "NVLink"),
+        ("NVIDIA A100-PCIE-40GB MIG 1g.5gb", "A100", "PCIe"),
+        ("Tesla T4", "T4", None),
+        ("NVIDIA L40S", "L40S", None),
+    ],
+)
+def test_a_card_is_told_by_its_name(card: str, generation: str, link: str | None) -> None:
+    side = Side("a", {}, (card,))
+    assert (side.generation, side.link) == (generation, link)
+    assert (Side("a", {}).generation, Side("a", {}).link) == (None, None)

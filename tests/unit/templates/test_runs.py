@@ -212,7 +212,7 @@ def test_the_papers_figures_are_beside_ones_own(tmp_path: Path) -> None:
     assert "| one | 1 | V100 | 400 | 1.00 | 100% |" in lines
     # 5,844 of 740 images/s for one.
     assert (
-        "| papers: PyTorch, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 | 7.90 | 99% |"
+        "| papers: PyTorch v1.5, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 | 7.90 | 99% |"
         in lines
     )
 

@@ -28,7 +28,7 @@ def test_ones_own_figures_stand_above_the_papers() -> None:
         "| resnet50 | bf16 | V100 | 4 | 64 | 2,940 | 0.4 % | 3.1 % (!) | 5.0 % | 70.0 % | 15.0 % "
         "| 10.0 % |"
     )
-    papers = "| resnet50 | mixed | papers: PyTorch, V100-PCIe | 8 |  | 5,844 |"
+    papers = "| resnet50 | mixed | papers: PyTorch v1.5, V100-PCIe | 8 |  | 5,844 |"
     assert any(line.startswith(papers) for line in lines[3:])
     # Of networks that were not measured here nothing is said.
     assert not any("vgg16" in line for line in lines)
