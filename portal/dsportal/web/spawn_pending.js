@@ -73,8 +73,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
 
   const show = (event) => {
     if (event.job) job = event.job;
-    // That the start has failed is what was asked for.
-    if (isCancelled && event.failed) return;
+    // The end of a start that is being cancelled looks like any: failed, or for a moment ready.
+    if (isCancelled) return;
     const last = part("progress-message").textContent;
     if (event.progress !== undefined) {
       bar.style.width = `${event.progress}%`;
@@ -129,7 +129,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     source.onerror = () => {
       // The hub restarts, or there is nothing to be told any more: the page itself knows.
       source.close();
-      if (!isOver) setTimeout(() => window.location.reload(), 3000);
+      setTimeout(() => isOver || window.location.reload(), 3000);
     };
   };
 

@@ -73,7 +73,8 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
 
     async def stop_single_user(self, user: Any, server_name: str = "") -> Any:
         """Stop one, which remembers by whom."""
-        user.spawners[server_name].note_stopper(self.current_user.name)
+        if server_name in user.spawners:
+            user.spawners[server_name].note_stopper(self.current_user.name)
         return await super().stop_single_user(user, server_name)
 
 
