@@ -31,7 +31,7 @@ _USUAL_MINUTES = (30, 60, 120, 240, 480)
 
 
 @dataclass(frozen=True)
-class Card:
+class SessionCard:
     """A session as the page shows it. ``None``, or empty: not known yet."""
 
     gpus: int | None = None
@@ -70,13 +70,13 @@ def extensions(longest: int) -> tuple[int, ...]:
     return (*(minutes for minutes in _USUAL_MINUTES if minutes < longest), longest)
 
 
-async def card_of(spawner: Any) -> Card:
+async def card_of(spawner: Any) -> SessionCard:
     """Return what is known of a session."""
     held = spawner.held_resources
     if not spawner.active or held is None:
-        return Card()
+        return SessionCard()
     job = spawner.reporter.last_running
-    card = Card(
+    card = SessionCard(
         gpus=held.gpus,
         gpu_type=str(spawner.session.options.get("gpu_type", "")),
         cores=held.cores,
@@ -123,7 +123,7 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
         return [Ended(one, await why(user, one)) for one in past]
 
 
-class ExtendHandler(BaseHandler):  # type: ignore[misc]
+class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
     """Extends a session of whoever asks."""
 
     @web.authenticated
@@ -157,6 +157,6 @@ def install(record: UsageRecord) -> None:
     default_handlers[:] = [
         (one[0], SessionHomeHandler, {"record": record}) if one[1] in homes else one
         for one in default_handlers
-        if one[1] is not ExtendHandler
+        if one[1] is not HomeExtensionHandler
     ]
-    default_handlers.append((EXTEND_PATH, ExtendHandler))
+    default_handlers.append((EXTEND_PATH, HomeExtensionHandler))

@@ -12,7 +12,14 @@ from jupyterhub.handlers.pages import HomeHandler
 from tornado.web import HTTPError
 
 from dsportal.hub import home
-from dsportal.hub.home import Card, Ended, ExtendHandler, SessionHomeHandler, card_of, extensions
+from dsportal.hub.home import (
+    Ended,
+    HomeExtensionHandler,
+    SessionCard,
+    SessionHomeHandler,
+    card_of,
+    extensions,
+)
 from dsportal.usage.record import PastSession, UsageRecord
 from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError
 from jupyterhub_gpu_slurm.resources import Resources
@@ -52,12 +59,12 @@ class StandInSpawner:
         self.extended.append(minutes)
 
 
-def card(spawner: StandInSpawner) -> Card:
+def card(spawner: StandInSpawner) -> SessionCard:
     return asyncio.run(card_of(spawner))
 
 
 def test_a_card_says_what_runs_where_and_until_when() -> None:
-    assert card(StandInSpawner()) == Card(
+    assert card(StandInSpawner()) == SessionCard(
         gpus=2,
         gpu_type="v100",
         cores=16,
@@ -71,11 +78,11 @@ def test_a_card_says_what_runs_where_and_until_when() -> None:
 
 def test_a_session_that_starts_has_no_end_yet() -> None:
     waits = StandInSpawner(ready=False, reporter=SimpleNamespace(last_running=None))
-    assert card(waits) == Card(gpus=2, gpu_type="v100", cores=16, memory_mb=98304)
+    assert card(waits) == SessionCard(gpus=2, gpu_type="v100", cores=16, memory_mb=98304)
 
 
 def test_no_session_has_an_empty_card() -> None:
-    assert card(StandInSpawner(active=False)) == Card()
+    assert card(StandInSpawner(active=False)) == SessionCard()
 
 
 def test_a_silent_slurm_leaves_the_end_open() -> None:
@@ -108,8 +115,8 @@ def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> st
         redirect=sent_to.append,
         log=SimpleNamespace(warning=lambda *_: None),
     )
-    handler._running = lambda name: ExtendHandler._running(handler, name)
-    post: Any = ExtendHandler.post
+    handler._running = lambda name: HomeExtensionHandler._running(handler, name)
+    post: Any = HomeExtensionHandler.post
     asyncio.run(post.__wrapped__(handler))
     return sent_to[0]
 
@@ -151,7 +158,7 @@ def test_the_page_is_ours_however_often_it_is_put_in() -> None:
             home.install(UsageRecord.of_hub(folder))
         kinds = [one[1] for one in default_handlers]
         assert kinds.count(SessionHomeHandler) == 1
-        assert kinds.count(ExtendHandler) == 1
+        assert kinds.count(HomeExtensionHandler) == 1
         assert HomeHandler not in kinds
     finally:
         default_handlers[:] = before
