@@ -31,6 +31,7 @@ from jupyterhub_gpu_slurm.options.request import parse, single_values
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
+from jupyterhub_gpu_slurm.resources import Resources
 from jupyterhub_gpu_slurm.session import endings, idle
 from jupyterhub_gpu_slurm.session.certificates import CertificateIssuer
 from jupyterhub_gpu_slurm.session.deadline import PossibleExtension, StartLimits
@@ -315,10 +316,14 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Add minutes to the session's limit; see `TimeExtension.extend`."""
         return await self.time_extension.extend(minutes)
 
+    async def idle_limit(self) -> timedelta | None:
+        """Return for how long the user's sessions may be unused; ``None``: without a limit."""
+        groups = await self.session_options.groups()
+        return idle.limit_for(self.idle_minutes, self.group_idle_minutes, groups)
+
     async def take_idle(self, seconds: int) -> dict[str, int | None]:
         """Take the session's word for how long nobody has used it; return what holds for it."""
-        groups = await self.session_options.groups()
-        limit = idle.limit_for(self.idle_minutes, self.group_idle_minutes, groups)
+        limit = await self.idle_limit()
         self.idle_tracker.hear(seconds, limit, datetime.now(UTC))
         return idle.limits_as_json(limit, self.idle_warning_minutes)
 
@@ -335,6 +340,10 @@ class GpuSlurmSpawner(SpawnerTraits):
             report.idle.total_seconds(),
         )
         return True
+
+    def note_stopper(self, name: str) -> None:
+        """Remember who is about to stop the session."""
+        self.reporter.is_stopped_by_other = name != self.user.name
 
     async def poll(self) -> int | None:
         """Return ``None`` while the job holds its resources, or Slurm does not say otherwise."""
@@ -375,6 +384,11 @@ class GpuSlurmSpawner(SpawnerTraits):
     def held_gpus(self) -> int | None:
         """What the session was granted; ``None``: there is no session."""
         return self.session.gpus
+
+    @property
+    def held_resources(self) -> Resources | None:
+        """What came with them; ``None``: there is no session."""
+        return None if self.session.gpus is None else self._shape.resources(self.session.gpus)
 
     def get_state(self) -> dict[str, Any]:
         """Return what must survive a restart of the hub, and what other services go by."""

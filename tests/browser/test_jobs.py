@@ -106,7 +106,7 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
     expect(row(panel, jobs["later"])).to_contain_text(re.compile(r"waiting.*expected\sto\sstart"))
     expect(row(panel, jobs["failing"])).to_contain_text("failed, exit code 3")
     session = panel.get_by_role("listitem").filter(has_text="This session")
-    expect(session).to_contain_text("Hub Control Panel")
+    expect(session).to_contain_text("Stop Session")
     expect(session.get_by_role("button")).to_have_count(0)
     expect(row(panel, jobs["theirs"])).to_have_count(0)
     # The session has one GPU, the training two.

@@ -90,15 +90,15 @@ def test_log_in_choose_gpus_train_look_and_stop(
     photograph(board, "tensorboard")
     board.close()
 
-    # Control Panel, Stop My Server.
+    # Control Panel, Stop.
     with page.context.expect_page() as panel:
         page.get_by_role("menuitem", name="File", exact=True).click()
         page.get_by_role("menuitem", name="Hub Control Panel").click()
     home = panel.value
     # The page's buttons are there before the script that makes them do something.
     home.wait_for_function("window._jupyterhub_page_loaded")
-    home.get_by_role("button", name="Stop My Server").click()
-    expect(home.get_by_role("button", name="Start My Server")).to_be_visible(timeout=30_000)
+    home.get_by_role("button", name="Stop", exact=True).click()
+    expect(home.get_by_role("button", name="Start a session")).to_be_visible(timeout=30_000)
     until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
 
 
@@ -161,7 +161,9 @@ def test_the_page_says_why_a_session_waits(
         photograph(page, "waiting")
         page.get_by_role("button", name="Cancel").click()
         until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
-        page.wait_for_url("**/hub/home")
+        expect(page.get_by_role("heading", level=1)).to_have_text("The start was cancelled")
+        expect(status).to_contain_text(re.compile(r"Job \d+ was cancelled"))
+        expect(page.get_by_role("button", name="Choose again")).to_be_visible()
 
 
 @pytest.mark.usefixtures("clean_user")

@@ -218,5 +218,5 @@ def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
     expect(home.locator("#state")).to_have_text("Running")
     photograph(home, "home")
     assert axe.faults(home) == []
-    home.get_by_role("button", name="Stop My Server").press("Enter")
+    home.get_by_role("button", name="Stop", exact=True).press("Enter")
     expect(home.locator("#state")).to_have_text("Not running", timeout=60_000)

@@ -49,6 +49,12 @@ PATCHED = {
         "jupyterhub.log:log_request": "2cabe0099e0e",
         "tornado.web:RequestHandler.log_exception": "3f42543117dc",
     },
+    "dsportal/hub/patches/second_start.py": {
+        "jupyterhub.handlers.pages:SpawnHandler._post": "6b3aa12f3de7",
+    },
+    "dsportal/hub/patches/session_tokens.py": {
+        "jupyterhub.apihandlers.users:UserTokenAPIHandler": "9ec419cfc3c4",
+    },
     "dsportal/session/upstream/child_output.py": {
         "ipykernel.iostream:IOPubThread": "52a0adcd2281",
     },

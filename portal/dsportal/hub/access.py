@@ -12,7 +12,7 @@ from typing import Any
 from jupyterhub import roles
 from traitlets.config import Config
 
-from dsportal.hub.patches import access_audit, api_hardening, next_url
+from dsportal.hub.patches import access_audit, api_hardening, next_url, session_tokens
 from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 
@@ -68,6 +68,7 @@ def configure_access(c: Config, settings: Settings) -> None:
     access_audit.install()
     next_url.install()
     api_hardening.install()
+    session_tokens.install()
     if access.server_access_groups:
         role = {"name": SERVER_ACCESS, "groups": list(access.server_access_groups)}
         c.JupyterHub.load_roles.append({**role, "scopes": ["access:servers"]})

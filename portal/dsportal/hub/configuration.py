@@ -15,11 +15,18 @@ from pathlib import Path
 from traitlets.config import Config
 
 from dsportal.containers.server import holds_server
-from dsportal.hub import database, internal_tls, stylesheet
+from dsportal.hub import database, home, internal_tls, logout, session_status, stylesheet
 from dsportal.hub.access import configure_access
 from dsportal.hub.breaker import Breaker
 from dsportal.hub.logins import configure_directory
-from dsportal.hub.patches import database_outage, host_names, managed_services, request_log
+from dsportal.hub.patches import (
+    database_outage,
+    host_names,
+    managed_services,
+    request_log,
+    second_start,
+    session_tokens,
+)
 from dsportal.hub.patches.gate import Gate
 from dsportal.hub.proxy import FollowedProxy
 from dsportal.hub.services import (
@@ -192,6 +199,7 @@ def configure_starts(c: Config) -> None:
     c.JupyterHub.concurrent_spawn_limit = 0
     # Polls read what one squeue said for all sessions, so they may come often.
     c.Spawner.poll_interval = 10
+    second_start.install()
     # A crowd of failed starts is a matter of the cluster, not a reason to end the hub.
     c.Spawner.consecutive_failure_limit = 0
     # Seconds that the form's answer may take; then the page with the session's state comes.
@@ -202,8 +210,13 @@ def configure_pages(c: Config, settings: Settings) -> None:
     """Set where our own pages are, and their look; JupyterHub's stand in for those not there."""
     look = appearance(settings.look)
     c.JupyterHub.template_paths = [str(WEB)]
-    c.JupyterHub.template_vars = {"look": look, "is_encrypted": settings.hub.is_encrypted}
+    c.JupyterHub.template_vars = {
+        "look": look,
+        "is_encrypted": settings.hub.is_encrypted,
+        "session_tokens": session_tokens.session_tokens,
+    }
     c.JupyterHub.logo_file = str(look.logo_file)
+    logout.install()
     stylesheet.install(look.stylesheet, look.version)
 
 
@@ -279,7 +292,9 @@ def configure_extensions(c: Config, settings: Settings) -> None:
 
 
 def configure_usage(c: Config, settings: Settings) -> None:
-    """Set where the hub writes down who held GPUs when."""
+    """Set where the hub writes down who held GPUs when, and let users see how theirs ended."""
     record = UsageRecord.of_hub(settings.hub.state_dir)
+    session_status.install(record)
+    home.install(record)
     keep = timedelta(days=31 * settings.usage.keep_months)
     c.GpuSlurmSpawner.session_observer = Recorder(record, keep).observer()

@@ -97,7 +97,10 @@ def _serve(told: SessionInput, home: Path, runtime_folder: Path) -> int:
         home,
         runtime_folder,
         told,
-        page=page_config(told.look, told.folders, told.folder_notes, told.templates),
+        page={
+            **page_config(told.look, told.folders, told.folder_notes, told.templates),
+            "portalJob": os.environ.get("PORTAL_JOB_ID", ""),
+        },
         kernel_configuration=configuration.install(runtime_folder),
     )
     return server.serve(place, listener)

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from dsportal.usage.report import Use
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
@@ -57,6 +58,27 @@ _WITHIN = """\
 SELECT user, groups, gpus, started, seen, ended, job_id FROM sessions
 WHERE started < ? AND (ended IS NULL OR ended > ?)
 """
+_PAST = """\
+SELECT job_id, gpus, partition, node, started, ended, ending FROM sessions
+WHERE user = ? AND ended IS NOT NULL ORDER BY ended DESC, started DESC LIMIT ?
+"""
+_ONE = """\
+SELECT job_id, gpus, partition, node, started, ended, ending FROM sessions
+WHERE user = ? AND job_id = ? AND ended IS NOT NULL ORDER BY started DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class PastSession:
+    """A session that is over."""
+
+    job_id: int
+    gpus: int
+    partition: str | None
+    node: str | None
+    started: datetime
+    ended: datetime
+    ending: Ending
 
 
 @dataclass(frozen=True)
@@ -84,12 +106,22 @@ class UsageRecord:
 
     def uses(self, since: datetime, until: datetime) -> list[Use]:
         """Return the sessions that may have run in a span; none where there is no file yet."""
+        return [_use(*row) for row in self._read(_WITHIN, _seconds(until), _seconds(since))]
+
+    def past(self, user: str, most: int) -> list[PastSession]:
+        """Return a user's sessions that are over, the last to end first."""
+        return [_past(*row) for row in self._read(_PAST, user, most)]
+
+    def ended(self, user: str, job_id: int) -> PastSession | None:
+        """Return one of a user's sessions, if it is over and known."""
+        return next((_past(*row) for row in self._read(_ONE, user, job_id)), None)
+
+    def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         if not self.file.exists():
             return []
         address = f"{self.file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_SECONDS)) as database:
-            rows = database.execute(_WITHIN, (_seconds(until), _seconds(since))).fetchall()
-        return [_use(*row) for row in rows]
+            return database.execute(query, values).fetchall()
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.file, timeout=_PATIENCE_SECONDS)
@@ -134,6 +166,19 @@ def _use(
         ended=None if ended is None else _moment(ended),
         job_id=job_id,
     )
+
+
+def _past(
+    job_id: int,
+    gpus: int,
+    partition: str | None,
+    node: str | None,
+    started: int,
+    ended: int,
+    ending: str,
+) -> PastSession:
+    how = Ending(ending)
+    return PastSession(job_id, gpus, partition, node, _moment(started), _moment(ended), how)
 
 
 def _seconds(moment: datetime) -> int:

@@ -6,6 +6,12 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     soon: "any moment",
     cancel: "Cancel",
     cancelling: "Cancelling…",
+    cancelled: "The start was cancelled",
+    isCancelled: (job) =>
+      `${job ? `Job ${job}` : "It"} was cancelled before JupyterLab started. Nothing is reserved.`,
+    notified: "Your browser will tell you when the session is ready.",
+    notNotified: "Your browser does not let the portal notify you.",
+    ready: "Your session is ready",
     silent: "the hub is not responding",
     notCancelled: (why) => `It could not be cancelled: ${why}.`,
     about: (when, left) => `about ${when} (in ${left})`,
@@ -15,6 +21,11 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   const part = (id) => document.getElementById(id);
   const bar = part("progress-bar");
   const cancel = part("cancel");
+  const change = part("change");
+  const notify = part("notify");
+  const NOTIFY = "portal-notify";
+  let job = null;
+  let isCancelled = false;
   let since = null;
   let expected = null;
   let isOver = false;
@@ -51,7 +62,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     bar.classList.remove("progress-bar-animated", "progress-bar-striped");
     if (isFailed) {
       bar.classList.add("bg-danger");
-      cancel.hidden = true;
+      for (const button of [cancel, change, notify]) button.hidden = true;
       part("again").hidden = false;
       part("progress-hint").hidden = true;
       part("progress-advice").hidden = true;
@@ -61,6 +72,9 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   };
 
   const show = (event) => {
+    if (event.job) job = event.job;
+    // The end of a start that is being cancelled looks like any: failed, or for a moment ready.
+    if (isCancelled) return;
     const last = part("progress-message").textContent;
     if (event.progress !== undefined) {
       bar.style.width = `${event.progress}%`;
@@ -84,10 +98,26 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     tick();
     if (event.ready) {
       over(false);
+      tell();
       window.location.reload();
     }
     if (event.failed) over(true);
   };
+
+  // A notification, where the user has asked for one on this page, and does not look at it.
+  const tell = () => {
+    const isWanted = sessionStorage.getItem(NOTIFY) && Notification.permission === "granted";
+    sessionStorage.removeItem(NOTIFY);
+    if (isWanted && !document.hasFocus()) new Notification(WORDS.ready, { tag: NOTIFY });
+  };
+  const mayNotify = window.isSecureContext && "Notification" in window;
+  notify.hidden = !mayNotify || sessionStorage.getItem(NOTIFY) !== null;
+  notify.addEventListener("click", async () => {
+    const isGranted = (await Notification.requestPermission()) === "granted";
+    if (isGranted) sessionStorage.setItem(NOTIFY, "1");
+    notify.hidden = true;
+    part("cancel-status").textContent = isGranted ? WORDS.notified : WORDS.notNotified;
+  });
 
   const listen = () => {
     const source = new EventSource(data.progress_url);
@@ -99,28 +129,47 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     source.onerror = () => {
       // The hub restarts, or there is nothing to be told any more: the page itself knows.
       source.close();
-      if (!isOver) setTimeout(() => window.location.reload(), 3000);
+      setTimeout(() => isOver || window.location.reload(), 3000);
     };
   };
 
-  cancel.disabled = false;
-  cancel.addEventListener("click", () => {
-    cancel.disabled = true;
-    cancel.textContent = WORDS.cancelling;
-    const done = () => {
-      isOver = true;
-      window.location = `${window.jhdata.base_url}home`;
+  // Until the session is gone, the hub would lead back here.
+  const whenGone = (then) => {
+    const look = (user) => {
+      if (user.servers && user.servers[data.server]) setTimeout(() => whenGone(then), 500);
+      else then();
     };
+    api.get_user(data.user, { success: look, error: () => setTimeout(() => whenGone(then), 2000) });
+  };
+  const end = (then) => {
+    for (const button of [cancel, change]) button.disabled = true;
+    cancel.textContent = WORDS.cancelling;
+    isCancelled = isOver = true;
     const failed = (request) => {
-      cancel.disabled = false;
+      isCancelled = isOver = false;
+      for (const button of [cancel, change]) button.disabled = false;
       cancel.textContent = WORDS.cancel;
       const why = request.responseJSON && request.responseJSON.message;
       part("cancel-status").textContent = WORDS.notCancelled(why || WORDS.silent);
     };
-    const options = { success: done, error: failed };
+    const options = { success: () => whenGone(then), error: failed };
     if (data.server) api.stop_named_server(data.user, data.server, options);
     else api.stop_server(data.user, options);
-  });
+  };
+  cancel.addEventListener("click", () =>
+    end(() => {
+      over(true);
+      bar.parentElement.hidden = true;
+      part("progress-title").textContent = WORDS.cancelled;
+      part("progress-message").textContent = WORDS.isCancelled(job);
+    }),
+  );
+  change.addEventListener("click", () =>
+    end(() => {
+      window.location = part("again").href;
+    }),
+  );
+  for (const button of [cancel, change]) button.disabled = false;
 
   listen();
   setInterval(tick, 1000);

@@ -5,6 +5,7 @@ JupyterHub's page of a failed start shows them, and the options form says them o
 
 from datetime import timedelta
 
+from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
 OUTCOMES = {
@@ -21,6 +22,29 @@ OUTCOMES = {
     "GONE": "Slurm no longer knows about it",
 }
 """By Slurm's state."""
+
+BECAUSE = {
+    Ending.STOPPED: "you stopped it",
+    Ending.STOPPED_BY_OTHER: "an administrator stopped it",
+    Ending.UNUSED: "nobody was using it",
+    Ending.FINISHED: "you shut it down",
+    Ending.TIME_LIMIT: "its time was up",
+    Ending.OUT_OF_MEMORY: "it used more memory than it had",
+    Ending.PREEMPTED: "a job with a higher priority took its place",
+    Ending.REQUEUED: "its job was put back into the queue",
+    Ending.CANCELLED: "its job was cancelled in Slurm",
+    Ending.NODE_FAILED: "its node failed",
+    Ending.FAILED: "its program failed",
+    Ending.NOT_STARTED: "it could not be started",
+}
+"""By how a session came to its end: "Your session ended at 14:53 because ..."."""
+
+
+def because(ending: Ending, unused: timedelta | None = None) -> str:
+    """Say why a session ended; empty where nobody knows. ``unused``: for how long it may be."""
+    if ending is Ending.UNUSED and unused is not None:
+        return f"nobody had used it for {span(unused)}"
+    return BECAUSE.get(ending, "")
 
 
 def ended(job: Job) -> str:

@@ -11,7 +11,9 @@ class Ending(enum.Enum):
     """How a session came to its end; the values are labels of a metric."""
 
     STOPPED = "stopped"
-    """By its user, or by an administrator."""
+    """By its user."""
+    STOPPED_BY_OTHER = "stopped_by_other"
+    """By an administrator."""
     UNUSED = "unused"
     """Nobody used it for as long as `idle_minutes` says."""
     FINISHED = "finished"

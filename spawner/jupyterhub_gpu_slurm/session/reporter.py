@@ -37,12 +37,14 @@ class SessionReporter:
         self.last_running: Job | None = None
         """What Slurm said when the job was last seen running."""
         self.ends_unused = False
-        """Whether the coming stop is not the user's."""
+        """Whether the coming stop is one for want of use."""
+        self.is_stopped_by_other = False
+        """Whether the coming stop is an administrator's."""
 
     def begin(self) -> None:
         """Forget what was noted of the session before."""
         self._waits_since = self.last_running = None
-        self._is_end_noted = self.ends_unused = False
+        self._is_end_noted = self.ends_unused = self.is_stopped_by_other = False
 
     def note_submission(self) -> None:
         """Remember when the session was asked for."""
@@ -68,7 +70,11 @@ class SessionReporter:
 
     def note_stop(self, job: Job | None) -> None:
         """Tell that the session was stopped through the hub."""
-        self.note_end(Ending.UNUSED if self.ends_unused else Ending.STOPPED, job)
+        if self.ends_unused:
+            ending = Ending.UNUSED
+        else:
+            ending = Ending.STOPPED_BY_OTHER if self.is_stopped_by_other else Ending.STOPPED
+        self.note_end(ending, job)
 
     def note_end(self, ending: Ending, job: Job | None) -> None:
         """Tell of the session's end, once; ``job`` is what Slurm said last."""

@@ -79,3 +79,21 @@ def test_the_token_ends_with_the_session(portal: Instance, stranger: Visitor) ->
     assert asked(f"{portal.url}/hub/api/user", token) == 200
     named.stop()
     assert asked(f"{portal.url}/hub/api/user", token) == 403
+
+
+def test_a_session_keeps_its_token_while_it_needs_it(
+    portal: Instance, stranger: Visitor, session_token: str
+) -> None:
+    told = stranger.api("GET", f"/users/{stranger.name}/tokens").json()["api_tokens"]
+    (own,) = [one["id"] for one in told if one["note"] == f"Server at /user/{stranger.name}/"]
+    path = f"/users/{stranger.name}/tokens/{own}"
+    refused = stranger.api("DELETE", path)
+    assert refused.status_code == 409
+    assert "session" in refused.json()["message"]
+    assert asked(f"{portal.url}/hub/api/user", session_token) == 200
+    # Nor with a token that may do all that its user may.
+    assert asked(f"{portal.url}/hub/api{path}", stranger.token(), "DELETE") == 409
+    page = stranger.http.get("/hub/token").text
+    assert f'data-token-id="{own}"' in page
+    row = page.split(f'data-token-id="{own}"')[1].split("</section>")[0]
+    assert "revoke-token-btn" not in row

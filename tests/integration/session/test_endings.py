@@ -51,7 +51,7 @@ def test_a_start_goes_on_after_a_logout_and_is_found_again(
     portal: Instance, waiting: tuple[Visitor, str]
 ) -> None:
     user, job_id = waiting
-    user.http.get("/hub/logout")
+    user.http.get("/hub/logout?keep=1")
     assert portal.jobs(user=USER) == [job_id]
     user.log_in()
     assert 'id="progress-title"' in user.http.get(f"/hub/spawn-pending/{USER}").text

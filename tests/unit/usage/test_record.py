@@ -127,3 +127,26 @@ def test_a_file_that_is_being_written_can_be_read(record: UsageRecord) -> None:
         writer.execute("BEGIN IMMEDIATE")
         assert len(uses(record)) == 1
         writer.execute("ROLLBACK")
+
+
+def test_what_is_over_is_told_the_last_to_end_first(record: UsageRecord) -> None:
+    later = replace(STOPPED, session_id="b" * 32, job_id=13, ended=NOON + DAY, seen=NOON + DAY)
+    running = replace(SEEN, session_id="c" * 32, job_id=14)
+    record.write([STOPPED, later, running, replace(later, session_id="d" * 32, user="eve")])
+    assert [one.job_id for one in record.past("ada", 5)] == [13, 12]
+    assert [one.job_id for one in record.past("ada", 1)] == [13]
+
+
+def test_one_that_is_over_is_found_by_its_user_and_job(record: UsageRecord) -> None:
+    record.write([STOPPED])
+    found = record.ended("ada", 12)
+    assert found is not None
+    assert (found.ending, found.node, found.ended) == (Ending.STOPPED, "node001", STOPPED.ended)
+    assert record.ended("eve", 12) is None
+    assert record.ended("ada", 13) is None
+
+
+def test_one_that_runs_is_not_over(record: UsageRecord) -> None:
+    record.write([SEEN])
+    assert record.ended("ada", 12) is None
+    assert record.past("ada", 5) == []

@@ -71,6 +71,12 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
 
     patch = web.RequestHandler.patch
 
+    async def stop_single_user(self, user: Any, server_name: str = "") -> Any:
+        """Stop one, which remembers by whom."""
+        if server_name in user.spawners:
+            user.spawners[server_name].note_stopper(self.current_user.name)
+        return await super().stop_single_user(user, server_name)
+
 
 class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Adds and deletes users. What they are called, and who is an admin, the directory says."""

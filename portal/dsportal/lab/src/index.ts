@@ -3,9 +3,11 @@
 import { clock } from './session/clock';
 import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
+import { connectionLost, life } from './session/life';
 import { look } from './look/look';
 import { notices } from './storage/notices';
 import { quota } from './storage/quota';
+import { stop } from './session/stop';
 import { templates } from './launcher/templates';
 import { tensorboard } from './launcher/tensorboard';
 import { tools } from './launcher/tools';
@@ -15,11 +17,14 @@ import { welcome } from './launcher/welcome';
 
 export default [
   clock,
+  connectionLost,
   idle,
   jobs,
+  life,
   look,
   notices,
   quota,
+  stop,
   templates,
   tensorboard,
   tools,

@@ -34,3 +34,28 @@ test('what was asked for and not done has its reason', () => {
   assert.ok(words.notExtendable('', texts).includes('cannot'));
   assert.ok(words.extended(END, texts).includes(`now ends at ${hour(END)}`));
 });
+
+test('an end is told with its moment and its reason, as far as they are known', () => {
+  const now = Math.round(Date.now() / 1000);
+  assert.equal(
+    words.ended(now, 'its time was up', texts),
+    `It ended at ${hour(now)} because its time was up.`
+  );
+  assert.equal(words.ended(now, '', texts), `It ended at ${hour(now)}.`);
+  assert.ok(!words.ended(null, '', texts).includes('ended at'));
+  assert.match(words.ended(now - 2 * 86_400, '', texts), /at \w+day, /);
+});
+
+test('what is not saved is named, and else when the last of it was saved', () => {
+  assert.match(words.saved(['a.ipynb', 'b.py'], END, texts), /^Not saved: a\.ipynb, b\.py\./);
+  assert.ok(words.saved([], END, texts).includes(hour(END)));
+  assert.equal(words.saved([], null, texts), '');
+});
+
+test('a lost connection says no more of the session than is known', () => {
+  const said = (['silent', 'running', 'stopping'] as const).map(state =>
+    words.notReached(state, texts)
+  );
+  assert.equal(new Set(said).size, 3);
+  assert.match(said[0] ?? '', /^No connection/);
+});

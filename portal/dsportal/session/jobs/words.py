@@ -1,9 +1,6 @@
 """What the Slurm panel is told about a job that cannot be shown, cancelled or read."""
 
-ITS_OWN_SESSION = (
-    "This job is the session that you are in. To end it, open File > Hub Control Panel and choose "
-    "Stop My Server."
-)
+ITS_OWN_SESSION = "This job is the session that you are in. To end it, choose File > Stop Session."
 NO_OUTPUT = (
     "This job has no output file: only jobs of sbatch have one. What srun and salloc print is "
     "where they were started."

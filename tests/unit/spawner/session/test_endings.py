@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from jupyterhub_gpu_slurm.session import endings
+from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Job
 
 
@@ -47,3 +48,11 @@ def test_what_is_said_of_an_end_has_its_facts(words: str, facts: tuple[str, ...]
 )
 def test_a_time_is_written_for_people(seconds: float, words: str) -> None:
     assert endings.span(timedelta(seconds=seconds)) == words
+
+
+def test_every_ending_but_an_unknown_one_has_a_reason() -> None:
+    assert {one for one in Ending if not endings.because(one)} == {Ending.UNKNOWN}
+
+
+def test_an_unused_session_names_the_time() -> None:
+    assert endings.because(Ending.UNUSED, timedelta(hours=2)).endswith("for 2 h")

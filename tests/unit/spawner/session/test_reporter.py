@@ -78,6 +78,14 @@ def test_a_stop_is_the_users_unless_the_session_was_unused(
     assert ends(kind) == before + 1
 
 
+@pytest.mark.parametrize(("name", "kind"), [("root", "stopped_by_other"), ("ada", "stopped")])
+def test_a_stop_by_somebody_else_is_not_the_users(session: Any, name: str, kind: str) -> None:
+    before = ends(kind)
+    session.note_stopper(name)
+    session.reporter.note_stop(Job(12, "CANCELLED", start=STARTED, end=UP_TO))
+    assert ends(kind) == before + 1
+
+
 def test_a_session_that_is_used_again_is_stopped_by_its_user(session: Any) -> None:
     before = ends("stopped")
     for minutes, is_unused in ((61, True), (0, False)):

@@ -30,7 +30,36 @@ export async function saveChanged(
   return failed;
 }
 
+/** Return the paths of the documents that would be lost. */
+export function changedPaths(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): string[] {
+  return changed(shell, documents).map(context => context.path);
+}
+
+/** Return when an open document was last saved, in seconds since 1970; `null` if none is open. */
+export function savedAt(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): number | null {
+  const moments = opened(shell, documents)
+    .map(context => Date.parse(context.contentsModel?.last_modified ?? '') / 1000)
+    .filter(moment => !isNaN(moment));
+  return moments.length > 0 ? Math.max(...moments) : null;
+}
+
+/** Return the path of the document in front, or nothing. */
+export function currentPath(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): string {
+  const front = shell.currentWidget;
+  return (front && documents.contextForWidget(front)?.path) || '';
+}
+
 function changed(
+  shell: JupyterFrontEnd.IShell,
+  documents: IDocumentManager
+): DocumentRegistry.Context[] {
+  // A read-only one cannot be saved.
+  return opened(shell, documents).filter(
+    context => context.isReady && context.model.dirty && context.contentsModel?.writable
+  );
+}
+
+function opened(
   shell: JupyterFrontEnd.IShell,
   documents: IDocumentManager
 ): DocumentRegistry.Context[] {
@@ -38,8 +67,8 @@ function changed(
   for (const area of ['main', 'left', 'right', 'down']) {
     for (const widget of shell.widgets(area)) {
       const context = documents.contextForWidget(widget);
-      // A document may be open several times; a read-only one cannot be saved.
-      if (context?.isReady && context.model.dirty && context.contentsModel?.writable) {
+      // A document may be open several times.
+      if (context) {
         found.set(context.path, context);
       }
     }

@@ -23,3 +23,14 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   made.textContent = text;
   return made;
 }
+
+/** Make a button for the status bar. */
+export function statusButton(onClick: () => void): HTMLButtonElement {
+  const button = element('button', 'jp-StatusBar-TextItem jp-mod-clickable');
+  button.type = 'button';
+  button.onclick = onClick;
+  button.style.border = 'none';
+  button.style.background = 'none';
+  button.style.cursor = 'pointer';
+  return button;
+}

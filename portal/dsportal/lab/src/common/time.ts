@@ -30,6 +30,14 @@ export function hour(moment: number): string {
   return new Date(1000 * moment).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 }
 
+/** Write the day of a moment for people, nothing for today's: `Tuesday`. */
+export function day(moment: number, now: number): string {
+  const date = new Date(1000 * moment);
+  return date.toDateString() === new Date(1000 * now).toDateString()
+    ? ''
+    : date.toLocaleDateString([], { weekday: 'long' });
+}
+
 /** Say whether a session that ends because nobody uses it is to be warned of now. */
 export function isWarned(
   use: { ends_at: number | null; warning_seconds: number },

@@ -185,7 +185,7 @@ class JobRow {
     set(this._place, placeOf(job, texts));
     set(this._time, timeOf(job, now, texts));
     const reason = reasonOf(job, texts);
-    set(this._reason, isThis ? texts.__('To end it: File › Hub Control Panel.') : reason);
+    set(this._reason, isThis ? texts.__('To end it: File › Stop Session.') : reason);
     this._log.hidden = !hasStarted(job) || isThis;
     this._cancel.hidden = job.is_over || isThis;
     this._cancel.disabled = isCancelled;

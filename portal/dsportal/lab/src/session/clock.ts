@@ -10,7 +10,8 @@ import { Poll } from '@lumino/polling';
 
 import { hasChanged, saveChanged } from '../common/documents';
 import { extend, read, tell, wordsOf, type IReading } from '../common/server';
-import { amount, extensionChoices, facts, Marks, span } from '../common/time';
+import { amount, extensionChoices, facts, Marks, span, Throttle } from '../common/time';
+import { ISessionLife } from './life';
 import { TimeLeft } from './time_left';
 import {
   endsAt,
@@ -18,6 +19,7 @@ import {
   extendableUntil,
   extended,
   extensionQuestion,
+  isOver,
   notExtendable,
   notExtended
 } from './words';
@@ -27,6 +29,10 @@ const STOPPING = 'https://events.data-scientist-portal.org/session-stopping/v1';
 
 const READ_MILLISECONDS = 60_000;
 const TICK_MILLISECONDS = 1_000;
+/** How long a session that was told to stop may take. */
+const STOPPING_MILLISECONDS = 60_000;
+/** How long after its deadline, and how often, a session that still answers is asked for. */
+const OVERDUE_SECONDS = 5;
 /** Early enough for slow storage, and once more for what is typed afterwards. */
 const SAVE_SECONDS = [120, 20];
 /** What a click on a warning adds, where that much can be had. */
@@ -38,11 +44,12 @@ export const clock: JupyterFrontEndPlugin<void> = {
   description:
     'Shows when the session ends, warns before it does, extends it, and saves documents first.',
   autoStart: true,
-  requires: [IDocumentManager, ITranslator],
+  requires: [IDocumentManager, ISessionLife, ITranslator],
   optional: [IStatusBar, ICommandPalette],
   activate: (
     app: JupyterFrontEnd,
     documents: IDocumentManager,
+    life: ISessionLife,
     translator: ITranslator,
     statusBar: IStatusBar | null,
     palette: ICommandPalette | null
@@ -50,6 +57,7 @@ export const clock: JupyterFrontEndPlugin<void> = {
     const texts = translator.load('data_scientist_portal');
     const end = new SessionEnd(
       app.serviceManager.serverSettings,
+      life,
       texts,
       () => hasChanged(app.shell, documents),
       () => saveChanged(app.shell, documents)
@@ -72,7 +80,9 @@ export const clock: JupyterFrontEndPlugin<void> = {
       execute: args => end.extend(typeof args.minutes === 'number' ? args.minutes : null)
     });
     palette?.addItem({ command: EXTEND, category: texts.__('Session') });
-    const status = new TimeLeft(() => void app.commands.execute(EXTEND));
+    const status = new TimeLeft(() =>
+      life.isOver ? life.tell() : void app.commands.execute(EXTEND)
+    );
     statusBar?.registerStatusItem('data-scientist-portal:time-left', {
       item: status,
       align: 'right',
@@ -83,7 +93,7 @@ export const clock: JupyterFrontEndPlugin<void> = {
     end.onTick = () => status.present(end.facts, end.summary, end.caption, end.isUrgent);
     app.serviceManager.events.stream.connect((_, event) => {
       if (event.schema_id === STOPPING) {
-        void end.stopping();
+        void end.stopping().then(() => life.check(Date.now() + STOPPING_MILLISECONDS));
       }
     });
     app.restored.then(
@@ -97,6 +107,7 @@ export const clock: JupyterFrontEndPlugin<void> = {
 class SessionEnd {
   constructor(
     private _settings: ServerConnection.ISettings,
+    private _life: ISessionLife,
     private _texts: TranslationBundle,
     private _mustSave: () => boolean,
     private _save: () => Promise<string[]>
@@ -107,14 +118,21 @@ class SessionEnd {
 
   /** Begin to read the server's clock and to watch the time. */
   start(): void {
-    new Poll({
+    const poll = new Poll({
       name: 'data-scientist-portal:clock',
       frequency: { interval: READ_MILLISECONDS, backoff: true, max: 5 * READ_MILLISECONDS },
       // A tab that nobody looks at is silent: it is no sign of somebody's work.
       standby: 'when-hidden',
       factory: () => this._read()
     });
-    setInterval(() => this._tick(), TICK_MILLISECONDS);
+    const ticks = setInterval(() => this._tick(), TICK_MILLISECONDS);
+    this._life.over.connect(() => {
+      poll.dispose();
+      clearInterval(ticks);
+      this._reading = null;
+      this._dismissWarning();
+      this.onTick();
+    });
   }
 
   /** Whether there is an end that could be moved. */
@@ -131,6 +149,9 @@ class SessionEnd {
 
   /** The time left, in a few words; empty where there is no end. */
   get summary(): string {
+    if (this._life.isOver) {
+      return isOver(this._texts);
+    }
     const left = this._left();
     return left === null ? '' : this._texts.__('%1 left', span(left, this._texts));
   }
@@ -210,6 +231,9 @@ class SessionEnd {
   }
 
   private _take(reading: IReading): void {
+    if (this._life.isOver) {
+      return;
+    }
     this._offset = reading.now - Date.now() / 1000;
     const minutes = reading.warning_minutes;
     if (String(minutes) !== String(this._reading?.warning_minutes)) {
@@ -225,6 +249,10 @@ class SessionEnd {
   private _tick(): void {
     const deadline = this._reading?.deadline;
     const now = this._now();
+    if (deadline && now > deadline + OVERDUE_SECONDS && this._overdue.isDue(now)) {
+      this._overdue.done(now);
+      void this._life.check();
+    }
     if (deadline && (this._saves.isDue(deadline, now) || this._warnings.isDue(deadline, now))) {
       // In a tab in the background the deadline may be an old one.
       if (!this._refresh()) {
@@ -305,5 +333,6 @@ class SessionEnd {
   private _isReading = false;
   private _warnings = new Marks([]);
   private _saves = new Marks(SAVE_SECONDS);
+  private _overdue = new Throttle(OVERDUE_SECONDS);
   private _warning: string | null = null;
 }

@@ -8,6 +8,7 @@ import { Poll } from '@lumino/polling';
 
 import { readIdle, sayThere, type IIdle } from '../common/server';
 import { isWarned, span, Throttle } from '../common/time';
+import { ISessionLife } from './life';
 import { unusedWarning } from './words';
 
 const READ_MILLISECONDS = 30_000;
@@ -22,10 +23,10 @@ export const idle: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:idle',
   description: 'Warns before an unused session ends.',
   autoStart: true,
-  requires: [ITranslator],
-  activate: (app: JupyterFrontEnd, translator: ITranslator): void => {
+  requires: [ISessionLife, ITranslator],
+  activate: (app: JupyterFrontEnd, life: ISessionLife, translator: ITranslator): void => {
     const texts = translator.load('data_scientist_portal');
-    const use = new Use(app.serviceManager.serverSettings, texts);
+    const use = new Use(app.serviceManager.serverSettings, life, texts);
     app.restored.then(
       () => use.start(),
       () => use.start()
@@ -37,6 +38,7 @@ export const idle: JupyterFrontEndPlugin<void> = {
 class Use {
   constructor(
     private _settings: ServerConnection.ISettings,
+    private _life: ISessionLife,
     private _texts: TranslationBundle
   ) {}
 
@@ -58,12 +60,17 @@ class Use {
         passive: true
       });
     }
-    setInterval(() => this._tick(), TICK_MILLISECONDS);
+    const ticks = setInterval(() => this._tick(), TICK_MILLISECONDS);
+    this._life.over.connect(() => {
+      poll.dispose();
+      clearInterval(ticks);
+      this._dismiss();
+    });
   }
 
   private _seeHand(event: Event): void {
     // Made by a program, as a macro in a notebook's output can.
-    if (!event.isTrusted) {
+    if (!event.isTrusted || this._life.isOver) {
       return;
     }
     // While the warning is shown, whoever does something shall see it go.
@@ -88,6 +95,9 @@ class Use {
   }
 
   private _take(use: IIdle): void {
+    if (this._life.isOver) {
+      return;
+    }
     this._offset = use.now - Date.now() / 1000;
     this._use = use;
     this._tick();

@@ -2,7 +2,7 @@
 
 import { Widget } from '@lumino/widgets';
 
-import { addStyle } from '../common/elements';
+import { addStyle, statusButton } from '../common/elements';
 
 /** What a narrow window has no room for. */
 const NARROW =
@@ -11,18 +11,10 @@ const NARROW =
 /** A button: a click, or Enter, asks for more time. */
 export class TimeLeft extends Widget {
   constructor(onClick: () => void) {
-    const button = document.createElement('button');
-    super({ node: button });
-    button.type = 'button';
-    button.onclick = onClick;
-    button.style.border = 'none';
-    button.style.background = 'none';
-    button.style.cursor = 'pointer';
-    this.addClass('jp-StatusBar-TextItem');
-    this.addClass('jp-mod-clickable');
+    super({ node: statusButton(onClick) });
     this.addClass('portal-TimeLeft');
     addStyle(NARROW);
-    button.append(this._facts, this._summary);
+    this.node.append(this._facts, this._summary);
   }
 
   present(facts: string, summary: string, caption: string, isUrgent: boolean): void {

@@ -1,6 +1,7 @@
 // What the session's clock and its warnings say. JupyterLab shows 140 characters of a notification.
 
-import { hour, type ITexts } from '../common/time';
+import { day, hour, type ITexts } from '../common/time';
+import type { State } from './fate';
 
 /** Warn that the time is nearly up; `reason`: why there is no more of it, or empty. */
 export function endWarning(left: string, deadline: number, reason: string, texts: ITexts): string {
@@ -47,4 +48,65 @@ export function notExtended(why: string, texts: ITexts): string {
 /** Say that its end cannot be moved. */
 export function notExtendable(reason: string | undefined, texts: ITexts): string {
   return reason || texts.__('This session cannot be extended.');
+}
+
+/** Say how a session ended; `moment` is `null` and `why` empty where nobody knows. */
+export function ended(moment: number | null, why: string, texts: ITexts): string {
+  if (moment === null) {
+    return texts.__('It is no longer running.');
+  }
+  const when = [day(moment, Date.now() / 1000), hour(moment)].filter(Boolean).join(', ');
+  return why
+    ? texts.__('It ended at %1 because %2.', when, why)
+    : texts.__('It ended at %1.', when);
+}
+
+/** Say what of the open documents is kept; `moment`: of the last save, `null` if none is open. */
+export function saved(changed: string[], moment: number | null, texts: ITexts): string {
+  const last = moment === null ? '' : hour(moment);
+  if (changed.length > 0) {
+    const lost = texts.__(
+      'Not saved: %1. The changes are only in this tab: copy what you need before you leave it.',
+      changed.join(', ')
+    );
+    return last ? `${lost} ${texts.__('Documents were last saved at %1.', last)}` : lost;
+  }
+  return last && texts.__('Your open documents are saved, the last of them at %1.', last);
+}
+
+/** Say why the session does not answer. */
+export function notReached(state: State, texts: ITexts): string {
+  if (state === 'stopping') {
+    return texts.__('Your session is stopping.');
+  }
+  return state === 'running'
+    ? texts.__('Your session does not answer. It is still running; reconnecting.')
+    : texts.__('No connection. Your session keeps running; reconnecting.');
+}
+
+/** Say that the hub does not know who asks. */
+export function loggedOut(texts: ITexts): string {
+  return texts.__('Log in to the portal again to see what became of your session.');
+}
+
+/** Say in the status bar that there is nothing to count any more. */
+export function isOver(texts: ITexts): string {
+  return texts.__('Session ended');
+}
+
+/** Ask before the session is stopped. */
+export function stopQuestion(texts: ITexts): string {
+  return texts.__(
+    'Its GPUs are free for others then. Kernels and terminals stop; changed documents are saved first.'
+  );
+}
+
+/** Say that the session goes on because documents could not be saved. */
+export function unsaved(paths: string[], texts: ITexts): string {
+  return texts.__('The session was not stopped: could not save %1.', paths.join(', '));
+}
+
+/** Say that the session was not stopped, and why. */
+export function notStopped(why: string, texts: ITexts): string {
+  return texts.__('The session was not stopped: %1', why);
 }

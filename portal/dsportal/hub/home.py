@@ -1,0 +1,162 @@
+"""Home: a card for each session, what the last ones were, and more time for one that runs.
+
+JupyterHub's page knows that there is a server. What it holds, where and until when, the spawner
+knows; how the last ones ended, the record of sessions.
+
+``POST /hub/portal/extend`` with ``server`` and ``minutes`` extends one of the user's own sessions;
+it is a form of the page, with JupyterHub's token of its forms.
+
+Tried with JupyterHub 6.1.1.
+"""
+
+import asyncio
+import sqlite3
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from jupyterhub.handlers import BaseHandler, default_handlers
+from jupyterhub.handlers.pages import HomeHandler
+from tornado import web
+
+from dsportal.hub.session_status import why
+from dsportal.usage.record import PastSession, UsageRecord
+from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
+
+EXTEND_PATH = "/portal/extend"
+"""Below the hub's own address."""
+
+_MOST_PAST = 5
+_USUAL_MINUTES = (30, 60, 120, 240, 480)
+
+
+@dataclass(frozen=True)
+class SessionCard:
+    """A session as the page shows it. ``None``, or empty: not known yet."""
+
+    gpus: int | None = None
+    gpu_type: str = ""
+    cores: int | None = None
+    memory_mb: int | None = None
+    node: str = ""
+    started: datetime | None = None
+    ends: datetime | None = None
+    extensions: tuple[int, ...] = ()
+    """By how many minutes it can be extended."""
+    reason: str = ""
+    """Why it cannot be extended."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A session that is over, and why it ended."""
+
+    session: PastSession
+    why: str
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """Return what the form's link fills in to start the same again."""
+        chosen = {"opt-gpus": f"{self.session.gpus}"}
+        if self.session.partition:
+            chosen["opt-partition"] = self.session.partition
+        return chosen
+
+
+def extensions(longest: int) -> tuple[int, ...]:
+    """Return choices of minutes up to a longest one, which is the last of them."""
+    if longest < 1:
+        return ()
+    return (*(minutes for minutes in _USUAL_MINUTES if minutes < longest), longest)
+
+
+async def card_of(spawner: Any) -> SessionCard:
+    """Return what is known of a session."""
+    held = spawner.held_resources
+    if not spawner.active or held is None:
+        return SessionCard()
+    job = spawner.reporter.last_running
+    card = SessionCard(
+        gpus=held.gpus,
+        gpu_type=str(spawner.session.options.get("gpu_type", "")),
+        cores=held.cores,
+        memory_mb=held.memory_mb,
+        node=(job.node or "") if job else "",
+        started=job.start if job else None,
+    )
+    if not (spawner.ready and spawner.has_job):
+        return card
+    try:
+        offer = await spawner.possible_extension()
+    except SpawnerError:
+        return card
+    return replace(
+        card,
+        ends=offer.deadline,
+        extensions=extensions(offer.longest // timedelta(minutes=1)),
+        reason=offer.reason,
+    )
+
+
+class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """JupyterHub's page, with what our template shows besides."""
+
+    def initialize(self, record: UsageRecord) -> None:
+        """Take the record of sessions that are over."""
+        self.record = record
+
+    async def render_template(self, name: str, **told: Any) -> str:
+        """Add the cards and the last sessions."""
+        user = told.get("user")
+        if name == "home.html" and user is not None:
+            names = user.orm_spawners if self.allow_named_servers else ("",)
+            told["cards"] = {one: await card_of(user.spawners[one]) for one in {"", *names}}
+            told["past"] = await self._past(user)
+        return str(await super().render_template(name, **told))
+
+    async def _past(self, user: Any) -> list[Ended]:
+        try:
+            past = await asyncio.to_thread(self.record.past, user.name, _MOST_PAST)
+        except sqlite3.Error as error:
+            self.log.warning("The record of sessions cannot be read: %s", error)
+            return []
+        return [Ended(one, await why(user, one)) for one in past]
+
+
+class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
+    """Extends a session of whoever asks."""
+
+    @web.authenticated
+    async def post(self) -> None:
+        """Add the minutes, and show the page again."""
+        name, minutes = self.get_argument("server", ""), self.get_argument("minutes", "")
+        if not (minutes.isascii() and minutes.isdigit() and 0 < len(minutes) < 7 and int(minutes)):
+            raise web.HTTPError(400, "minutes must be a whole number, and not 0.")
+        spawner = self._running(name)
+        try:
+            await spawner.extend(int(minutes))
+        except Refusal as error:
+            raise web.HTTPError(400, str(error)) from error
+        except SlurmError as error:
+            self.log.warning("Job %s is not extended: %s", spawner.job_id, error.detail)
+            raise web.HTTPError(503, str(error)) from error
+        self.redirect(f"{self.hub.base_url}home")
+
+    def _running(self, name: str) -> Any:
+        """Return a session of the user's that runs."""
+        user = self.current_user
+        spawner = user.spawners[name] if name in {"", *user.orm_spawners} else None
+        if spawner is None or not (spawner.ready and spawner.has_job):
+            raise web.HTTPError(409, "This session is not running.")
+        return spawner
+
+
+def install(record: UsageRecord) -> None:
+    """Put them into the hub."""
+    homes = (HomeHandler, SessionHomeHandler)
+    default_handlers[:] = [
+        (one[0], SessionHomeHandler, {"record": record}) if one[1] in homes else one
+        for one in default_handlers
+        if one[1] is not HomeExtensionHandler
+    ]
+    default_handlers.append((EXTEND_PATH, HomeExtensionHandler))

@@ -1,0 +1,48 @@
+"""A session's own token: it is not revoked while its session needs it.
+
+JupyterHub lists it among its user's tokens, and revokes it with a click. The session then cannot
+tell the hub anything, nobody can log in to it any more, and only a restart helps. It ends with its
+session, so whoever wants it gone stops that.
+
+Tried with JupyterHub 6.1.1.
+"""
+
+from typing import Any
+
+from jupyterhub.apihandlers import default_handlers
+from jupyterhub.apihandlers.users import UserTokenAPIHandler
+from tornado import web
+
+IN_USE = (
+    "This token belongs to a session, which would not work without it. It ends with the session: "
+    "stop that to revoke it."
+)
+
+
+def session_tokens(user: Any) -> frozenset[int]:
+    """Return the hub's numbers of the tokens that a user's sessions hold.
+
+    JupyterHub calls it for each page, also for one that is shown to nobody known, or to a service.
+    """
+    sessions = getattr(user, "orm_spawners", {})
+    states = (kept.state or {} for kept in sessions.values())
+    return frozenset(state["token_id"] for state in states if state.get("token_id"))
+
+
+class GuardedTokenHandler(UserTokenAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Shows and revokes tokens, but for those."""
+
+    def find_token_by_id(self, user: Any, token_id: str) -> Any:
+        """Find one; it is asked here, after the scopes, by whatever is done to it."""
+        token = super().find_token_by_id(user, token_id)
+        if self.request.method == "DELETE" and token.id in session_tokens(user):
+            raise web.HTTPError(409, IN_USE)
+        return token
+
+
+def install() -> None:
+    """Put it in the place of JupyterHub's own."""
+    default_handlers[:] = [
+        (one[0], GuardedTokenHandler, *one[2:]) if one[1] is UserTokenAPIHandler else one
+        for one in default_handlers
+    ]

@@ -1,0 +1,128 @@
+"""Whether a session still runs, and how it ended: what its page asks when it cannot reach it.
+
+``GET /hub/portal/session/JOB`` tells the session's user, by the hub's login cookie:
+``{"state": "running" | "stopping" | "ended" | "unknown", "ended": MOMENT, "why": TEXT}``; a moment
+is in seconds since 1970 or ``null``, and ``why`` completes "It ended because ...".
+
+JupyterHub wants the token of its forms where a script asks with a cookie, and the page of a session
+has none. So the request must come from a page of the user's own session, which the browser says
+(``Origin``, ``Referer``), and it changes nothing.
+
+Tried with JupyterHub 6.1.1.
+"""
+
+import asyncio
+import json
+import sqlite3
+from typing import Any
+from urllib.parse import urlsplit
+
+from jupyterhub.handlers import BaseHandler, default_handlers
+from jupyterhub.user import User
+from tornado import web
+
+from dsportal.usage.record import PastSession, UsageRecord
+from jupyterhub_gpu_slurm.errors import AccountUnavailable
+from jupyterhub_gpu_slurm.session import endings
+from jupyterhub_gpu_slurm.session.observation import Ending
+
+PATH = "/portal/session"
+"""Below the hub's own address."""
+
+_LOOKS, _LOOK_SECONDS = 10, 0.2
+
+
+class SessionStatusHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Tells the page of a session what became of it."""
+
+    def initialize(self, record: UsageRecord) -> None:
+        """Take the record of sessions that are over."""
+        self.record = record
+
+    def check_xsrf_cookie(self) -> None:
+        """Leave it: `is_own_page` decides, and nothing is changed."""
+
+    async def get(self, job_id: str) -> None:
+        """Answer for one of the user's own sessions."""
+        user = self.current_user
+        if not isinstance(user, User):
+            raise web.HTTPError(403, "You are not logged in.")
+        headers = self.request.headers
+        here = f"{self.request.protocol}://{self.request.host}"
+        own_host = user.host if self.subdomain_host else here
+        if not is_own_page(headers.get("Origin"), headers.get("Referer"), own_host, user.base_url):
+            raise web.HTTPError(403, "Only the page of your own session may ask.")
+        if "Origin" in headers:
+            self.set_header("Access-Control-Allow-Origin", own_host)
+            self.set_header("Access-Control-Allow-Credentials", "true")
+        self.set_header("Vary", "Origin, Referer, Cookie")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(await self._told(user, int(job_id))))
+
+    async def _told(self, user: Any, job_id: int) -> dict[str, object]:
+        state = await live_state(user, job_id)
+        if state != "ended":
+            return {"state": state, "ended": None, "why": ""}
+        over = await self._wait_for_record(user.name, job_id)
+        if over is None:
+            return {"state": "unknown", "ended": None, "why": ""}
+        return {
+            "state": "ended",
+            "ended": round(over.ended.timestamp()),
+            "why": await why(user, over),
+        }
+
+    async def _wait_for_record(self, user: str, job_id: int) -> PastSession | None:
+        """Look a few times: what the hub has just heard of is written a moment later."""
+        for _ in range(_LOOKS):
+            try:
+                over = await asyncio.to_thread(self.record.ended, user, job_id)
+            except sqlite3.Error as error:
+                self.log.warning("The record of sessions cannot be read: %s", error)
+                return None
+            if over is not None:
+                return over
+            await asyncio.sleep(_LOOK_SECONDS)
+        return None
+
+
+async def live_state(user: Any, job_id: int) -> str:
+    """Say how the hub has the session with this job: running, stopping, or ended."""
+    for spawner in list(user.spawners.values()):
+        if getattr(spawner, "job_id", "") != f"{job_id}":
+            continue
+        if spawner.pending == "stop":
+            return "stopping"
+        # Asks Slurm, so that a session that died is noticed now.
+        if spawner.active and (not spawner.ready or await spawner.poll_and_notify() is None):
+            return "running"
+    return "ended"
+
+
+async def why(user: Any, over: PastSession) -> str:
+    """Say why a session ended."""
+    if over.ending is not Ending.UNUSED:
+        return endings.because(over.ending)
+    try:
+        limit = await user.spawner.idle_limit()
+    except AccountUnavailable:
+        limit = None
+    return endings.because(over.ending, limit)
+
+
+def is_own_page(origin: str | None, referer: str | None, host: str, path: str) -> bool:
+    """Say whether a page of the user's own session asks: at ``host``, below ``path``.
+
+    A browser names the origin where that is another one than the hub's, and else the whole page.
+    """
+    if origin is not None:
+        return origin == host
+    page = urlsplit(referer or "")
+    return page.netloc == urlsplit(host).netloc and page.path.startswith(path)
+
+
+def install(record: UsageRecord) -> None:
+    """Let the hub answer."""
+    default_handlers[:] = [one for one in default_handlers if one[1] is not SessionStatusHandler]
+    default_handlers.append((rf"{PATH}/(\d{{1,18}})", SessionStatusHandler, {"record": record}))

@@ -1,0 +1,85 @@
+// Stop: in the File menu, the palette and the status bar.
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { Dialog, ICommandPalette, Notification, showDialog } from '@jupyterlab/apputils';
+import { URLExt } from '@jupyterlab/coreutils';
+import { IDocumentManager } from '@jupyterlab/docmanager';
+import { ServerConnection } from '@jupyterlab/services';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { ITranslator } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+
+import { saveChanged } from '../common/documents';
+import { statusButton } from '../common/elements';
+import { wordsOf } from '../common/server';
+import { ISessionLife } from './life';
+import { notStopped, stopQuestion, unsaved } from './words';
+
+const STOP = 'data-scientist-portal:stop-session';
+/** How long it may take until the hub knows. */
+const STOPPING_MILLISECONDS = 60_000;
+
+/** Stops the session from inside. */
+export const stop: JupyterFrontEndPlugin<void> = {
+  id: 'data-scientist-portal:stop',
+  description: 'Stops the session.',
+  autoStart: true,
+  requires: [IDocumentManager, ISessionLife, ITranslator],
+  optional: [IStatusBar, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    documents: IDocumentManager,
+    life: ISessionLife,
+    translator: ITranslator,
+    statusBar: IStatusBar | null,
+    palette: ICommandPalette | null
+  ): void => {
+    const texts = translator.load('data_scientist_portal');
+    app.commands.addCommand(STOP, {
+      label: texts.__('Stop Session…'),
+      caption: texts.__('Save what has changed, end this session and free its GPUs'),
+      isEnabled: () => !life.isOver,
+      execute: async () => {
+        const answer = await showDialog({
+          title: texts.__('Stop this session?'),
+          body: stopQuestion(texts),
+          buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: texts.__('Stop') })]
+        });
+        if (!answer.button.accept) {
+          return;
+        }
+        const failed = await saveChanged(app.shell, documents);
+        if (failed.length > 0) {
+          Notification.error(unsaved(failed, texts), { autoClose: false });
+          return;
+        }
+        try {
+          await shutDown(app.serviceManager.serverSettings);
+          await life.check(Date.now() + STOPPING_MILLISECONDS);
+        } catch (error) {
+          Notification.error(notStopped(wordsOf(error), texts), { autoClose: false });
+        }
+      }
+    });
+    palette?.addItem({ command: STOP, category: texts.__('Session') });
+    const item = new Widget({ node: statusButton(() => void app.commands.execute(STOP)) });
+    item.node.textContent = texts.__('Stop');
+    item.node.title = app.commands.caption(STOP);
+    life.over.connect(() => item.hide());
+    statusBar?.registerStatusItem('data-scientist-portal:stop', {
+      item,
+      align: 'right',
+      rank: -1,
+      isActive: () => true
+    });
+  }
+};
+
+/** Let the session's server end: its job ends with it. */
+async function shutDown(settings: ServerConnection.ISettings): Promise<void> {
+  const url = URLExt.join(settings.baseUrl, 'api/shutdown');
+  const response = await ServerConnection.makeRequest(url, { method: 'POST' }, settings);
+  if (!response.ok) {
+    throw await ServerConnection.ResponseError.create(response);
+  }
+}

@@ -1,0 +1,154 @@
+"""Home: what a session holds and until when, what the last ones were, and the way out."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import axe
+from tests.browser.lab import log_in
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[3]
+
+
+@pytest.fixture
+def user(visit: Callable[[str], Visitor]) -> Visitor:
+    user = visit(USER)
+    user.leave()
+    return user
+
+
+def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
+    portal: Instance, page: Page, user: Visitor, photograph: Callable[[Page, str], None]
+) -> None:
+    job_id = user.start_and_wait(gpus=2, hours=1)
+    log_in(page, portal, USER, to="/hub/home")
+    page.wait_for_function("window._jupyterhub_page_loaded")
+    expect(page.locator("#state")).to_have_text("Running")
+    expect(page.locator("[data-fact=gpus]")).to_have_text(re.compile("^2 .*GPUs$"))
+    expect(page.locator("[data-fact=node]")).to_have_text(portal.job(job_id)["NodeList"])
+    expect(page.locator("[data-left]")).to_have_text(re.compile("^5[0-9] min$"))
+    photograph(page, "home-card")
+    assert axe.faults(page) == []
+
+    # More time, without JupyterLab.
+    page.get_by_label("Extend by").select_option("60")
+    page.get_by_role("button", name="Extend", exact=True).click()
+    expect(page.locator("[data-left]")).to_have_text(re.compile("^1 h 5[0-9] min$"))
+    assert portal.job(job_id)["TimeLimit"] == "02:00:00"
+
+    for width, height in ((1440, 900), (360, 740)):
+        for scheme in ("light", "dark"):
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme=scheme)
+            page.reload()
+            expect(page.locator("[data-left]")).not_to_have_text("—")
+            photograph(page, f"home-{scheme}-{width}")
+            assert axe.faults(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.wait_for_function("window._jupyterhub_page_loaded")
+
+    # It is listed once it has ended, and can be started again as it was.
+    page.locator("#stop").click()
+    expect(page.locator("#state")).to_have_text("Not running")
+    last = page.locator("#past").get_by_role("listitem").first
+    expect(last).to_contain_text("2 GPUs on")
+    expect(last).to_contain_text("because you stopped it")
+    photograph(page, "home-past")
+    last.get_by_role("button", name="Start again").click()
+    expect(page.get_by_role("radio", name=re.compile("^2 GPUs"))).to_be_checked()
+
+
+def test_more_time_is_taken_from_the_page_only(portal: Instance, user: Visitor) -> None:
+    job_id = user.start_and_wait(gpus=0, hours=1)
+    asked = {"server": "", "minutes": "60"}
+    assert user.http.post("/hub/portal/extend", data=asked).status_code == 403
+    assert portal.job(job_id)["TimeLimit"] == "01:00:00"
+    user.http.get("/hub/home")
+    allowed = {**asked, "_xsrf": user.xsrf()}
+    assert user.http.post("/hub/portal/extend", data={**allowed, "server": "x"}).status_code == 409
+    assert user.http.post("/hub/portal/extend", data=allowed).status_code == 200
+    assert portal.job(job_id)["TimeLimit"] == "02:00:00"
+
+
+def test_a_logout_asks_once_whether_the_session_is_still_needed(
+    portal: Instance, page: Page, user: Visitor, photograph: Callable[[Page, str], None]
+) -> None:
+    user.start_and_wait(gpus=1, hours=1)
+    log_in(page, portal, USER, to="/hub/home")
+    page.get_by_role("link", name="Log out").click()
+    expect(page.get_by_text("1 GPU stays reserved")).to_be_visible()
+    photograph(page, "leave")
+    assert axe.faults(page) == []
+    page.locator("#leave").click()
+    expect(page.get_by_label("Username")).to_be_visible()
+    assert len(portal.jobs(user=USER)) == 1
+
+    log_in(page, portal, USER, to="/hub/home")
+    page.get_by_role("link", name="Log out").click()
+    page.locator("#stop-and-leave").click()
+    expect(page.get_by_label("Username")).to_be_visible()
+    until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
+    # Nobody is asked who has none.
+    log_in(page, portal, USER, to="/hub/home")
+    page.get_by_role("link", name="Log out").click()
+    expect(page.get_by_label("Username")).to_be_visible()
+
+
+def test_a_start_shows_what_was_asked_for_and_can_be_changed(
+    portal: Instance, page: Page, user: Visitor, photograph: Callable[[Page, str], None]
+) -> None:
+    with portal.gpus_taken():
+        log_in(page, portal, USER, to=f"/hub/spawn/{USER}")
+        page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for \d+ h"))
+        expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        photograph(page, "waiting-asked")
+        assert axe.faults(page) == []
+
+        # The form again, as the browser keeps it: it leads here, not to an error.
+        page.go_back()
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator("#progress-asked")).to_have_text(re.compile("^4 .*GPUs"))
+        assert len(portal.jobs(user=USER)) == 1
+
+        page.get_by_role("button", name="Change").click()
+        expect(page.get_by_role("radio", name=re.compile("^4 GPUs"))).to_be_checked()
+        until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
+        page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
+        page.get_by_role("button", name="Start", exact=True).click()
+        page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+
+
+def test_a_session_that_is_ready_tells_a_user_who_asked_for_it(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    page.context.grant_permissions(["notifications"], origin=portal.url)
+    page.add_init_script(
+        """
+        document.hasFocus = () => false;
+        const told = (title) => localStorage.setItem("told", title);
+        window.Notification = class {
+          static permission = "granted";
+          static requestPermission = async () => "granted";
+          constructor(title) { told(title); }
+        };
+        """
+    )
+    with portal.gpus_taken():
+        log_in(page, portal, USER, to=f"/hub/spawn/{USER}")
+        page.get_by_role("radio", name=re.compile("^1 GPU")).check(force=True)
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        page.locator("#notify").click()
+        expect(page.locator("#notify")).to_be_hidden()
+    page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+    page.goto(f"{portal.url}/hub/home")
+    assert page.evaluate("localStorage.getItem('told')") == "Your session is ready"

@@ -1,0 +1,164 @@
+"""What Home says of a session."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub.handlers import default_handlers
+from jupyterhub.handlers.pages import HomeHandler
+from tornado.web import HTTPError
+
+from dsportal.hub import home
+from dsportal.hub.home import (
+    Ended,
+    HomeExtensionHandler,
+    SessionCard,
+    SessionHomeHandler,
+    card_of,
+    extensions,
+)
+from dsportal.usage.record import PastSession, UsageRecord
+from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError
+from jupyterhub_gpu_slurm.resources import Resources
+from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
+from jupyterhub_gpu_slurm.session.observation import Ending
+from jupyterhub_gpu_slurm.slurm.records import Job
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+OFFER = PossibleExtension(NOON + HOUR, HOUR, HOUR)
+OVER = PastSession(12, 2, "sxm2", "node001", NOON, NOON + HOUR, Ending.TIME_LIMIT)
+
+
+class StandInSpawner:
+    """Stands in for a session of the hub's."""
+
+    active = ready = has_job = True
+    job_id = "12"
+
+    def __init__(self, offer: PossibleExtension | Exception = OFFER, **changes: Any) -> None:
+        self._offer = offer
+        self.held_resources = Resources(2, 16, 98304)
+        self.session = SimpleNamespace(options={"gpu_type": "v100"})
+        running = Job(12, "RUNNING", node="node001", start=NOON)
+        self.reporter = SimpleNamespace(last_running=running)
+        self.extended: list[int] = []
+        vars(self).update(changes)
+
+    async def possible_extension(self) -> PossibleExtension:
+        if isinstance(self._offer, Exception):
+            raise self._offer
+        return self._offer
+
+    async def extend(self, minutes: int) -> None:
+        if isinstance(self._offer, Exception):
+            raise self._offer
+        self.extended.append(minutes)
+
+
+def card(spawner: StandInSpawner) -> SessionCard:
+    return asyncio.run(card_of(spawner))
+
+
+def test_a_card_says_what_runs_where_and_until_when() -> None:
+    assert card(StandInSpawner()) == SessionCard(
+        gpus=2,
+        gpu_type="v100",
+        cores=16,
+        memory_mb=98304,
+        node="node001",
+        started=NOON,
+        ends=NOON + HOUR,
+        extensions=(30, 60),
+    )
+
+
+def test_a_session_that_starts_has_no_end_yet() -> None:
+    waits = StandInSpawner(ready=False, reporter=SimpleNamespace(last_running=None))
+    assert card(waits) == SessionCard(gpus=2, gpu_type="v100", cores=16, memory_mb=98304)
+
+
+def test_no_session_has_an_empty_card() -> None:
+    assert card(StandInSpawner(active=False)) == SessionCard()
+
+
+def test_a_silent_slurm_leaves_the_end_open() -> None:
+    assert card(StandInSpawner(SlurmError("It does not answer."))).ends is None
+
+
+def test_a_session_that_cannot_be_extended_says_why() -> None:
+    told = card(StandInSpawner(replace(OFFER, longest=timedelta(0), reason="Three times.")))
+    assert (told.extensions, told.reason) == ((), "Three times.")
+
+
+@pytest.mark.parametrize(
+    ("longest", "choices"), [(0, ()), (20, (20,)), (60, (30, 60)), (90, (30, 60, 90))]
+)
+def test_the_longest_extension_is_the_last_choice(longest: int, choices: tuple[int, ...]) -> None:
+    assert extensions(longest) == choices
+
+
+def test_the_same_again_is_what_was_held() -> None:
+    assert Ended(OVER, "").choices == {"opt-gpus": "2", "opt-partition": "sxm2"}
+    assert Ended(replace(OVER, partition=None), "").choices == {"opt-gpus": "2"}
+
+
+def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> str:
+    sent_to: list[str] = []
+    handler: Any = SimpleNamespace(
+        get_argument=lambda name, _: {"minutes": minutes, "server": server}[name],
+        current_user=SimpleNamespace(spawners={"": spawner}, orm_spawners={}),
+        hub=SimpleNamespace(base_url="/hub/"),
+        redirect=sent_to.append,
+        log=SimpleNamespace(warning=lambda *_: None),
+    )
+    handler._running = lambda name: HomeExtensionHandler._running(handler, name)
+    post: Any = HomeExtensionHandler.post
+    asyncio.run(post.__wrapped__(handler))
+    return sent_to[0]
+
+
+def test_the_form_extends_and_shows_the_page_again() -> None:
+    spawner = StandInSpawner()
+    assert ask_to_extend(spawner, "60") == "/hub/home"
+    assert spawner.extended == [60]
+
+
+@pytest.mark.parametrize("minutes", ["", "0", "-5", "1.5", "1" * 9, "٣", "a"])
+def test_other_minutes_are_refused(minutes: str) -> None:
+    spawner = StandInSpawner()
+    with pytest.raises(HTTPError) as refused:
+        ask_to_extend(spawner, minutes)
+    assert refused.value.status_code == 400
+    assert spawner.extended == []
+
+
+@pytest.mark.parametrize(
+    ("spawner", "server", "status"),
+    [
+        (StandInSpawner(OverLimit("Too long.")), "", 400),
+        (StandInSpawner(SlurmError("It does not answer.")), "", 503),
+        (StandInSpawner(ready=False), "", 409),
+        (StandInSpawner(), "another", 409),
+    ],
+)
+def test_what_cannot_be_extended_says_so(spawner: StandInSpawner, server: str, status: int) -> None:
+    with pytest.raises(HTTPError) as refused:
+        ask_to_extend(spawner, "60", server)
+    assert refused.value.status_code == status
+
+
+def test_the_page_is_ours_however_often_it_is_put_in() -> None:
+    before = list(default_handlers)
+    try:
+        for folder in ("/a", "/b"):
+            home.install(UsageRecord.of_hub(folder))
+        kinds = [one[1] for one in default_handlers]
+        assert kinds.count(SessionHomeHandler) == 1
+        assert kinds.count(HomeExtensionHandler) == 1
+        assert HomeHandler not in kinds
+    finally:
+        default_handlers[:] = before

@@ -1,0 +1,85 @@
+"""Who is asked before the logout."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from jupyterhub.handlers import default_handlers
+from jupyterhub.handlers.login import LogoutHandler
+
+from dsportal.hub import logout
+from dsportal.hub.logout import AskingLogoutHandler, held_gpus
+
+
+def user_with(*gpus: int | None) -> Any:
+    """Return a user with sessions; ``None`` is one that is not there any more."""
+    made = [SimpleNamespace(active=one is not None, held_gpus=one) for one in gpus]
+    return SimpleNamespace(name="ada", spawners=dict(enumerate(made)))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "held"), [((), None), ((None,), None), ((0,), 0), ((2, None, 1), 3)]
+)
+def test_what_would_stay_reserved(gpus: tuple[int | None, ...], held: int | None) -> None:
+    assert held_gpus(user_with(*gpus)) == held
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    done: list[str] = []
+
+    async def log_out(_: object) -> None:
+        done.append("logged out")
+
+    async def stop(_: object, user: Any) -> None:
+        done.append(f"stopped {user.name}")
+
+    monkeypatch.setattr(LogoutHandler, "get", log_out)
+    monkeypatch.setattr(LogoutHandler, "_shutdown_servers", stop)
+    return done
+
+
+def handler(user: Any, keep: str, done: list[str]) -> Any:
+    async def render(name: str, **told: object) -> str:
+        return f"{name} {told['gpus']}"
+
+    found: Any = AskingLogoutHandler.__new__(AskingLogoutHandler)
+    found._jupyterhub_user = user
+    found.get_argument = lambda name, default: keep
+    found.render_template = render
+    found.finish = done.append
+    return found
+
+
+@pytest.mark.parametrize(
+    ("user", "keep", "outcome"),
+    [
+        (user_with(2), "", "leave.html 2"),
+        (user_with(2), "1", "logged out"),
+        (user_with(None), "", "logged out"),
+        (None, "", "logged out"),
+    ],
+)
+def test_who_has_a_session_is_asked_once(
+    user: Any, keep: str, outcome: str, done: list[str]
+) -> None:
+    asyncio.run(handler(user, keep, done).get())
+    assert done == [outcome]
+
+
+def test_the_form_stops_first(done: list[str]) -> None:
+    post: Any = AskingLogoutHandler.post
+    asyncio.run(post.__wrapped__(handler(user_with(2), "", done)))
+    assert done == ["stopped ada", "logged out"]
+
+
+def test_it_takes_the_place_of_jupyterhubs() -> None:
+    before = list(default_handlers)
+    try:
+        logout.install()
+        kinds = [one[1] for one in default_handlers]
+        assert LogoutHandler not in kinds
+        assert AskingLogoutHandler in kinds
+    finally:
+        default_handlers[:] = before
