@@ -44,8 +44,6 @@ class JobPrivacy:
             return
         self._was_told = True
         log.error(
-            "Slurm hides other users' jobs from this account (PrivateData=jobs in slurm.conf): a "
-            "session whose job it does not show counts as running. Name Slurm's operator "
-            "(slurm.operator in portal.toml, c.GpuSlurmSpawner.slurm_operator) and let sudo run "
-            "the launcher as it"
+            "Slurm hides others' jobs (PrivateData=jobs): set slurm.operator; a session whose job "
+            "it does not show counts as running"
         )
