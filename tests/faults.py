@@ -153,6 +153,20 @@ def drained(portal: Instance) -> Iterator[None]:
 
 
 @contextmanager
+def jobs_hidden(portal: Instance) -> Iterator[None]:
+    """Let Slurm show a job to nobody but its user and its own operators, as some sites do."""
+    file = Path(portal.settings["slurm"]["config_file"])
+    before = file.read_text(encoding="utf-8")
+    file.write_text(f"PrivateData=jobs,usage\n{before}", encoding="utf-8")
+    try:
+        portal.slurm("scontrol", "reconfigure")
+        yield
+    finally:
+        file.write_text(before, encoding="utf-8")
+        portal.slurm("scontrol", "reconfigure")
+
+
+@contextmanager
 def only_backfill_starts(portal: Instance) -> Iterator[None]:
     """Put a job first in the queue that must wait: the backfill scheduler starts what comes next.
 

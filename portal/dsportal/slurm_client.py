@@ -16,4 +16,5 @@ def client_of(slurm: SlurmSettings, *, may_act: bool) -> SlurmClient:
         slurm_conf=slurm.config_file,
         launcher_cmd=launcher_cmd(slurm) if may_act else (),
         time_limit=slurm.command_timeout_seconds,
+        operator=slurm.operator if may_act else "",
     )

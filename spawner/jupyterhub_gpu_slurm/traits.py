@@ -137,8 +137,9 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         "",
         help="""
         The account through which the launcher raises time limits, and ends sessions of accounts
-        that were deleted: Slurm's ``SlurmUser``, or one that is an operator in Slurm's accounting.
-        Empty: sessions are not extended.
+        that were deleted, and sees jobs where Slurm's ``PrivateData`` hides them: Slurm's
+        ``SlurmUser``, or one that is an operator in Slurm's accounting. Empty: sessions are not
+        extended.
         """,
     ).tag(config=True)
     extension_hours = Float(
@@ -265,6 +266,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
                 slurm_conf=self.slurm_conf,
                 launcher_cmd=tuple(self.launcher_cmd),
                 time_limit=self.command_timeout,
+                operator=self.slurm_operator,
                 launches=ConcurrencyLimiter(self.launches_at_once),
             )
             pace = PollIntervals(

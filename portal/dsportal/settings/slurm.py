@@ -17,7 +17,8 @@ class SlurmSettings(Table):
     operator: UnixName = setting(
         "",
         "The account as which the launcher raises the time limits of running sessions, and ends "
-        "those of deleted accounts: Slurm's SlurmUser, or an operator in Slurm's accounting; "
+        "those of deleted accounts, and sees jobs where Slurm's PrivateData hides them: Slurm's "
+        "SlurmUser, or an operator in Slurm's accounting; "
         "empty: sessions are not extended.",
     )
     query_interval_seconds: float = setting(

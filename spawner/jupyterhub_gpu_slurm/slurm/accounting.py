@@ -29,13 +29,8 @@ class AccountedJob:
     """``None``: it runs."""
 
 
-def settings() -> list[str]:
-    """Ask for Slurm's configuration."""
-    return ["scontrol", "show", "config"]
-
-
 def counts_gpus(text: str) -> bool:
-    """Read the answer to `settings`: whether there is an accounting that counts GPUs."""
+    """Read the answer to `commands.config`: whether there is an accounting that counts GPUs."""
     found = dict(_SETTING.findall(text))
     is_there = found.get("AccountingStorageType") == "accounting_storage/slurmdbd"
     return is_there and "gres/gpu" in found.get("AccountingStorageTRES", "").split(",")

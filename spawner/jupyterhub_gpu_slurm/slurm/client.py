@@ -21,6 +21,7 @@ from jupyterhub_gpu_slurm.slurm import (
 )
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter
+from jupyterhub_gpu_slurm.slurm.privacy import JobPrivacy
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Job, QueuedJob
 
 # Of one answer of Slurm's own programs: the queue of a large cluster in JSON, and some more.
@@ -45,6 +46,9 @@ class SlurmClient:
     """The launcher's argv; ``{username}`` stands for the user it is to act as."""
     time_limit: float
     """Seconds for one of the hub's own questions."""
+    operator: str = ""
+    """As whom the launcher looks at others' jobs where Slurm hides them; empty: as nobody."""
+    privacy: JobPrivacy = field(default_factory=JobPrivacy, compare=False)
     launches: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter, compare=False)
     """How many launchers are at work at once."""
     calls: dict[str, int] = field(default_factory=dict, compare=False)
@@ -53,6 +57,17 @@ class SlurmClient:
         """Return those of the jobs that Slurm knows."""
         if not job_ids:
             return {}
+        found = await self._shown_jobs(job_ids)
+        hidden = job_ids - found.keys()
+        if not hidden or not await self._hides_jobs():
+            return found
+        if self.operator:
+            return found | await self._operators_jobs(hidden)
+        # They may be there: nobody can tell.
+        self.privacy.tell_once()
+        return found | {job_id: Job(job_id, "") for job_id in hidden}
+
+    async def _shown_jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
         try:
             return parsing.jobs(await self._ask(commands.jobs(job_ids)))
         except CommandFailed as error:
@@ -60,6 +75,13 @@ class SlurmClient:
             if len(job_ids) == 1 and _is_no_such_job(error):
                 return {}
             raise
+
+    async def _operators_jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
+        request: dict[str, object] = {"verb": "jobs", "job_ids": sorted(job_ids)}
+        return parsing.jobs(launcher_answers.rows(await self._launch(self.operator, request)))
+
+    async def _hides_jobs(self) -> bool:
+        return await self.privacy.hides_jobs(lambda: self._ask(commands.config()))
 
     async def knows(self, job_id: int) -> bool:
         """Ask in another way whether Slurm knows a job that squeue did not name."""
@@ -73,6 +95,9 @@ class SlurmClient:
 
     async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
         """Return, by user, the jobs that may be a hub's: a hint, see `parsing.marked_jobs`."""
+        if self.operator and await self._hides_jobs():
+            answer = await self._launch(self.operator, {"verb": "marked"})
+            return parsing.users_of(parsing.jobs(launcher_answers.rows(answer)))
         word = secrets.token_hex(8)
         told = await self._ask(commands.queue(), more=commands.marked(word))
         return parsing.marked_jobs(told, mark, word)
@@ -86,7 +111,7 @@ class SlurmClient:
 
     async def accounts_gpus(self) -> bool:
         """Return whether Slurm's accounting knows who held GPUs."""
-        return accounting.counts_gpus(await self._ask(accounting.settings()))
+        return accounting.counts_gpus(await self._ask(commands.config()))
 
     async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
         """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
@@ -135,7 +160,13 @@ class SlurmClient:
         return launcher_answers.sessions(await self._launch(username, {"verb": "list"}))
 
     async def session_of(self, job_id: int, mark: str) -> str | None:
-        """Return the session that a job says it is of this hub, as anybody can see it."""
+        """Return the session that a job says it is of this hub, as anybody can see it.
+
+        Where Slurm hides others' jobs, as its operator can see it.
+        """
+        if self.operator and await self._hides_jobs():
+            request: dict[str, object] = {"verb": "session", "job_id": job_id}
+            return launcher_answers.session(await self._launch(self.operator, request))
         try:
             return parsing.session(await self._ask(commands.comment(job_id)), mark)
         except CommandFailed as error:

@@ -31,6 +31,11 @@ def job(job_id: int) -> list[str]:
     return ["scontrol", "--oneliner", "show", "job", str(job_id)]
 
 
+def config() -> list[str]:
+    """Ask for Slurm's configuration as slurmctld has it."""
+    return ["scontrol", "show", "config"]
+
+
 def comment(job_id: int) -> list[str]:
     """Ask for one job's comment alone: it may hold anything, newlines too."""
     return ["squeue", "--noheader", "--all", f"--jobs={job_id}", "-o", "%k"]

@@ -18,9 +18,9 @@ Slurm's programs with an empty environment, and prints one JSON object. The verb
 ``{"verb": "log", "job_id": N}`` -> ``{"lines": [TEXT, ...]}``
     The last lines of a session's output.
 
-Slurm lets only its operators raise a limit, and end the job of a user who has no account any more.
-Run as the account ``operator`` of the settings the program has two verbs, and none of those above,
-which in turn have nothing of them:
+Slurm lets only its operators raise a limit, end the job of a user who has no account any more, and
+see others' jobs where its ``PrivateData`` hides them. Run as the account ``operator`` of the
+settings the program has these verbs, and none of those above, which in turn have nothing of them:
 
 ``{"verb": "extend", "session": ID, "job_id": N, "user": NAME, "minutes": TOTAL}`` ->
 ``{"minutes": TOTAL}``
@@ -29,6 +29,15 @@ which in turn have nothing of them:
 ``{"verb": "end", "session": ID, "job_id": N, "user": NAME}`` -> ``{"job_ids": [N]}``
     Cancel a job that carries this mark and session, and belongs to this user or to nobody whom the
     machine knows; ``[]`` where it has ended.
+``{"verb": "jobs", "job_ids": [N, ...]}`` -> ``{"rows": [TEXT, ...]}``
+    How these jobs are, ended ones too: a line of squeue each, see ``_JOB_FIELDS``; of a job without
+    this mark nothing but its number. One that is missing is one that Slurm does not know. Changes
+    nothing.
+``{"verb": "marked"}`` -> ``{"rows": [TEXT, ...]}``
+    How all jobs are that carry this mark and have not ended. Changes nothing.
+``{"verb": "session", "job_id": N}`` -> ``{"session": ID}``
+    Whose session with this mark a job that has not ended is; ``null`` for any other. Changes
+    nothing.
 
 A failure is ``{"error": WORDS, "refused": BOOL}``; ``refused`` when Slurm itself refused. What
 cannot be answered so ends in one line on the standard error.
@@ -85,6 +94,12 @@ _TIME_IN_ALL_SECONDS = 60
 _MOST_MINUTES = 366 * 24 * 60
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
+# As the hub itself asks (commands.JOB_FIELDS): nothing that a user can write.
+_JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
+_MOST_JOBS = 10_000
+# scontrol show config: "SlurmUser               = slurm(64030)"
+_SLURM_USER = re.compile(r"^SlurmUser\s*=\s*[^\s()]*\((\d+)\)", re.ASCII | re.MULTILINE)
+_ADMIN_LEVELS = ("Operator", "Administrator")
 _MAX_TIME = re.compile(r"\bMaxTime=(\S+)", re.ASCII)
 
 
@@ -276,6 +291,39 @@ def end(
     return {"job_ids": [job_id]}
 
 
+def jobs(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Tell how some jobs are, where Slurm hides them from the hub."""
+    wanted = {str(job_id) for job_id in _job_ids(request)}
+    question = ("--states=all", f"--jobs={','.join(sorted(wanted, key=int))}")
+    told = _rows_of(slurm, wanted, _JOB_FIELDS, *question)
+    marked = _marked(slurm, wanted, *question)
+    if len(told) < len(wanted):
+        # Who is shown nothing may not take that for an answer.
+        _expect_to_see_all(slurm, account)
+    withheld = "|" * _JOB_FIELDS.count("|")
+    rows = [row if job_id in marked else f"{job_id}{withheld}" for job_id, row in told.items()]
+    return {"rows": rows}
+
+
+def marked(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Tell how all jobs are that are sessions of this hub."""
+    found = _marked(slurm, None)
+    return {"rows": list(_rows_of(slurm, found, _JOB_FIELDS).values())}
+
+
+def session(
+    slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Tell which session of this hub a job is."""
+    mark, _, named = _told(slurm, _job_id(request), "%k").removesuffix("\n").partition(":")
+    is_ours = mark == slurm.mark and _SESSION.fullmatch(named)
+    return {"session": named if is_ours else None}
+
+
 VERBS = {
     "submit": submit,
     "forecast": forecast,
@@ -283,7 +331,13 @@ VERBS = {
     "list": list_sessions,
     "log": log,
 }
-OPERATOR_VERBS = {"extend": extend, "end": end}
+OPERATOR_VERBS = {
+    "extend": extend,
+    "end": end,
+    "jobs": jobs,
+    "marked": marked,
+    "session": session,
+}
 
 
 def answer(
@@ -341,6 +395,52 @@ def _told(slurm: SlurmCommands, job_id: int, fields: str, *more: str) -> str:
     return printed if code == 0 else ""
 
 
+def _rows_of(
+    slurm: SlurmCommands, wanted: set[str] | None, fields: str, *question: str
+) -> dict[str, str]:
+    """Return squeue's lines of the jobs that are wanted, or of all, by the job's number."""
+    code, printed, complaint = slurm.try_out(
+        "squeue", "--noheader", "--all", *question, "-o", fields
+    )
+    if code != 0:
+        # squeue says so of a single job that it does not know.
+        if _NO_SUCH_JOB not in complaint:
+            raise LauncherError(complaint.strip() or "squeue failed")
+        return {}
+    rows = {}
+    for line in printed.split("\n"):
+        job_id = line.partition("|")[0].strip()
+        if _JOB_ID.fullmatch(job_id) and (wanted is None or job_id in wanted):
+            rows[job_id] = line
+    return rows
+
+
+def _marked(slurm: SlurmCommands, wanted: set[str] | None, *question: str) -> set[str]:
+    """Return the jobs with this hub's mark: of which it may be told, and nothing is decided by it.
+
+    A comment may hold what looks like another job's line.
+    """
+    of = re.compile(rf"\d+\|{re.escape(slurm.mark)}:{_SESSION.pattern}", re.ASCII)
+    rows = _rows_of(slurm, wanted, "%i|%k", *question)
+    return {job_id for job_id, row in rows.items() if of.fullmatch(row)}
+
+
+def _expect_to_see_all(slurm: SlurmCommands, account: pwd.struct_passwd) -> None:
+    """Refuse to say that there is no such job as one to whom Slurm may not show it."""
+    found = _SLURM_USER.search(slurm.run("scontrol", "show", "config"))
+    if found and int(found[1]) == account.pw_uid:
+        return
+    level = slurm.run(
+        *("sacctmgr", "--noheader", "--parsable2", "show", "user", account.pw_name),
+        "format=AdminLevel",
+    )
+    if level.strip() not in _ADMIN_LEVELS:
+        raise LauncherError(
+            f"{account.pw_name} is neither SlurmUser nor an operator in Slurm's accounting: Slurm "
+            "may hide jobs from it"
+        )
+
+
 def _script(request: dict[str, Any]) -> str:
     script = request.get("script")
     if not isinstance(script, str) or not script.startswith("#!"):
@@ -364,6 +464,13 @@ def _job_id(request: dict[str, Any]) -> int:
     if type(job_id) is not int or job_id <= 0:
         raise LauncherError("a job is named by its number")
     return job_id
+
+
+def _job_ids(request: dict[str, Any]) -> list[int]:
+    job_ids = request.get("job_ids")
+    if not isinstance(job_ids, list) or not 0 < len(job_ids) <= _MOST_JOBS:
+        raise LauncherError("the jobs are a list of numbers")
+    return [_job_id({"job_id": job_id}) for job_id in job_ids]
 
 
 def _uid(request: dict[str, Any]) -> int:

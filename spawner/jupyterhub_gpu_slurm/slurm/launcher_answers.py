@@ -67,6 +67,22 @@ def sessions(answer: Mapping[str, Any]) -> dict[int, str]:
     return sessions
 
 
+def rows(answer: Mapping[str, Any]) -> str:
+    """Read the answer to ``jobs`` and ``marked``: text as squeue prints it."""
+    found = answer.get("rows")
+    if not isinstance(found, list) or not all(isinstance(row, str) for row in found):
+        raise _unreadable(answer)
+    return "\n".join(found)
+
+
+def session(answer: Mapping[str, Any]) -> str | None:
+    """Read the answer to ``session``."""
+    found = answer.get("session")
+    if found is not None and not (isinstance(found, str) and _SESSION.fullmatch(found)):
+        raise _unreadable(answer)
+    return found
+
+
 def lines(answer: Mapping[str, Any]) -> list[str]:
     """Read the answer to ``log``."""
     found = answer.get("lines")

@@ -4,7 +4,7 @@ Raises `UnreadableOutput` for what does not look like Slurm's own output.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
@@ -19,6 +19,8 @@ _GRES = re.compile(
     r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??:(\d+)(?:\(([^)]*)\))?(?=,|$)", re.ASCII
 )
 _COMMENT = re.compile(r"([^:\n]+):([0-9a-f]{32})\n", re.ASCII)
+# scontrol show config prints "PrivateData             = jobs,usage"
+_PRIVATE_DATA = re.compile(r"^PrivateData\s*=\s*(\S+)", re.ASCII | re.MULTILINE)
 _INDEXES = re.compile(r"IDX:\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 _MOST_GPUS = 1024
 _NODE_WORD = re.compile(
@@ -71,6 +73,23 @@ def marked_jobs(text: str, mark: str, word: str) -> dict[str, set[int]]:
         if begin == word and job_id.isdecimal() and user and name.startswith(f"{mark}-"):
             found.setdefault(user, set()).add(int(job_id))
     return found
+
+
+def users_of(jobs_told: Mapping[int, Job]) -> dict[str, set[int]]:
+    """Return the jobs' numbers by user."""
+    found: dict[str, set[int]] = {}
+    for job in jobs_told.values():
+        if job.user:
+            found.setdefault(job.user, set()).add(job.job_id)
+    return found
+
+
+def hides_jobs(text: str) -> bool:
+    """Read the answer to `commands.config`: whether others' jobs are hidden, see slurm.conf(5)."""
+    found = _PRIVATE_DATA.search(text)
+    if found is None:
+        raise UnreadableOutput("scontrol does not tell PrivateData among Slurm's settings.")
+    return "jobs" in found[1].lower().split(",")
 
 
 def session(text: str, mark: str) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 _JOB_ID = re.compile(
     r"[1-9]\d{0,9}(?:_\d{1,9}|_\[[\d,-]{1,200}(?:%\d{1,9})?\]|\+\d{1,4})?", re.ASCII
 )
+_EXIT = re.compile(r"(\d{1,9})(?::(\d{1,3}))?", re.ASCII)
 # squeue(1), "JOB STATE CODES": those that a job does not leave by itself.
 _FINAL = frozenset(
     {
@@ -79,11 +80,19 @@ def is_job_id(text: str) -> bool:
     return _JOB_ID.fullmatch(text) is not None
 
 
-def exit_of(status: int) -> tuple[int | None, int | None]:
-    """Split the status of wait(2), which squeue prints, into exit code and signal.
+def exit_of(status: str) -> tuple[int | None, int | None]:
+    """Read what squeue prints of a job's end as exit code and signal; neither where it is no end.
 
-    >>> exit_of(0), exit_of(3 << 8), exit_of(9)
+    Slurm 22.05 prints the status of wait(2), 24.11 code and signal.
+
+    >>> exit_of("0"), exit_of("768"), exit_of("9")
     ((0, None), (3, None), (None, 9))
+    >>> exit_of("0:0"), exit_of("3:0"), exit_of("0:9"), exit_of("")
+    ((0, None), (3, None), (None, 9), (None, None))
     """
-    signal = status & 0x7F
-    return (None, signal) if signal else (status >> 8, None)
+    match = _EXIT.fullmatch(status)
+    if match is None:
+        return None, None
+    first, second = int(match[1]), match[2]
+    code, signal = (first >> 8, first & 0x7F) if second is None else (first, int(second))
+    return (None, signal) if signal else (code, None)

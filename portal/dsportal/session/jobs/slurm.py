@@ -135,7 +135,7 @@ def jobs_from(text: str) -> tuple[UserJob, ...]:
 def _job(fields: tuple[str, ...]) -> UserJob:
     job_id, state, reason, partition, nodes, node_count, *rest = fields
     allocated, per_job, per_node, submitted, start, end, status, name = rest
-    exit_code, signal = exit_of(int(status)) if status.isdecimal() else (None, None)
+    exit_code, signal = exit_of(status)
     has_started = bool(nodes)
     job = UserJob(
         id=job_id,

@@ -149,8 +149,29 @@ def test_jobs_are_numbered_in_four_ways(text: str) -> None:
     assert is_job_id(text)
 
 
-def test_a_status_is_an_exit_code_or_a_signal() -> None:
-    assert [exit_of(status) for status in (0, 3 << 8, 9)] == [(0, None), (3, None), (None, 9)]
+@pytest.mark.parametrize(
+    ("status", "code", "signal"),
+    [
+        # Printed by Slurm 22.05.
+        ("0", 0, None),
+        ("768", 3, None),
+        ("9", None, 9),
+        # Printed by Slurm 24.11; 125 is how it says "out of memory".
+        ("0:0", 0, None),
+        ("3:0", 3, None),
+        ("0:9", None, 9),
+        ("0:125", None, 125),
+        ("", None, None),
+        ("N/A", None, None),
+        ("3:", None, None),
+        ("3:0:0", None, None),
+        ("\u0663", None, None),
+    ],
+)
+def test_a_status_is_an_exit_code_or_a_signal(
+    status: str, code: int | None, signal: int | None
+) -> None:
+    assert exit_of(status) == (code, signal)
 
 
 def test_a_jobs_words_do_not_say_where_it_writes_to() -> None:

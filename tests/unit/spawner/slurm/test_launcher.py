@@ -458,7 +458,9 @@ def test_an_extension_is_spelt_strictly(
 def test_the_operator_can_do_nothing_else(
     operator: pwd.struct_passwd, programs: Path, request_: object
 ) -> None:
-    assert order(operator, programs, request_)["error"] == "the verbs are: extend, end"
+    assert order(operator, programs, request_)["error"] == "the verbs are: " + ", ".join(
+        launcher.OPERATOR_VERBS
+    )
     assert not list(programs.glob("*.argv"))
 
 
@@ -517,6 +519,121 @@ def test_an_end_is_spelt_strictly(
 def test_a_session_that_has_ended_is_ended(operator: pwd.struct_passwd, cluster: Path) -> None:
     (cluster / "job").write_text("")
     assert order(operator, cluster, END) == {"job_ids": []}
+
+
+ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00"
+OTHERS_ROW = "43|RUNNING|None|ben|sxm2|node002|2026-11-22T10:00:00|2026-11-22T18:00:00"
+WITHHELD = "43|||||||"
+# As scontrol of Slurm 22.05 and 24.11 prints it.
+CONFIG = "SlurmctldTimeout        = 120 sec\nSlurmUser               = slurm({uid})\n"
+
+
+@pytest.fixture
+def private(operator: pwd.struct_passwd, cluster: Path) -> Path:
+    """A stand-in cluster that shows all jobs to its SlurmUser, who is the operator."""
+    (cluster / "job").write_text(f"{ROW}\n{OTHERS_ROW}\n")
+    (cluster / "comment").write_text(f"42|portal:{SESSION}\n43|(null)\n")
+    (cluster / "config").write_text(CONFIG.format(uid=operator.pw_uid))
+    (cluster / "level").write_text("None\n")
+    for name, file in (("scontrol", "config"), ("sacctmgr", "level")):
+        (cluster / name).write_text(f'#!/bin/bash\nexec /bin/cat "{cluster}/{file}"\n')
+        (cluster / name).chmod(0o755)
+    return cluster
+
+
+def test_the_operator_tells_of_this_hubs_jobs_and_no_more_of_others_than_that_they_are(
+    operator: pwd.struct_passwd, private: Path
+) -> None:
+    answer = order(operator, private, {"verb": "jobs", "job_ids": [42, 43]})
+    assert answer == {"rows": [ROW, WITHHELD]}
+    assert order(operator, private, {"verb": "marked"}) == {"rows": [ROW]}
+
+
+def test_a_job_that_was_not_asked_for_is_not_told(
+    operator: pwd.struct_passwd, private: Path
+) -> None:
+    (private / "comment").write_text(f"42|portal:{SESSION}\n43|portal:{SESSION}\n")
+    assert order(operator, private, {"verb": "jobs", "job_ids": [42]}) == {"rows": [ROW]}
+
+
+@pytest.mark.parametrize(
+    "comment", [f"other:{SESSION}", f"portal:{SESSION}x", "portal:", "(null)", f"xportal:{SESSION}"]
+)
+def test_a_job_without_this_hubs_mark_is_withheld_and_not_missing(
+    operator: pwd.struct_passwd, private: Path, comment: str
+) -> None:
+    (private / "comment").write_text(f"43|{comment}\n")
+    assert order(operator, private, {"verb": "jobs", "job_ids": [43]}) == {"rows": [WITHHELD]}
+
+
+@pytest.mark.parametrize("level", ["None\n", ""])
+def test_an_operator_who_is_none_does_not_say_that_a_job_is_not_there(
+    operator: pwd.struct_passwd, private: Path, level: str
+) -> None:
+    (private / "config").write_text(CONFIG.format(uid=operator.pw_uid + 1))
+    (private / "level").write_text(level)
+    assert "hide" in str(order(operator, private, {"verb": "jobs", "job_ids": [42, 44]})["error"])
+
+
+@pytest.mark.parametrize("level", ["Operator\n", "Administrator\n"])
+def test_an_operator_of_the_accounting_says_that_a_job_is_not_there(
+    operator: pwd.struct_passwd, private: Path, level: str
+) -> None:
+    (private / "config").write_text(CONFIG.format(uid=operator.pw_uid + 1))
+    (private / "level").write_text(level)
+    assert order(operator, private, {"verb": "jobs", "job_ids": [44]}) == {"rows": []}
+
+
+def test_a_single_job_that_slurm_does_not_know_is_missing(
+    operator: pwd.struct_passwd, private: Path
+) -> None:
+    (private / "squeue").write_text(
+        "#!/bin/bash\necho 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n"
+    )
+    assert order(operator, private, {"verb": "jobs", "job_ids": [44]}) == {"rows": []}
+
+
+def test_a_slurm_that_does_not_answer_the_operator_names_no_job_missing(
+    operator: pwd.struct_passwd, private: Path
+) -> None:
+    (private / "squeue").write_text("#!/bin/bash\necho 'Socket timed out' >&2; exit 1\n")
+    assert "error" in order(operator, private, {"verb": "jobs", "job_ids": [42]})
+
+
+@pytest.mark.parametrize(
+    "job_ids",
+    [None, [], 42, "42", ["42"], [0], [-1], [True], [42, "43;id"], list(range(1, 10_002))],
+)
+def test_the_operators_question_is_spelt_strictly(
+    operator: pwd.struct_passwd, private: Path, job_ids: object
+) -> None:
+    assert "error" in order(operator, private, {"verb": "jobs", "job_ids": job_ids})
+
+
+@pytest.mark.parametrize(
+    ("comment", "session"),
+    [
+        (f"portal:{SESSION}\n", SESSION),
+        (f"other:{SESSION}\n", None),
+        (f"portal:{SESSION}\nx\n", None),
+        ("(null)\n", None),
+        ("", None),
+    ],
+)
+def test_the_operator_tells_whose_session_a_job_is(
+    operator: pwd.struct_passwd, private: Path, comment: str, session: str | None
+) -> None:
+    (private / "comment").write_text(comment)
+    request = {"verb": "session", "job_id": 42}
+    assert order(operator, private, request) == {"session": session}
+
+
+@pytest.mark.parametrize("verb", ["jobs", "marked", "session"])
+def test_a_user_is_not_told_of_others_jobs(
+    account: pwd.struct_passwd, private: Path, verb: str
+) -> None:
+    answer = order(account, private, {"verb": verb, "job_ids": [42], "job_id": 42})
+    assert "the verbs are: submit" in str(answer["error"])
 
 
 def test_a_user_cannot_extend(account: pwd.struct_passwd, cluster: Path) -> None:
