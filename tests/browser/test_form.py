@@ -39,7 +39,7 @@ def test_the_forecast_follows_the_choice(
         forecast = page.locator("#gpu-form-forecast")
         expect(forecast).to_have_attribute("data-state", "later")
         expect(forecast).to_contain_text(re.compile(r"\d+ minutes\)\.$"))
-        waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*queued"))
+        waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*busy now"))
         expect(waiting).to_be_attached(timeout=30_000)
         photograph(page, "forecast")
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
@@ -82,7 +82,7 @@ def test_a_session_is_chosen_and_started_by_keyboard_alone(portal: Instance, pag
 def test_every_field_has_a_name_that_is_read_out(portal: Instance, page: Page) -> None:
     open_form(page, portal)
     expect(page.get_by_role("group", name=re.compile("^GPUs"))).to_be_visible()
-    expect(page.get_by_role("radio", name=re.compile("^3 GPUs 24 cores 144 GB"))).to_be_attached()
+    expect(page.get_by_role("radio", name=re.compile("^3 GPUs 24 cores 144 GiB"))).to_be_attached()
     expect(page.get_by_role("spinbutton", name="Session time in hours")).to_be_visible()
     expect(page.get_by_role("combobox", name="Partition")).to_be_visible()
     forecast = page.get_by_role("status").and_(page.locator('[data-state="now"]'))

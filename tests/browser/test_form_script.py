@@ -123,7 +123,7 @@ def test_a_type_narrows_the_sizes_to_what_a_node_has_of_it(page: Page, hub: Stan
     expect(page.locator('input[name="gpus"][value="2"]')).to_be_enabled()
     expect(page.locator('input[name="gpus"][value="3"]')).to_be_disabled()
     # All are taken now: that is no reason not to wait for them.
-    assert size(page, 2) == "queued"
+    assert size(page, 2) == "busy now"
     with page.expect_response("**/forecast?*gpu_type=t4*"):
         page.clock.run_for(300)
     expect(forecast(page, "now")).to_be_visible()

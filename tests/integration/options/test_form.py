@@ -177,5 +177,5 @@ def test_a_type_of_gpu_that_was_chosen_reaches_slurm(portal: Instance, visit: Vi
 
 def test_the_form_has_everything_without_its_script(visit: Visit) -> None:
     page = visit(USERS[0]).note()
-    assert re.search(r'data-gpus="4">\s*(free now|queued)', page)
+    assert re.search(r'data-gpus="4">\s*(free now|busy now)', page)
     assert '<option value="sxm2"' in page

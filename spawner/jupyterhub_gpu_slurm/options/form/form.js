@@ -40,7 +40,7 @@
   const mark = () => {
     for (const place of document.querySelectorAll(".gpu-form-now")) {
       const free = isFree(Number(place.dataset.gpus));
-      const words = free === null ? "" : free ? "free now" : "queued";
+      const words = free === null ? "" : free ? "free now" : "busy now";
       if (place.textContent.trim() !== words) place.textContent = words;
       place.classList.toggle("is-free", Boolean(free));
     }

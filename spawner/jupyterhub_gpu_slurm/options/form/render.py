@@ -16,7 +16,7 @@ from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 
-_MB_PER_GB = 1024
+_MIB_PER_GIB = 1024
 _ALL_UP_TO = 8
 
 _TEMPLATES = Environment(
@@ -197,7 +197,7 @@ def _size(
     count: int, chosen: int, shape: ResourceShape, has: Availability | None, gpu_type: str | None
 ) -> GpuChoice:
     needs = shape.resources(count)
-    memory = f"{needs.memory_mb / _MB_PER_GB:g} GB"
+    memory = f"{needs.memory_mb / _MIB_PER_GIB:g} GiB"
     is_free = None if has is None else has.is_free(count, gpu_type)
     return GpuChoice(count, needs.cores, memory, count == chosen, is_free)
 
