@@ -56,6 +56,7 @@ def test_what_must_wait_starts_when_a_job_must_end(portal: Instance, visit: Visi
     [
         ({"gpus": 5}, "at most 4"),
         ({"hours": 13}, "at most 12"),
+        ({"hours": 12.0001}, "at most 12"),
         ({"gpus": 1, "gpu_type": "h200"}, "Its types are: v100"),
         ({"partition": "admins"}, "not open to you"),
     ],
