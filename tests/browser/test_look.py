@@ -200,6 +200,13 @@ def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
     page.get_by_role("menuitem", name="Help", exact=True).click()
     page.get_by_role("menuitem", name="Welcome").click()
     expect(welcome).to_be_visible()
+    # Whoever has opened a notebook has no more need of it.
+    page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Python 3").first.click()
+    expect(page.locator(".jp-Notebook")).to_be_visible()
+    page.goto(f"{lab}?reset")
+    expect(page.locator(".jp-LauncherCard").first).to_be_visible(timeout=60_000)
+    expect(welcome).to_have_count(0)
+    forget_the_dismissal(visitor)
     # A phone has room for it.
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto(f"{lab}?reset")

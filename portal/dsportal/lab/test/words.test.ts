@@ -29,7 +29,10 @@ test('a warning says why there is no more time, in place of what happens then', 
 });
 
 test('the question says when the session ends and how often it can be extended', () => {
-  assert.equal(words.extensionQuestion(END, 1, texts), `Ends at ${hour(END)}. 1 extension left. Extend by:`);
+  assert.equal(
+    words.extensionQuestion(END, 1, texts),
+    `Ends at ${hour(END)}. 1 extension left. Extend by:`
+  );
   assert.match(words.extensionQuestion(END, 3, texts), / 3 extensions left\. /);
 });
 

@@ -198,7 +198,9 @@ export function missing(use: IUse, texts: ITexts): string | null {
     case 'no_driver':
       return texts.__('GPU use cannot be shown: this node has no NVIDIA driver.');
     case 'no_answer':
-      return texts.__('GPU use cannot be shown: this node’s NVIDIA driver is not responding at the moment.');
+      return texts.__(
+        'GPU use cannot be shown: this node’s NVIDIA driver is not responding at the moment.'
+      );
     case 'known':
       return null;
   }
