@@ -15,7 +15,7 @@ from pathlib import Path
 from traitlets.config import Config
 
 from dsportal.containers.server import holds_server
-from dsportal.hub import database, internal_tls, stylesheet
+from dsportal.hub import database, documentation, internal_tls, stylesheet
 from dsportal.hub.access import configure_access
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import database_outage, host_names, managed_services, request_log
@@ -205,6 +205,7 @@ def configure_pages(c: Config, settings: Settings) -> None:
     c.JupyterHub.template_vars = {"look": look, "is_encrypted": settings.hub.is_encrypted}
     c.JupyterHub.logo_file = str(look.logo_file)
     stylesheet.install(look.stylesheet, look.version)
+    documentation.install(look.documentation_dir)
 
 
 def configure_spawner(c: Config, settings: Settings) -> None:

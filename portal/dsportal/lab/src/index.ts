@@ -1,6 +1,7 @@
 // What the portal adds to JupyterLab; a room for each concern.
 
 import { clock } from './session/clock';
+import { documentation } from './look/documentation';
 import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
 import { look } from './look/look';
@@ -15,6 +16,7 @@ import { welcome } from './launcher/welcome';
 
 export default [
   clock,
+  documentation,
   idle,
   jobs,
   look,
