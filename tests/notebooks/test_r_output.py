@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_client import KernelManager
+from jupyter_client.manager import KernelManager
 from jupyter_client.kernelspec import KernelSpecManager
 
 from tests.instance import ROOT

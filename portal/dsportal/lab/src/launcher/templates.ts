@@ -18,12 +18,13 @@ const COPY = 'data-scientist-portal:copy-template';
 
 /** The way out of what cannot be saved must be seen. */
 const COPY_STYLE = `
-.portal-copy-template jp-button {
+.portal-copy-template::part(control) {
   background: var(--jp-accept-color-normal, var(--jp-brand-color1)); color: white;
-  border-radius: 4px; padding: 0 8px; margin-right: 8px;
+  border-radius: 4px; padding: 0 8px;
 }
-.portal-copy-template jp-button:hover { background: var(--jp-accept-color-hover, var(--jp-brand-color0)); }
+.portal-copy-template::part(control):hover { background: var(--jp-accept-color-hover, var(--jp-brand-color0)); }
 .portal-copy-template .jp-ToolbarButtonComponent-label { color: white; font-weight: 600; }
+.portal-copy-template svg path { fill: white; }
 `;
 
 // Among the kernels, the launcher shows pictures only.
