@@ -15,6 +15,9 @@ from dsportal.settings_file import SettingsError
 WEB = Path(__file__).parent / "web"
 """Templates and pictures of the pages."""
 
+DOCUMENTATION = "portal/docs/"
+"""Where the documentation is, below the hub's own address."""
+
 
 @dataclass(frozen=True)
 class Appearance:
@@ -26,6 +29,8 @@ class Appearance:
     accent: str
     accent_dark: str
     logo_file: Path
+    documentation_dir: str
+    """Empty where there is none."""
     stylesheet: str
     version: str
     """Changes whenever a browser must not use what it has kept."""
@@ -39,6 +44,7 @@ class Appearance:
             "accent": self.accent,
             "accent_dark": self.accent_dark,
             "version": self.version,
+            "documentation": DOCUMENTATION if self.documentation_dir else "",
         }
 
 
@@ -64,6 +70,7 @@ def appearance(look: LookSettings) -> Appearance:
         accent=look.accent,
         accent_dark=look.accent_dark,
         logo_file=logo,
+        documentation_dir=look.documentation_dir,
         stylesheet=sheet,
         version=hashlib.sha256(content).hexdigest()[:12],
     )

@@ -142,6 +142,8 @@ class SessionInput:
     """What runs in images."""
     look: Mapping[str, str] = field(default_factory=dict)
     """The portal's title, logo and colours, for the page."""
+    follows_system_theme: bool = True
+    """Whether JupyterLab is light or dark as the system is, until the user chooses."""
     cluster_url: str | None = None
     """Where the service of the cluster's view listens; ``None`` where there is none."""
     slurm_bin_dir: str | None = None

@@ -134,8 +134,10 @@ def test_anybody_finds_out_how_much_storage_gpus_need_without_a_script(
     portal: Instance, chromium: Browser, photograph: Callable[[Page, str], None]
 ) -> None:
     with browser_of(chromium, portal, ONE) as one:
-        one.get_by_role("link", name="Sizing").click()
-        expect(one.get_by_role("heading", name="Sizing", exact=True)).to_be_visible()
+        expect(one.get_by_role("link", name="Cluster")).to_be_visible()
+        expect(one.get_by_role("link", name="Storage sizing")).to_have_count(0)
+        one.goto(f"{portal.url}/services/cluster/sizing")
+        expect(one.get_by_role("heading", name="Storage sizing", exact=True)).to_be_visible()
         photograph(one, "sizing")
         cookies = one.context.storage_state()
     plain = chromium.new_context(java_script_enabled=False, storage_state=cookies)
@@ -144,19 +146,19 @@ def test_anybody_finds_out_how_much_storage_gpus_need_without_a_script(
     page.get_by_label("GPUs", exact=True).fill("72")
     page.get_by_label("Model and work").select_option("Inception v4, training")
     page.get_by_label("Images", exact=True).select_option("large, 1.3 MB each")
-    page.get_by_role("button", name="Work it out").press("Enter")
+    page.get_by_role("button", name="Calculate").press("Enter")
     row = page.get_by_role("row", name="The storage must give")
     expect(row).to_contain_text("21,600 MB/s")
     expect(page.get_by_role("row", name="Storage nodes")).to_contain_text("8.0: 9 GPUs a node")
     # The address is the question, for a link in a mail.
     assert "gpus=72" in page.url
     page.get_by_label("Card").select_option("another card")
-    page.get_by_role("button", name="Work it out").click()
+    page.get_by_role("button", name="Calculate").click()
     speed = page.get_by_label("Speed of one GPU")
     expect(speed).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_role("alert")).to_contain_text("marked field")
     speed.fill("2500")
-    page.get_by_role("button", name="Work it out").click()
+    page.get_by_role("button", name="Calculate").click()
     # 2,500 images of 1.3 MB from 72 GPUs.
     expect(row).to_contain_text("234,000 MB/s")
     asked = page.url

@@ -39,14 +39,14 @@ def test_the_forecast_follows_the_choice(
         forecast = page.locator("#gpu-form-forecast")
         expect(forecast).to_have_attribute("data-state", "later")
         expect(forecast).to_contain_text(re.compile(r"\d+ minutes\)\.$"))
-        waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*queued"))
+        waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*busy now"))
         expect(waiting).to_be_attached(timeout=30_000)
         photograph(page, "forecast")
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
         expect(forecast).to_have_attribute("data-state", "now")
         page.get_by_label("Session time in hours").fill("99")
-        expect(forecast).to_have_attribute("data-state", "never")
-        expect(forecast).to_contain_text("99 hours")
+        expect(forecast).to_have_attribute("data-state", "refused")
+        expect(forecast).to_contain_text("12 hours")
 
 
 def test_what_is_free_is_refreshed_without_a_reload(portal: Instance, page: Page) -> None:
@@ -58,6 +58,29 @@ def test_what_is_free_is_refreshed_without_a_reload(portal: Instance, page: Page
         expect(row).to_contain_text("4 of 12", timeout=30_000)
     expect(row).to_contain_text("12 of 12", timeout=30_000)
     assert page.evaluate("window.isTheSamePage")
+
+
+def test_a_link_that_asks_too_much_says_what_stands_instead(
+    portal: Instance, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    open_form(page, portal, "?gpus=99&partition=dgx2&hours=48")
+    said = page.locator("#gpu-form-not-taken p")
+    expect(said).to_have_count(3)
+    for sentence, asked in enumerate(("dgx2", "99 GPUs", "48 hours")):
+        expect(said.nth(sentence)).to_contain_text(asked)
+    expect(page.get_by_role("radio", name=re.compile("^1 GPU "))).to_be_checked()
+    expect(page.get_by_label("Partition")).to_have_value("sxm2")
+    expect(page.get_by_label("Session time in hours")).to_have_value("12")
+    photograph(page, "link")
+
+
+def test_partitions_of_the_same_nodes_are_one_row(portal: Instance, page: Page) -> None:
+    open_form(page, portal)
+    # Two partitions of the test cluster are open to the user, both of its three nodes.
+    expect(page.locator("#gpu-form-partition option")).to_have_count(2)
+    expect(page.locator("#gpu-form-cluster tr")).to_have_count(1)
+    page.wait_for_timeout(11_000)
+    expect(page.locator("#gpu-form-cluster tr")).to_have_count(1)
 
 
 def test_a_session_is_chosen_and_started_by_keyboard_alone(portal: Instance, page: Page) -> None:
@@ -82,7 +105,7 @@ def test_a_session_is_chosen_and_started_by_keyboard_alone(portal: Instance, pag
 def test_every_field_has_a_name_that_is_read_out(portal: Instance, page: Page) -> None:
     open_form(page, portal)
     expect(page.get_by_role("group", name=re.compile("^GPUs"))).to_be_visible()
-    expect(page.get_by_role("radio", name=re.compile("^3 GPUs 24 cores 144 GB"))).to_be_attached()
+    expect(page.get_by_role("radio", name=re.compile("^3 GPUs 24 cores 144 GiB"))).to_be_attached()
     expect(page.get_by_role("spinbutton", name="Session time in hours")).to_be_visible()
     expect(page.get_by_role("combobox", name="Partition")).to_be_visible()
     forecast = page.get_by_role("status").and_(page.locator('[data-state="now"]'))

@@ -117,13 +117,47 @@ def wait_for_looks(page: Page, hub: StandIn, looks: int) -> None:
         assert hub.looks == before + 1
 
 
+@pytest.mark.parametrize("hours", ["0", "12.0001", "", "-1", "0.01"])
+def test_a_time_that_cannot_be_had_is_refused_before_slurm_is_asked(
+    page: Page, hub: StandIn, hours: str
+) -> None:
+    open_form(page)
+    expect(forecast(page, "now")).to_be_visible()
+    asked = len(hub.forecasts)
+    page.get_by_label("Session time in hours").fill(hours)
+    expect(forecast(page, "refused")).to_contain_text("12 hours")
+    expect(page.get_by_label("Session time in hours")).to_have_attribute("aria-invalid", "true")
+    page.clock.run_for(1000)
+    assert len(hub.forecasts) == asked
+    page.get_by_label("Session time in hours").fill("12")
+    page.clock.run_for(300)
+    expect(forecast(page, "now")).to_be_visible()
+
+
+def test_starts_now_is_not_said_of_another_choice_or_of_what_was_taken_since(
+    page: Page, hub: StandIn
+) -> None:
+    open_form(page)
+    expect(forecast(page, "now")).to_be_visible()
+    page.locator('input[name="gpus"][value="2"]').check(force=True)
+    # The clock stands still: Slurm has not been asked yet.
+    expect(forecast(page, "asking")).to_be_visible()
+    page.clock.run_for(300)
+    expect(forecast(page, "now")).to_be_visible()
+    hub.available = (partition("sxm2", 0, kind("a100", 0, 16, 0), kind("t4", 0, 4, 0)),)
+    with page.expect_response("**/availability*"):
+        page.clock.run_for(1000 * INTERVAL)
+    hub.answer = {"state": "later", "start": None, "why": ""}
+    expect(forecast(page, "asking")).to_be_visible()
+
+
 def test_a_type_narrows_the_sizes_to_what_a_node_has_of_it(page: Page, hub: StandIn) -> None:
     open_form(page)
     page.get_by_label("Type of GPU").select_option(label="T4 (sxm2)")
     expect(page.locator('input[name="gpus"][value="2"]')).to_be_enabled()
     expect(page.locator('input[name="gpus"][value="3"]')).to_be_disabled()
     # All are taken now: that is no reason not to wait for them.
-    assert size(page, 2) == "queued"
+    assert size(page, 2) == "busy now"
     with page.expect_response("**/forecast?*gpu_type=t4*"):
         page.clock.run_for(300)
     expect(forecast(page, "now")).to_be_visible()

@@ -180,7 +180,7 @@ def test_the_page_of_a_failed_start_shows_slurms_state_and_the_log(
 
 
 @pytest.mark.usefixtures("clean_user")
-def test_an_admin_sees_starts_and_stops_a_users_server(portal: Instance, page: Page) -> None:
+def test_an_admin_sees_and_stops_a_users_session(portal: Instance, page: Page) -> None:
     visitor = Visitor(portal, USER)
     visitor.log_in()
     visitor.start_and_wait(gpus=1)
@@ -188,6 +188,6 @@ def test_an_admin_sees_starts_and_stops_a_users_server(portal: Instance, page: P
     log_in(page, portal, ADMIN)
     page.goto(f"{portal.url}/hub/admin")
     row = page.get_by_role("row", name=re.compile(USER)).first
-    row.get_by_role("button", name="Stop Server").click()
+    row.get_by_role("button", name="Stop Session").click()
     until(lambda: not portal.jobs(user=USER), seconds=30, what="the user's job is gone")
-    expect(row.get_by_role("button", name="Start Server")).to_be_visible()
+    expect(row.get_by_role("button", name="Start Session")).to_be_visible()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import pwd
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,6 +118,8 @@ def test_nobody_is_shut_out_of_the_admins_page(
 ) -> None:
     log_in(page, portal, ADMIN, to="/hub/admin")
     expect(page.get_by_role("button", name=f"Details of {ADMIN}")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop All")).to_be_visible()
+    assert not re.search("server", page.locator("#react-admin-hook").inner_text(), re.IGNORECASE)
     assert_is_fit_to_use(page, "admin")
     photograph(page, "admin")
 
@@ -137,6 +140,49 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(
         assert page.evaluate(BRIGHTNESS) > 128
 
 
+def test_jupyterlab_follows_the_system_as_the_other_pages_do(
+    portal: Instance, chromium: Browser, visit: Callable[[str], Visitor]
+) -> None:
+    forget = "/.jupyter/lab/user-settings/@jupyterlab/apputils-extension"
+    portal.slurm("/bin/rm", "-rf", f"{pwd.getpwnam(USER).pw_dir}{forget}", user=USER)
+    visit(USER).start_and_wait(gpus=0)
+    for scheme in ("light", "dark"):
+        with browsing(chromium, color_scheme=scheme) as page:
+            log_in(page, portal, USER, to=f"/user/{USER}/lab?reset")
+            body = page.locator(f'body[data-jp-theme-light="{str(scheme == "light").lower()}"]')
+            expect(body).to_be_attached(timeout=90_000)
+
+
+def test_the_documentation_is_found_and_searched_without_another_site(
+    portal: Instance, chromium: Browser
+) -> None:
+    asked: list[str] = []
+    with browsing(chromium) as page:
+        page.on("request", lambda request: asked.append(request.url))
+        log_in(page, portal, USER, to="/hub/token")
+        page.get_by_role("link", name="Help", exact=True).click()
+        expect(page.get_by_role("heading", level=1).first).to_be_visible()
+        page.keyboard.press("/")
+        page.keyboard.type("extend session")
+        expect(
+            page.get_by_role("link", name=re.compile("more time", re.IGNORECASE)).first
+        ).to_be_visible()
+        page.goto(f"{portal.url}/hub/portal/docs/how-to/get-more-time.html")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert not [url for url in asked if not url.startswith((portal.url, "data:", "blob:"))]
+
+
+def test_the_documentation_is_for_those_who_cannot_log_in_and_is_only_its_own_files(
+    portal: Instance,
+) -> None:
+    docs = f"{portal.url}/hub/portal/docs"
+    assert "Content-Security-Policy" in httpx.get(f"{docs}/index.html").headers
+    for path in ("..%2f..%2f..%2fetc/passwd", "nothing.html", ".lock"):
+        assert httpx.get(f"{docs}/{path}").status_code in (400, 403, 404), path
+
+
 def test_the_style_sheet_is_kept_by_browsers_as_long_as_it_is_the_same(portal: Instance) -> None:
     login = httpx.get(f"{portal.url}/hub/login").text
     address = re.findall(r'href="(/hub/portal/look\.css\?v=\w+)"', login)[0]
@@ -151,7 +197,8 @@ def test_the_style_sheet_is_kept_by_browsers_as_long_as_it_is_the_same(portal: I
 def set_theme(visitor: Visitor, name: str) -> None:
     """Choose a theme, as JupyterLab's menu does."""
     path = "/lab/api/settings/@jupyterlab/apputils-extension:themes"
-    visitor.session("PUT", path, json={"raw": json.dumps({"theme": name})}).raise_for_status()
+    raw = json.dumps({"theme": name, "adaptive-theme": False})
+    visitor.session("PUT", path, json={"raw": raw}).raise_for_status()
 
 
 def forget_the_dismissal(visitor: Visitor) -> None:
@@ -196,8 +243,20 @@ def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
     page.goto(f"{lab}?reset")
     expect(page.locator(".jp-LauncherCard").first).to_be_visible(timeout=60_000)
     page.get_by_role("menuitem", name="Help", exact=True).click()
+    with page.expect_popup() as opened:
+        page.get_by_role("menuitem", name="Tutorials and How-Tos").click()
+    expect(opened.value).to_have_url(f"{portal.url}/hub/portal/docs/index.html")
+    opened.value.close()
+    page.get_by_role("menuitem", name="Help", exact=True).click()
     page.get_by_role("menuitem", name="Welcome").click()
     expect(welcome).to_be_visible()
+    # Whoever has opened a notebook has no more need of it.
+    page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Python 3").first.click()
+    expect(page.locator(".jp-Notebook")).to_be_visible()
+    page.goto(f"{lab}?reset")
+    expect(page.locator(".jp-LauncherCard").first).to_be_visible(timeout=60_000)
+    expect(welcome).to_have_count(0)
+    forget_the_dismissal(visitor)
     # A phone has room for it.
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto(f"{lab}?reset")

@@ -41,13 +41,24 @@ def test_a_template_is_chosen_in_the_launcher(
     page.locator(".jp-LauncherCard", has_text="New from Template").last.click()
 
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("group", name="tensorflow")).to_be_visible()
+    groups = dialog.get_by_role("group")
+    expect(groups.first).to_have_accessible_name("Start here")
+    expect(groups.last).to_have_accessible_name("Measuring the cluster")
     assert dialog.get_by_role("radio").count() > 8
+    # Nothing is chosen beforehand.
+    expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)
+    expect(dialog.get_by_role("button", name="Create")).to_be_disabled()
     photograph(page, "templates")
 
-    # By keyboard alone: the search has the focus, the first that fits is chosen.
-    page.keyboard.type("pytorch mnist")
+    # By keyboard alone: the search has the focus, and Enter leads to the first that fits.
+    page.keyboard.type("storage")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("radio", checked=True)).to_be_focused()
+    expect(page.locator(".jp-Notebook")).to_have_count(0)
+    page.get_by_role("searchbox", name="Search templates").fill("pytorch mnist")
     expect(dialog.get_by_role("radio")).to_have_count(1)
+    expect(dialog.get_by_role("button", name="Create")).to_be_disabled()
+    page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     expect(page.locator(".jp-Notebook")).to_be_visible()
     # It is shown for some seconds, and listed for longer.
@@ -56,9 +67,17 @@ def test_a_template_is_chosen_in_the_launcher(
     expect(notices).to_contain_text(re.compile(r"work/pytorch-mnist\.ipynb .*own copy"))
     page.keyboard.press("Escape")
     expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
+    # Nothing in a menu that fails: no node of ours has a browser or TeX.
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    page.get_by_role("menuitem", name="Save and Export Notebook As").hover()
+    expect(page.get_by_role("menuitem", name="HTML")).to_be_visible()
+    expect(page.get_by_role("menuitem", name=re.compile("PDF|PNG"))).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
     copy = home / "work/pytorch-mnist.ipynb"
     assert copy.owner() == USER
     expect(page.get_by_role("button", name="Open My Own Copy")).to_have_count(0)
+    assert "read-only" not in copy.read_text()
 
 
 def test_a_template_becomes_a_copy_from_the_file_browser(
@@ -89,6 +108,8 @@ def test_an_opened_template_offers_a_copy(
     open_item(page, "mnist.ipynb")
     button = page.get_by_role("button", name="Open My Own Copy")
     expect(button).to_be_visible()
+    colour = "element => getComputedStyle(element).backgroundColor"
+    assert button.evaluate(colour) not in ("rgba(0, 0, 0, 0)", "rgb(255, 255, 255)")
     photograph(page, "template")
     button.click()
     expect(page.get_by_role("tab", name=re.compile("pytorch-mnist.ipynb"))).to_be_visible()

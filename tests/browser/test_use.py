@@ -52,8 +52,8 @@ def test_gpus_processors_memory_and_files_are_shown(
         expect(panel(page)).to_be_visible()
         expect(group(page, "GPU 0")).to_contain_text("Stand-in V100 · 64 °C · 255 W")
         expect(group(page, "GPU 0")).to_contain_text("83 %")
-        expect(group(page, "GPU 0")).to_contain_text("21 GB of 32 GB")
-        expect(group(page, "GPU 1")).to_contain_text("412 MB of 32 GB")
+        expect(group(page, "GPU 0")).to_contain_text("21 GiB of 32 GiB")
+        expect(group(page, "GPU 1")).to_contain_text("412 MiB of 32 GiB")
 
         # Each chart says in words what it shows, and so does the table.
         name = re.compile(r"This session, CPU: now .* of 16 cores; highest")

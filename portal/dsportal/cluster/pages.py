@@ -84,6 +84,7 @@ class Pages:
             title=words.title(sized[0]) if sized else "",
             advice=words.ADVICE,
             left_out=words.LEFT_OUT,
+            papers=words.PAPERS,
             **about,
         )
 
@@ -91,8 +92,8 @@ class Pages:
         """Return what the bar leads to."""
         hub = {"home": "Home", "token": "Tokens", "admin": "Admin"}
         (home, tokens, admin) = [(f"{self._hub_url}{path}", word) for path, word in hub.items()]
-        ours = [("./", "Cluster"), ("sizing", "Sizing")]
-        return [home, *ours, tokens, *([admin] if is_admin else [])]
+        pages = [home, ("./", "Cluster"), tokens]
+        return [*pages, ("sizing", "Storage sizing"), admin] if is_admin else pages
 
     def parts(self, shared: SharedView, viewer: Viewer) -> Mapping[str, str]:
         """Write what changes on the page, by the ids of the elements that it is in."""

@@ -15,7 +15,15 @@ from pathlib import Path
 from traitlets.config import Config
 
 from dsportal.containers.server import holds_server
-from dsportal.hub import database, home, internal_tls, logout, session_status, stylesheet
+from dsportal.hub import (
+    database,
+    documentation,
+    home,
+    internal_tls,
+    logout,
+    session_status,
+    stylesheet,
+)
 from dsportal.hub.access import configure_access
 from dsportal.hub.breaker import Breaker
 from dsportal.hub.logins import configure_directory
@@ -218,6 +226,7 @@ def configure_pages(c: Config, settings: Settings) -> None:
     c.JupyterHub.logo_file = str(look.logo_file)
     logout.install()
     stylesheet.install(look.stylesheet, look.version)
+    documentation.install(look.documentation_dir)
 
 
 def configure_spawner(c: Config, settings: Settings) -> None:

@@ -37,6 +37,7 @@ def session_input(settings: Settings) -> dict[str, object]:
             tools={name: taken_from(WebTool, one) for name, one in settings.tools.items()},
             containers=_containers(settings.containers),
             look=appearance(settings.look).for_sessions(),
+            follows_system_theme=settings.look.follows_system,
             cluster_url=settings.hub.internal(settings.cluster.url),
             slurm_bin_dir=settings.slurm.bin_dir,
             umask=session.umask,

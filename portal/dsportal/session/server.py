@@ -30,7 +30,7 @@ with postponed():
 from dsportal.session import internal_tls
 from dsportal.session.callback import HubRefusedError, report_port
 from dsportal.session.components import Components, SessionContext
-from dsportal.session.files import working_folders
+from dsportal.session.files import exports, working_folders
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.lab_settings import set_broken_files_aside
 from dsportal.session.files.static import HomeCheckpoints, LinkedFileHandler
@@ -41,6 +41,7 @@ from dsportal.session.kernels.manager import (
     SessionKernelConnection,
     SessionKernels,
 )
+from dsportal.session.page import theme
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.upstream import bodies
 from dsportal.session.upstream.hub_login import is_login_of_the_hub
@@ -116,7 +117,9 @@ def settings(place: SessionContext) -> Config:
                     "allowed_symlink_directory": "/",
                 },
             },
+            **exports.exporters(),
             "LabApp": {
+                **theme.lab_settings(place.home, place.told.follows_system_theme),
                 # Not those of the home: what a user has installed must not break the page.
                 "labextensions_path": [*shared, f"{sys.prefix}/share/jupyter/labextensions"],
                 # Nothing of the outer network is asked for.

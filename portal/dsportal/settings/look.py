@@ -31,11 +31,21 @@ class LookSettings(Table):
         "#9db4ff",
         "The same on dark pages; it must have a contrast of 4.5:1 with them.",
     )
+    follows_system: bool = setting(
+        True,
+        "Whether JupyterLab is light or dark as the user's system is, until the user chooses a "
+        "theme; the hub's pages always are.",
+    )
     support: Text = setting(
         "", "Where users find help, in a few words: at the foot of each page and at the login."
     )
     support_url: SupportUrl = setting(
         "", "Where these words lead to: a page (https://...) or an address (mailto:...)."
+    )
+    documentation_dir: OptionalPath = setting(
+        "",
+        "The folder with the documentation as a site, which **Help** on the hub's pages and in "
+        "JupyterLab opens; empty: there is no such link. The deployment builds it.",
     )
     extra_css_file: OptionalPath = setting(
         "", "A style sheet of the site's own, behind the portal's, for the hub's pages."

@@ -58,7 +58,7 @@ class Number:
 
 FIELDS: Mapping[str, Choice | Number] = {
     "gpus": Number("GPUs", "in all hosts together", 1, 100_000, "80", is_whole=True),
-    "gpus_per_host": Number("GPUs of a host", "", 1, 64, "8", is_whole=True),
+    "gpus_per_host": Number("GPUs per host", "", 1, 64, "8", is_whole=True),
     "card": Choice("Card", {"V100": "V100", "A100": "A100", "other": "another card"}, "V100"),
     "model": Choice(
         "Model and work",

@@ -23,6 +23,14 @@ LEFT_OUT = (
     "not to help: each image is read from the storage in each epoch."
 )
 
+PAPERS = (
+    "Dell EMC Ready Solutions for AI: Deep Learning with NVIDIA, an architecture guide, v1.0.",
+    "Dell EMC Isilon and NVIDIA DGX-1 Servers for Deep Learning, a white paper, November 2018.",
+    "Accelerating AI and Deep Learning with Dell EMC Isilon and NVIDIA GPUs, a blog post.",
+    "A white paper on the same storage with servers of ten V100-PCIe, and a later one with A100.",
+)
+"""Dell EMC's, of 2018 to 2020: where the figures come from. docs/explanation/measuring.md."""
+
 
 @dataclass(frozen=True)
 class SizingRow:

@@ -111,8 +111,9 @@ def _time(value: object) -> timedelta:
         or not 0 < value <= _MOST_HOURS
     ):
         raise BadOption(f"The session time must be a number of hours, not {_shown(value)}.")
-    # Slurm counts time limits in minutes.
-    return timedelta(minutes=max(1, round(value * 60)))
+    # Slurm counts time limits in minutes, and a part of one as a whole: 12.0001 hours are more than
+    # 12. A thousandth of a minute is what hours with six decimals leave of minutes.
+    return timedelta(minutes=max(1, math.ceil(value * 60 - 0.001)))
 
 
 def _partition(value: object) -> str:

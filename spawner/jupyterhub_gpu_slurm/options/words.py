@@ -81,6 +81,37 @@ def unfit_image(title: str) -> str:
     )
 
 
+def partition_not_taken(asked: str, stands: str) -> str:
+    """Say of a link's partition that it is not open to the user, and which one the form has."""
+    return f"Partition {asked} is not open to you. The form has {stands} instead."
+
+
+def type_not_taken(asked: str, partition: str) -> str:
+    """Say of a link's type of GPU that the partition has none of it."""
+    return f"Partition {partition} has no GPUs of type {asked}. The form has any type instead."
+
+
+def gpus_not_taken(asked: int, partition: str, most: int, stands: int) -> str:
+    """Say of a link's number of GPUs that it is too high, and what the form has."""
+    return (
+        f"{_count(asked, 'GPU')} cannot be had: you can have {_at_most(most)} in partition "
+        f"{partition} now. The form has {_count(stands, 'GPU') if stands else 'no GPU'} instead."
+    )
+
+
+def time_not_taken(asked: timedelta, partition: str, most: timedelta) -> str:
+    """Say of a link's time that it is too long, and what the form has."""
+    return (
+        f"{in_hours(asked)} cannot be had: a session in partition {partition} can last "
+        f"{in_hours(most)} at most. The form has {in_hours(most)} instead."
+    )
+
+
+def image_not_taken(asked: str) -> str:
+    """Say of a link's image that it is not offered."""
+    return f"Image {asked} is not offered. The form has the portal's session instead."
+
+
 def hours(time: timedelta) -> str:
     """Return a time as hours for people: ``8``, ``0.5``."""
     return f"{time / timedelta(hours=1):g}"
@@ -102,6 +133,10 @@ def _you_asked_for(gpus: int) -> str:
 
 def _choice(most: int) -> str:
     return f"choose at most {most}" if most else "choose no GPU"
+
+
+def _at_most(most: int) -> str:
+    return f"at most {most}" if most else "none"
 
 
 def _count(number: int, what: str) -> str:

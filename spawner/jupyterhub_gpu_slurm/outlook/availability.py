@@ -1,8 +1,8 @@
 """What the cluster has free now, as far as one session on one node is concerned."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -46,6 +46,8 @@ class Availability:
     """At least: those of GPUs that no job uses. Slurm does not always tell of the others."""
     shards_total: int
     """Parts of GPUs that several jobs share (``shard``); sessions get whole ones."""
+    shares_nodes_with: str = ""
+    """The first partition that has exactly these nodes, itself or another: one row for them all."""
 
     def is_free(self, gpus: int, gpu_type: str | None) -> bool:
         """Say whether there is room now for one session with so many GPUs of a type, or of any."""
@@ -75,10 +77,13 @@ class AvailabilityCounter:
     def of(self, cluster: Cluster) -> Mapping[str, Availability]:
         """Return what each partition has free, by the partition's name."""
         if cluster is not self._cluster:
-            self._counted = {
-                partition.name: availability(partition, self._shape)
-                for partition in cluster.partitions
-            }
+            first: dict[frozenset[str], str] = {}
+            self._counted = {}
+            for partition in cluster.partitions:
+                nodes = frozenset(node.name for node in partition.nodes)
+                shared_with = first.setdefault(nodes, partition.name)
+                counted = availability(partition, self._shape)
+                self._counted[partition.name] = replace(counted, shares_nodes_with=shared_with)
             self._cluster = cluster
         return self._counted
 
@@ -113,6 +118,17 @@ def availability(partition: Partition, shape: ResourceShape) -> Availability:
         shards_free=sum(place.shards_free for place in places),
         shards_total=sum(place.shards_total for place in places),
     )
+
+
+def by_nodes(found: Iterable[Availability]) -> list[tuple[str, Availability]]:
+    """Return what there is with the names of the partitions that have it: same nodes, once.
+
+    The form's script does the same.
+    """
+    groups: dict[str, list[Availability]] = {}
+    for one in found:
+        groups.setdefault(one.shares_nodes_with or one.partition, []).append(one)
+    return [(", ".join(one.partition for one in group), group[0]) for group in groups.values()]
 
 
 def as_json(found: Availability) -> dict[str, object]:

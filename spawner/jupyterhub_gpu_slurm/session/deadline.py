@@ -45,6 +45,8 @@ class PossibleExtension:
     """In whole minutes; zero where nothing can be added."""
     reason: str = ""
     """Why nothing can be added, for the user."""
+    times_left: int = 0
+    """How often it can be extended, as far as the site's count of extensions goes."""
 
     def as_json(self) -> dict[str, object]:
         """Return what the hub tells the session. Moments are seconds since 1970."""
@@ -55,6 +57,7 @@ class PossibleExtension:
             "longest_minutes": self.longest // _MINUTE,
             "until": until and round(until.timestamp()),
             "reason": self.reason,
+            "times_left": self.times_left,
         }
 
 
@@ -68,7 +71,7 @@ def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> Possib
         return _nothing("The session's time is not limited.")
     limit = job.end - job.start
     longest, reason = _longest(job, limit, times, limits, rules)
-    return PossibleExtension(job.end, limit, longest, reason)
+    return PossibleExtension(job.end, limit, longest, reason, max(0, rules.most_times - times))
 
 
 def extended_limit(minutes: int, possible: PossibleExtension) -> int:

@@ -56,6 +56,7 @@ def test_what_must_wait_starts_when_a_job_must_end(portal: Instance, visit: Visi
     [
         ({"gpus": 5}, "at most 4"),
         ({"hours": 13}, "at most 12"),
+        ({"hours": 12.0001}, "at most 12"),
         ({"gpus": 1, "gpu_type": "h200"}, "Its types are: v100"),
         ({"partition": "admins"}, "not open to you"),
     ],
@@ -177,5 +178,5 @@ def test_a_type_of_gpu_that_was_chosen_reaches_slurm(portal: Instance, visit: Vi
 
 def test_the_form_has_everything_without_its_script(visit: Visit) -> None:
     page = visit(USERS[0]).note()
-    assert re.search(r'data-gpus="4">\s*(free now|queued)', page)
+    assert re.search(r'data-gpus="4">\s*(free now|busy now)', page)
     assert '<option value="sxm2"' in page

@@ -100,7 +100,7 @@ def test_a_session_over_its_memory_is_told_why_and_harms_nobody(
     )
     assert "not stopped" not in printed
     assert "memory" in printed
-    assert "1.5 GB" in printed
+    assert "1.5 GiB" in printed
     assert other.run("print(6 * 7)").strip() == "42"
     assert portal.job(other_job)["JobState"] == "RUNNING"
 

@@ -15,6 +15,7 @@ from dsportal.look import appearance
 from dsportal.settings.look import LookSettings
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
+from dsportal.sizing.words import PAPERS
 from tests.unit.cluster.snapshots import ADAS, BOBS, NODE, snapshot
 
 ADMIN = Viewer("root", sees_names=True)
@@ -110,6 +111,9 @@ def test_an_admin_sees_each_session_with_its_idle_time_and_a_button() -> None:
     assert "1 h 30 min" in text
     assert 'value="ada/"' in text
     assert 'value="ada/two"' in text
+    # Job numbers are in the question, for an administrator with two windows.
+    assert "ada's session (job 1) now?" in text
+    assert "ada's session (two) now?" in text
 
 
 def test_sessions_of_before_are_not_called_those_of_now() -> None:
@@ -172,8 +176,16 @@ def test_the_page_on_sizing_has_the_papers_example_and_keeps_what_was_asked() ->
     assert "8.0: 9 GPUs a node" in text
     assert 'name="gpus" value="72"' in text
     assert '<option value="large" selected>' in text
-    assert 'href="sizing" aria-current="page"' in text
-    assert ">Admin<" not in text
+    assert all(paper in text for paper in PAPERS)
+
+
+def test_storage_sizing_is_in_the_bar_of_administrators_only() -> None:
+    asked = question({})
+    about = {"given": {}, "faults": {}, "sized": (asked, answer(asked)), "name": "ada"}
+    ada, admin = (PAGES.sizing(**about, is_admin=is_admin) for is_admin in (False, True))  # type: ignore[arg-type]
+    assert 'href="sizing" aria-current="page"' in admin
+    assert 'href="sizing" aria-current="page"' not in ada
+    assert ">Admin<" not in ada
 
 
 def test_what_was_asked_wrongly_is_shown_at_its_field_and_is_no_html() -> None:

@@ -217,6 +217,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "kernels": {},
         "tools": {},
         "containers": {"apptainer": "", "images": {}, "own_images": "images", "binds": []},
+        "follows_system_theme": True,
         "cluster_url": "http://127.0.0.1:8002",
         "is_encrypted": False,
         "slurm_bin_dir": "/usr/bin",

@@ -104,8 +104,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("submit", (event) => {
   const button = event.submitter;
-  const asked = "The session ends at once, and unsaved work is lost. Stop it?";
-  if (button?.classList.contains("stop") && !confirm(asked)) event.preventDefault();
+  if (button?.classList.contains("stop") && !confirm(button.dataset.question)) event.preventDefault();
 });
 
 localTimes(document);

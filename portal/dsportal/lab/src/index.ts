@@ -1,6 +1,7 @@
 // What the portal adds to JupyterLab; a room for each concern.
 
 import { clock } from './session/clock';
+import { documentation } from './look/documentation';
 import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
 import { connectionLost, life } from './session/life';
@@ -18,6 +19,7 @@ import { welcome } from './launcher/welcome';
 export default [
   clock,
   connectionLost,
+  documentation,
   idle,
   jobs,
   life,

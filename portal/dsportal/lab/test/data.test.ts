@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { bytes } from '../src/common/bytes';
 import type { ITexts } from '../src/common/time';
 import {
-  bytes,
   cores,
   glance,
   hint,
@@ -115,10 +115,8 @@ test('a scale ends at a round number', () => {
 test('figures are written for people', () => {
   const numbers = [0, 0.004, 0.043, 0.999, 1.26, 9.94, 9.97, 34.4].map(number);
   assert.deepEqual(numbers, ['0', '0', '0.04', '1', '1.3', '9.9', '10', '34']);
-  const sizes = [0, 1023, 1023.6, 1536, 2.5 * 2 ** 20, 48 * 2 ** 30, 2000 * 2 ** 30].map(bytes);
-  assert.deepEqual(sizes, ['0 B', '1023 B', '1 KB', '1.5 KB', '2.5 MB', '48 GB', '2 TB']);
-  assert.equal(share(2 ** 30, 2 ** 35, bytes, texts), '1 GB of 32 GB');
-  assert.equal(share(2 ** 30, null, bytes, texts), '1 GB');
+  assert.equal(share(2 ** 30, 2 ** 35, bytes, texts), '1.0 GiB of 32 GiB');
+  assert.equal(share(2 ** 30, null, bytes, texts), '1.0 GiB');
   assert.equal(share(null, 2 ** 35, bytes, texts), '–');
   assert.equal(cores(0.5, 1, texts), '0.5 of 1 core');
   assert.equal(cores(1, 8, texts), '1 of 8 cores');

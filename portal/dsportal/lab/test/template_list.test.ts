@@ -1,21 +1,34 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { groups, matches, type ITemplate } from '../src/launcher/template_list';
+import { groups, line, matches, type ITemplate } from '../src/launcher/template_list';
 
 function template(folder: string, title: string, about = ''): ITemplate {
-  return { path: `templates/${folder}/${title}.ipynb`, folder, title, about, kernel: 'PyTorch' };
+  return {
+    path: `templates/${folder}/${title}.ipynb`,
+    folder,
+    group: folder.toUpperCase(),
+    title,
+    about,
+    kernel: 'PyTorch'
+  };
 }
 
 const DIGITS = template('pytorch', 'Handwritten digits', 'Trains a small network.');
 
-test('templates are grouped by their folders, in their order', () => {
+test('templates are listed by their groups, in their order', () => {
   const all = [template('data', 'b'), DIGITS, template('data', 'a')];
-  const found = [...groups(all)].map(([folder, members]) => [folder, members.map(m => m.title)]);
+  const found = [...groups(all)].map(([group, members]) => [group, members.map(m => m.title)]);
   assert.deepEqual(found, [
-    ['data', ['b', 'a']],
-    ['pytorch', ['Handwritten digits']]
+    ['DATA', ['b', 'a']],
+    ['PYTORCH', ['Handwritten digits']]
   ]);
+});
+
+test('one line says what a template is for', () => {
+  const two = template('data', 'Prepare', 'Is it 2.5 times faster? It asks.');
+  assert.equal(line(two), 'PyTorch · Is it 2.5 times faster?');
+  assert.equal(line(template('data', 'Silent')), 'PyTorch');
 });
 
 for (const sought of ['', '  ', 'digits', 'HAND', 'pytorch digits', 'train netw', 'ipynb']) {

@@ -28,6 +28,14 @@ test('a warning says why there is no more time, in place of what happens then', 
   assert.ok(!warning.includes('Kernels'));
 });
 
+test('the question says when the session ends and how often it can be extended', () => {
+  assert.equal(
+    words.extensionQuestion(END, 1, texts),
+    `Ends at ${hour(END)}. 1 extension left. Extend by:`
+  );
+  assert.match(words.extensionQuestion(END, 3, texts), / 3 extensions left\. /);
+});
+
 test('what was asked for and not done has its reason', () => {
   assert.ok(words.notExtended('the hub is away', texts).endsWith('the hub is away'));
   assert.equal(words.notExtendable('No more today.', texts), 'No more today.');

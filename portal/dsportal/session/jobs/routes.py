@@ -67,6 +67,7 @@ class Jobs:
             "now": self._now(),
             "as_of": self._as_of,
             "source": self._source,
+            "every_seconds": round(_SLURM_SECONDS),
             "session_job": self._session_job,
             "jobs": [{**asdict(job), "is_over": job.is_over} for job in jobs],
             "free": free,

@@ -42,6 +42,8 @@ class ClockReading:
     """The deadline that this would give."""
     reason: str = ""
     """Why it cannot be extended."""
+    times_left: int = 0
+    """How often it can be extended."""
 
 
 @dataclass(frozen=True)
@@ -141,13 +143,15 @@ def reading_from(body: bytes) -> ClockReading:
     if not isinstance(message, dict):
         raise ValueError("not an object")
     deadline, until = message.get("deadline"), message.get("until")
-    longest = message.get("longest_minutes")
+    longest, times_left = message.get("longest_minutes"), message.get("times_left", 0)
     for moment in (deadline, until):
         if moment is not None and type(moment) is not int:
             raise ValueError("not a moment")
     if type(longest) is not int:
         raise ValueError("not a number of minutes")
-    return ClockReading(deadline, longest, until, str(message.get("reason", "")))
+    if type(times_left) is not int:
+        raise ValueError("not a number of extensions")
+    return ClockReading(deadline, longest, until, str(message.get("reason", "")), times_left)
 
 
 def minutes_from(body: bytes) -> int:

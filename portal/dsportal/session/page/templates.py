@@ -7,12 +7,14 @@ overwritten. Paths are those of Jupyter's contents: below the home, with ``/``.
 """
 
 import json
+import logging
 import os
+import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import ensure_async, url_path_join
@@ -20,6 +22,9 @@ from tornado import web
 
 from dsportal.session.files.names import is_name
 
+log = logging.getLogger(__name__)
+
+ORDER = "templates.toml"
 _A_COPY = 'The body must be {"path": PATH, "folder": PATH}, both texts, and nothing else.'
 _MAX_ABOUT = 200
 
@@ -37,6 +42,8 @@ class Template:
     """The first paragraph below that; empty where there is none."""
     kernel: str
     """The name of the kernel that is shown for it; empty where it names none."""
+    group: str = ""
+    """Under which it is listed, see `Groups`; what the catalogue gives always has one."""
 
 
 class Catalogue:
@@ -48,10 +55,17 @@ class Catalogue:
         self._read: dict[Path, tuple[tuple[int, int], Template]] = {}
 
     def templates(self) -> list[Template]:
-        """Read the list, in the order of folders and names."""
+        """Read the list, in the order of groups, folders and names."""
         if not self.link:
             return []
-        return [self._template(file) for file in sorted(notebooks(self._home / self.link))]
+        folder = self._home / self.link
+        groups = groups_in(folder)
+        found = [self._template(file) for file in sorted(notebooks(folder))]
+        placed = [
+            (groups.place(PurePosixPath(one.path).relative_to(self.link)), one) for one in found
+        ]
+        placed.sort(key=lambda each: each[0])
+        return [replace(one, group=place.title or one.folder) for place, one in placed]
 
     def has(self, path: str) -> bool:
         """Say whether a path of contents is that of a file among the templates.
@@ -74,6 +88,47 @@ class Catalogue:
             path = PurePosixPath(file.relative_to(self._home))
             known = self._read[file] = (version, described(path, file.read_bytes()))
         return known[1]
+
+
+class Place(NamedTuple):
+    """Where in the list a template is."""
+
+    group: int
+    entry: int
+    title: str
+    """Empty where no group names it."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The order of the list: titles, each with folders and files below the templates'."""
+
+    listed: tuple[tuple[str, tuple[PurePosixPath, ...]], ...] = ()
+
+    def place(self, template: PurePosixPath) -> Place:
+        """Find the first group that names a template or a folder of it."""
+        for number, (title, entries) in enumerate(self.listed):
+            for entry, path in enumerate(entries):
+                if template.is_relative_to(path):
+                    return Place(number, entry, title)
+        return Place(len(self.listed), 0, "")
+
+
+def groups_in(folder: Path) -> Groups:
+    """Read the folder's own order, `ORDER`; one that is not there or broken orders nothing."""
+    try:
+        told = tomllib.loads((folder / ORDER).read_text(encoding="utf-8"))
+        return Groups(
+            tuple(
+                (str(group["title"]), tuple(PurePosixPath(path) for path in group["templates"]))
+                for group in told["groups"]
+            )
+        )
+    except FileNotFoundError:
+        return Groups()
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        log.warning("The order of the templates cannot be read: %s: %s", folder / ORDER, error)
+        return Groups()
 
 
 def notebooks(folder: Path) -> Iterator[Path]:

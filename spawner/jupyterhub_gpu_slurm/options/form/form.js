@@ -27,6 +27,7 @@
     }
     if (row.max_hours === null) hours.removeAttribute("max");
     else hours.max = row.max_hours;
+    hours.setAttribute("aria-invalid", String(!hours.checkValidity()));
   };
 
   // What it has free: the rest is queued. Null where that is not known.
@@ -40,7 +41,7 @@
   const mark = () => {
     for (const place of document.querySelectorAll(".gpu-form-now")) {
       const free = isFree(Number(place.dataset.gpus));
-      const words = free === null ? "" : free ? "free now" : "queued";
+      const words = free === null ? "" : free ? "free now" : "busy now";
       if (place.textContent.trim() !== words) place.textContent = words;
       place.classList.toggle("is-free", Boolean(free));
     }
@@ -51,11 +52,23 @@
     made.textContent = words;
     if (isFigure) made.className = "text-end";
   };
-  // Each row names its partition to those who hear it, the first one to all.
+  // Partitions of the same nodes have one row: what is free there is free once.
+  const byNodes = () => {
+    const groups = new Map();
+    for (const one of available) {
+      const first = one.shares_nodes_with || one.partition;
+      groups.set(first, [...(groups.get(first) || []), one]);
+    }
+    return [...groups.values()].map((group) => ({
+      ...group[0],
+      names: group.map((one) => one.partition).join(", "),
+    }));
+  };
+  // Each row names its partitions to those who hear it, the first one to all.
   const rowFor = (one, isFirst) => {
     const row = document.createElement("tr");
     const name = document.createElement("span");
-    name.textContent = one.partition;
+    name.textContent = one.names;
     if (!isFirst) name.className = "visually-hidden";
     const head = document.createElement("th");
     head.scope = "row";
@@ -67,7 +80,7 @@
     const body = part("gpu-form-cluster");
     if (!body) return;
     const rows = [];
-    for (const one of available) {
+    for (const one of byNodes()) {
       for (const [index, kind] of one.kinds.entries()) {
         const row = rowFor(one, index === 0);
         cell(row, kind.label);
@@ -127,21 +140,30 @@
     now: () => "Starts now.",
     later: (answer) => inWords(new Date(answer.start)),
     never: (answer) => `Can never start here: ${answer.why}`,
+    refused: () => WORDS.hours(rowOf().max_hours),
+    hours: (most) =>
+      most === null
+        ? "The session time must be 0.1 hours or more."
+        : `The session time must be from 0.1 to ${most} hours.`,
     unknown: (answer) => `The start time is not known at the moment. ${answer.why}`.trim(),
     kept: "It is free, but Slurm is keeping it for others.",
     loggedOut: "Your login has ended; load this page again.",
     silent: "The portal is not responding.",
   };
+  // "Now" held when there was as much free as then; Slurm is being asked again.
+  const stateNow = () =>
+    told.state === "now" && isFree(Number(chosenSize().value)) !== toldFree ? "asking" : told.state;
   const tell = () => {
-    const words = WORDS[told.state](told);
+    const state = stateNow();
+    const words = WORDS[state](told);
     forecast.hidden = false;
-    forecast.dataset.state = told.state;
+    forecast.dataset.state = state;
     if (forecast.textContent !== words) forecast.textContent = words;
   };
 
   // A forecast costs Slurm a look at its whole queue. It is asked for anew when the choice changes,
   // when what is free says otherwise, and else at times.
-  const LASTS_SECONDS = { now: 60, later: 60, never: 300, unknown: 30 };
+  const LASTS_SECONDS = { now: 60, later: 60, never: 300, unknown: 30, refused: Infinity };
   let told = { state: "asking" };
   let toldAt = 0;
   let toldFree = null;
@@ -157,6 +179,8 @@
   const isAsking = () => asking !== null && Date.now() - askedAt < 1000 * PATIENCE_SECONDS;
   const foretell = async () => {
     if (asking) asking.abort();
+    asking = null;
+    if (!hours.checkValidity()) return;
     const mine = (asking = new AbortController());
     askedAt = Date.now();
     const query = new URLSearchParams({
@@ -183,6 +207,12 @@
   const foretellSoon = () => {
     if (!forecast || !data.api_url) return;
     clearTimeout(soon);
+    if (!hours.checkValidity()) {
+      if (asking) asking.abort();
+      told = { state: "refused" };
+      tell();
+      return;
+    }
     soon = setTimeout(foretell, 250);
   };
 
@@ -197,21 +227,23 @@
       // What is shown was true a moment ago; the next look may succeed.
     }
     if (!forecast) return;
-    if (!isOld()) tell(); // the minutes that are left
-    else if (!isAsking()) foretellSoon();
+    tell(); // the minutes that are left, and whether "now" still holds
+    if (isOld() && !isAsking()) foretellSoon();
   };
 
   const update = () => {
     narrow();
     mark();
+    // What was foretold is of another choice.
+    told = { state: "asking" };
+    if (forecast && data.api_url) tell();
     foretellSoon();
   };
   for (const field of [partition, type, ...sizes]) {
     if (field) field.addEventListener("change", update);
   }
-  hours.addEventListener("input", foretellSoon);
+  hours.addEventListener("input", update);
   document.addEventListener("visibilitychange", refresh);
   setInterval(refresh, data.interval * 1000);
-  if (forecast && data.api_url) tell();
   update();
 })();

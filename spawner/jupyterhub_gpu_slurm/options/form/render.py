@@ -12,11 +12,12 @@ from datetime import timedelta
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jupyterhub_gpu_slurm.options import words
+from jupyterhub_gpu_slurm.options.form.filling import fill_in
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
-from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, label
+from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, by_nodes, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 
-_MB_PER_GB = 1024
+_MIB_PER_GIB = 1024
 _ALL_UP_TO = 8
 
 _TEMPLATES = Environment(
@@ -99,27 +100,24 @@ def render(
     *,
     live: Live = NOT_LIVE,
 ) -> str:
-    """Return the form. ``chosen`` pre-fills it; what does not fit is left at its default."""
+    """Return the form. ``chosen`` pre-fills it; what cannot be had is named above it."""
     if not limits.partitions:
         return render_unavailable(words.NO_PARTITION, is_fault=False)
-    gpu_type = chosen.get("gpu_type", "")
-    partition = _partition(chosen.get("partition", ""), gpu_type, limits)
-    gpus = _whole_number(chosen.get("gpus", ""))
-    if gpus is None or gpus > limits.max_gpus:
-        gpus = min(defaults.gpus, limits.max_gpus)
+    filling = fill_in(chosen, limits, defaults)
+    partition, gpus, gpu_type = filling.partition, filling.gpus, filling.gpu_type
     rows = [_row(limit, partition) for limit in limits.partitions]
     of_type = next((gpu_type for row in rows if row.is_chosen and gpu_type in row.types), None)
     free = next((one for one in live.partitions if one.partition == partition), None)
     return _TEMPLATES.get_template("form.html.j2").render(
         sizes=[_size(count, gpus, shape, free, of_type) for count in _counts(rows, gpus)],
-        hours=_hours(chosen.get("hours", ""), defaults, limits, partition),
+        hours=words.hours(filling.time),
         rows=rows,
         types=_types(limits, gpu_type),
         images=[
-            ImageChoice(name, title, name == chosen.get("image"))
-            for name, title in limits.images.items()
+            ImageChoice(name, title, name == filling.image) for name, title in limits.images.items()
         ],
         live=live,
+        free=by_nodes(live.partitions),
         data={
             "partitions": [
                 {"name": row.name, "max_gpus": row.max_gpus, "max_hours": row.max_hours}
@@ -131,6 +129,7 @@ def render(
             "interval": live.interval,
         },
         note=note,
+        not_taken=filling.not_taken,
     )
 
 
@@ -145,12 +144,6 @@ def render_unavailable(reason: str, *, is_fault: bool = True) -> str:
 def render_failure(why: str, log_lines: Sequence[str]) -> str:
     """Return what the page of a failed start says: why, and the end of the job's log."""
     return _TEMPLATES.get_template("failure.html.j2").render(why=why, log_lines=log_lines)
-
-
-def _partition(chosen: str, gpu_type: str, limits: Limits) -> str:
-    names = [limit.name for limit in limits.partitions]
-    having = [limit.name for limit in limits.partitions if gpu_type in dict(limit.max_of_type)]
-    return chosen if chosen in names else (having or names)[0]
 
 
 def _row(limit: PartitionLimit, chosen: str) -> PartitionChoice:
@@ -197,21 +190,6 @@ def _size(
     count: int, chosen: int, shape: ResourceShape, has: Availability | None, gpu_type: str | None
 ) -> GpuChoice:
     needs = shape.resources(count)
-    memory = f"{needs.memory_mb / _MB_PER_GB:g} GB"
+    memory = f"{needs.memory_mb / _MIB_PER_GIB:g} GiB"
     is_free = None if has is None else has.is_free(count, gpu_type)
     return GpuChoice(count, needs.cores, memory, count == chosen, is_free)
-
-
-def _hours(text: str, defaults: Defaults, limits: Limits, partition: str) -> str:
-    limit = next(limit for limit in limits.partitions if limit.name == partition).max_time
-    try:
-        time = timedelta(hours=float(text))
-    except (ValueError, OverflowError):
-        time = defaults.time
-    if time <= timedelta(0):
-        time = defaults.time
-    return words.hours(time if limit is None else min(time, limit))
-
-
-def _whole_number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else None

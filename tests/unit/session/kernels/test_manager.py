@@ -50,7 +50,7 @@ def test_two_windows_on_one_kernel_are_both_told(watch: MemoryWatch, group: Path
 
 
 def test_the_message_names_the_limit_and_the_next_step(watch: MemoryWatch) -> None:
-    assert "more than its 96 GB of memory" in watch.message()
+    assert "more than its 96 GiB of memory" in watch.message()
     assert "more GPUs" in watch.message()
 
 

@@ -70,6 +70,7 @@ def test_the_deadline_is_slurms_word_while_the_hub_is_silent() -> None:
         "longest_minutes": 0,
         "until": None,
         "reason": "",
+        "times_left": 0,
         "job_id": "7",
         "node": "node001",
         "gpus": 2,

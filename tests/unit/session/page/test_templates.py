@@ -8,6 +8,7 @@ from dsportal.session.page.templates import (
     Template,
     copy_from,
     described,
+    groups_in,
     heading_and_paragraph,
     name_of_copy,
 )
@@ -40,6 +41,39 @@ def test_templates_are_listed_by_folder_with_what_they_say(home: Path) -> None:
         ("templates/data/prepare.ipynb", "data", "About data/prepare.ipynb"),
         ("templates/pytorch/mnist.ipynb", "pytorch", "About pytorch/mnist.ipynb"),
     ]
+
+
+def test_a_folders_own_order_lists_its_groups_first_and_the_rest_by_folder(home: Path) -> None:
+    (home / "templates/templates.toml").write_text(
+        '[[groups]]\ntitle = "Start here"\ntemplates = ["pytorch/mnist.ipynb", "data/none"]\n'
+    )
+    found = Catalogue(home, "templates").templates()
+    assert [(one.group, one.path) for one in found] == [
+        ("Start here", "templates/pytorch/mnist.ipynb"),
+        ("data", "templates/data/prepare.ipynb"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["[[groups]", "groups = 1", "[[groups]]\ntitle = 'A'", "\xff"])
+def test_a_broken_order_is_told_and_orders_nothing(
+    home: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (home / "templates/templates.toml").write_bytes(text.encode("latin-1"))
+    found = Catalogue(home, "templates").templates()
+    assert [one.group for one in found] == ["data", "pytorch"]
+    assert "order of the templates" in caplog.text
+
+
+def test_the_shipped_templates_begin_with_where_to_start_and_end_with_measuring() -> None:
+    shipped = Path(__file__).parents[4] / "notebook_templates"
+    found = Catalogue(shipped.parent, shipped.name).templates()
+    listed = groups_in(shipped).listed
+    assert listed[0][0] == "Start here"
+    assert found[0].group == "Start here"
+    assert all(one.folder == "benchmarks" for one in found if one.group == listed[-1][0])
+    # Each is in a group, and each entry of a group is there.
+    assert {one.group for one in found} == {title for title, _ in listed}
+    assert all((shipped / entry).exists() for _, entries in listed for entry in entries)
 
 
 def test_a_changed_template_is_read_anew_and_another_is_not(

@@ -50,8 +50,8 @@ def has(partition: str, *kinds: tuple[str | None, int, int, int]) -> Availabilit
 
 def test_each_number_of_gpus_shows_its_cores_and_memory() -> None:
     html = " ".join(form().split())
-    assert "<strong>2 GPUs</strong> <span>16 cores</span> <span>96 GB memory</span>" in html
-    assert "<strong>No GPU</strong> <span>2 cores</span> <span>12 GB memory</span>" in html
+    assert "<strong>2 GPUs</strong> <span>16 cores</span> <span>96 GiB memory</span>" in html
+    assert "<strong>No GPU</strong> <span>2 cores</span> <span>12 GiB memory</span>" in html
     assert 'value="4"' in html
     assert 'value="5"' not in html
 
@@ -91,8 +91,8 @@ def test_each_size_says_whether_it_is_free_now() -> None:
         ("0", "free now"),
         ("1", "free now"),
         ("2", "free now"),
-        ("3", "queued"),
-        ("4", "queued"),
+        ("3", "busy now"),
+        ("4", "busy now"),
     ]
 
 
@@ -104,7 +104,7 @@ def test_a_chosen_type_decides_what_is_free() -> None:
         live=Live((has("mixed", ("a100", 1, 2, 1), ("v100", 2, 2, 2)),)),
     )
     words = re.findall(r'data-gpus="(\d)">([^<]*)<', html)
-    assert words == [("0", "free now"), ("1", "free now"), ("2", "queued")]
+    assert words == [("0", "free now"), ("1", "free now"), ("2", "busy now")]
 
 
 @pytest.mark.parametrize(

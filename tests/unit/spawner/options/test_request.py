@@ -17,6 +17,10 @@ from jupyterhub_gpu_slurm.options.request import SessionRequest, parse, single_v
         ({"hours": 8}, SessionRequest(time=timedelta(hours=8))),
         ({"hours": "0.5"}, SessionRequest(time=timedelta(minutes=30))),
         ({"hours": 0.001}, SessionRequest(time=timedelta(minutes=1))),
+        # Never less than was asked for: a partition that allows 12 hours must not take these.
+        ({"hours": 12.0001}, SessionRequest(time=timedelta(minutes=721))),
+        ({"hours": "8.333333"}, SessionRequest(time=timedelta(minutes=500))),
+        ({"hours": "0.016667"}, SessionRequest(time=timedelta(minutes=1))),
         ({"partition": "sxm2"}, SessionRequest(partition="sxm2")),
         ({"partition": ""}, SessionRequest()),
         ({"image": "ngc-2610"}, SessionRequest(image="ngc-2610")),

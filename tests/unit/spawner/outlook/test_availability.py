@@ -1,6 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
-from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter, availability, label
+from jupyterhub_gpu_slurm.outlook.availability import (
+    AvailabilityCounter,
+    availability,
+    by_nodes,
+    label,
+)
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
@@ -46,6 +53,19 @@ def test_a_state_of_the_cluster_is_counted_once() -> None:
     assert count.of(first) is count.of(first)
     assert count.of(Cluster((partition(node(v100(4, 3))),)))["sxm2"].free == 1
     assert count.of(first)["sxm2"].free == 4
+
+
+def test_partitions_of_the_same_nodes_are_counted_once() -> None:
+    small = replace(node(v100(4)), name="small")
+    nodes = (node(v100(4)), small)
+    names = ("sxm2", "urgent", "rest")
+    partitions = [replace(partition(*nodes), name=name) for name in names]
+    partitions[2] = replace(partitions[2], nodes=(small,))
+    counted = AvailabilityCounter(SHAPE).of(Cluster(tuple(partitions)))
+    groups = by_nodes(counted.values())
+    assert [(names, one.total) for names, one in groups] == [("sxm2, urgent", 8), ("rest", 4)]
+    # Who may not use the first one has it counted under the other's name.
+    assert [names for names, _ in by_nodes([counted["urgent"]])] == ["urgent"]
 
 
 def test_each_type_is_counted_by_itself() -> None:

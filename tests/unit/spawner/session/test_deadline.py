@@ -98,5 +98,7 @@ def test_the_hub_tells_moments_as_seconds() -> None:
         "longest_minutes": 60,
         "until": deadline + 3600,
         "reason": "",
+        "times_left": 3,
     }
+    assert offer(job(11), 2, LIMITS, RULES).times_left == 1
     assert offer(job(12), 0, LIMITS, RULES).as_json()["until"] is None

@@ -16,6 +16,8 @@ export interface IReading {
   until: number | null;
   /** Why the session cannot be extended. */
   reason: string;
+  /** How often it can be extended. */
+  times_left: number;
   warning_minutes: number[];
   job_id: string;
   node: string;

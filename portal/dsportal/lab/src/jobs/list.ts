@@ -127,7 +127,8 @@ export class JobList extends Widget {
     }
     if (told.source === 'slurm') {
       return texts.__(
-        'The cluster page is not responding. Your jobs are read from Slurm directly, less often; free GPUs are not known.'
+        'Live data is unavailable; jobs update every %1 s. Free GPUs are not known.',
+        told.every_seconds
       );
     }
     return told.as_of === null

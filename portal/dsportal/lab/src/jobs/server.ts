@@ -15,6 +15,8 @@ export interface IJobs {
   as_of: number | null;
   /** Who told it; `null`: nobody does at the moment, this is what was known before. */
   source: 'service' | 'slurm' | null;
+  /** How often Slurm itself is asked, where the service does not answer. */
+  every_seconds: number;
   /** The job of this session. */
   session_job: string;
   jobs: IJob[];

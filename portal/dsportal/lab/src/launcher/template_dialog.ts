@@ -1,12 +1,42 @@
 // The list of templates in a dialog: one of them is chosen, with mouse or keyboard.
 
-import type { Dialog } from '@jupyterlab/apputils';
+import { Dialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { groups, matches, type ITemplate } from './template_list';
+import { groups, line, matches, type ITemplate } from './template_list';
 
-/** Radio buttons under the names of the templates' folders, and a field that narrows them. */
+/** Chosen first: until then, Enter leads to what is listed and creates nothing. */
+export class TemplateDialog extends Dialog<string | null> {
+  constructor(
+    private _choice: TemplateChoice,
+    options: Partial<Dialog.IOptions<string | null>>
+  ) {
+    super({ ...options, body: _choice });
+    const create = this.node.querySelector<HTMLButtonElement>('.jp-Dialog-button.jp-mod-accept');
+    const update = (): void => {
+      if (create) {
+        create.disabled = _choice.getValue() === null;
+      }
+    };
+    _choice.onChange = update;
+    update();
+  }
+
+  override handleEvent(event: Event): void {
+    const isEnter = event.type === 'keydown' && (event as KeyboardEvent).key === 'Enter';
+    const isInList = this._choice.node.contains(event.target as Node | null);
+    if (isEnter && isInList && this._choice.getValue() === null) {
+      event.preventDefault();
+      event.stopPropagation();
+      this._choice.chooseFirst();
+    } else {
+      super.handleEvent(event);
+    }
+  }
+}
+
+/** Radio buttons under the names of groups, and a field that narrows them. */
 export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string | null> {
   constructor(templates: ITemplate[], texts: TranslationBundle) {
     super();
@@ -22,8 +52,8 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     this._none.setAttribute('role', 'status');
     const list = document.createElement('div');
     Object.assign(list.style, { height: '55vh', width: 'min(38rem, 80vw)', overflowY: 'auto' });
-    for (const [folder, members] of groups(templates)) {
-      list.append(this._group(folder, members));
+    for (const [title, members] of groups(templates)) {
+      list.append(this._group(title, members));
     }
     list.append(this._none);
     this.node.append(this._search, list);
@@ -36,6 +66,16 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     return chosen?.template.path ?? null;
   }
 
+  /** Called when another template is chosen, or none. */
+  onChange: () => void = () => undefined;
+
+  /** Choose the first that is shown, and go there. */
+  chooseFirst(): void {
+    const first = this._rows.find(row => !row.node.hidden);
+    first?.input.focus();
+    first?.input.click();
+  }
+
   protected override onAfterAttach(): void {
     // A dialog gives all inputs the looks of a text field.
     for (const { input } of this._rows) {
@@ -43,11 +83,11 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     }
   }
 
-  private _group(folder: string, members: ITemplate[]): HTMLElement {
+  private _group(title: string, members: ITemplate[]): HTMLElement {
     const group = document.createElement('fieldset');
     Object.assign(group.style, { border: 'none', margin: '0', padding: '0.5rem 0 0' });
     const legend = document.createElement('legend');
-    legend.textContent = folder;
+    legend.textContent = title;
     legend.style.fontWeight = 'bold';
     group.append(legend, ...members.map(template => this._row(template)));
     this._groups.push(group);
@@ -60,17 +100,26 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     const input = document.createElement('input');
     input.type = 'radio';
     input.name = 'portal-template';
+    input.addEventListener('change', () => this.onChange());
     const title = document.createElement('span');
     title.textContent = template.title;
     const about = document.createElement('small');
-    about.textContent = [template.kernel, template.about].filter(Boolean).join(' · ');
-    Object.assign(about.style, { display: 'block', paddingLeft: '1.6rem', opacity: '0.8' });
+    about.textContent = line(template);
+    about.title = template.about;
+    Object.assign(about.style, {
+      display: 'block',
+      paddingLeft: '1.6rem',
+      opacity: '0.8',
+      overflow: 'hidden',
+      textOverflow: 'ellipsis',
+      whiteSpace: 'nowrap'
+    });
     node.append(input, ' ', title, about);
     this._rows.push({ template, node, input });
     return node;
   }
 
-  /** Show what fits; the first of it is chosen when the chosen one does not. */
+  /** Show what fits. */
   private _narrow(): void {
     for (const row of this._rows) {
       row.node.hidden = !matches(row.template, this._search.value);
@@ -79,11 +128,8 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     for (const group of this._groups) {
       group.hidden = !group.querySelector('label:not([hidden])');
     }
-    const shown = this._rows.filter(row => !row.node.hidden);
-    this._none.hidden = shown.length > 0;
-    if (shown[0] && !shown.some(row => row.input.checked)) {
-      shown[0].input.checked = true;
-    }
+    this._none.hidden = this._rows.some(row => !row.node.hidden);
+    this.onChange();
   }
 
   private _search: HTMLInputElement;

@@ -1,7 +1,7 @@
 // Templates: opened as the user's own copy, from the launcher, the file browser and the notebook.
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { Dialog, ICommandPalette, Notification, showDialog } from '@jupyterlab/apputils';
+import { Dialog, ICommandPalette, Notification } from '@jupyterlab/apputils';
 import type { DocumentRegistry, IDocumentWidget } from '@jupyterlab/docregistry';
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
@@ -9,11 +9,23 @@ import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { copyIcon, notebookIcon, ToolbarButton } from '@jupyterlab/ui-components';
 
-import { TemplateChoice } from './template_dialog';
+import { addStyle } from '../common/elements';
+import { TemplateChoice, TemplateDialog } from './template_dialog';
 import { copyTemplate, readTemplates, wordsOf } from '../common/server';
 
 const NEW = 'data-scientist-portal:new-from-template';
 const COPY = 'data-scientist-portal:copy-template';
+
+/** The way out of what cannot be saved must be seen. */
+const COPY_STYLE = `
+.portal-copy-template::part(control) {
+  background: var(--jp-accept-color-normal, var(--jp-brand-color1)); color: white;
+  border-radius: 4px; padding: 0 8px;
+}
+.portal-copy-template::part(control):hover { background: var(--jp-accept-color-hover, var(--jp-brand-color0)); }
+.portal-copy-template .jp-ToolbarButtonComponent-label { color: white; font-weight: 600; }
+.portal-copy-template svg path { fill: white; }
+`;
 
 // Among the kernels, the launcher shows pictures only.
 const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">
@@ -118,15 +130,14 @@ class Copies {
     const texts = this._texts;
     const listed = (await readTemplates(this._settings)).templates;
     const choice = new TemplateChoice(listed, texts);
-    const answer = await showDialog({
+    const answer = await new TemplateDialog(choice, {
       title: texts.__('New from Template'),
-      body: choice,
       buttons: [
         Dialog.cancelButton(),
         Dialog.okButton({ label: texts.__('Create'), caption: texts.__('Open a copy') })
       ],
       focusNodeSelector: 'input[type="search"]'
-    });
+    }).launch();
     if (answer.button.accept && answer.value) {
       await this.open(answer.value, folder);
     }
@@ -155,7 +166,9 @@ class Copies {
     if (!this.isTemplate(context.path) || panel.isDisposed) {
       return;
     }
+    addStyle(COPY_STYLE);
     const button = new ToolbarButton({
+      className: 'portal-copy-template',
       label: this._texts.__('Open My Own Copy'),
       tooltip: this._texts.__('This is a template: it runs, but your changes are not kept'),
       onClick: () => void this.open(context.path, '')

@@ -1,4 +1,5 @@
-// Above the cards of the launcher, until it is dismissed: what is where, and how to start.
+// Above the cards of the launcher, until it is dismissed or a notebook is opened: what is where, and
+// how to start.
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
@@ -7,12 +8,18 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
+import { addStyle } from '../common/elements';
 import { readLook } from '../look/look';
 import { Welcome, type IFolder } from './welcome_view';
 
 const PLUGIN = 'data-scientist-portal:welcome';
 const SHOW = 'data-scientist-portal:welcome';
 const SHOWN = 'shown';
+
+/** One row of frameworks: consoles are in File ▸ New. */
+const LAUNCHER_STYLE = `
+.jp-Launcher-section:has(.jp-LauncherCard[data-category="Console"]) { display: none; }
+`;
 
 /** The welcome. */
 export const welcome: JupyterFrontEndPlugin<void> = {
@@ -28,6 +35,7 @@ export const welcome: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): Promise<void> => {
     const texts = translator.load('data_scientist_portal');
+    addStyle(LAUNCHER_STYLE);
     const settings = await registry.load(PLUGIN);
     const folders = JSON.parse(PageConfig.getOption('portalFolders') || '[]') as IFolder[];
     const isShown = (): boolean => settings.get(SHOWN).composite === true;
@@ -67,6 +75,14 @@ export const welcome: JupyterFrontEndPlugin<void> = {
     });
     palette?.addItem({ command: SHOW, category: texts.__('Help') });
     settings.changed.connect(update);
+    // Whoever has opened a notebook knows how to.
+    app.docRegistry.addWidgetExtension('Notebook', {
+      createNew: () => {
+        if (isShown()) {
+          void settings.set(SHOWN, false);
+        }
+      }
+    });
     // Not awaited: JupyterLab is restored once its plugins are there.
     void app.restored.then(() => {
       app.shell.currentChanged?.connect(update);

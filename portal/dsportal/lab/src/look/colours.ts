@@ -7,6 +7,8 @@ export interface ILook {
   accent?: string;
   accent_dark?: string;
   version?: string;
+  /** Where the portal's documentation is, below the hub; empty where there is none. */
+  documentation?: string;
 }
 
 /** The variables of a theme that are to be ours; lighter shades are for backgrounds. */

@@ -304,7 +304,7 @@ class SessionEnd {
     const usual = choices.indexOf(USUAL_EXTENSION_MINUTES);
     const answer = await InputDialog.getItem({
       title: texts.__('Extend Session'),
-      label: extensionQuestion(reading.deadline ?? 0, texts),
+      label: extensionQuestion(reading.deadline ?? 0, reading.times_left, texts),
       items: labels,
       current: Math.max(0, usual),
       okLabel: texts.__('Extend')

@@ -31,8 +31,9 @@ export function extendableUntil(until: number, texts: ITexts): string {
 }
 
 /** Ask by how much to move its end. */
-export function extensionQuestion(deadline: number, texts: ITexts): string {
-  return texts.__('It ends at %1. Add:', hour(deadline));
+export function extensionQuestion(deadline: number, timesLeft: number, texts: ITexts): string {
+  const left = texts._n('%1 extension left.', '%1 extensions left.', timesLeft);
+  return `${texts.__('Ends at %1.', hour(deadline))} ${left} ${texts.__('Extend by:')}`;
 }
 
 /** Say that its end was moved. */

@@ -146,17 +146,6 @@ export function number(value: number): string {
   return String(value < 9.95 ? Math.round(value * 10) / 10 : Math.round(value));
 }
 
-/** Write bytes, in Slurm's units: 1 GB is 2^30. */
-export function bytes(value: number): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
-  let at = 0;
-  while (value >= 1023.5 && at < units.length - 1) {
-    value /= 1024;
-    at += 1;
-  }
-  return `${at === 0 ? Math.round(value) : number(value)} ${units[at]}`;
-}
-
 /** Write how much of what is held is used; `–` where it is not known. */
 export function share(
   used: number | null,
@@ -207,9 +196,11 @@ export function missing(use: IUse, texts: ITexts): string | null {
     case 'none':
       return texts.__('This session holds no GPU.');
     case 'no_driver':
-      return texts.__('This machine has no NVIDIA driver, so GPU use is not known.');
+      return texts.__('GPU use cannot be shown: this node has no NVIDIA driver.');
     case 'no_answer':
-      return texts.__('The NVIDIA driver of this machine is not responding at the moment.');
+      return texts.__(
+        'GPU use cannot be shown: this node’s NVIDIA driver is not responding at the moment.'
+      );
     case 'known':
       return null;
   }

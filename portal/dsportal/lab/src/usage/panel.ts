@@ -3,8 +3,8 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
+import { bytes } from '../common/bytes';
 import {
-  bytes,
   cores,
   hint,
   missing,
