@@ -5,6 +5,7 @@ import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
 import { look } from './look/look';
 import { notices } from './storage/notices';
+import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
 import { templates } from './launcher/templates';
 import { tensorboard } from './launcher/tensorboard';
@@ -15,6 +16,7 @@ import { welcome } from './launcher/welcome';
 
 export default [
   clock,
+  environments,
   idle,
   jobs,
   look,

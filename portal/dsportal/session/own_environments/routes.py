@@ -154,8 +154,7 @@ class StopHandler(_Handler):
     async def post(self) -> None:
         """Stop it; return when nothing of it is left."""
         await self.work.stop()
-        self.set_status(204)
-        self.finish()
+        self.finish("{}")
 
 
 class EnvironmentHandler(_Handler):

@@ -7,15 +7,14 @@ IPython 5 (Python 2.7) has no such magic.
 """
 
 import os
+import sys
 import sysconfig
 
 try:
     from IPython.core.magics.packaging import PackagingMagics
 except ImportError:
-    PackagingMagics = None  # type: ignore[assignment, misc]
+    PackagingMagics = None
 
-MIME = "application/vnd.data-scientist-portal.own-packages+json"
-"""What JupyterLab shows with a button."""
 # What leads pip to another folder than the kernel's own.
 _ELSEWHERE = ("--user", "--target", "-t", "--prefix", "--root", "--dry-run")
 _WORDS = """\
@@ -24,8 +23,8 @@ An environment of your own, on top of them, takes any package:
 
     !portal env create {name} {on}{packages}
 
-Then choose the kernel {name} at the top right of this notebook. It is a module for your jobs, too:
-module load {name}"""
+or open My Environments in JupyterLab's launcher. Then choose the kernel {name} at the top right of
+this notebook. It is a module for your jobs, too: module load {name}"""
 
 
 def offer(line, modules):
@@ -72,18 +71,16 @@ def is_for_everybody(line):
     return not os.access(sysconfig.get_paths()["purelib"], os.W_OK)
 
 
-def _pip(self, line):  # type: ignore[no-untyped-def]
+def _pip(self, line):
+    # type: (PackagingMagics, str) -> object
     """Run pip in this kernel's environment, or say why that cannot be."""
     if not os.environ.get("PORTAL_ENVIRONMENTS") or not is_for_everybody(line):
         return _original(self, line)
-    from IPython.display import display
-
     modules = [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one]
-    offered = offer(line, modules)
-    display({"text/plain": told(offered), MIME: offered}, raw=True)
+    sys.stdout.write(told(offer(line, modules)) + "\n")
     return None
 
 
 if PackagingMagics is not None:
     _original = PackagingMagics.pip
-    PackagingMagics.pip = _pip  # type: ignore[method-assign]
+    PackagingMagics.pip = _pip
