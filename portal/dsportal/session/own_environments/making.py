@@ -13,8 +13,8 @@ from dsportal.session.own_environments import modulefile, words
 from dsportal.session.own_environments.base import Base
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
+    EnvironmentRecord,
     OwnEnvironmentError,
-    Record,
     checked_modules,
     checked_name,
     checked_packages,
@@ -57,7 +57,7 @@ class Maker:
     """What programs are run with."""
     say: Callable[[str], None]
 
-    def create(self, order: Order) -> Record:
+    def create(self, order: Order) -> EnvironmentRecord:
         """Make one; raises `OwnEnvironmentError`, and leaves nothing then."""
         order.checked()
         with self.folder.locked(order.name):
@@ -111,11 +111,13 @@ class Maker:
             self._delete(name, place)
             raise
 
-    def _made(self, order: Order, place: Path) -> Record:
+    def _made(self, order: Order, place: Path) -> EnvironmentRecord:
         if bases.is_module(order.name, self.environment):
             raise OwnEnvironmentError(words.IS_A_MODULE.format(name=order.name))
         base = bases.find(order.on, self.environment)
-        record = Record(order.name, base.modules, base.folder, order.packages, base.version)
+        record = EnvironmentRecord(
+            order.name, base.modules, base.folder, order.packages, base.version
+        )
         told = words.MAKING_ON if base.modules else words.MAKING
         self.say(told.format(name=order.name, base=record.on_words, place=place))
         self.folder.begin(order.name)
@@ -156,7 +158,9 @@ class Maker:
             f"[install]\nconstraint = {constraints.as_uri()}\n", encoding="utf-8"
         )
 
-    def _install(self, order: Order, needed: tuple[str, ...], record: Record, place: Path) -> None:
+    def _install(
+        self, order: Order, needed: tuple[str, ...], record: EnvironmentRecord, place: Path
+    ) -> None:
         wanted = [*order.packages, *needed]
         files = [f"--requirement={file}" for file in order.requirements]
         if not wanted and not files:

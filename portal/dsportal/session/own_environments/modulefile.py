@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dsportal.session.own_environments.records import Record
+from dsportal.session.own_environments.records import EnvironmentRecord
 
 # Tcl's, which Lmod and Environment Modules both read. Loading two environments in turn is told
 # apart by the family: the second takes the first's place.
@@ -16,7 +16,7 @@ setenv VIRTUAL_ENV {place}
 """
 
 
-def text(record: Record, place: Path) -> str:
+def text(record: EnvironmentRecord, place: Path) -> str:
     """Write it. Names and the path have been checked: nothing in them means anything to Tcl."""
     loads = "".join(f"module load {module}\n" for module in record.on)
     return _TEXT.format(on=record.on_words, loads=loads, place=place)

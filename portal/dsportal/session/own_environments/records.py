@@ -30,7 +30,7 @@ class OwnEnvironmentError(Exception):
 
 
 @dataclass(frozen=True)
-class Record:
+class EnvironmentRecord:
     """What an environment says of itself, once it is finished."""
 
     name: str
@@ -60,7 +60,7 @@ class OwnEnvironment:
 
     name: str
     path: Path
-    record: Record | None
+    record: EnvironmentRecord | None
 
     @property
     def trouble(self) -> str:
@@ -147,7 +147,7 @@ class EnvironmentFolder:
             raise OwnEnvironmentError(words.UNKNOWN.format(name=name))
         return OwnEnvironment(name, place, self._record(name))
 
-    def write(self, record: Record) -> None:
+    def write(self, record: EnvironmentRecord) -> None:
         """Say that one is finished; what is written is there wholly or not at all."""
         write_whole(self.place(record.name) / _RECORD, json.dumps(asdict(record), indent=2) + "\n")
 
@@ -183,19 +183,19 @@ class EnvironmentFolder:
         # A venv that somebody has put here is theirs.
         return bool(_NAME.fullmatch(name)) and (self.path / name / _MARK).is_file()
 
-    def _record(self, name: str) -> Record | None:
+    def _record(self, name: str) -> EnvironmentRecord | None:
         try:
             return _read(name, json.loads((self.path / name / _RECORD).read_bytes()))
         except (OSError, ValueError):
             return None
 
 
-def _read(name: str, given: object) -> Record:
+def _read(name: str, given: object) -> EnvironmentRecord:
     """Read a record; what a user has put there is their word, and no more. Raises `ValueError`."""
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
     found: dict[str, object] = {}
-    for key in (each.name for each in fields(Record)):
+    for key in (each.name for each in fields(EnvironmentRecord)):
         value = given.get(key)
         if key in ("on", "packages"):
             if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
@@ -207,7 +207,7 @@ def _read(name: str, given: object) -> Record:
             raise ValueError(f"{key}: not a text")
     if not all(_MODULE.fullmatch(one) for one in given["on"]):
         raise ValueError("on: not names of modules")
-    return Record(**found | {"name": name})  # type: ignore[arg-type]
+    return EnvironmentRecord(**found | {"name": name})  # type: ignore[arg-type]
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -11,7 +11,11 @@ from dsportal.session.own_environments import base as bases
 from dsportal.session.own_environments import command, making
 from dsportal.session.own_environments.base import Base
 from dsportal.session.own_environments.making import Maker, Order
-from dsportal.session.own_environments.records import EnvironmentFolder, OwnEnvironmentError, Record
+from dsportal.session.own_environments.records import (
+    EnvironmentFolder,
+    EnvironmentRecord,
+    OwnEnvironmentError,
+)
 from tests.packages import wheel
 
 
@@ -46,7 +50,7 @@ class Scene:
         monkeypatch.setattr(bases, "find", lambda *_: shipped)
         self.monkeypatch = monkeypatch
 
-    def create(self, *packages: str, name: str = "mine") -> Record:
+    def create(self, *packages: str, name: str = "mine") -> EnvironmentRecord:
         if not packages:
             # To unpack pip takes seconds.
             self.monkeypatch.setattr(Maker, "_venv", without_pip)

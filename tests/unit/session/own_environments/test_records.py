@@ -5,8 +5,8 @@ import pytest
 
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
+    EnvironmentRecord,
     OwnEnvironmentError,
-    Record,
     checked_modules,
     checked_name,
     checked_packages,
@@ -26,7 +26,7 @@ def finished(folder: EnvironmentFolder, name: str, base: str = "") -> None:
     python = folder.place(name) / "bin/python"
     python.parent.mkdir()
     python.touch()
-    folder.write(Record(name, ("pytorch/2.13",), base, ("einops",), "3.11.2"))
+    folder.write(EnvironmentRecord(name, ("pytorch/2.13",), base, ("einops",), "3.11.2"))
 
 
 @pytest.mark.parametrize(
