@@ -134,6 +134,8 @@ class SessionInput:
     """The file that defines ``module`` in bash."""
     module_paths: tuple[str, ...] = ()
     """Folders with modulefiles."""
+    environments_folder: str = ""
+    """Where the user's own environments lie: ``~`` and ``{user}`` may be in it. Empty for none."""
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     """Kernels by their names, besides Python 3."""
     tools: Mapping[str, WebTool] = field(default_factory=dict)

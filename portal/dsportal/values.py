@@ -80,6 +80,18 @@ OptionalPath = Annotated[
     ),
 ]
 Paths = Annotated[tuple[AbsolutePath, ...], Strict(False)]
+UsersFolder = Annotated[
+    Text,
+    _rule(
+        lambda value: (
+            re.fullmatch(r"((~|/)([A-Za-z0-9/._+@-]|\{user\})*)?", value)
+            and (value[:2] in ("", "~/") or value.startswith("/"))
+            and ".." not in value.split("/")
+        ),
+        "must be ~/FOLDER or an absolute path, of letters, digits and . _ + @ - and {user}, or "
+        "empty",
+    ),
+]
 Umask = Annotated[
     Text,
     _rule(

@@ -67,6 +67,9 @@ PATCHED = {
         "jupyter_server.base.handlers:PublicStaticFileHandler": "e2c717fc985b",
         "jupyterlab_server.licenses_handler:LicensesHandler.finish": "a484a720e976",
     },
+    "dsportal/session/upstream/pip_magic.py": {
+        "IPython.core.magics.packaging:PackagingMagics.pip": "30f0c96de287",
+    },
     "dsportal/session/upstream/slow_imports.py": {
         "jupyterlab.commands:get_app_version": "106aed9570d6",
     },

@@ -5,6 +5,7 @@ import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from dsportal.session.jobs import routes as jobs
 from dsportal.session.jobs.service import ClusterService
 from dsportal.session.jobs.slurm import SlurmPrograms
 from dsportal.session.kernels.images import SessionImages
+from dsportal.session.own_environments import routes as own_routes
+from dsportal.session.own_environments.entry import own_folder
+from dsportal.session.own_environments.kernels import OwnKernels
+from dsportal.session.own_environments.work import OwnWork
 from dsportal.session.page import clock, notices, shutdown, templates, visits
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.tensorboard import routes as tensorboard
@@ -59,6 +64,9 @@ class Components:
         self.images = SessionImages(
             place.told.containers, place.home, self.mounts, folders=self._shown_in_images()
         )
+        folder = own_folder(place.told.environments_folder, str(place.home), getuser())
+        self.own_kernels = OwnKernels(folder, self.mounts, os.environ)
+        self._own_work = OwnWork(dict(os.environ))
         self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
         self._visits.watch(server.identity_provider)
         meter = Meter()
@@ -95,11 +103,13 @@ class Components:
             asyncio.create_task(self.idle_watch.run()),
             asyncio.create_task(self.mounts.watch()),
             asyncio.create_task(self.images.look()),
+            asyncio.create_task(self.own_kernels.watch()),
         )
         await self._deferred.load()
 
     async def stop(self) -> None:
         """Stop what was started."""
+        await self._own_work.stop()
         if self._tensorboards is not None:
             await self._tensorboards.boards.stop_all()
 
@@ -119,6 +129,9 @@ class Components:
             *jobs.routes(base_url, found),
             *job_log.routes(base_url, job_log.Logs(found)),
             *notices.routes(base_url, told),
+            *own_routes.routes(
+                base_url, self._own_work, self.own_kernels, storage, place.told.kernels
+            ),
             *quota.routes(base_url, storage),
             *sampler.routes(base_url, self.use_watch),
             *visits.routes(base_url, self._visits),

@@ -7,6 +7,7 @@ server, its kernels and its terminals all get this environment.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 SANE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
@@ -80,11 +81,13 @@ def session_environment(
     given: Mapping[str, str],
     jupyter_path: tuple[str, ...] = (),
     modules: ModulesEntry = ModulesEntry(),  # frozen
+    programs: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Put a session's environment together.
 
     ``inherited`` is what Slurm started the process with, ``given`` what the hub
-    sent; where both name a variable, the hub's wins.
+    sent; where both name a variable, the hub's wins. ``programs``: what leads to programs of ours;
+    its PATH comes behind the rest.
     """
     environment = {
         "HOME": account.home,
@@ -99,7 +102,8 @@ def session_environment(
         ours: inherited[slurms] for slurms, ours in _JOB_VARIABLES.items() if slurms in inherited
     }
     environment |= {name: value for name, value in given.items() if _may_come_from_the_hub(name)}
-    environment |= modules.variables()
+    environment |= modules.variables() | {**programs}
+    environment["PATH"] = ":".join(filter(None, (SANE_PATH, programs.get("PATH"))))
     if jupyter_path:
         environment["JUPYTER_PATH"] = ":".join(jupyter_path)
     return environment

@@ -173,6 +173,7 @@ class SessionServer(ServerApp):
         contents.mounts, contents.loop = self._components.mounts, self.io_loop
         kernels: Any = self.kernel_spec_manager
         kernels.session_images = self._components.images
+        kernels.own_specs = self._components.own_kernels.specs
         self._watch_requests(self._components.idle_watch.note_request)
         self._components.add_routes()
         self.io_loop.add_callback(self._open, self._components)

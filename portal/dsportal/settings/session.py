@@ -21,6 +21,7 @@ from dsportal.values import (
     Paths,
     Program,
     Umask,
+    UsersFolder,
 )
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -145,6 +146,14 @@ class Session(Table):
     )
     module_paths: Paths = setting(
         (), "The folders with modulefiles (MODULEPATH) that sessions begin with."
+    )
+
+    environments_folder: UsersFolder = setting(
+        "~/environments",
+        "Where users' own environments lie, one folder for each (`portal env`, **My "
+        "Environments**). With packages of one's own each has some 20 MB to gigabytes: where homes "
+        "are small, take a folder on the NAS that users can write, such as "
+        "`/mnt/isilon/home/{user}/environments`; `{user}` is the user's name. Empty for none.",
     )
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ import { jobs } from './jobs/panel';
 import { connectionLost, life } from './session/life';
 import { look } from './look/look';
 import { notices } from './storage/notices';
+import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
 import { stop } from './session/stop';
 import { templates } from './launcher/templates';
@@ -20,6 +21,7 @@ export default [
   clock,
   connectionLost,
   documentation,
+  environments,
   idle,
   jobs,
   life,

@@ -6,8 +6,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-_CHILD_OUTPUT = Path(__file__).parents[1] / "upstream/child_output.py"
+_UPSTREAM = Path(__file__).parents[1] / "upstream"
+_PARTS = ("child_output.py", "pip_magic.py")
 """For the kernels' Python, and not imported here."""
+# ipykernel reads one file more than its own; traitlets lets that read others, by whole paths.
+_WHOLE = "kernel_configuration.py"
 # A word of the command, or a word within one that a shell reads.
 _IPYKERNEL = re.compile(r"(?<!\S)ipykernel(?:_launcher|\.kernelapp)?(?!\S)")
 _CONNECTION_FILE = "{connection_file}"
@@ -15,7 +18,13 @@ _CONNECTION_FILE = "{connection_file}"
 
 def install(folder: Path) -> Path:
     """Put the file of configuration where images see it as well; return where it is."""
-    return Path(shutil.copyfile(_CHILD_OUTPUT, folder / _CHILD_OUTPUT.name))
+    for name in _PARTS:
+        shutil.copyfile(_UPSTREAM / name, folder / name)
+    file = folder / _WHOLE
+    file.write_text(
+        "".join(f"load_subconfig({str(folder / name)!r})\n" for name in _PARTS), encoding="utf-8"
+    )
+    return file
 
 
 def with_configuration(argv: Sequence[str], file: str) -> list[str]:

@@ -3,6 +3,7 @@
 import logging
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ class SessionKernels(KernelSpecManager):
     session_images: SessionImages | None = None
     """The images, once the server knows of them."""
 
+    own_specs: Callable[[], dict[str, dict[str, Any]]] | None = None
+    """The kernels of the user's own environments, once the server knows of them."""
+
     configuration = Unicode(help="A file that ipykernel reads; images see it too.").tag(config=True)
 
     pictures = Unicode(help="A folder for the pictures of the settings' kernels.").tag(config=True)
@@ -66,9 +70,9 @@ class SessionKernels(KernelSpecManager):
 
     @property
     def _offered(self) -> dict[str, Any]:
-        return self.offered | (
-            self.session_images.specs() if self.session_images is not None else {}
-        )
+        images = self.session_images.specs() if self.session_images is not None else {}
+        own = self.own_specs() if self.own_specs is not None else {}
+        return {**own, **images, **self.offered}
 
     def _users_own(self, found: dict[str, str]) -> dict[str, str]:
         home = jupyter_data_dir()

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { isName, packagesIn } from '../src/environments/packages';
+
+test('packages are taken apart as people write them', () => {
+  assert.deepEqual(packagesIn('einops, timm  lightning\n'), ['einops', 'timm', 'lightning']);
+  assert.deepEqual(packagesIn('pip install "numpy>=2,<3"'), ['numpy>=2,<3']);
+  assert.deepEqual(packagesIn("'a b.whl'"), ['a b.whl']);
+  assert.deepEqual(packagesIn('  '), []);
+});
+
+test('a name is what the server takes', () => {
+  for (const name of ['nlp', 'my-nlp_2.0', '3d']) {
+    assert.ok(isName(name), name);
+  }
+  for (const name of ['', '.x', '-x', 'a b', '../x', 'ä', 'x'.repeat(51)]) {
+    assert.ok(!isName(name), name);
+  }
+});

@@ -1,0 +1,201 @@
+"""Making an environment, and removing one: it is there wholly, or not at all."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsportal.session.own_environments import base as bases
+from dsportal.session.own_environments import modulefile, words
+from dsportal.session.own_environments.base import Base
+from dsportal.session.own_environments.records import (
+    EnvironmentFolder,
+    EnvironmentRecord,
+    OwnEnvironmentError,
+    checked_modules,
+    checked_name,
+    checked_packages,
+    size_of,
+    size_words,
+    write_whole,
+)
+
+_KERNEL = "ipykernel"
+_VENV_SECONDS = 300.0
+_PIP_SECONDS = 6 * 3600.0
+# pip's: -I keeps the user's own folders from it.
+_PIP = ("-I", "-m", "pip")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be made."""
+
+    name: str
+    on: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    """Files that list packages."""
+
+    def checked(self) -> "Order":
+        """Return it; raises `OwnEnvironmentError`."""
+        checked_name(self.name)
+        checked_modules(self.on)
+        checked_packages([*self.packages, *self.requirements])
+        return self
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes and removes environments in a folder."""
+
+    folder: EnvironmentFolder
+    environment: Mapping[str, str]
+    """What programs are run with."""
+    say: Callable[[str], None]
+
+    def create(self, order: Order) -> EnvironmentRecord:
+        """Make one; raises `OwnEnvironmentError`, and leaves nothing then."""
+        order.checked()
+        with self.folder.locked(order.name):
+            place = self.folder.place(order.name)
+            self._clear(order.name, place)
+            with self._wholly(order.name, place):
+                return self._made(order, place)
+
+    def remove(self, name: str) -> None:
+        """Remove one; raises `OwnEnvironmentError`."""
+        with self.folder.locked(name):
+            found = self.folder.find(name)
+            try:
+                # So that what is left of it, should this be interrupted, is not taken for one.
+                self.folder.forget(name)
+                self._delete(name, found.path)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                path = error.filename or found.path
+                raise OwnEnvironmentError(
+                    words.NOT_REMOVED.format(path=path, reason=reason)
+                ) from error
+        self.say(words.REMOVED.format(name=name))
+
+    def _clear(self, name: str, place: Path) -> None:
+        """Make room: what was not finished is removed, all else is the user's."""
+        if not place.exists() and not place.is_symlink():
+            return
+        try:
+            unfinished = self.folder.find(name)
+        except OwnEnvironmentError as error:
+            raise OwnEnvironmentError(words.EXISTS.format(name=name)) from error
+        if unfinished.record is not None:
+            raise OwnEnvironmentError(words.EXISTS.format(name=name))
+        self._delete(name, place)
+        self.say(words.REMOVED_HALF.format(name=name))
+
+    @contextmanager
+    def _wholly(self, name: str, place: Path) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            self._delete(name, place)
+            raise OwnEnvironmentError(words.STOPPED.format(name=name)) from error
+        except OSError as error:
+            self._delete(name, place)
+            reason, path = error.strerror or str(error), error.filename or place
+            text = words.NOT_WRITTEN.format(path=path, reason=reason, name=name)
+            raise OwnEnvironmentError(text) from error
+        except BaseException:
+            self._delete(name, place)
+            raise
+
+    def _made(self, order: Order, place: Path) -> EnvironmentRecord:
+        if bases.is_module(order.name, self.environment):
+            raise OwnEnvironmentError(words.IS_A_MODULE.format(name=order.name))
+        base = bases.find(order.on, self.environment)
+        record = EnvironmentRecord(
+            order.name, base.modules, base.folder, order.packages, base.version
+        )
+        told = words.MAKING_ON if base.modules else words.MAKING
+        self.say(told.format(name=order.name, base=record.on_words, place=place))
+        self.folder.begin(order.name)
+        self._venv(base, place)
+        self._put_on(base, place)
+        needed = () if base.has(_KERNEL) else (_KERNEL,)
+        self._install(order, needed, record, place)
+        self.folder.modulefiles.mkdir(exist_ok=True)
+        file = self.folder.modulefiles / order.name
+        write_whole(file, modulefile.text(record, place))
+        self.folder.write(record)
+        has_modules = bases.modules_init(self.environment) is not None
+        activate = f"module load {order.name}" if has_modules else f"source {place}/bin/activate"
+        size = size_words(size_of(place))
+        name, title = order.name, record.title
+        if needed:
+            self.say(words.MADE_WITH_KERNEL)
+        self.say(words.MADE.format(name=name, size=size, title=title, activate=activate))
+        return record
+
+    def _venv(self, base: Base, place: Path) -> None:
+        try:
+            self._run([base.python, "-I", "-m", "venv", str(place)], _VENV_SECONDS, quiet=True)
+        except subprocess.CalledProcessError as error:
+            said = " ".join((error.stdout or b"").decode(errors="replace").split())[-300:]
+            raise OwnEnvironmentError(words.NO_VENV.format(said=said)) from error
+
+    def _put_on(self, base: Base, place: Path) -> None:
+        if not base.folder:
+            return
+        (packages,) = place.glob("lib/python3*/site-packages")
+        # addsitedir puts it behind the environment's own, and reads the .pth files in it.
+        line = f"import site; site.addsitedir({base.folder!r})\n"
+        (packages / "_portal_base.pth").write_text(line, encoding="utf-8")
+        constraints = place / "base-constraints.txt"
+        constraints.write_text(base.constraints, encoding="utf-8")
+        (place / "pip.conf").write_text(
+            f"[install]\nconstraint = {constraints.as_uri()}\n", encoding="utf-8"
+        )
+
+    def _install(
+        self, order: Order, needed: tuple[str, ...], record: EnvironmentRecord, place: Path
+    ) -> None:
+        wanted = [*order.packages, *needed]
+        files = [f"--requirement={file}" for file in order.requirements]
+        if not wanted and not files:
+            return
+        named = ", ".join([*wanted, *order.requirements])
+        self.say(words.INSTALLING.format(packages=named))
+        options = ["--disable-pip-version-check", "--no-input", *files]
+        argv = [f"{place}/bin/python", *_PIP, "install", *options, "--", *wanted]
+        try:
+            self._run(argv, _PIP_SECONDS)
+        except subprocess.CalledProcessError as error:
+            text = words.PIP_FAILED if record.base else words.PIP_FAILED_ALONE
+            told = text.format(packages=named, base=record.on_words)
+            raise OwnEnvironmentError(told) from error
+
+    def _run(self, argv: Sequence[str], seconds: float, *, quiet: bool = False) -> None:
+        clean = {
+            name: text
+            for name, text in self.environment.items()
+            if not name.startswith("PYTHON") and name not in ("VIRTUAL_ENV", "PIP_USER")
+        }
+        try:
+            subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if quiet else None,
+                stderr=subprocess.STDOUT,
+                env=clean | {"LC_ALL": "C.UTF-8"},
+                timeout=seconds,
+                check=True,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise subprocess.CalledProcessError(1, argv, error.stdout) from error
+
+    def _delete(self, name: str, place: Path) -> None:
+        (self.folder.modulefiles / name).unlink(missing_ok=True)
+        if os.path.lexists(place):
+            shutil.rmtree(place)

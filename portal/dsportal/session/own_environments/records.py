@@ -1,0 +1,244 @@
+"""What there is: the folder of a user's environments, and what each says of itself."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from dsportal.session.own_environments import words
+
+FOLDER_VARIABLE = "PORTAL_ENVIRONMENTS"
+"""In a session, and in what is started from it: the folder of the user's environments."""
+DEFAULT_FOLDER = "~/environments"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}", re.ASCII)
+_MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*", re.ASCII)
+# What a path may hold that stands in a modulefile, in a .pth file and in pip's configuration.
+_PATH = re.compile(r"/[A-Za-z0-9/._+@-]*", re.ASCII)
+_LONGEST_PACKAGE = 300
+_MARK = ".portal-environment"
+_RECORD = "portal-environment.json"
+_MODULEFILES = ".modulefiles"
+
+
+class OwnEnvironmentError(Exception):
+    """An environment cannot be made, shown or removed; the message is for the user."""
+
+
+@dataclass(frozen=True)
+class EnvironmentRecord:
+    """What an environment says of itself, once it is finished."""
+
+    name: str
+    on: tuple[str, ...] = ()
+    """The modules below it, with their versions; none: plain Python."""
+    base: str = ""
+    """The folder with the packages of what is below it; empty where there are none."""
+    packages: tuple[str, ...] = ()
+    """What was asked for when it was made."""
+    python: str = ""
+    """The version of Python."""
+
+    @property
+    def on_words(self) -> str:
+        """Name what is below it."""
+        return ", ".join(self.on) or words.PLAIN_PYTHON
+
+    @property
+    def title(self) -> str:
+        """Name its kernel."""
+        return f"{self.name} ({self.on_words})"
+
+
+@dataclass(frozen=True)
+class OwnEnvironment:
+    """One in the folder; without a record it was not finished."""
+
+    name: str
+    path: Path
+    record: EnvironmentRecord | None
+
+    @property
+    def trouble(self) -> str:
+        """Say why it cannot be used; empty where it can."""
+        if self.record is None:
+            return words.UNFINISHED
+        is_there = not self.record.base or os.path.isdir(self.record.base)
+        return "" if is_there and (self.path / "bin/python").exists() else words.BASE_GONE
+
+
+def checked_name(name: str) -> str:
+    """Take an environment's name.
+
+    >>> checked_name("my-nlp_2.0")
+    'my-nlp_2.0'
+    """
+    if not _NAME.fullmatch(name):
+        raise OwnEnvironmentError(words.NOT_A_NAME.format(name=name))
+    return name
+
+
+def checked_modules(names: Sequence[str]) -> tuple[str, ...]:
+    """Take the names of modules."""
+    for name in names:
+        if not _MODULE.fullmatch(name) or ".." in name:
+            raise OwnEnvironmentError(words.NOT_A_MODULE.format(name=name))
+    return tuple(names)
+
+
+def checked_packages(texts: Sequence[str]) -> tuple[str, ...]:
+    """Take what pip is to install: no options, nothing that is not shown."""
+    for text in texts:
+        is_plain = text.strip() and not text.lstrip().startswith("-") and text.isprintable()
+        if not is_plain or len(text) > _LONGEST_PACKAGE:
+            raise OwnEnvironmentError(words.NOT_A_PACKAGE.format(text=text))
+    return tuple(texts)
+
+
+def folder_from(text: str, home: str, user: str) -> Path:
+    """Return the folder that the setting, or the variable, means for a user.
+
+    >>> str(folder_from("/mnt/isilon/{user}/environments", "/home/ann", "ann"))
+    '/mnt/isilon/ann/environments'
+    """
+    path = text.replace("{user}", user)
+    if path == "~" or path.startswith("~/"):
+        path = f"{home}{path[1:]}"
+    if not _PATH.fullmatch(path) or ".." in Path(path).parts:
+        raise OwnEnvironmentError(words.NOT_A_FOLDER.format(folder=path))
+    return Path(path)
+
+
+@dataclass(frozen=True)
+class EnvironmentFolder:
+    """The folder of a user's environments."""
+
+    path: Path
+
+    @property
+    def modulefiles(self) -> Path:
+        """Where their modulefiles are: a folder of MODULEPATH."""
+        return self.path / _MODULEFILES
+
+    def place(self, name: str) -> Path:
+        """Return where one of this name is, or would be."""
+        return self.path / checked_name(name)
+
+    def all(self) -> list[OwnEnvironment]:
+        """Find all, finished or not, by name; links are not followed."""
+        try:
+            entries = sorted(os.scandir(self.path), key=lambda entry: entry.name.lower())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [
+            OwnEnvironment(entry.name, self.path / entry.name, self._record(entry.name))
+            for entry in entries
+            if entry.is_dir(follow_symlinks=False) and self._is_ours(entry.name)
+        ]
+
+    def find(self, name: str) -> OwnEnvironment:
+        """Find one; raises `OwnEnvironmentError`."""
+        place = self.place(name)
+        if place.is_symlink() or not place.is_dir() or not self._is_ours(name):
+            raise OwnEnvironmentError(words.UNKNOWN.format(name=name))
+        return OwnEnvironment(name, place, self._record(name))
+
+    def write(self, record: EnvironmentRecord) -> None:
+        """Say that one is finished; what is written is there wholly or not at all."""
+        write_whole(self.place(record.name) / _RECORD, json.dumps(asdict(record), indent=2) + "\n")
+
+    def forget(self, name: str) -> None:
+        """Say that one is not finished any more."""
+        (self.place(name) / _RECORD).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Keep others from making or removing one of this name; raises `OwnEnvironmentError`."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = self.path / f".{checked_name(name)}.lock"
+        with lock.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise OwnEnvironmentError(words.IS_BUSY.format(name=name)) from error
+            except OSError:
+                # A file server without locks: two at once are the user's own doing.
+                pass
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
+    def begin(self, name: str) -> None:
+        """Make the folder of one, which is not finished yet."""
+        place = self.place(name)
+        place.mkdir()
+        (place / _MARK).touch()
+
+    def _is_ours(self, name: str) -> bool:
+        # A venv that somebody has put here is theirs.
+        return bool(_NAME.fullmatch(name)) and (self.path / name / _MARK).is_file()
+
+    def _record(self, name: str) -> EnvironmentRecord | None:
+        try:
+            return _read(name, json.loads((self.path / name / _RECORD).read_bytes()))
+        except (OSError, ValueError):
+            return None
+
+
+def _read(name: str, given: object) -> EnvironmentRecord:
+    """Read a record; what a user has put there is their word, and no more. Raises `ValueError`."""
+    if not isinstance(given, Mapping):
+        raise ValueError("not an object")
+    found: dict[str, object] = {}
+    for key in (each.name for each in fields(EnvironmentRecord)):
+        value = given.get(key)
+        if key in ("on", "packages"):
+            if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+                raise ValueError(f"{key}: not a list of texts")
+            found[key] = tuple(value)
+        elif isinstance(value, str):
+            found[key] = value
+        else:
+            raise ValueError(f"{key}: not a text")
+    if not all(_MODULE.fullmatch(one) for one in given["on"]):
+        raise ValueError("on: not names of modules")
+    return EnvironmentRecord(**found | {"name": name})  # type: ignore[arg-type]
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file that others see wholly or not at all."""
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(file)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def size_of(folder: Path) -> int:
+    """Add up what is on the disk below a folder, in bytes; what is linked counts once."""
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                status = os.lstat(os.path.join(place, name))
+                if (status.st_dev, status.st_ino) not in seen:
+                    seen.add((status.st_dev, status.st_ino))
+                    total += 512 * status.st_blocks
+    return total
+
+
+def size_words(size: int) -> str:
+    """Write a size for people.
+
+    >>> size_words(31_500_000), size_words(2_340_000_000)
+    ('32 MB', '2.3 GB')
+    """
+    megabytes = size / 1e6
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(1, round(megabytes))} MB"

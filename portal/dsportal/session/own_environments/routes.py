@@ -1,0 +1,199 @@
+"""The user's environments, for the page.
+
+``GET /portal/environments`` lists them, with what new ones can be built on, how full the storage
+is, and what is being done. ``POST`` with ``{"name": N, "on": [MODULE], "packages": [PACKAGE]}``
+begins to make one, ``DELETE /portal/environments/of/NAME`` to remove one, and
+``POST /portal/environments/stop`` stops either.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from dsportal.session.files.mounts import NoAnswer
+from dsportal.session.files.quota import QuotaUnknown, Storage
+from dsportal.session.own_environments import words
+from dsportal.session.own_environments.kernels import OwnKernels
+from dsportal.session.own_environments.records import (
+    OwnEnvironment,
+    OwnEnvironmentError,
+    checked_modules,
+    checked_name,
+    checked_packages,
+    size_of,
+)
+from dsportal.session.own_environments.work import OwnWork
+from dsportal.session.threads import in_thread
+from dsportal.session_schema import Kernel
+
+_AN_ORDER = 'The body must be {"name": TEXT, "on": [TEXT], "packages": [TEXT]}, and nothing else.'
+_MOST = 100
+# A folder that is larger, or a slower server, has no size on the page.
+_SIZE_SECONDS = 3.0
+
+
+def order_from(body: bytes) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Read what the page asks for; raises `OwnEnvironmentError`."""
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise OwnEnvironmentError(_AN_ORDER) from error
+    if not isinstance(given, dict) or given.keys() != {"name", "on", "packages"}:
+        raise OwnEnvironmentError(_AN_ORDER)
+    name, on, packages = given["name"], given["on"], given["packages"]
+    if not isinstance(name, str) or not _are_texts(on) or not _are_texts(packages):
+        raise OwnEnvironmentError(_AN_ORDER)
+    return checked_name(name), checked_modules(on), checked_packages(packages)
+
+
+def _are_texts(given: object) -> bool:
+    if not isinstance(given, list) or len(given) > _MOST:
+        return False
+    return all(isinstance(one, str) for one in given)
+
+
+def bases(kernels: Mapping[str, Kernel]) -> list[dict[str, Any]]:
+    """Return what new ones can be built on: the modules of the settings' kernels, each once."""
+    found: dict[tuple[str, ...], str] = {}
+    for kernel in kernels.values():
+        if kernel.language == "python" and kernel.modules:
+            found.setdefault(tuple(kernel.modules), kernel.display_name)
+    return [{"on": list(modules), "title": title} for modules, title in found.items()]
+
+
+class _Handler(APIHandler):
+    # A page asks by itself: no sign that somebody works.
+    _track_activity = False
+
+    def initialize(
+        self,
+        work: OwnWork,
+        kernels: OwnKernels,
+        storage: Storage,
+        offered: Mapping[str, Kernel],
+    ) -> None:
+        """Take what the session has."""
+        self.work, self.kernels, self.storage, self.offered = work, kernels, storage, offered
+
+    def folder(self) -> str:
+        """Return where they lie; answers 404 where there are none to be."""
+        if self.kernels.folder is None:
+            raise web.HTTPError(404, words.OFF)
+        return str(self.kernels.folder.path)
+
+
+class EnvironmentsHandler(_Handler):
+    """Lists them, and begins to make one."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Give the list."""
+        place = self.folder()
+        try:
+            found = await self.kernels.look()
+        except (NoAnswer, OSError) as error:
+            raise web.HTTPError(503, str(error)) from error
+        sizes = await asyncio.gather(*map(_size, found))
+        task = self.work.task
+        told = {
+            "folder": place,
+            "environments": [
+                {
+                    "name": one.name,
+                    "path": str(one.path),
+                    "on": one.record.on_words if one.record else "",
+                    "packages": list(one.record.packages) if one.record else [],
+                    "size": size,
+                    "trouble": self._trouble(one),
+                }
+                for one, size in zip(found, sizes, strict=True)
+            ],
+            "bases": bases(self.offered),
+            "storage": await self._use(place),
+            "task": asdict(task) if task else None,
+        }
+        self.finish(json.dumps(told))
+
+    @web.authenticated
+    async def post(self) -> None:
+        """Begin to make one."""
+        self.folder()
+        try:
+            name, on, packages = order_from(self.request.body)
+            task = await self.work.create(name, on, packages)
+        except OwnEnvironmentError as error:
+            raise web.HTTPError(400, str(error)) from error
+        self.set_status(202)
+        self.finish(json.dumps(asdict(task)))
+
+    def _trouble(self, one: OwnEnvironment) -> str:
+        task = self.work.task
+        is_busy = task is not None and task.state == "running" and task.name == one.name
+        return "" if is_busy else one.trouble
+
+    async def _use(self, place: str) -> dict[str, Any] | None:
+        # The folder is made with the first environment.
+        for folder in (place, str(self.kernels.environment.get("HOME", ""))):
+            try:
+                return asdict(await self.storage.use(folder))
+            except QuotaUnknown:
+                continue
+        return None
+
+
+class StopHandler(_Handler):
+    """Stops what is being done."""
+
+    @web.authenticated
+    async def post(self) -> None:
+        """Stop it; return when nothing of it is left."""
+        await self.work.stop()
+        self.finish("{}")
+
+
+class EnvironmentHandler(_Handler):
+    """Removes one."""
+
+    @web.authenticated
+    async def delete(self, name: str) -> None:
+        """Begin to remove it."""
+        self.folder()
+        try:
+            task = await self.work.remove(checked_name(name))
+        except OwnEnvironmentError as error:
+            raise web.HTTPError(400, str(error)) from error
+        self.set_status(202)
+        self.finish(json.dumps(asdict(task)))
+
+
+async def _size(one: OwnEnvironment) -> int | None:
+    try:
+        return await asyncio.wait_for(in_thread(lambda: size_of(one.path)), _SIZE_SECONDS)
+    except (TimeoutError, OSError):
+        return None
+
+
+def routes(
+    base_url: str,
+    work: OwnWork,
+    kernels: OwnKernels,
+    storage: Storage,
+    offered: Mapping[str, Kernel],
+) -> list[tuple[str, type[APIHandler], dict[str, Any]]]:
+    """Give the server's routes."""
+    given = {"work": work, "kernels": kernels, "storage": storage, "offered": offered}
+    return [
+        (url_path_join(base_url, "portal/environments"), EnvironmentsHandler, given),
+        (url_path_join(base_url, "portal/environments/stop"), StopHandler, given),
+        (
+            url_path_join(base_url, "portal/environments/of/([^/]+)"),
+            EnvironmentHandler,
+            given,
+        ),
+    ]

@@ -1,0 +1,54 @@
+"""What the user is told of environments of their own."""
+
+NOT_A_NAME = (
+    "{name!r} cannot be an environment's name. Take letters, digits and . _ - and begin with a "
+    "letter or a digit; 50 characters at most."
+)
+NOT_A_MODULE = "{name!r} is not the name of a module, such as pytorch/2.13."
+NOT_A_PACKAGE = (
+    "{text!r} is not a package that pip can be asked for, such as einops, 'einops>=0.8' or a file "
+    "NAME.whl. Options of pip's have no place here: list packages in a file and give it with -r."
+)
+NOT_A_FOLDER = (
+    "Environments cannot lie in {folder}: its path may have letters, digits and / . _ + @ - only. "
+    "Tell the administrators: session.environments_folder."
+)
+EXISTS = "There is an environment {name} already. Remove it first, or take another name."
+IS_A_MODULE = "There is a module {name} already. Take another name for the environment."
+IS_BUSY = "{name} is being made or removed just now. Wait for that, and try again."
+UNKNOWN = "There is no environment {name}."
+NO_MODULES = (
+    "There are no environment modules here, so there is nothing called {base} to build on. "
+    "Leave --on out for an environment of plain Python."
+)
+NO_PYTHON = "{base} brings no Python that can make environments: {said}"
+NO_VENV = (
+    "Python cannot make environments on this node. Tell the administrators: the package "
+    "python3-venv is missing. {said}"
+)
+PIP_FAILED = (
+    "pip could not install {packages}; its own words are above. Nothing was kept. If it names the "
+    "versions of {base}: what is shipped keeps its version. Leave --on out for an environment in "
+    "which all versions are yours."
+)
+PIP_FAILED_ALONE = "pip could not install {packages}; its own words are above. Nothing was kept."
+STOPPED = "Stopped. Nothing of {name} was kept."
+NOT_WRITTEN = "{path}: {reason}. Nothing of {name} was kept."
+NOT_REMOVED = "{path}: {reason}. It was not removed wholly; try again."
+OFF = "This site has no environments of one's own."
+
+MAKING = "Making {name} in {place}"
+MAKING_ON = "Making {name} on {base} in {place}"
+INSTALLING = "Installing {packages}"
+MADE = (
+    "{name} is ready ({size}). In JupyterLab it is a kernel: {title}. "
+    "In terminals and jobs: {activate}"
+)
+MADE_WITH_KERNEL = "ipykernel was installed too, so that it can be a kernel."
+REMOVED = "{name} is removed."
+REMOVED_HALF = "Removed what was left of {name}, which had not been finished."
+NONE = "No environments yet. Make one: portal env create NAME --on MODULE PACKAGE..."
+UNFINISHED = "not finished: remove it, or create it again"
+BASE_GONE = "what it was built on is gone: remove it and create it again"
+
+PLAIN_PYTHON = "plain Python"

@@ -1,0 +1,89 @@
+"""What the page has begun: ``portal env`` as a process of its own, and its words."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from dsportal.session.own_environments import words
+from dsportal.session.own_environments.records import OwnEnvironmentError
+
+_COMMAND = ("-I", "-m", "dsportal.session.own_environments")
+_MOST_CHARACTERS = 20_000
+_END_SECONDS = 20.0
+# What moves a terminal's cursor or colours its letters.
+_STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+State = Literal["running", "done", "failed"]
+
+
+@dataclass
+class Task:
+    """One command."""
+
+    action: str
+    name: str
+    state: State = "running"
+    said: str = ""
+
+    def hear(self, text: str) -> None:
+        """Keep what it says, and not more than a page can show."""
+        self.said = (self.said + _STEERING.sub("", text))[-_MOST_CHARACTERS:]
+
+
+class OwnWork:
+    """Runs one command at a time."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = {**environment, "PYTHONUNBUFFERED": "1"}
+        self.task: Task | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._hearing: asyncio.Task[None] | None = None
+
+    async def create(self, name: str, on: Sequence[str], packages: Sequence[str]) -> Task:
+        """Begin to make one; what is given has been checked. Raises `OwnEnvironmentError`."""
+        options = [f"--on={module}" for module in on]
+        return await self._begin("create", name, [*options, "--", name, *packages])
+
+    async def remove(self, name: str) -> Task:
+        """Begin to remove one; raises `OwnEnvironmentError`."""
+        return await self._begin("remove", name, ["--", name])
+
+    async def stop(self) -> None:
+        """Stop what runs, and wait until it has cleared up."""
+        if self._process is None or self._hearing is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._hearing), _END_SECONDS)
+
+    async def _begin(self, action: str, name: str, arguments: list[str]) -> Task:
+        if self.task is not None and self.task.state == "running":
+            raise OwnEnvironmentError(words.IS_BUSY.format(name=self.task.name))
+        task = self.task = Task(action, name)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *_COMMAND,
+            action,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=self._environment,
+            start_new_session=True,
+        )
+        self._hearing = asyncio.create_task(self._hear(task, self._process))
+        return task
+
+    async def _hear(self, task: Task, process: asyncio.subprocess.Process) -> None:
+        if process.stdout is not None:
+            while heard := await process.stdout.read(4096):
+                task.hear(heard.decode(errors="replace"))
+        code = await process.wait()
+        task.state = "done" if code == 0 else "failed"

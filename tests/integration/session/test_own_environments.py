@@ -1,0 +1,149 @@
+"""An environment of one's own: made in a terminal or by the page; a kernel, a module for jobs."""
+
+import pwd
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instance import PREFIX, USERS, Instance
+from tests.packages import wheel
+from tests.visitor import Visitor, session_of
+from tests.waiting import until
+
+USER = USERS[3]
+COMMAND = f"portal-{PREFIX}"
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --ntasks=1 --mem=300 --output=own.out
+module load mine
+python -c 'import mine_tool, sys; print("job", mine_tool.version, sys.prefix)'
+"""
+SUBMIT = (
+    f"import pathlib, subprocess\npathlib.Path('own.job').write_text({SCRIPT!r})\n"
+    "subprocess.run(['/usr/bin/sbatch', '--wait', 'own.job'], check=True)\n"
+    "print(pathlib.Path('own.out').read_text())"
+)
+ALL_IN_ONE = (
+    "import mine_tool, torch, sys; print('kernel', mine_tool.version, torch.__version__)\n"
+    "!command -v pip"
+)
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a session, and with no environments before and after."""
+    folder = Path(pwd.getpwnam(USER).pw_dir, "environments")
+    shutil.rmtree(folder, ignore_errors=True)
+    with session_of(portal, USER) as user:
+        yield user
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A package where its user can read it."""
+    folder = Path("/tmp", f"portal-{PREFIX}-packages")  # noqa: S108 - other users read it
+    folder.mkdir(mode=0o755, exist_ok=True)
+    yield wheel(folder, "mine_tool")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def mine(user: Visitor, package: Path) -> Iterator[str]:
+    """One that was made in a terminal, on PyTorch."""
+    line = f"{COMMAND} env create mine --on pytorch {package}; echo do''ne"
+    screen = user.type_in_terminal(line, "done", seconds=180)
+    assert "mine (pytorch/2.13)" in screen
+    yield "mine"
+    user.type_in_terminal(f"{COMMAND} env remove mine; echo do''ne", "done", seconds=60)
+    assert told(user)["environments"] == []
+
+
+def told(user: Visitor) -> dict[str, Any]:
+    answer = user.session("GET", "/portal/environments")
+    answer.raise_for_status()
+    return dict(answer.json())
+
+
+def kernels(user: Visitor) -> dict[str, Any]:
+    return dict(user.session("GET", "/api/kernelspecs").json()["kernelspecs"])
+
+
+def finished(user: Visitor) -> dict[str, Any]:
+    """Wait until nothing is being done; return what was."""
+    until(lambda: told(user)["task"]["state"] != "running", seconds=180, what="it is done")
+    return dict(told(user)["task"])
+
+
+def test_it_is_a_kernel_and_a_module_of_the_same_name(user: Visitor, mine: str) -> None:
+    until(lambda: f"env-{mine}" in kernels(user), seconds=30, what="it is a kernel")
+    said = user.run(ALL_IN_ONE, kernel=f"env-{mine}", seconds=120)
+    assert "kernel 1.0 2.13.0" in said
+    assert f"/environments/{mine}/bin/pip" in said
+    said = user.run(SUBMIT, kernel="jax", seconds=120)
+    assert "job 1.0" in said
+    assert said.strip().endswith(f"/environments/{mine}")
+    (listed,) = told(user)["environments"]
+    assert (listed["name"], listed["on"], listed["trouble"]) == (mine, "pytorch/2.13", "")
+    assert listed["size"] > 1_000_000
+    screen = user.type_in_terminal(f"{COMMAND} env list; echo do''ne", "done")
+    assert "pytorch/2.13" in screen
+
+
+def test_pip_in_a_shipped_kernel_says_what_to_do(user: Visitor) -> None:
+    said = user.run("%pip install mine_tool", kernel="pytorch", seconds=120)
+    assert "!portal env create my-pytorch --on pytorch/2.13 mine_tool" in said
+    assert "Permission denied" not in said
+    assert "usage" in user.run("!portal env create", kernel="pytorch", seconds=120)
+
+
+def test_the_page_makes_and_removes_one(user: Visitor, package: Path) -> None:
+    order = {"name": "paged", "on": ["jax/0.10"], "packages": [str(package)]}
+    assert {"on": ["jax/0.10"], "title": "JAX 0.10"} in told(user)["bases"]
+    assert user.session("POST", "/portal/environments", json=order).status_code == 202
+    assert user.session("POST", "/portal/environments", json=order).status_code == 400, "busy"
+    task = finished(user)
+    assert task["state"] == "done", task["said"]
+    assert "env-paged" in kernels(user)
+    assert user.session("DELETE", "/portal/environments/of/paged").status_code == 202
+    assert finished(user)["state"] == "done"
+    assert told(user)["environments"] == []
+    assert "env-paged" not in kernels(user)
+
+
+def test_what_fails_or_is_stopped_leaves_nothing(user: Visitor, package: Path) -> None:
+    order = {"name": "broken", "on": ["jax/0.10"], "packages": ["/nowhere/x-1.0-py3-none-any.whl"]}
+    user.session("POST", "/portal/environments", json=order).raise_for_status()
+    task = finished(user)
+    assert task["state"] == "failed"
+    assert "x-1.0-py3-none-any.whl" in task["said"]
+    assert told(user)["environments"] == []
+    order = {"name": "stopped", "on": ["jax/0.10"], "packages": [str(package)]}
+    user.session("POST", "/portal/environments", json=order).raise_for_status()
+    user.session("POST", "/portal/environments/stop").raise_for_status()
+    assert finished(user)["state"] == "failed"
+    assert told(user)["environments"] == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"name": "../x", "on": [], "packages": []},
+        {"name": "x", "on": ["--help"], "packages": []},
+        {"name": "x", "on": [], "packages": ["--index-url=http://evil.example"]},
+        {"name": "x", "on": "pytorch", "packages": []},
+        {"name": "x", "on": []},
+        [],
+    ],
+)
+def test_an_order_that_is_none_is_refused(user: Visitor, order: object) -> None:
+    assert user.session("POST", "/portal/environments", json=order).status_code == 400
+
+
+def test_a_name_that_leads_elsewhere_removes_nothing(user: Visitor) -> None:
+    for name in ("..%2fx", ".modulefiles", "-x"):
+        answer = user.session("DELETE", f"/portal/environments/of/{name}")
+        assert answer.status_code in (400, 404), name

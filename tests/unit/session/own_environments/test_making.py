@@ -1,0 +1,215 @@
+"""Environments that are really made, of plain Python; the modules are in tests/integration."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dsportal.session.own_environments import base as bases
+from dsportal.session.own_environments import command, making
+from dsportal.session.own_environments.base import Base
+from dsportal.session.own_environments.making import Maker, Order
+from dsportal.session.own_environments.records import (
+    EnvironmentFolder,
+    EnvironmentRecord,
+    OwnEnvironmentError,
+)
+from tests.packages import wheel
+
+
+def without_pip(_: Maker, base: Base, place: Path) -> None:
+    subprocess.check_call([base.python, "-m", "venv", "--without-pip", str(place)])
+
+
+class Scene:
+    """A user's folder, a base with one package, and what was said."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.said: list[str] = []
+        self.folder = EnvironmentFolder(folder / "own")
+        self.wheels = folder / "wheels"
+        self.base = folder / "base"
+        for made in (self.wheels, self.base):
+            made.mkdir()
+        for name in ("shipped", "ipykernel"):
+            info = self.base / f"{name}-1.0.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+            (self.base / f"{name}.py").write_text("version = '1.0'\n")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.wheels),
+        }
+        self.maker = Maker(self.folder, environment, self.said.append)
+        versions = {"shipped": "1.0", "ipykernel": "1.0"}
+        shipped = Base("/usr/bin/python3", "3.11", ("shipped/1.0",), str(self.base), versions)
+        monkeypatch.setattr(bases, "find", lambda *_: shipped)
+        self.monkeypatch = monkeypatch
+
+    def create(self, *packages: str, name: str = "mine") -> EnvironmentRecord:
+        if not packages:
+            # To unpack pip takes seconds.
+            self.monkeypatch.setattr(Maker, "_venv", without_pip)
+        return self.maker.create(Order(name, ("shipped",), packages))
+
+    def python(self, code: str) -> str:
+        program = self.folder.place("mine") / "bin/python"
+        return subprocess.check_output([program, "-I", "-c", code], text=True).strip()
+
+    @property
+    def left(self) -> list[str]:
+        """What is in the folder, but for the folder of modulefiles."""
+        files = self.folder.path.rglob("*")
+        return sorted(str(one.relative_to(self.folder.path)) for one in files if one.is_file())
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(tmp_path, monkeypatch)
+
+
+def test_an_environment_has_its_packages_and_the_bases(scene: Scene) -> None:
+    wheel(scene.wheels, "wanted")
+    scene.create("wanted")
+    code = "import wanted, shipped; print(wanted.__file__, shipped.__file__)"
+    wanted, shipped = scene.python(code).split()
+    assert wanted.startswith(str(scene.folder.place("mine")))
+    assert shipped.startswith(str(scene.base))
+    assert [one.trouble for one in scene.folder.all()] == [""]
+    module = (scene.folder.modulefiles / "mine").read_text()
+    assert "module load shipped/1.0\n" in module
+    assert f"prepend-path PATH {scene.folder.place('mine')}/bin\n" in module
+
+
+def test_what_is_shipped_keeps_its_version(scene: Scene) -> None:
+    wheel(scene.wheels, "shipped", "2.0")
+    with pytest.raises(OwnEnvironmentError):
+        scene.create("shipped==2.0")
+    assert scene.left == []
+
+
+def test_what_pip_cannot_install_leaves_nothing(scene: Scene) -> None:
+    with pytest.raises(OwnEnvironmentError):
+        scene.create("no-such-package")
+    assert scene.left == []
+
+
+def test_one_that_is_there_stays_as_it_is(scene: Scene) -> None:
+    scene.create()
+    before = scene.left
+    with pytest.raises(OwnEnvironmentError):
+        scene.create()
+    assert scene.left == before
+
+
+def test_a_folder_of_the_users_is_not_taken(scene: Scene) -> None:
+    hers = scene.folder.path / "mine/notes.txt"
+    hers.parent.mkdir(parents=True)
+    hers.write_text("hers")
+    with pytest.raises(OwnEnvironmentError):
+        scene.create()
+    with pytest.raises(OwnEnvironmentError):
+        scene.maker.remove("mine")
+    assert hers.read_text() == "hers"
+
+
+def test_what_was_not_finished_is_made_anew(scene: Scene) -> None:
+    scene.folder.path.mkdir()
+    scene.folder.begin("mine")
+    (scene.folder.place("mine") / "rest").touch()
+    scene.create()
+    assert [one.trouble for one in scene.folder.all()] == [""]
+    assert not (scene.folder.place("mine") / "rest").exists()
+
+
+def test_one_that_is_stopped_leaves_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Maker, "_install", stopped)
+    with pytest.raises(OwnEnvironmentError):
+        scene.create()
+    assert scene.left == []
+
+
+def test_a_full_disk_leaves_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "/x")
+
+    monkeypatch.setattr(making, "write_whole", full)
+    with pytest.raises(OwnEnvironmentError, match="No space left"):
+        scene.create()
+    assert scene.left == []
+
+
+def test_a_removed_one_takes_its_module_with_it(scene: Scene) -> None:
+    scene.create()
+    scene.maker.remove("mine")
+    assert scene.left == []
+    with pytest.raises(OwnEnvironmentError):
+        scene.maker.remove("mine")
+
+
+def test_a_link_is_not_followed_when_one_is_removed(scene: Scene, tmp_path: Path) -> None:
+    scene.create()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/file").touch()
+    (scene.folder.place("mine") / "link").symlink_to(tmp_path / "kept")
+    scene.maker.remove("mine")
+    assert (tmp_path / "kept/file").exists()
+
+
+def test_a_name_of_a_module_is_refused(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bases, "is_module", lambda *_: True)
+    with pytest.raises(OwnEnvironmentError):
+        scene.create()
+    assert scene.left == []
+
+
+def test_a_base_is_asked_what_it_has(tmp_path: Path) -> None:
+    subprocess.check_call(["/usr/bin/python3", "-m", "venv", "--without-pip", str(tmp_path / "b")])
+    (packages,) = (tmp_path / "b").glob("lib/*/site-packages")
+    info = packages / "one-1.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: one\nVersion: 1.5\n")
+    found = bases._asked(str(tmp_path / "b/bin/python"), ("m/1",), dict(os.environ))
+    assert (found.folder, found.constraints) == (str(packages), "one==1.5\n")
+    assert bases.find((), dict(os.environ)).folder == ""
+
+
+def test_without_modules_there_is_nothing_to_build_on() -> None:
+    with pytest.raises(OwnEnvironmentError):
+        bases.find(("pytorch",), {"PATH": "/usr/bin"})
+    assert not bases.is_module("pytorch", {})
+
+
+def test_the_command_takes_packages_before_and_after_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[Order] = []
+    monkeypatch.setattr(Maker, "create", lambda _, order: orders.append(order))
+    environment = {"HOME": str(tmp_path), "PORTAL_ENVIRONMENTS": str(tmp_path)}
+    monkeypatch.chdir(tmp_path)
+    line = ["create", "mine", "a", "--on", "pytorch", "b>1", "-r", "list.txt"]
+    assert command.main(line, environment) == 0
+    assert orders == [Order("mine", ("pytorch",), ("a", "b>1"), (f"{tmp_path}/list.txt",))]
+
+
+def test_the_list_is_there_for_programs(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    scene.create()
+    environment = {"PORTAL_ENVIRONMENTS": str(scene.folder.path)}
+    assert command.main(["list", "--json"], environment) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["name"], told["on"], told["trouble"]) == ("mine", ["shipped/1.0"], "")
+    assert told["size"] > 1_000
+    assert command.main(["list"], environment) == 0
+    assert "shipped/1.0" in capsys.readouterr().out
+
+
+def test_a_site_without_environments_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["list"], {"PORTAL_ENVIRONMENTS": ""}) == 1
+    assert capsys.readouterr().out

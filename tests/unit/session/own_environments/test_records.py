@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from dsportal.session.own_environments.records import (
+    EnvironmentFolder,
+    EnvironmentRecord,
+    OwnEnvironmentError,
+    checked_modules,
+    checked_name,
+    checked_packages,
+    folder_from,
+    size_of,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> EnvironmentFolder:
+    (tmp_path / "own").mkdir()
+    return EnvironmentFolder(tmp_path / "own")
+
+
+def finished(folder: EnvironmentFolder, name: str, base: str = "") -> None:
+    folder.begin(name)
+    python = folder.place(name) / "bin/python"
+    python.parent.mkdir()
+    python.touch()
+    folder.write(EnvironmentRecord(name, ("pytorch/2.13",), base, ("einops",), "3.11.2"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "a/b", ".hidden", "-x", "a b", "a\n", "a\0", "ä", "x" * 51, "$(id)"],
+)
+def test_a_name_leads_nowhere_else(name: str, folder: EnvironmentFolder) -> None:
+    with pytest.raises(OwnEnvironmentError):
+        checked_name(name)
+    with pytest.raises(OwnEnvironmentError):
+        folder.place(name)
+
+
+@pytest.mark.parametrize("name", ["-f", "a b", "a;b", "../x", "a/../b", "[exec id]", "a\nb", ""])
+def test_a_module_is_a_modules_name(name: str) -> None:
+    with pytest.raises(OwnEnvironmentError):
+        checked_modules([name])
+    assert checked_modules(["shared", "pytorch/2.13"]) == ("shared", "pytorch/2.13")
+
+
+@pytest.mark.parametrize("text", ["", " ", "-r x", "--index-url=http://x", " -e .", "a\nb", "a\0"])
+def test_a_package_is_no_option(text: str) -> None:
+    with pytest.raises(OwnEnvironmentError):
+        checked_packages([text])
+    assert checked_packages(["einops>=0.8", "/a/b.whl"]) == ("einops>=0.8", "/a/b.whl")
+
+
+@pytest.mark.parametrize(
+    ("setting", "path"),
+    [
+        ("~/environments", "/home/ann/environments"),
+        ("/mnt/isilon/{user}/env", "/mnt/isilon/ann/env"),
+        ("/scratch/envs", "/scratch/envs"),
+    ],
+)
+def test_the_folder_is_the_users(setting: str, path: str) -> None:
+    assert str(folder_from(setting, "/home/ann", "ann")) == path
+
+
+@pytest.mark.parametrize("setting", ["relative", "/a/../b", "/a b", "/a{x}", "~bob/x", ""])
+def test_a_folder_that_a_modulefile_cannot_name_is_refused(setting: str) -> None:
+    with pytest.raises(OwnEnvironmentError):
+        folder_from(setting, "/home/ann", "ann")
+
+
+def test_environments_are_found_with_what_they_say(folder: EnvironmentFolder) -> None:
+    finished(folder, "nlp")
+    folder.begin("half")
+    (folder.path / "a-venv-of-hers").mkdir()
+    (folder.path / "a-venv-of-hers/pyvenv.cfg").touch()
+    (folder.path / "link").symlink_to(folder.path / "nlp")
+    found = folder.all()
+    assert [(one.name, one.record is not None, bool(one.trouble)) for one in found] == [
+        ("half", False, True),
+        ("nlp", True, False),
+    ]
+    record = found[1].record
+    assert record is not None
+    assert record.title == "nlp (pytorch/2.13)"
+    assert folder.find("nlp").record == record
+    for name in ("a-venv-of-hers", "link", "none"):
+        with pytest.raises(OwnEnvironmentError):
+            folder.find(name)
+
+
+def test_one_whose_base_is_gone_says_so(folder: EnvironmentFolder, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    finished(folder, "nlp", str(base))
+    assert folder.all()[0].trouble == ""
+    base.rmdir()
+    assert folder.all()[0].trouble != ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"on": ["x; exec id"]}, {"on": "pytorch"}, {"packages": [1]}, {"base": None}],
+)
+def test_a_record_that_is_none_is_not_believed(
+    folder: EnvironmentFolder, change: dict[str, object]
+) -> None:
+    finished(folder, "nlp")
+    file = folder.place("nlp") / "portal-environment.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    assert folder.all()[0].record is None
+
+
+def test_two_do_not_work_on_one(folder: EnvironmentFolder) -> None:
+    with folder.locked("nlp"), pytest.raises(OwnEnvironmentError), folder.locked("nlp"):
+        pass
+    with folder.locked("nlp"), folder.locked("other"):
+        pass
+
+
+def test_the_size_is_what_lies_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/file").write_bytes(b"x" * 100_000)
+    (tmp_path / "same").hardlink_to(tmp_path / "below/file")
+    (tmp_path / "link").symlink_to("/usr")
+    assert 100_000 <= size_of(tmp_path) < 120_000
