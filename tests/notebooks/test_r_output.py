@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_client.manager import KernelManager
 from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import KernelManager
 
 from tests.instance import ROOT
 from tests.notebooks.running import kernel_argv
