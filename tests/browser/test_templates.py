@@ -67,13 +67,6 @@ def test_a_template_is_chosen_in_the_launcher(
     expect(notices).to_contain_text(re.compile(r"work/pytorch-mnist\.ipynb .*own copy"))
     page.keyboard.press("Escape")
     expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
-    # Nothing in a menu that fails: no node of ours has a browser or TeX.
-    page.get_by_role("menuitem", name="File", exact=True).click()
-    page.get_by_role("menuitem", name="Save and Export Notebook As").hover()
-    expect(page.get_by_role("menuitem", name="HTML")).to_be_visible()
-    expect(page.get_by_role("menuitem", name=re.compile("PDF|PNG"))).to_have_count(0)
-    page.keyboard.press("Escape")
-    page.keyboard.press("Escape")
     copy = home / "work/pytorch-mnist.ipynb"
     assert copy.owner() == USER
     expect(page.get_by_role("button", name="Open My Own Copy")).to_have_count(0)

@@ -1,6 +1,7 @@
 """What a session's server lets in, and what it shows."""
 
 import json
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -71,3 +72,10 @@ def test_another_unix_user_cannot_read_the_home_or_the_token(
         portal.slurm(*listing, user=USERS[1])
     with pytest.raises(RuntimeError, match="Permission denied"):
         portal.slurm("/bin/cat", f"/proc/{home[1]}/environ", user=USERS[1])
+
+
+def test_no_format_is_offered_that_the_node_cannot_make(user: Visitor) -> None:
+    offered = set(user.session("GET", "/api/nbconvert").raise_for_status().json())
+    assert {"html", "markdown", "script"} <= offered
+    assert not offered & {"webpdf", "qtpdf", "qtpng"}
+    assert shutil.which("xelatex") or "pdf" not in offered

@@ -20,7 +20,14 @@ def script() -> dict[str, Any]:
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     for name in (
-        *(".gitignore", "LICENSE", "README.md", "jupyterhub_config.py", "pyproject.toml"),
+        *(
+            ".gitignore",
+            "LICENSE",
+            "README.md",
+            "jupyterhub_config.py",
+            "pyproject.toml",
+            "zensical.toml",
+        ),
         "deploy/venv",
         "deploy/ansible/inventories/site/secrets.yml",
         "portal/dsportal/hub/configuration.py",
