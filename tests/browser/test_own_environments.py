@@ -53,7 +53,9 @@ def test_an_environment_is_made_and_removed(
     assert axe.faults(page, ".portal-Environments") == []
     photograph(page, "my-environments")
     page.get_by_role("tab", name="Launcher").click()
-    expect(card(page, "Notebook", "mine (pytorch/2.13)")).to_be_visible()
+    # Playwright's own expressions take no slash.
+    kernel = page.locator(".jp-LauncherCard", has_text="mine (pytorch/2.13)")
+    expect(kernel.first).to_be_visible()
     page.get_by_role("tab", name="My Environments").click()
     row.get_by_role("button").click()
     page.get_by_role("dialog").locator(".jp-mod-warn").click()

@@ -40,6 +40,8 @@ def user(portal: Instance) -> Iterator[Visitor]:
     with session_of(portal, USER) as user:
         yield user
     shutil.rmtree(folder, ignore_errors=True)
+    for name in ("own.job", "own.out"):
+        (folder.parent / name).unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")
