@@ -49,7 +49,7 @@ def place(notebook: str) -> str:
     return f"`templates/{notebook}`" if notebook.endswith(".ipynb") else notebook
 
 
-def rows(table: papers.Table) -> Iterator[str]:
+def rows(table: papers.PublishedTable) -> Iterator[str]:
     """Write a table's figures, one a line."""
     for one in table.figures:
         software = " ".join(part for part in (one.framework, one.version) if part)

@@ -44,7 +44,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A table, a picture or a procedure of a document, and what reproduces it here."""
 
     document: str
@@ -57,11 +57,11 @@ class Table:
     figures: tuple[Figure, ...]
 
 
-def _tables() -> Iterator[Table]:
+def _tables() -> Iterator[PublishedTable]:
     for one in _CONTENT["tables"]:
         common = one.pop("common", {}) | {"document": one["document"], "table": one["table"]}
         rows = tuple(Figure(**common | row) for row in one.pop("rows"))
-        yield Table(**{"remark": ""} | one, figures=rows)
+        yield PublishedTable(**{"remark": ""} | one, figures=rows)
 
 
 TABLES = tuple(_tables())
