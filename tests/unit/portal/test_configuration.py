@@ -207,6 +207,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "mounts": [],
         "templates": "templates",
         "umask": "",
+        "environments_folder": "~/environments",
         "jupyter_path": ["/opt/share/jupyter"],
         "tensorboard_python": "/opt/tensorboard/bin/python",
         "tensorboards": 4,
