@@ -30,6 +30,7 @@ def markdown(summaries: Sequence[Summary]) -> str:
     accuracy.append(["papers, ImageNet", "int8", "", "", _points(papers.INT8_POINTS)])
     speeds = [
         *_speeds(newest),
+        *_missing(newest),
         ["papers", "", "int8", *[""] * 5, f"about {papers.INT8_TIMES_FP32}"],
     ]
     return f"{tables.markdown(SPEEDS, speeds)}\n\n{tables.markdown(ACCURACY, accuracy)}"
@@ -63,6 +64,16 @@ def _speeds(summary: Summary) -> list[list[str]]:
             f"{one['images_per_second'] / fp32[one['batch']]:.2f}",
         ]
         for one in found
+    ]
+
+
+def _missing(summary: Summary) -> list[list[str]]:
+    """Return a row for each precision that could not be had, which says why."""
+    found = {one["precision"]: one["missing"] for one in summary["parts"] if "missing" in one}
+    network = f"ResNet-{summary['configuration']['model']}"
+    return [
+        [network, device(summary), name, f"not measured: {lacking}", *[""] * 5]
+        for name, lacking in found.items()
     ]
 
 

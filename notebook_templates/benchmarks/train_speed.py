@@ -32,6 +32,7 @@ from traces import StepTime, Trace
 
 # images.py and group.py are among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
+import compiling
 import images
 import record
 from process_group import DataParallel
@@ -175,6 +176,8 @@ def main(s: argparse.Namespace) -> None:
     here = group.here
     if s.precision == "tf32" and not group.is_on_gpus:
         raise protocol.ProtocolError("tf32 is for NVIDIA GPUs: use fp32 or bf16 on a CPU")
+    if s.compile == "yes" and (lacking := compiling.missing()):
+        raise protocol.ProtocolError(f"compile is 'yes', but {lacking}")
     torch.manual_seed(s.seed)
     size = s.size or models.SIZES[s.model]
     mounts = [mount for mount in s.mounts.split(",") if mount]

@@ -1,5 +1,6 @@
 """What a run asks of Slurm, as a job script: nothing but what was meant reaches it."""
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -46,6 +47,18 @@ class Plan:
     def processes(self) -> int:
         """On all nodes together."""
         return self.nodes * self.tasks_per_node
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What makes the run what it is: another learning rate is another run, more time is not."""
+        said = {
+            "settings": {name: str(value) for name, value in self.settings.items()},
+            "processes": [self.nodes, self.tasks_per_node, bool(self.gpus_per_node)],
+            "program": str(self.program),
+            "modules": list(self.modules),
+            "image": self.image,
+        }
+        return dict(json.loads(json.dumps(said)))
 
 
 def script(plan: Plan, folder: Path) -> str:

@@ -106,7 +106,15 @@ def test_templates_import_with_what_the_lock_names(
 def test_the_registry_has_all_that_a_build_for_gpus_needs(lock: str, tmp_path: Path) -> None:
     uv = bootstrap.deploy_environment() / "bin/uv"
     # All but the download of gigabytes: each version has a wheel for this Python and system.
-    argv = [uv, "pip", "install", "--dry-run", "--no-deps", "--require-hashes", "--no-build"]
+    argv: list[str | Path] = [
+        uv,
+        "pip",
+        "install",
+        "--dry-run",
+        "--no-deps",
+        "--require-hashes",
+        "--no-build",
+    ]
     argv += ["--python", bootstrap.PYTHON, "--target", tmp_path, "-r", bootstrap.lock_file(lock)]
     variables = {**os.environ, "UV_CACHE_DIR": str(bootstrap.CACHE / "uv")}
     done = subprocess.run(
