@@ -7,7 +7,7 @@ images that came next.
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -203,10 +203,22 @@ def batches(
         order = list(share.epoch(epoch, steps.start))[: len(steps)]
         if isinstance(images, Synthetic):
             return images.batches(order, pinned)
-        return iter(loader(images, workers, pinned, batch_sampler=order))
+        return in_a_line(loader(images, workers, pinned, batch_sampler=order))
     images.go_to(epoch, steps.start, share.batch)
     whole = loader(images, workers, pinned, batch_size=share.batch, drop_last=True)
-    return islice(whole, len(steps))
+    return in_a_line(islice(whole, len(steps)))
+
+
+def in_a_line(batches: Iterable[Any]) -> Iterator[Any]:
+    """Give batches; of an error in a reading process tell the line that the user needs.
+
+    The loader makes the whole traceback of that process the message.
+    """
+    try:
+        yield from batches
+    except DataError as error:
+        last = str(error).strip().splitlines()[-1]
+        raise DataError(last.removeprefix(f"{DataError.__module__}.DataError: ")) from error
 
 
 def to_test(images: Any, rank: int, ranks: int, batch: int) -> Iterator[Any]:

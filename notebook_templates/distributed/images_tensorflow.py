@@ -296,7 +296,7 @@ def part_of(encoded: tf.Tensor, box: Callable[[tf.Tensor], tf.Tensor]) -> tf.Ten
 
     def of_others() -> tf.Tensor:
         whole = tf.numpy_function(jpegs.decoded, [encoded], tf.uint8, stateful=False)
-        top, left, height, width = tf.unstack(box(tf.shape(whole)))
+        top, left, height, width = tf.unstack(box(tf.shape(whole)), num=4)
         return whole[top : top + height, left : left + width]
 
     pixels = tf.cond(tf.io.is_jpeg(encoded), of_jpeg, of_others)
