@@ -74,7 +74,13 @@ def markdown(summaries: Sequence[Summary]) -> str:
         for part in summary["parts"]
         for node in part.get("peers", [])
     ]
-    return "\n\n".join([*tables, *copies])
+    missing = [
+        f"{part['name']} could not be measured: {part['missing']}"
+        for summary in summaries
+        for part in summary["parts"]
+        if "missing" in part
+    ]
+    return "\n\n".join([*tables, *copies, *missing])
 
 
 def _table(name: str, rates: Sequence[Mapping[str, Any]]) -> str:
@@ -94,8 +100,11 @@ def _matrices(node: Mapping[str, Any]) -> str:
     blocks = []
     for name, unit in (
         ("gb_per_second", "GB/s of a large copy"),
+        ("both_ways_gb_per_second", "GB/s of large copies both ways at once"),
         ("microseconds", "µs of a small"),
     ):
+        if name not in node:  # measured by an earlier version
+            continue
         rows = [[str(n), *map(tables.number, node[name][n])] for n in gpus]
         blocks.append(f"**{node['node']}: {unit}**\n\n{tables.markdown(head, rows)}")
     through = [f"{a} to {b}" for a in gpus for b in gpus if not node["is_direct"][a][b]]

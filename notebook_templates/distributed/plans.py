@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+# srun: error: node001: task 3: Killed
+_ENDED = r"^srun: error: [^ ]+: tasks? [0-9,-]+: "
+
 PROGRAM = Path(__file__).with_name("train_resnet.py")
 
 
@@ -122,6 +125,13 @@ def _each(plan: Plan, folder: Path) -> list[str]:
     return [
         f"{step} {around}{_command(plan, folder)} 2> {launcher}",
         "status=$?",
+        "# The process that a signal ended says nothing itself: srun does, before the others fail.",
+        f"died=$(grep -m1 -E {_quoted(_ENDED)} {launcher})",
+        'case "$died" in',
+        '"" | *"Exited with exit code"*) ;;',
+        f'*) {{ echo "${{died#srun: error: }}"; cat {error} 2>/dev/null; }} > {error}.new',
+        f"   mv {error}.new {error} ;;",
+        "esac",
         "# The error of the process that failed first, before what the others say of it.",
         f"[ $status -eq 0 ] || cat {error} 2>/dev/null",
         f"cat {log} {launcher}",

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,7 +190,7 @@ class Record:
         processes: int,
         device: str,
         test_accuracy: float | None,
-        versions: dict[str, str],
+        versions: Mapping[str, str | bool],
     ) -> None:
         """Write the summary, by which others know that the training came to its end."""
         if not self.is_ours:

@@ -114,7 +114,10 @@ def main(s: argparse.Namespace) -> None:
             trained = torch.compile(trained)
 
     where = f"{here.ranks} {'GPUs' if group.is_on_gpus else 'CPU processes'}"
-    record.say(f"ResNet {s.model}, {s.precision}, on {where}; {workers} reading processes each")
+    # On a GPU from Ampere on, products of fp32 are TF32's: ten bits of precision.
+    is_tf32 = s.precision == "fp32" and group.is_on_gpus and torch.backends.cudnn.allow_tf32
+    said = f"{s.precision} (TF32 allowed)" if is_tf32 else s.precision
+    record.say(f"ResNet {s.model}, {said}, on {where}; {workers} reading processes each")
     record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:
         record.say(f"resumed after step {progress.step} of {last_step}")
@@ -173,7 +176,7 @@ def main(s: argparse.Namespace) -> None:
         record.say(f"stopped after step {progress.step} of {last_step}: run again to resume")
     else:
         device_name = torch.cuda.get_device_name() if group.is_on_gpus else "CPU"
-        versions = {"torch": torch.__version__}
+        versions = {"torch": torch.__version__, "tf32": is_tf32}
         record.finish(s, progress, here.ranks, device_name, accuracy, versions)
     group.leave()
 

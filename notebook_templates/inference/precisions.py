@@ -212,7 +212,8 @@ class OnnxNetwork:
         """Run a batch: to the device and back."""
         session = self.session(len(images))
         if images.shape not in self._bound:
-            there = onnxruntime.OrtValue.ortvalue_from_numpy(images, self._device, 0)
+            # On a CPU a value is its array, not a copy: the next batch would overwrite the caller's.
+            there = onnxruntime.OrtValue.ortvalue_from_numpy(images.copy(), self._device, 0)
             binding = session.io_binding()
             binding.bind_ortvalue_input("images", there)
             binding.bind_output("logits", self._device)
@@ -220,7 +221,7 @@ class OnnxNetwork:
         there, binding = self._bound[images.shape]
         there.update_inplace(np.ascontiguousarray(images))
         session.run_with_iobinding(binding)
-        return np.asarray(binding.copy_outputs_to_cpu()[0])
+        return np.array(binding.copy_outputs_to_cpu()[0])
 
 
 def opened(

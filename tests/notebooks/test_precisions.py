@@ -30,6 +30,11 @@ with torch.inference_mode():
 fixed = precisions.OnnxNetwork(folder / "prepared.onnx", precisions.CPU, is_fixed=True)
 moving = precisions.OnnxNetwork(folder / "prepared.onnx", precisions.CPU, is_fixed=False)
 off = [float(abs(run(images[:n]) - wanted[:n]).max()) for run in (fixed, moving) for n in (4, 2, 4)]
+first = moving(images)
+before = images.copy()
+moving(images[::-1])  # leaves alone what was given and returned before
+assert (images == before).all()
+off.append(float(abs(first - wanted).max()))
 off.append(float(abs(moving(images[::-1]) - wanted[::-1]).max()))
 shapes = [fixed.session(n).get_inputs()[0].shape[0] for n in (2, 4)]
 names = precisions.names(precisions.on_gpu())
