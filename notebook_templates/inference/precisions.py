@@ -212,7 +212,7 @@ class OnnxNetwork:
         """Run a batch: to the device and back."""
         session = self.session(len(images))
         if images.shape not in self._bound:
-            # On a CPU a value is its array, not a copy: the next batch would overwrite the caller's.
+            # On a CPU a value is its array, not a copy: the next batch would change the caller's.
             there = onnxruntime.OrtValue.ortvalue_from_numpy(images.copy(), self._device, 0)
             binding = session.io_binding()
             binding.bind_ortvalue_input("images", there)
