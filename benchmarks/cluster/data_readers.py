@@ -34,7 +34,8 @@ OURS_FILES = f"""{TORCH}
 sys.path.insert(0, "../distributed")
 import images
 folder = Path(sys.argv[1])
-data = images.Jpegs(folder, sorted(path.name for path in folder.iterdir()), {SIZE}, True)
+files = images.folders.labelled(folder, images.folders.class_names(folder))
+data = images.Pictures(files, {SIZE}, True)
 def batches():
     steps = images.Sampler(len(data), {BATCH}, rank=0, ranks=1, seed=1).epoch(0)
     return images.loader(data, workers=0, pinned=False, batch_sampler=list(steps))

@@ -69,7 +69,7 @@ class Speeds:
         return np.random.default_rng(self._s.seed).random(shape, dtype=np.float32)
 
     @cached_property
-    def ready(self) -> dict[str, precisions.Precision]:
+    def ready(self) -> dict[str, precisions.Precision | precisions.Missing]:
         """By their names."""
         network = resnet.build(self._s.model, classes=1000)
         few = precisions.Calibration(self.noise[:2], 1, 2)
@@ -79,6 +79,8 @@ class Speeds:
     def measure(self, name: str, batch: int) -> dict[str, Any]:
         """Measure one precision with one batch size."""
         precision = self.ready[name]
+        if isinstance(precision, precisions.Missing):
+            return {"precision": name, "batch": batch, "missing": precision.lacking}
         found = precisions.speed(precision.run, self.noise[:batch], self._s.seconds)
         return {
             "precision": name,
@@ -105,7 +107,11 @@ def accuracies(s: argparse.Namespace) -> dict[str, Any]:
     calibration = precisions.Calibration(images, s.calibration_batches, s.calibration_batch)
     ready = precisions.build(network, Path(s.results) / "trained", calibration, images[:2])
     tested = as_batch(test.images)
-    top = {one.name: precisions.accuracy(one.run, tested, test.labels, (1, 5)) for one in ready}
+    top = {
+        one.name: precisions.accuracy(one.run, tested, test.labels, (1, 5))
+        for one in ready
+        if isinstance(one, precisions.Precision)
+    }
     return {"top1": {k: v[0] for k, v in top.items()}, "top5": {k: v[1] for k, v in top.items()}}
 
 
@@ -118,6 +124,7 @@ def figures(accuracy: dict[str, Any], speeds: list[dict[str, Any]]) -> dict[str,
 
     ``points``: of a hundred, precision less fp32.
     """
+    speeds = [one for one in speeds if "missing" not in one]
     names = list(accuracy["top1"])
     best = {
         name: max(one["images_per_second"] for one in speeds if one["precision"] == name)
@@ -136,7 +143,7 @@ def main(s: argparse.Namespace) -> None:
     torch.manual_seed(s.seed)
     torch.set_num_threads(s.threads or len(os.sched_getaffinity(0)))
     batches = [int(word) for word in s.batches.split(",")]
-    names = ("fp32", "fp16" if torch.cuda.is_available() else "bf16", "int8")
+    names = precisions.names(torch.cuda.is_available())
     configuration = {k: str(v) for k, v in vars(s).items() if k != "results"}
     run = Result(Path(s.results), "inference", configuration, 1 + len(names) * len(batches))
     speeds = Speeds(s, batches)

@@ -33,6 +33,10 @@ import record
 
 ALLREDUCE = Path(bus.__file__).with_name("allreduce.py")
 PEERS = Path(bus.__file__).with_name("peers.py")
+PMIX = "--mpi=pmix"
+# What NCCL is told (NVIDIA's documentation, "Environment Variables").
+NO_PEERS = {"NCCL_P2P_DISABLE": "1"}
+MOST_ON_GPUS, MOST_ON_CPUS = 8 * 2**30, 64 * 2**20
 _SECONDS = 1800
 
 
@@ -64,7 +68,12 @@ def settings() -> argparse.Namespace:
     add("--nodes", default="", help="how many, separated by commas; empty: 1, 2, 4, ... and all")
     add("--processes", default="", help="on each node, separated by commas; empty: all of the job")
     add("--least", type=int, default=1024, help="the smallest message, in bytes")
-    add("--most", type=int, default=64 * 2**20, help="the largest message, in bytes")
+    add(
+        "--most",
+        type=int,
+        default=0,
+        help="the largest message, in bytes; 0: 8 GiB on GPUs, else 64 MiB",
+    )
     add("--factor", type=int, default=4, help="from one size to the next")
     add("--iterations", type=int, default=20, help="timed all-reduces for each size")
     add("--warmup", type=int, default=5, help="untimed all-reduces before them")
@@ -111,11 +120,14 @@ def command_of(s: argparse.Namespace, there: Nodes, group: Group) -> list[str]:
     return steps.argv(there, command, on=group.nodes, each=group.each)
 
 
-def measure(s: argparse.Namespace, there: Nodes, group: Group, run: int) -> dict[str, Any]:
-    """Let PyTorch add up."""
-    found = json.loads(steps.run(command_of(s, there, group), _SECONDS).splitlines()[-1])
+def measure(
+    s: argparse.Namespace, there: Nodes, group: Group, run: int, is_direct: bool = True
+) -> dict[str, Any]:
+    """Let PyTorch add up; not ``is_direct``: through the host's memory, not from GPU to GPU."""
+    variables = {} if is_direct else NO_PEERS
+    found = steps.answer(command_of(s, there, group), _SECONDS, variables)
     return {
-        "engine": found["backend"],
+        "engine": found["backend"] if is_direct else f"{found['backend']}, peer-to-peer off",
         "nodes": group.nodes,
         "run": run,
         **bus.measured(found["times"], group.processes),
@@ -123,16 +135,34 @@ def measure(s: argparse.Namespace, there: Nodes, group: Group, run: int) -> dict
 
 
 def measure_nccl(
-    s: argparse.Namespace, there: Nodes, program: Path, gpus: int, run: int
+    s: argparse.Namespace, there: Nodes, program: Path, group: Group, run: int
 ) -> dict[str, Any]:
-    """Let NCCL's own test add up over the GPUs of a node."""
-    argv = nccl_tests.argv(program, s.least, s.most, s.factor, gpus)
-    times = nccl_tests.read(steps.run(steps.argv(there, argv), _SECONDS))
+    """Let NCCL's own test add up: over the GPUs of a node, or over nodes, a process for each GPU.
+
+    Over nodes it must have been built with MPI, and Slurm with PMIx; where that is not so, the part
+    says it.
+    """
+    row = {"engine": "all_reduce_perf", "nodes": group.nodes, "run": run}
+    over_nodes = group.nodes > 1
+    argv = nccl_tests.argv(program, s.least, s.most, s.factor, 1 if over_nodes else group.each)
+    step = (
+        steps.argv(there, argv, on=group.nodes, each=group.each, options=[PMIX])
+        if over_nodes
+        else steps.argv(there, argv)
+    )
+    try:
+        printed = steps.run(step, _SECONDS)
+        times = nccl_tests.read(printed, group.processes)
+    except (StepError, TableError) as error:
+        if not over_nodes:
+            raise
+        return {**row, "missing": str(error)}
     # The bandwidth is worked out as for PyTorch: the table has few digits of it.
     found = bus.measured(
-        [{"bytes": one["bytes"], "microseconds": one["microseconds"]} for one in times], gpus
+        [{"bytes": one["bytes"], "microseconds": one["microseconds"]} for one in times],
+        group.processes,
     )
-    return {"engine": "all_reduce_perf", "nodes": 1, "run": run, **found}
+    return {**row, **found}
 
 
 def measure_peers(there: Nodes) -> dict[str, Any]:
@@ -154,13 +184,20 @@ def parts(s: argparse.Namespace, there: Nodes, gpus: int) -> dict[str, Callable[
         for group in groups(nodes, each)
         for run in runs
     }
+    if gpus > 1:
+        whole_node = Group(1, gpus)
+        for run in runs:
+            name = f"{whole_node.name}, peer-to-peer off, run {run}"
+            found[name] = partial(measure, s, there, whole_node, run, is_direct=False)
     program = nccl_tests.find(s.all_reduce_perf)
     if s.all_reduce_perf and program is None:
         raise SettingError(f"all-reduce-perf is {s.all_reduce_perf!r}; there is no such program")
-    if gpus > 1 and program:
-        for run in runs:
-            name = f"NCCL's tests, {gpus} GPUs on 1 node, run {run}"
-            found[name] = partial(measure_nccl, s, there, program, gpus, run)
+    if program and gpus * max(nodes) > 1:
+        for group in groups(nodes, [gpus]):
+            where = "1 node" if group.nodes == 1 else f"{group.nodes} nodes"
+            for run in runs:
+                name = f"NCCL's tests, {group.processes} GPUs on {where}, run {run}"
+                found[name] = partial(measure_nccl, s, there, program, group, run)
     if gpus:
         found["copies between GPUs"] = partial(measure_peers, there)
     return found
@@ -187,6 +224,7 @@ def main(s: argparse.Namespace) -> None:
     there, gpus = steps.nodes(), len(machine.gpus())
     for name in ("repeats", "iterations"):
         whole(name, getattr(s, name))
+    s.most = s.most or (MOST_ON_GPUS if gpus else MOST_ON_CPUS)
     try:
         bus.sizes(s.least, s.most, s.factor)
     except ValueError as error:

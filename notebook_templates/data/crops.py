@@ -1,7 +1,7 @@
-"""A part of a JPEG picture, drawn, decoded and resized: what reading images costs most.
+"""A part of a picture, drawn, decoded and resized: what reading images costs most.
 
-libjpeg-turbo decodes, by simplejpeg. Where a site's own PyTorch has none, Pillow does the same
-with the same result, but takes longer.
+libjpeg-turbo decodes JPEG, by simplejpeg; Pillow all other kinds. Where a site's own PyTorch has no
+simplejpeg, Pillow decodes JPEG too, with the same result, but takes longer.
 """
 
 import io
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from cuts import CENTRE_SHARE, RATIO, SHARE
 from digits import DataError
-from jpegs import FIRST_BYTES, LAST_BYTES
+from jpegs import FIRST_BYTES, LAST_BYTES, PictureError, decoded
 from PIL import Image
 from torch.nn import functional
 
@@ -34,15 +34,15 @@ BLOCKS = 16  # rows that are decoded together, at most
 
 def at_random(encoded: bytes, size: int, chance: random.Random) -> torch.Tensor:
     """Return a random part of a picture, half of the times mirrored; raise DataError."""
-    jpeg = opened(encoded)
-    part = jpeg.part(random_box(jpeg.extent, chance), size)
+    picture = opened(encoded)
+    part = picture.part(random_box(picture.extent, chance), size)
     return part.flip(1) if chance.random() < 0.5 else part
 
 
 def in_the_middle(encoded: bytes, size: int) -> torch.Tensor:
     """Return the middle of a picture; raise DataError."""
-    jpeg = opened(encoded)
-    return jpeg.part(centre_box(jpeg.extent), size)
+    picture = opened(encoded)
+    return picture.part(centre_box(picture.extent), size)
 
 
 def random_box(extent: tuple[int, int], chance: random.Random) -> Box:
@@ -94,10 +94,31 @@ class Jpeg:
         return resized(torch.from_numpy(pixels[upper:lower, left:right]), size)
 
 
-def opened(encoded: bytes) -> Jpeg:
-    """Read the head of a picture; raise DataError where it is no whole JPEG."""
+@dataclass(frozen=True)
+class Decoded:
+    """A picture of another kind than JPEG: all of it is decoded at once."""
+
+    pixels: Any
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Width and height."""
+        height, width, _ = self.pixels.shape
+        return width, height
+
+    def part(self, box: Box, size: int) -> torch.Tensor:
+        """Return a part, resized to (size, size, 3), values 0 to 255."""
+        left, upper, right, lower = box
+        return resized(torch.from_numpy(self.pixels[upper:lower, left:right]), size)
+
+
+def opened(encoded: bytes) -> Jpeg | Decoded:
+    """Read the head of a JPEG picture, or all of another; raise DataError where it is not whole."""
     if not encoded.startswith(FIRST_BYTES):
-        raise DataError("is not a JPEG file")
+        try:
+            return Decoded(decoded(encoded))
+        except PictureError as error:
+            raise DataError(str(error)) from error
     if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
         raise DataError("is cut short: it has no end mark")
     at = 2

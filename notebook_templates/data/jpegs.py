@@ -1,22 +1,26 @@
-"""JPEG files in folders, one folder for each class: found, checked and enlarged."""
+"""Pictures in folders, one folder for each class: found, checked and made JPEG."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from folders import class_names, pictures_in
 from PIL import Image
 
-SUFFIXES = (".jpg", ".jpeg")
 FIRST_BYTES, LAST_BYTES = b"\xff\xd8\xff", b"\xff\xd9"
 
 
 class PictureError(Exception):
-    """A file that is no whole JPEG picture; the text says why."""
+    """A file that is no whole picture; the text says why."""
 
 
 @dataclass(frozen=True)
 class JpegSource:
-    """A file and the class that its folder stands for."""
+    """A picture's file and the class that its folder stands for."""
 
     path: str  # below the folder of all classes
     label: int
@@ -37,34 +41,64 @@ class JpegImage:
 
 
 def find(folder: Path, first_label: int = 0) -> tuple[list[str], list[JpegSource]]:
-    """Return the names of the classes and all files that are called JPEG, in a fixed order."""
-    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+    """Return the names of the classes and all files that are called pictures, in a fixed order."""
+    classes = class_names(folder)
     found = []
     for label, name in enumerate(classes, first_label):
-        for path in sorted((folder / name).iterdir()):
-            if path.suffix.lower() in SUFFIXES and path.is_file():
+        for path in pictures_in(folder / name):
+            if path.is_file():
                 source = JpegSource(f"{name}/{path.name}", label, path.stat().st_size)
                 found.append(source)
     return classes, found
 
 
 def size_of(encoded: bytes) -> tuple[int, int]:
-    """Return height and width; raise PictureError where the data is no whole JPEG picture.
+    """Return height and width; raise PictureError where the data is no whole picture.
 
-    Decoded at an eighth of its size: that reads every byte, but computes few pixels.
+    JPEG is decoded at an eighth of its size: that reads every byte, but computes few pixels.
     """
     if not encoded.startswith(FIRST_BYTES):
-        raise PictureError("is not a JPEG file")
-    try:
-        with Image.open(io.BytesIO(encoded), formats=["JPEG"]) as image:
-            width, height = image.size
-            image.draft("RGB", (width // 8, height // 8))
-            image.load()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise PictureError(f"cannot be decoded: {error}") from error
+        return decoded(encoded).shape[:2]
+    with opened(encoded, "JPEG") as image:
+        width, height = image.size
+        image.draft("RGB", (width // 8, height // 8))
+        image.load()
     if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
         raise PictureError("is cut short: it has no end mark")
     return height, width
+
+
+def decoded(encoded: bytes) -> Any:
+    """Decode a picture of any kind, as bytes of shape (height, width, 3); raise PictureError.
+
+    Of several pictures in a file it is the first. Numbers of 16 bits keep their upper eight.
+    """
+    with opened(encoded) as image:
+        if image.mode.startswith("I"):
+            numbers = np.asarray(image).astype(np.uint32) >> 8
+            return np.repeat(numbers.astype(np.uint8)[..., np.newaxis], 3, axis=2)
+        return np.array(image.convert("RGB"))
+
+
+def as_jpeg(encoded: bytes) -> bytes:
+    """Return a picture as JPEG: itself where it is one, else at quality 100 with all colours."""
+    if encoded.startswith(FIRST_BYTES):
+        return encoded
+    written = io.BytesIO()
+    Image.fromarray(decoded(encoded)).save(written, "JPEG", quality=100, subsampling=0)
+    return written.getvalue()
+
+
+@contextmanager
+def opened(encoded: bytes, *kinds: str) -> Iterator[Any]:
+    """Open a picture with Pillow; raise PictureError, also for what is found while it is read."""
+    try:
+        with Image.open(io.BytesIO(encoded), formats=kinds or None) as image:
+            yield image
+    except Image.UnidentifiedImageError as error:
+        raise PictureError("is not a picture, or of a kind that is not known") from error
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise PictureError(f"cannot be decoded: {error}") from error
 
 
 def enlarged(encoded: bytes, times: int) -> bytes:

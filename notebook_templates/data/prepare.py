@@ -1,4 +1,4 @@
-"""Turn folders of JPEG files into TFRecord, RecordIO or WebDataset shards, and read them back.
+"""Turn folders of pictures into TFRecord, RecordIO or WebDataset shards, and read them back.
 
     python prepare.py write FOLDER/train DESTINATION --format tfrecord --shards 1024
     python prepare.py verify DESTINATION
@@ -82,7 +82,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     commands = parser.add_subparsers(dest="command", required=True)
     write = commands.add_parser("write", help="write shards, or continue where it was stopped")
-    write.add_argument("source", help="folder with one folder of JPEG files for each class")
+    write.add_argument("source", help="folder with one folder of pictures for each class")
     write.add_argument("destination", help="folder for the shards")
     write.add_argument("--format", choices=sorted(shards.FORMATS), default=ShardPlan.format)
     write.add_argument("--shards", type=int, default=ShardPlan.shards)

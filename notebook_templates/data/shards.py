@@ -126,6 +126,7 @@ def growth_of(plan: ShardPlan, sample: list[JpegSource]) -> float:
         encoded = Path(plan.source, source.path).read_bytes()
         try:
             jpegs.size_of(encoded)
+            encoded = jpegs.as_jpeg(encoded)
         except PictureError:
             continue
         before += len(encoded)
@@ -281,6 +282,7 @@ def pictures(work: Work, faults: dict[str, str]) -> Iterator[JpegImage]:
         try:
             encoded = Path(plan.source, source.path).read_bytes()
             height, width = jpegs.size_of(encoded)
+            encoded = jpegs.as_jpeg(encoded)
         except (OSError, PictureError) as error:
             if work.strict:
                 raise PrepareError(f"{source.path} {error}") from error

@@ -1,4 +1,4 @@
-"""Where PyTorch's images come from: made up, MNIST's digits, JPEG folders, or shards of them.
+"""Where PyTorch's images come from: made up, MNIST's digits, folders, or shards of them.
 
 Which images a rank sees in a step follows from the seed, the epoch and the step alone, with shards
 also from the number of processes that read. So a training that is resumed goes on with exactly the
@@ -7,7 +7,7 @@ images that came next.
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -21,8 +21,10 @@ from torch.utils.data import DataLoader, Dataset
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
+import broken
 import crops
 import digits
+import folders
 from cuts import DEVIATION, MEAN
 from digits import DataError
 from readers import Shards, WholeShards
@@ -42,12 +44,19 @@ class Images:
 
 
 def open_images(
-    data: str, size: int, made_up: int, mounts: Sequence[str], rank: int, ranks: int, seed: int
+    data: str,
+    size: int,
+    made_up: int,
+    mounts: Sequence[str],
+    rank: int,
+    ranks: int,
+    seed: int,
+    broken_in: Path | None = None,
 ) -> Images:
-    """Open ``synthetic`` or a folder: MNIST's files, JPEG folders, or prepare.py's shards.
+    """Open ``synthetic`` or a folder: MNIST's files, folders of pictures, or prepare.py's shards.
 
-    JPEG files are ``train/CLASS/*.jpg`` and ``val/CLASS/*.jpg``, shards in the folder or in its
-    ``train`` and ``val``.
+    Pictures are in ``train/CLASS`` and ``val/CLASS``, shards in the folder or in its ``train`` and
+    ``val``. Given a folder for the list of them, pictures that are broken are left out.
 
     ``size`` is the height and width in pixels, ``made_up`` the number of synthetic images. Where
     there are several ``mounts`` of the same storage, a rank reads from the one that its number
@@ -64,7 +73,7 @@ def open_images(
         if (place / PLAN).exists():
             return shards_in(place, folder / "val", size, rank, ranks, seed)
     if (folder / "train").is_dir():
-        return jpeg_folders(folder, size)
+        return picture_folders(folder, size, rank == 0, broken_in)
     raise DataError(
         f"{folder} has neither MNIST's files, nor shards of prepare.py, nor a folder train with "
         "one folder for each class. Set data to a folder that has one of these, or to 'synthetic'."
@@ -76,15 +85,16 @@ class Synthetic(Dataset[Any]):
 
     def __init__(self, count: int, size: int) -> None:
         self.count = count
-        self.image = torch.randn(3, size, size, generator=torch.Generator().manual_seed(0))
+        # Bytes, as of real images: a GPU is sent a quarter of what numbers would be.
+        drawn = torch.Generator().manual_seed(0)
+        self.image = torch.randint(0, 256, (size, size, 3), dtype=torch.uint8, generator=drawn)
 
     def __len__(self) -> int:
         return self.count
 
     def batches(self, steps: Sequence[Sequence[tuple[int, int]]], pinned: bool) -> Iterator[Any]:
         """Give a batch for each step, of one size, where the first was made."""
-        pixels = self.image.expand(len(steps[0]), -1, -1, -1)
-        pixels = pixels.contiguous(memory_format=torch.channels_last)
+        pixels = self.image.expand(len(steps[0]), -1, -1, -1).contiguous()
         pixels = pixels.pin_memory() if pinned else pixels
         for step in steps:
             yield pixels, torch.tensor([index % 1000 for _, index in step])
@@ -108,13 +118,19 @@ class DigitImages(Dataset[Any]):
         return self.images[at[1]].float() / 255, self.labels[at[1]]
 
 
-def jpeg_folders(folder: Path, size: int) -> Images:
-    """Open ``train/CLASS/*.jpg`` and, where it is there, ``val/CLASS/*.jpg``."""
-    names = sorted(path.name for path in (folder / "train").iterdir() if path.is_dir())
-    if not names:
-        raise DataError(f"{folder}/train has no class folders")
-    test = Jpegs(folder / "val", names, size, False) if (folder / "val").is_dir() else None
-    return Images(Jpegs(folder / "train", names, size, True), test, len(names), channels=3)
+def picture_folders(folder: Path, size: int, is_first: bool, broken_in: Path | None) -> Images:
+    """Open ``train/CLASS`` and, where it is there, ``val/CLASS``."""
+    found = folders.opened(folder)
+    train, test = found.train, found.test
+    if broken_in:
+        train = broken.whole(train, broken_in / broken.TRAIN, is_first)
+        test = test and broken.whole(test, broken_in / broken.TEST, is_first)
+    return Images(
+        Pictures(train, size, True),
+        Pictures(test, size, False) if test else None,
+        len(found.names),
+        channels=3,
+    )
 
 
 def shards_in(folder: Path, to_test: Path, size: int, rank: int, ranks: int, seed: int) -> Images:
@@ -131,22 +147,14 @@ def shards_in(folder: Path, to_test: Path, size: int, rank: int, ranks: int, see
     return Images(shards, whole, len(shards.classes), channels=3)
 
 
-class Jpegs(Dataset[Any]):
-    """JPEG files, a folder for each class; cut at random to train, in the middle to test.
+class Pictures(Dataset[Any]):
+    """Files of pictures; cut at random to train, in the middle to test.
 
     Each is bytes of shape (size, size, 3).
     """
 
-    def __init__(self, folder: Path, names: Sequence[str], size: int, at_random: bool) -> None:
-        self.size, self.at_random = size, at_random
-        self.files = [
-            (str(path), number)
-            for number, name in enumerate(names)
-            for path in sorted((folder / name).iterdir())
-            if path.suffix.lower() in (".jpg", ".jpeg")
-        ]
-        if not self.files:
-            raise DataError(f"{folder} has no .jpg files in its folders {', '.join(names[:3])} ...")
+    def __init__(self, files: Sequence[folders.Labelled], size: int, at_random: bool) -> None:
+        self.files, self.size, self.at_random = list(files), size, at_random
 
     def __len__(self) -> int:
         return len(self.files)
@@ -196,10 +204,22 @@ def batches(
         order = list(share.epoch(epoch, steps.start))[: len(steps)]
         if isinstance(images, Synthetic):
             return images.batches(order, pinned)
-        return iter(loader(images, workers, pinned, batch_sampler=order))
+        return in_a_line(loader(images, workers, pinned, batch_sampler=order))
     images.go_to(epoch, steps.start, share.batch)
     whole = loader(images, workers, pinned, batch_size=share.batch, drop_last=True)
-    return islice(whole, len(steps))
+    return in_a_line(islice(whole, len(steps)))
+
+
+def in_a_line(batches: Iterable[Any]) -> Iterator[Any]:
+    """Give batches; of an error in a reading process tell the line that the user needs.
+
+    The loader makes the whole traceback of that process the message.
+    """
+    try:
+        yield from batches
+    except DataError as error:
+        last = str(error).strip().splitlines()[-1]
+        raise DataError(last.removeprefix(f"{DataError.__module__}.DataError: ")) from error
 
 
 def to_test(images: Any, rank: int, ranks: int, batch: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Where TensorFlow's images come from: made up, MNIST's digits, JPEG folders, or TFRecord shards.
+"""Where TensorFlow's images come from: made up, MNIST's digits, folders, or TFRecord shards.
 
 Shapes are (n, height, width, channels). What a rank sees in a step follows from the seed, the
 epoch and the step alone, so that a training that is resumed goes on with the images that came next.
@@ -6,9 +6,10 @@ epoch and the step alone, so that a training that is resumed goes on with the im
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +17,10 @@ from sampler import SYNTHETIC, Sampler, mount_of
 
 # digits.py is among the templates for data, beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "data")]
+import broken
 import digits
+import folders
+import jpegs
 from cuts import CENTRE_SHARE, DEVIATION, MEAN, RATIO, SHARE
 from digits import DataError
 
@@ -38,15 +42,41 @@ class TensorflowImages:
     """Gives a rank's batches of an epoch, from a step on."""
     test: Callable[[int, int, int], tf.data.Dataset] | None
     """Gives the batches of a rank of so many ranks, with so many images each."""
+    files: list[str] = field(default_factory=list)
+    """Of pictures to train on."""
+    test_files: list[str] = field(default_factory=list)
+
+    def batches(self, share: Sampler, epoch: int, first: int, steps: int) -> Iterator[Any]:
+        """Give a rank's next batches of an epoch; raise DataError for a file that is broken."""
+        try:
+            yield from self.train(share, epoch, first).take(steps)
+        except tf.errors.OpError as error:
+            order = indexes(share, epoch, first).ravel() if self.files else ()
+            raise broken.named((self.files[at] for at in order), error.message) from error
+
+    def test_batches(self, rank: int, ranks: int, batch: int) -> Iterator[Any]:
+        """Give a rank's images to test with, each once; raise DataError as ``batches`` does."""
+        assert self.test is not None
+        try:
+            yield from self.test(rank, ranks, batch)
+        except tf.errors.OpError as error:
+            raise broken.named(self.test_files[rank::ranks], error.message) from error
 
 
 def open_images(
-    data: str, size: int, made_up: int, mounts: Sequence[str], rank: int
+    data: str,
+    size: int,
+    made_up: int,
+    mounts: Sequence[str],
+    rank: int,
+    broken_in: Path | None = None,
 ) -> TensorflowImages:
-    """Open ``synthetic`` or a folder: MNIST's files, JPEG folders, or prepare.py's shards.
+    """Open ``synthetic`` or a folder: MNIST's files, folders of pictures, or prepare.py's shards.
 
-    JPEG files are ``train/CLASS/*.jpg`` and ``val/CLASS/*.jpg``, shards in the folder or in its
-    ``train`` and ``val``. ``size`` is the height and width in pixels, ``made_up`` the number of
+    Pictures are in ``train/CLASS`` and ``val/CLASS``, shards in the folder or in its ``train`` and
+    ``val``. Given a folder for the list of them, pictures that are broken are left out.
+
+    ``size`` is the height and width in pixels, ``made_up`` the number of
     synthetic images. Where there are several ``mounts`` of the same storage, a rank reads from the
     one that its number falls to; ``data`` is then below each mount.
     """
@@ -59,7 +89,7 @@ def open_images(
         if (place / PLAN).exists():
             return shards(place, folder / "val", size)
     if (folder / "train").is_dir():
-        return jpeg_folders(folder, size)
+        return picture_folders(folder, size, rank == 0, broken_in)
     raise DataError(
         f"{folder} has neither MNIST's files, nor shards of prepare.py, nor a folder train with "
         "one folder for each class. Set data to a folder that has one of these, or to 'synthetic'."
@@ -104,12 +134,16 @@ def mnist(folder: Path) -> TensorflowImages:
     return TensorflowImages(len(parts[0][1]), 28, 10, 1, train, test)
 
 
-def jpeg_folders(folder: Path, size: int) -> TensorflowImages:
-    """Open ``train/CLASS/*.jpg`` and, where it is there, ``val/CLASS/*.jpg``."""
-    names = sorted(path.name for path in (folder / "train").iterdir() if path.is_dir())
-    if not names:
-        raise DataError(f"{folder}/train has no class folders")
-    paths, labels = files_in(folder / "train", names)
+def picture_folders(
+    folder: Path, size: int, is_first: bool, broken_in: Path | None
+) -> TensorflowImages:
+    """Open ``train/CLASS`` and, where it is there, ``val/CLASS``."""
+    found = folders.opened(folder)
+    to_train, to_test = found.train, found.test
+    if broken_in:
+        to_train = broken.whole(to_train, broken_in / broken.TRAIN, is_first)
+        to_test = to_test and broken.whole(to_test, broken_in / broken.TEST, is_first)
+    paths, labels = divided(to_train)
 
     def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         order = indexes(share, epoch, first).ravel()
@@ -121,25 +155,25 @@ def jpeg_folders(folder: Path, size: int) -> TensorflowImages:
         return ahead(tf.data.Dataset.from_tensor_slices(parts), one, share.batch)
 
     def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
-        of = files_in(folder / "val", names)
-        mine = tf.data.Dataset.from_tensor_slices(of).shard(ranks, rank)
+        assert to_test
+        mine = tf.data.Dataset.from_tensor_slices(divided(to_test)).shard(ranks, rank)
         return ahead(mine, lambda path, label: (centre(tf.io.read_file(path), size), label), batch)
 
-    has_test = (folder / "val").is_dir()
-    return TensorflowImages(len(labels), size, len(names), 3, train, test if has_test else None)
+    return TensorflowImages(
+        len(labels),
+        size,
+        len(found.names),
+        3,
+        train,
+        test if to_test else None,
+        paths,
+        divided(to_test or [])[0],
+    )
 
 
-def files_in(folder: Path, names: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the paths of a folder's JPEG files and the numbers of their classes."""
-    found = [
-        (str(path), number)
-        for number, name in enumerate(names)
-        for path in sorted((folder / name).iterdir())
-        if path.suffix.lower() in (".jpg", ".jpeg")
-    ]
-    if not found:
-        raise DataError(f"{folder} has no .jpg files in its folders {', '.join(names[:3])} ...")
-    return [path for path, _ in found], [number for _, number in found]
+def divided(files: Sequence[folders.Labelled]) -> tuple[list[str], np.ndarray]:
+    """Return the paths of files, and the numbers of their classes."""
+    return [path for path, _ in files], np.array([label for _, label in files], np.int64)
 
 
 def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
@@ -222,27 +256,52 @@ def ahead(
 def random_part(encoded: tf.Tensor, size: int, seed: tuple[object, object]) -> tf.Tensor:
     """Decode a part of an image, drawn with the seed, and flip every second one."""
     seed = tf.stack([tf.cast(number, tf.int64) for number in seed])
-    begin, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
-        tf.io.extract_jpeg_shape(encoded),
-        bounding_boxes=tf.zeros([1, 0, 4]),
-        seed=seed,
-        min_object_covered=0.0,
-        aspect_ratio_range=RATIO,
-        area_range=SHARE,
-        max_attempts=10,
-        use_image_if_no_bounding_boxes=True,
-    )
-    window = tf.concat([begin[:2], extent[:2]], 0)
-    pixels = tf.image.decode_and_crop_jpeg(encoded, window, channels=3)
+
+    def box(extent: tf.Tensor) -> tf.Tensor:
+        begin, sides, _ = tf.image.stateless_sample_distorted_bounding_box(
+            extent,
+            bounding_boxes=tf.zeros([1, 0, 4]),
+            seed=seed,
+            min_object_covered=0.0,
+            aspect_ratio_range=RATIO,
+            area_range=SHARE,
+            max_attempts=10,
+            use_image_if_no_bounding_boxes=True,
+        )
+        return tf.concat([begin[:2], sides[:2]], 0)
+
+    pixels = part_of(encoded, box)
     return normalised(tf.image.stateless_random_flip_left_right(pixels, seed + 1), size)
 
 
 def centre(encoded: tf.Tensor, size: int) -> tf.Tensor:
     """Decode the square in the middle of an image."""
-    extent = tf.io.extract_jpeg_shape(encoded)[:2]
-    side = tf.cast(tf.cast(tf.reduce_min(extent), tf.float32) * CENTRE_SHARE, tf.int32)
-    window = tf.concat([(extent - side) // 2, [side, side]], 0)
-    return normalised(tf.image.decode_and_crop_jpeg(encoded, window, channels=3), size)
+
+    def box(extent: tf.Tensor) -> tf.Tensor:
+        side = tf.cast(tf.cast(tf.reduce_min(extent[:2]), tf.float32) * CENTRE_SHARE, tf.int32)
+        return tf.concat([(extent[:2] - side) // 2, [side, side]], 0)
+
+    return normalised(part_of(encoded, box), size)
+
+
+def part_of(encoded: tf.Tensor, box: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Decode the part of an image that ``box`` says: top, left, height, width, of its shape.
+
+    Of JPEG just that part is decoded; of all other kinds Pillow decodes the whole.
+    """
+
+    def of_jpeg() -> tf.Tensor:
+        window = box(tf.io.extract_jpeg_shape(encoded))
+        return tf.image.decode_and_crop_jpeg(encoded, window, channels=3)
+
+    def of_others() -> tf.Tensor:
+        whole = tf.numpy_function(jpegs.decoded, [encoded], tf.uint8, stateful=False)
+        top, left, height, width = tf.unstack(box(tf.shape(whole)), num=4)
+        return whole[top : top + height, left : left + width]
+
+    pixels = tf.cond(tf.io.is_jpeg(encoded), of_jpeg, of_others)
+    pixels.set_shape((None, None, 3))
+    return pixels
 
 
 def normalised(pixels: tf.Tensor, size: int) -> tf.Tensor:

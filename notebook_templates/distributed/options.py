@@ -18,7 +18,13 @@ def parser(data: str) -> argparse.ArgumentParser:
         "--size",
         type=int,
         default=224,
-        help="pixels, height and width of JPEG and synthetic images",
+        help="pixels, height and width of pictures and synthetic images",
+    )
+    add(
+        "--broken",
+        default="stop",
+        choices=("stop", "skip"),
+        help="what a picture in a folder does that cannot be read; skip: all are looked at first",
     )
     add("--epochs", type=int, default=3, help="times that each image is seen; papers: 90")
     add("--steps", type=int, default=0, help="stop after this many steps; 0: after the epochs")

@@ -1,11 +1,15 @@
 """What a run asks of Slurm, as a job script: nothing but what was meant reaches it."""
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+# srun: error: node001: task 3: Killed
+_ENDED = r"^srun: error: [^ ]+: tasks? [0-9,-]+: "
 
 PROGRAM = Path(__file__).with_name("train_resnet.py")
 
@@ -46,6 +50,18 @@ class Plan:
     def processes(self) -> int:
         """On all nodes together."""
         return self.nodes * self.tasks_per_node
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What makes the run what it is: another learning rate is another run, more time is not."""
+        said = {
+            "settings": {name: str(value) for name, value in self.settings.items()},
+            "processes": [self.nodes, self.tasks_per_node, bool(self.gpus_per_node)],
+            "program": str(self.program),
+            "modules": list(self.modules),
+            "image": self.image,
+        }
+        return dict(json.loads(json.dumps(said)))
 
 
 def script(plan: Plan, folder: Path) -> str:
@@ -109,6 +125,13 @@ def _each(plan: Plan, folder: Path) -> list[str]:
     return [
         f"{step} {around}{_command(plan, folder)} 2> {launcher}",
         "status=$?",
+        "# The process that a signal ended says nothing itself: srun does, before the others fail.",
+        f"died=$(grep -m1 -E {_quoted(_ENDED)} {launcher})",
+        'case "$died" in',
+        '"" | *"Exited with exit code"*) ;;',
+        f'*) {{ echo "${{died#srun: error: }}"; cat {error} 2>/dev/null; }} > {error}.new',
+        f"   mv {error}.new {error} ;;",
+        "esac",
         "# The error of the process that failed first, before what the others say of it.",
         f"[ $status -eq 0 ] || cat {error} 2>/dev/null",
         f"cat {log} {launcher}",

@@ -7,12 +7,22 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedule import Schedule
+
+UNTIMED_STEPS = 10
+# What may be another when a training goes on: it changes nothing that is learned.
+FREE = frozenset(
+    {"results", "mounts", "steps", "workers", "compile", "report_every", "checkpoint_every"}
+)
+
+
+class ResumeError(ValueError):
+    """A folder holds another training than the one that is asked for; the message says which."""
 
 
 @dataclass
@@ -21,13 +31,60 @@ class Progress:
 
     step: int = 0
     images: int = 0
+    """Of all processes, in the steps that are timed."""
     seconds: float = 0.0
-    """Of training, without start-up, testing and checkpoints."""
+    """Of these: without start-up, compiling, the first steps, testing and checkpoints."""
 
     @property
-    def images_per_second(self) -> float:
-        """Over the whole training."""
-        return round(self.images / max(self.seconds, 1e-9), 2)
+    def images_per_second(self) -> float | None:
+        """Over all that was timed; ``None`` where nothing was."""
+        return round(self.images / self.seconds, 2) if self.images else None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The steps between two reports, as one process timed them."""
+
+    images: int
+    seconds: float
+    is_settled: bool
+    """Whether it counts: the first steps of a process do not."""
+
+
+class StepTimer:
+    """Times stretches of steps.
+
+    The first steps of a process are left out: in them graphs are traced and compiled, memory is
+    allocated, and the fastest ways are looked for.
+    """
+
+    def __init__(
+        self, untimed: int = UNTIMED_STEPS, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """Leave out so many steps."""
+        self._left, self._clock = untimed, clock
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a stretch."""
+        self._since, self._images = self._clock(), 0
+        self._before = (0, 0.0)
+
+    def step(self, images: int, settle: Callable[[], object]) -> None:
+        """Count a step; ``settle`` waits until the device has done what it was given."""
+        self._images += images
+        if self._left:
+            self._left -= 1
+            if not self._left:
+                settle()
+                self._before = (self._images, self._clock() - self._since)
+
+    def end(self) -> Stretch:
+        """End a stretch: what was in it of the first steps does not count, if there was more."""
+        images, seconds = self._images, self._clock() - self._since
+        if self._left or images == self._before[0]:
+            return Stretch(images, seconds, is_settled=False)
+        return Stretch(images - self._before[0], seconds - self._before[1], is_settled=True)
 
 
 def write_whole(file: Path, write: Callable[[Any], object]) -> None:
@@ -45,6 +102,34 @@ def leave_out_after(file: Path, step: int) -> None:
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []
     kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
     write_whole(file, lambda stream: stream.write("".join(kept).encode()))
+
+
+def same_run(
+    results: Path, settings: argparse.Namespace, processes: int, is_first: bool, is_begun: bool
+) -> None:
+    """Raise `ResumeError` where a training was begun in a folder with other settings.
+
+    ``is_begun``: whether there is a checkpoint. The first process keeps the settings.
+    """
+    wanted = {name: value for name, value in vars(settings).items() if name not in FREE}
+    wanted = json.loads(json.dumps(wanted | {"processes": processes}))
+    kept = results / "settings.json"
+    if is_begun and kept.exists():
+        before = json.loads(kept.read_text())
+        differing = [
+            f"{name} = {before[name]!r}, not {value!r}"
+            for name, value in sorted(wanted.items())
+            # One that came with a later version of the program was what it is without being said.
+            if name in before and before[name] != value
+        ]
+        if differing:
+            raise ResumeError(
+                f"{results} holds a training with {'; '.join(differing)}: use another folder, or "
+                "the same settings to continue"
+            )
+    elif is_first:
+        text = json.dumps(wanted, indent=1).encode()
+        write_whole(kept, lambda stream: stream.write(text))
 
 
 class Record:
@@ -78,21 +163,22 @@ class Record:
         self,
         progress: Progress,
         schedule: Schedule,
-        images: int,
-        seconds: float,
+        stretch: Stretch,
         loss: float,
         accuracy: float,
     ) -> None:
         """Count what all processes did since the last report, and write it down."""
-        progress.images += images
-        progress.seconds += seconds
+        images = stretch.images * schedule.ranks
+        if stretch.is_settled:
+            progress.images += images
+            progress.seconds += stretch.seconds
         line = {
             "epoch": (progress.step - 1) // schedule.steps_an_epoch + 1,
             "step": progress.step,
             "steps": schedule.last_step,
             "loss": loss,
             "accuracy": accuracy,
-            "images_per_second": round(images / seconds, 2),
+            "images_per_second": round(images / stretch.seconds, 2),
             "rate": schedule.rate_at(progress.step - 1),
         }
         self.add(line)
@@ -104,7 +190,7 @@ class Record:
         processes: int,
         device: str,
         test_accuracy: float | None,
-        versions: dict[str, str],
+        versions: Mapping[str, str | bool],
     ) -> None:
         """Write the summary, by which others know that the training came to its end."""
         if not self.is_ours:
@@ -114,7 +200,7 @@ class Record:
             "processes": processes,
             "device": device,
             "steps": progress.step,
-            "images": progress.images,
+            "images": progress.step * settings.batch * processes,
             "seconds": round(progress.seconds, 3),
             "images_per_second": progress.images_per_second,
             "test_accuracy": test_accuracy,
@@ -122,7 +208,8 @@ class Record:
         }
         text = json.dumps(summary, indent=1).encode()
         write_whole(self._results / "summary.json", lambda stream: stream.write(text))
-        self.say(f"done: {progress.images_per_second:.5g} images/s")
+        speed = progress.images_per_second
+        self.say("done" if speed is None else f"done: {speed:.5g} images/s")
 
 
 class Curves:

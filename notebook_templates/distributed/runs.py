@@ -6,6 +6,7 @@ runs.table(base)                # finished trainings side by side
 """
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
@@ -31,20 +32,25 @@ class Run(Submitted):
 
 
 def start(plan: Plan, base: Path) -> Run:
-    """Submit a run whose folder is below ``base``, or find the one that runs already.
+    """Submit a run whose folder is below ``base``, find it while it runs, or let it go on.
 
-    A run of the same name that waits or runs is this one: the kernel was restarted meanwhile. One
-    that is over stays as it is, and the new one gets a number.
+    A run of the same name that was asked for the same (`Plan.asked`) is this one: where it waits or
+    runs, the kernel was restarted meanwhile; where it failed or hit its limit, it is submitted once
+    more and goes on from its checkpoint, with the time and the memory that are asked for now. One
+    that came to its end stays as it is, as does one that was asked for something else, and the new
+    one gets a number.
     """
     base.mkdir(parents=True, exist_ok=True)
     for folder in (_numbered(base, plan.name, number) for number in range(1, 10_000)):
         run = Run(folder)
-        if run.job is not None:
-            # Slurm is not asked for a run that came to its end.
-            if run.summary() is None and not run.job.state().is_over:
+        job = run.job
+        if job is not None:
+            if run.summary() is not None or run.asked() != plan.asked:
+                continue
+            if not job.state().is_over:
                 return run
-            continue
         folder.mkdir(exist_ok=True)
+        (folder / "asked.json").write_text(json.dumps(plan.asked, indent=1))
         (folder / "job.sh").write_text(script(plan, folder))
         run.submit()
         return run

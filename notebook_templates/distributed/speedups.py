@@ -15,7 +15,8 @@ def table(base: Path) -> list[dict[str, Any]]:
     """Compare all finished runs below ``base``.
 
     Speed-up is the throughput over that of one process with the same model, batch and precision;
-    efficiency is the speed-up over the number of processes. ``None`` where there is no such run.
+    efficiency is the speed-up over the number of processes. ``None`` where there is no such run,
+    or one was too short for its speed to be known.
     """
     found = [
         (path.parent.name, json.loads(path.read_text())) for path in base.glob("*/summary.json")
@@ -24,13 +25,14 @@ def table(base: Path) -> list[dict[str, Any]]:
     rows = []
     for name, one in sorted(found, key=lambda pair: (_kind(pair[1]), pair[1]["processes"])):
         single = alone.get(_kind(one))
-        speed_up = one["images_per_second"] / single if single else None
+        speed = one["images_per_second"]
+        speed_up = speed / single if single and speed else None
         rows.append(
             {
                 "run": name,
                 "processes": one["processes"],
                 "device": one["device"],
-                "images_per_second": one["images_per_second"],
+                "images_per_second": speed,
                 "speed_up": speed_up,
                 "efficiency": speed_up / one["processes"] if speed_up else None,
             }
@@ -52,9 +54,11 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         speed_up = "" if row["speed_up"] is None else f"{row['speed_up']:.2f}"
         efficiency = "" if row["efficiency"] is None else f"{row['efficiency']:.0%}"
+        speed = row["images_per_second"]
+        said = "" if speed is None else f"{speed:,.0f}"
         lines.append(
             f"| {row['run']} | {row['processes']} | {row['device']} | "
-            f"{row['images_per_second']:,.0f} | {speed_up} | {efficiency} |"
+            f"{said} | {speed_up} | {efficiency} |"
         )
     for name, speeds in papers.trainings("resnet50").items():
         for gpus, speed in speeds.items():

@@ -32,6 +32,13 @@ class Submitted:
         except (OSError, ValueError):
             return None
 
+    def asked(self) -> dict[str, Any] | None:
+        """Return what the run was asked for (`Plan.asked`), ``None`` where that is not kept."""
+        try:
+            return dict(json.loads((self.folder / "asked.json").read_text()))
+        except OSError:
+            return None
+
     def submit(self) -> jobs.BatchJob:
         """Submit the script, once more if need be: the run goes on from what it kept.
 

@@ -11,11 +11,11 @@ goes on exactly), tensorboard/, and error.txt when a process failed.
 
 import argparse
 import os
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import compiling
 import images
 import options
 import resnet
@@ -23,7 +23,7 @@ import torch
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
 from ranks import place
-from record import Progress, Record, Stop, run, write_whole
+from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
 from sampler import SYNTHETIC, Sampler
 from schedule import Schedule, ScheduleError
 from torch import nn
@@ -33,7 +33,7 @@ ENGINES: dict[str, type[ProcessGroup]] = {"ddp": DataParallel, "horovod": Horovo
 
 def settings() -> argparse.Namespace:
     """Read the command line: options.py says what each may be, and these add to it."""
-    parser = options.parser("'synthetic', or a folder: MNIST's, JPEG folders, shards")
+    parser = options.parser("'synthetic', or a folder: MNIST's, folders of pictures, shards")
     add = parser.add_argument
     add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
     add("--compile", default="auto", choices=("auto", "yes", "no"), help="auto: with a GPU")
@@ -76,7 +76,10 @@ def main(s: argparse.Namespace) -> None:
 
     # The data, and what follows from its size.
     mounts = [mount for mount in s.mounts.split(",") if mount]
-    data = images.open_images(s.data, s.size, s.images, mounts, here.rank, here.ranks, s.seed)
+    without = results if s.broken == "skip" else None
+    data = images.open_images(
+        s.data, s.size, s.images, mounts, here.rank, here.ranks, s.seed, without
+    )
     cores = len(os.sched_getaffinity(0)) // here.local_ranks
     workers = max(0, cores - 1) if s.workers < 0 else s.workers
     workers = 0 if s.data == SYNTHETIC else workers
@@ -100,24 +103,33 @@ def main(s: argparse.Namespace) -> None:
     # What was reached before, whichever engine carried the gradients.
     trained, optimizer = group.joined(model, optimizer)
     kept = {"model": model, "optimizer": optimizer, "scaler": scaler}
-    progress = load(results / "checkpoint.pt", kept, device)
+    checkpoint = results / "checkpoint.pt"
+    same_run(results, s, here.ranks, here.is_first, checkpoint.exists())
+    progress = load(checkpoint, kept, device)
     record = Record(results, here.is_first, progress.step)
     if s.compile == "yes" or (s.compile == "auto" and group.is_on_gpus):
-        trained = torch.compile(trained)
+        if lacking := compiling.missing():
+            record.say(f"not compiled by torch.compile: {lacking}")
+        else:
+            trained = torch.compile(trained)
 
     where = f"{here.ranks} {'GPUs' if group.is_on_gpus else 'CPU processes'}"
-    record.say(f"ResNet {s.model}, {s.precision}, on {where}; {workers} reading processes each")
-    record.say(*schedule.words())
+    # On a GPU from Ampere on, products of fp32 are TF32's: ten bits of precision.
+    is_tf32 = s.precision == "fp32" and group.is_on_gpus and torch.backends.cudnn.allow_tf32
+    said = f"{s.precision} (TF32 allowed)" if is_tf32 else s.precision
+    record.say(f"ResNet {s.model}, {said}, on {where}; {workers} reading processes each")
+    record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:
         record.say(f"resumed after step {progress.step} of {last_step}")
 
-    accuracy, saved_at, is_stopped = None, progress.step, False
+    accuracy, saved_at, is_stopped, timer = None, progress.step, False, StepTimer()
     while progress.step < last_step and not is_stopped:
         epoch, first = divmod(progress.step, schedule.steps_an_epoch)
         left = last_step - progress.step
         order = range(first, min(schedule.steps_an_epoch, first + left))
         loss_sum = right = torch.zeros((), device=device)
-        seen, since, pinned = 0, time.perf_counter(), group.is_on_gpus
+        seen, pinned = 0, group.is_on_gpus
+        timer.begin()
         for pixels, labels in images.batches(data.train, share, epoch, order, workers, pinned):
             pixels = images.on_device(pixels, device, group.layout)
             labels = labels.to(device, non_blocking=True)
@@ -133,6 +145,7 @@ def main(s: argparse.Namespace) -> None:
 
             progress.step += 1
             seen += len(labels)
+            timer.step(len(labels), loss.item)
             loss_sum = loss_sum + loss.detach() * len(labels)
             right = right + (logits.detach().argmax(1) == labels).sum()
             ends = schedule.ends_at(progress.step)
@@ -141,17 +154,18 @@ def main(s: argparse.Namespace) -> None:
 
             # A report: what all processes did since the last.
             losses, rights, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
-            seconds, is_stopped = time.perf_counter() - since, stops > 0
-            record.report(progress, schedule, int(count), seconds, losses / count, rights / count)
+            is_stopped = stops > 0
+            record.report(progress, schedule, timer.end(), losses / count, rights / count)
             # At a report, so that the lines after it are those of a training without a break.
             if ends or is_stopped or progress.step - saved_at >= s.checkpoint_every:
                 saved_at = progress.step
                 if here.is_first:
-                    save(results / "checkpoint.pt", progress, kept)
+                    save(checkpoint, progress, kept)
             if is_stopped:
                 break
             loss_sum = right = torch.zeros((), device=device)
-            seen, since = 0, time.perf_counter()
+            seen = 0
+            timer.begin()
         if data.test is not None and not is_stopped:
             group.agree(model)
             accuracy = test_accuracy(model, data.test, group, precision, s.batch)
@@ -162,7 +176,7 @@ def main(s: argparse.Namespace) -> None:
         record.say(f"stopped after step {progress.step} of {last_step}: run again to resume")
     else:
         device_name = torch.cuda.get_device_name() if group.is_on_gpus else "CPU"
-        versions = {"torch": torch.__version__}
+        versions = {"torch": torch.__version__, "tf32": is_tf32}
         record.finish(s, progress, here.ranks, device_name, accuracy, versions)
     group.leave()
 
@@ -182,4 +196,4 @@ def test_accuracy(
 
 
 if __name__ == "__main__":
-    run(main, settings(), images.DataError, ScheduleError, EngineError)
+    run(main, settings(), images.DataError, ScheduleError, EngineError, ResumeError)

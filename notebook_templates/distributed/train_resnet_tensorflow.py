@@ -11,7 +11,6 @@ RESULTS stays what train_resnet.py leaves there; the checkpoint is a folder.
 import argparse
 import os
 import tempfile
-import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # warnings and errors only
@@ -22,7 +21,7 @@ import options
 import resnet_keras as resnet
 import tensorflow as tf
 from ranks import Rank, free_port, meet, place
-from record import Progress, Record, Stop, run
+from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run
 from sampler import Sampler
 from schedule import Schedule, ScheduleError
 
@@ -31,7 +30,7 @@ POLICIES = {"fp32": "float32", "bf16": "mixed_bfloat16", "fp16": "mixed_float16"
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
-    data = "'synthetic', MNIST's folder, JPEG folders, or a folder with TFRecord shards in train"
+    data = "'synthetic', MNIST's folder, folders of pictures, or a folder with TFRecord shards"
     parser = options.parser(data)
     return parser.parse_args()
 
@@ -158,10 +157,9 @@ class Network:
 
     def accuracy(self, data: images.TensorflowImages) -> float:
         """Return the share of all test images that are read right; the processes divide them."""
-        assert data.test is not None
         self._agree()
         here, right, count = self._group.here, 0, 0
-        for pixels, labels in data.test(here.rank, here.ranks, self._s.batch):
+        for pixels, labels in data.test_batches(here.rank, here.ranks, self._s.batch):
             right += int(self._test(pixels, labels))
             count += len(labels)
         rights, counts = self._group.sums(right, count)
@@ -234,47 +232,54 @@ def main(s: argparse.Namespace) -> None:
 
     # The data, and what follows from its size.
     mounts = [mount for mount in s.mounts.split(",") if mount]
-    data = images.open_images(s.data, s.size, s.images, mounts, here.rank)
+    without = results if s.broken == "skip" else None
+    data = images.open_images(s.data, s.size, s.images, mounts, here.rank, without)
     schedule = Schedule.of(s, data.count, here.ranks)
     share = Sampler(data.count, s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and what was reached before.
     network = Network(s, group, data)
-    checkpoint = Checkpoint(results / "checkpoint", here.is_first, network)
+    place_kept = results / "checkpoint"
+    is_begun = tf.train.latest_checkpoint(str(place_kept)) is not None
+    same_run(results, s, here.ranks, here.is_first, is_begun)
+    checkpoint = Checkpoint(place_kept, here.is_first, network)
     progress = checkpoint.load()
     record = Record(results, here.is_first, progress.step)
 
     where = f"{here.ranks} {'GPUs' if group.gpus else 'CPU processes'}"
     record.say(f"ResNet {s.model}, {s.precision}, on {where}")
-    record.say(*schedule.words())
+    record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:
         record.say(f"resumed after step {progress.step} of {schedule.last_step}")
 
-    accuracy, saved_at, is_stopped = None, progress.step, False
+    accuracy, saved_at, is_stopped, timer = None, progress.step, False, StepTimer()
     while progress.step < schedule.last_step and not is_stopped:
         epoch, first = divmod(progress.step, share.steps)
-        loss_sum, right, seen, since = 0.0, 0, 0, time.perf_counter()
-        batches = data.train(share, epoch, first).take(schedule.last_step - progress.step)
+        loss_sum, right, seen = 0.0, 0, 0
+        timer.begin()
+        batches = data.batches(share, epoch, first, schedule.last_step - progress.step)
         for pixels, labels in batches:
             rate = tf.constant(schedule.rate_at(progress.step), tf.float32)
             losses, rights = network.learn(pixels, labels, rate)
             progress.step += 1
             loss_sum, right, seen = loss_sum + losses, right + rights, seen + s.batch
+            timer.step(s.batch, losses.numpy)
             ends = schedule.ends_at(progress.step)
             if progress.step % s.report_every and not ends:
                 continue
 
             # A report: what all processes did since the last.
             loss, correct, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
-            seconds, is_stopped = time.perf_counter() - since, stops > 0
-            record.report(progress, schedule, int(count), seconds, loss / count, correct / count)
+            is_stopped = stops > 0
+            record.report(progress, schedule, timer.end(), loss / count, correct / count)
             # At a report, so that the lines after it are those of a training without a break.
             if ends or is_stopped or progress.step - saved_at >= s.checkpoint_every:
                 saved_at = progress.step
                 checkpoint.save(progress)
             if is_stopped:
                 break
-            loss_sum, right, seen, since = 0.0, 0, 0, time.perf_counter()
+            loss_sum, right, seen = 0.0, 0, 0
+            timer.begin()
         if data.test is not None and not is_stopped:
             accuracy = network.accuracy(data)
             line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
@@ -291,4 +296,4 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run(main, settings(), images.DataError, ScheduleError)
+    run(main, settings(), images.DataError, ScheduleError, ResumeError)

@@ -1,7 +1,9 @@
 """One trained network at three precisions: exported, calibrated, measured.
 
-ONNX Runtime runs fp32 and int8. On a CPU it has no convolution in bf16, so PyTorch runs that one;
-on a GPU with TensorRT, TensorRT runs all three and "half" is fp16.
+All run on the same device. On a GPU with TensorRT, TensorRT runs fp32, fp16 and int8. Without it,
+CUDA's engine of ONNX Runtime runs fp32 where it works, PyTorch fp16, and int8 is a row that says
+what is missing: no other engine computes convolutions with int8 there. On a CPU, ONNX Runtime runs
+fp32 and int8, and PyTorch bf16, which ONNX Runtime has no convolution for.
 """
 
 import logging
@@ -25,6 +27,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 TENSORRT = "TensorrtExecutionProvider"
 CUDA = "CUDAExecutionProvider"
 CPU = "CPUExecutionProvider"
+BATCH = "batch"  # the name of the size that changes, in ONNX
 Run = Callable[[np.ndarray], np.ndarray]  # images (n, channels, height, width) to logits
 
 
@@ -35,6 +38,15 @@ class Precision:
     name: str
     engine: str
     run: Run
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A precision that cannot be had on this device."""
+
+    name: str
+    lacking: str
+    """What is missing, and what was said of it."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +73,66 @@ class Calibration(CalibrationDataReader):
         return None if batch is None else {"images": batch}
 
 
+def on_gpu() -> bool:
+    """Say whether there is a GPU; all precisions run there then."""
+    return torch.cuda.is_available()
+
+
+def names(is_on_gpu: bool) -> tuple[str, str, str]:
+    """Return the precisions that there are on a device, or that are said to be missing."""
+    return "fp32", "fp16" if is_on_gpu else "bf16", "int8"
+
+
 def build(
     network: torch.nn.Module, folder: Path, calibration: Calibration, example: np.ndarray
-) -> list[Precision]:
+) -> list[Precision | Missing]:
     """Write the network into ``folder`` and open it at fp32, half precision and int8."""
     folder.mkdir(parents=True, exist_ok=True)
     exported, prepared, quantised = (folder / f"{n}.onnx" for n in ("fp32", "prepared", "int8"))
     export(network, exported, example)
     quant_pre_process(str(exported), str(prepared))
-    gpu = TENSORRT in onnxruntime.get_available_providers()
+    is_on_gpu = on_gpu()
+    failed = {provider: tried(provider, prepared) for provider in (TENSORRT, CUDA) if is_on_gpu}
+    has_tensorrt = is_on_gpu and not failed[TENSORRT]
+    if not is_on_gpu or has_tensorrt:
+        quantise(prepared, quantised, calibration, for_tensorrt=has_tensorrt)
+    if not is_on_gpu:
+        return [opened("fp32", prepared, CPU), autocast(network), opened("int8", quantised, CPU)]
+    if has_tensorrt:
+        return [
+            opened("fp32", prepared, TENSORRT),
+            opened("fp16", prepared, TENSORRT, {"trt_fp16_enable": True}),
+            opened("int8", quantised, TENSORRT, {"trt_int8_enable": True}),
+        ]
+    lacking = f"TensorRT cannot be used: {failed[TENSORRT]}"
+    exact = exactly(network) if failed[CUDA] else opened("fp32", prepared, CUDA)
+    return [exact, autocast(network), Missing("int8", lacking)]
+
+
+def tried(provider: str, path: Path) -> str:
+    """Open a network with one provider and nothing else; return what is wrong, empty for nothing.
+
+    `get_available_providers` says what was compiled in. Whether the libraries are there (cuDNN,
+    TensorRT), for the right CUDA, shows a session.
+    """
+    if provider not in onnxruntime.get_available_providers():
+        return f"ONNX Runtime was built without {provider}"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=[provider])
+    # ONNX Runtime's errors have no class of their own that is public.
+    except Exception as error:  # noqa: BLE001
+        return str(error).splitlines()[0]
+    there = session.get_providers()[0]
+    return "" if there == provider else f"{there} was taken in its place: a library is missing"
+
+
+def quantise(
+    prepared: Path, quantised: Path, calibration: Calibration, *, for_tensorrt: bool
+) -> None:
+    """Write the network at int8, calibrated."""
     quantize_static(
         str(prepared),
         str(quantised),
@@ -77,13 +140,11 @@ def build(
         quant_format=QuantFormat.QDQ,
         per_channel=True,
         # TensorRT takes signed values around zero only; a CPU is faster with unsigned ones.
-        activation_type=QuantType.QInt8 if gpu else QuantType.QUInt8,
+        activation_type=QuantType.QInt8 if for_tensorrt else QuantType.QUInt8,
         weight_type=QuantType.QInt8,
-        reduce_range=not gpu and saturates(Path("/proc/cpuinfo").read_text()),
-        extra_options={"ActivationSymmetric": gpu},
+        reduce_range=not for_tensorrt and saturates(Path("/proc/cpuinfo").read_text()),
+        extra_options={"ActivationSymmetric": for_tensorrt},
     )
-    half = opened("fp16", prepared, {"trt_fp16_enable": True}) if gpu else autocast(network)
-    return [opened("fp32", prepared), half, opened("int8", quantised, {"trt_int8_enable": True})]
 
 
 def saturates(cpuinfo: str) -> bool:
@@ -107,39 +168,104 @@ def export(network: torch.nn.Module, path: Path, example: np.ndarray) -> None:
         str(path),
         input_names=["images"],
         output_names=["logits"],
-        dynamic_shapes=({0: torch.export.Dim("batch")},),
+        dynamic_shapes=({0: torch.export.Dim(BATCH)},),
         dynamo=True,
         external_data=False,
         verbose=False,
     )
 
 
-def opened(name: str, path: Path, tensorrt: dict[str, Any] | None = None) -> Precision:
-    """Open a network in the fastest engine that is here."""
-    there = onnxruntime.get_available_providers()
-    providers = [(TENSORRT, tensorrt or {}), (CUDA, {}), (CPU, {})]
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = torch.get_num_threads()
-    session = onnxruntime.InferenceSession(
-        str(path), options, providers=[choice for choice in providers if choice[0] in there]
-    )
-    engine = "ONNX Runtime, " + session.get_providers()[0].removesuffix("ExecutionProvider")
-    return Precision(name, engine, lambda images: session.run(None, {"images": images})[0])
+class OnnxNetwork:
+    """A network in ONNX Runtime; images and logits are bound to the device, and not made anew."""
+
+    def __init__(
+        self, path: Path, provider: str, more: dict[str, Any] | None = None, *, is_fixed: bool
+    ) -> None:
+        """Open it; ``is_fixed``: with a session for each batch size, as TensorRT builds engines."""
+        self._path, self._provider, self._more = path, provider, more or {}
+        self._is_fixed = is_fixed
+        self._device = "cpu" if provider == CPU else "cuda"
+        self._sessions: dict[int, Any] = {}
+        self._bound: dict[tuple[int, ...], tuple[Any, Any]] = {}
+
+    def session(self, batch: int) -> Any:
+        """Return the session for a batch size."""
+        key = batch if self._is_fixed else 0
+        if key not in self._sessions:
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 3
+            options.intra_op_num_threads = torch.get_num_threads()
+            if self._is_fixed:
+                options.add_free_dimension_override_by_name(BATCH, batch)
+            self._sessions[key] = onnxruntime.InferenceSession(
+                str(self._path), options, providers=self._providers()
+            )
+        return self._sessions[key]
+
+    def _providers(self) -> list[Any]:
+        if self._provider == CPU:
+            return [CPU]
+        # What TensorRT has no way for, CUDA's engine computes on the same device.
+        return [(self._provider, self._more), *([CUDA] if self._provider == TENSORRT else [])]
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Run a batch: to the device and back."""
+        session = self.session(len(images))
+        if images.shape not in self._bound:
+            # On a CPU a value is its array, not a copy: the next batch would change the caller's.
+            there = onnxruntime.OrtValue.ortvalue_from_numpy(images.copy(), self._device, 0)
+            binding = session.io_binding()
+            binding.bind_ortvalue_input("images", there)
+            binding.bind_output("logits", self._device)
+            self._bound[images.shape] = there, binding
+        there, binding = self._bound[images.shape]
+        there.update_inplace(np.ascontiguousarray(images))
+        session.run_with_iobinding(binding)
+        return np.array(binding.copy_outputs_to_cpu()[0])
+
+
+def opened(
+    name: str, path: Path, provider: str, tensorrt: dict[str, Any] | None = None
+) -> Precision:
+    """Open a network with a provider that `tried` found to work."""
+    more: dict[str, Any] = {}
+    if provider == TENSORRT:
+        # Building an engine takes minutes: the next run finds it.
+        cache = str(path.parent / f"tensorrt-{name}")
+        more = {"trt_engine_cache_enable": True, "trt_engine_cache_path": cache}
+        more |= {"trt_timing_cache_enable": True, "trt_timing_cache_path": cache}
+        more |= tensorrt or {}
+    elif provider == CUDA:
+        more = {"use_tf32": 0}
+    run = OnnxNetwork(path, provider, more, is_fixed=provider == TENSORRT)
+    engine = f"ONNX Runtime, {provider.removesuffix('ExecutionProvider')}"
+    return Precision(name, engine, run)
+
+
+def exactly(network: torch.nn.Module) -> Precision:
+    """Run the network on a GPU with PyTorch at fp32, without TF32."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    return by_pytorch("fp32", network, None)
 
 
 def autocast(network: torch.nn.Module) -> Precision:
     """Run the network with PyTorch: bf16 on a CPU, fp16 on a GPU."""
-    cuda = torch.cuda.is_available()
-    device, number = ("cuda", torch.float16) if cuda else ("cpu", torch.bfloat16)
+    if on_gpu():
+        return by_pytorch("fp16", network, torch.float16)
+    return by_pytorch("bf16", network, torch.bfloat16)
+
+
+def by_pytorch(name: str, network: torch.nn.Module, number: torch.dtype | None) -> Precision:
+    """Run the network with PyTorch on the device that there is; ``None``: at fp32."""
+    device = "cuda" if on_gpu() else "cpu"
     network = network.eval().to(device, memory_format=torch.channels_last)
 
     def run(images: np.ndarray) -> np.ndarray:
         batch = torch.from_numpy(images).to(device, memory_format=torch.channels_last)
-        with torch.inference_mode(), torch.autocast(device, number):
-            return network(batch).float().cpu().numpy()
+        with torch.inference_mode(), torch.autocast(device, number, enabled=number is not None):
+            return np.asarray(network(batch).float().cpu().numpy())
 
-    return Precision("fp16" if cuda else "bf16", f"PyTorch, {device}", run)
+    return Precision(name, f"PyTorch, {device}", run)
 
 
 def accuracy(run: Run, images: np.ndarray, labels: np.ndarray, top: Sequence[int]) -> list[float]:

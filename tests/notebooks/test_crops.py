@@ -96,7 +96,8 @@ print(json.dumps({
 FOLDERS = """
 from pathlib import Path
 sys.path += [sys.argv[1] + "/../distributed"]
-import images, recordio, torch
+import images
+import folders, recordio, torch
 from readers import Shards
 
 folder = Path(sys.argv[2])
@@ -112,7 +113,8 @@ def failure(of):
         return str(error)
 
 (folder / "a" / "5.jpg").touch()
-train, test = (images.Jpegs(folder, ["a"], 64, at_random) for at_random in (True, False))
+files = folders.labelled(folder, ["a"])
+train, test = (images.Pictures(files, 64, at_random) for at_random in (True, False))
 (folder / "a" / "5.jpg").unlink()
 wanted = [(3, 1), (3, 0), (4, 1), (0, 3)] * 5
 batch = torch.stack([train[0, number][0] for number in range(4)])
@@ -187,7 +189,7 @@ def test_a_broken_picture_is_an_error_that_says_so(told: Callable[..., Any]) -> 
     said = told(BREAK)
     assert said["whole"] == [224, 224, 3]
     assert said["half"] == "is cut short: it has no end mark"
-    assert said["empty"] == said["text"] == "is not a JPEG file"
+    assert said["empty"] == said["text"] == "is not a picture, or of a kind that is not known"
     assert "no size in its header" in said["head"]
     assert "no size in its header" in said["flat"]
     assert "not supported" in said["arithmetic"]

@@ -128,7 +128,7 @@ def test_the_framework_itself_reads_every_picture_and_its_label(
 def test_bad_files_are_named_and_counted(written: tuple[str, Path, str]) -> None:
     said = written[2]
     assert "left out: class1/cut.jpg cannot be decoded" in said
-    assert "left out: class2/text.jpg is not a JPEG file" in said
+    assert "left out: class2/text.jpg is not a picture" in said
     assert f"{SOUND * COPIES} images" in said
     assert "2 files left out" in said
     assert "expected cache hit rate" in said

@@ -72,7 +72,7 @@ def test_files_and_shards_of_the_same_images_can_be_compared(
             assert part["images_per_second"] == pytest.approx(48 / part["seconds"])
         # A few images are in memory whole.
         assert summary["figures"]["expected_hit_rate"] == 1
-    assert [found[kind]["figures"]["kind"] for kind in found] == ["jpegs", "shards"]
+    assert [found[kind]["figures"]["kind"] for kind in found] == ["pictures", "shards"]
     (row,) = compared(*(sides(kind, found[kind])[0] for kind in found))
     assert (row.what, len(row.first), len(row.other)) == ("read and decode", 2, 2)
 

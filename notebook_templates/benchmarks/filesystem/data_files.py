@@ -16,7 +16,7 @@ def files_of(train: Any) -> list[Path]:
     """Return the files; none where all is in memory before the first step."""
     if isinstance(train, images.Shards):
         return [train.folder / name for name in train.files]
-    if isinstance(train, images.Jpegs):
+    if isinstance(train, images.Pictures):
         return [Path(path) for path, _ in train.files]
     return []
 

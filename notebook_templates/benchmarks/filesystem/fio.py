@@ -149,18 +149,21 @@ def read_report(text: str) -> dict[str, Any]:
     return dict(report)
 
 
-def figures(report: Mapping[str, Any], load: Load) -> list[dict[str, float]]:
+def figures(report: Mapping[str, Any], load: Load) -> list[dict[str, float | None]]:
     """Return what each process reached: fio's figures, with latencies in ms.
 
-    Raises `FioError` where a process failed, or did nothing in the time that counts.
+    One that had no I/O in the time that counts, on storage that hung, has rates of 0 and no
+    latency. Raises `FioError` where a process failed.
     """
     found = []
     for job in report["jobs"]:
         side = job["write" if load.is_write else "read"]
-        if job["error"] or not side["total_ios"]:
-            raise FioError(
-                f"fio's {job['jobname']}: error {job['error']}, {side['total_ios']} I/Os"
-            )
+        if job["error"]:
+            raise FioError(f"fio's {job['jobname']}: error {job['error']}")
+        if not side["total_ios"]:
+            nothing = {"latency_ms": None, "latency_99_ms": None}
+            found.append({"mb_per_second": 0.0, "iops": 0.0, **nothing})
+            continue
         late = side["clat_ns"].get("percentile", {}).get("99.000000", side["clat_ns"]["max"])
         found.append(
             {
@@ -173,15 +176,18 @@ def figures(report: Mapping[str, Any], load: Load) -> list[dict[str, float]]:
     return found
 
 
-def together(processes: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def together(processes: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Return what processes reached together: sums of rates, the mean latency, the latest 99 %.
 
-    The mean is over requests, so a process counts by how many a second it had.
+    The mean is over requests, so a process counts by how many a second it had; ``None``: of none.
     """
-    iops = sum(one["iops"] for one in processes)
+    worked = [one for one in processes if one["iops"]]
+    iops = sum(one["iops"] for one in worked)
+    late = sum(one["latency_ms"] * one["iops"] for one in worked)
     return {
         "mb_per_second": sum(one["mb_per_second"] for one in processes),
         "iops": iops,
-        "latency_ms": sum(one["latency_ms"] * one["iops"] for one in processes) / iops,
-        "latency_99_ms": max(one["latency_99_ms"] for one in processes),
+        "latency_ms": late / iops if worked else None,
+        "latency_99_ms": max((one["latency_99_ms"] for one in worked), default=None),
+        "idle_processes": len(processes) - len(worked),
     }

@@ -3,11 +3,14 @@
 https://github.com/NVIDIA/nccl-tests
 """
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 PROGRAM = "all_reduce_perf"
+# #  Rank  0 Group  0 Pid  12345 on  node001 device  0 [0x1b] NVIDIA A100-SXM4-40GB
+_RANK = re.compile(r"#\s+Rank\s+\d+ ")
 
 
 class TableError(ValueError):
@@ -25,8 +28,10 @@ def argv(program: Path, least: int, most: int, factor: int, gpus: int) -> list[s
     return [str(program), "-b", str(least), "-e", str(most), "-f", str(factor), "-g", str(gpus)]
 
 
-def read(printed: str) -> list[dict[str, Any]]:
+def read(printed: str, gpus: int | None = None) -> list[dict[str, Any]]:
     """Return bytes, microseconds and the bus bandwidth of each size, out of place.
+
+    ``gpus``: how many must have taken part. Without MPI each process would measure by itself.
 
     The columns are found by their names: releases differ in how many there are.
     Raises `TableError` where there is no table, or a sum was wrong.
@@ -39,6 +44,13 @@ def read(printed: str) -> list[dict[str, Any]]:
             columns = [word.lstrip("#") for word in words[1:]] if "busbw" in words else columns
         elif words and words[0].isdigit() and len(words) == len(columns):
             found.append(_row(columns, words))
+    ranks = [line for line in printed.splitlines() if _RANK.match(line)]
+    if gpus is not None and ranks and len(ranks) != gpus:
+        raise TableError(
+            f"{len(ranks)} GPUs took part, not {gpus}: was {PROGRAM} built with MPI=1?"
+        )
+    if gpus is not None and len({line.split()[2] for line in ranks}) < len(ranks):
+        raise TableError(f"processes measured by themselves: was {PROGRAM} built with MPI=1?")
     if not found:
         raise TableError(f"there is no table in {printed[-500:]!r}")
     return found

@@ -40,6 +40,33 @@ def bandwidth(source: int, target: int) -> float:
     return moved / microseconds(from_, to, COPIES) / 1000
 
 
+def both_ways(source: int, target: int) -> float:
+    """Return GB/s from one GPU to another and back at the same time, added up."""
+    if source == target:
+        return bandwidth(source, target)
+    ways = []
+    for here, there in ((source, target), (target, source)):
+        parts = (torch.zeros(SIZE, dtype=torch.uint8, device=f"cuda:{n}") for n in (here, there))
+        ways.append((*parts, torch.cuda.Stream(here)))
+    for rounds in (2, COPIES):  # the first ones do not count
+        began, ended = [], []
+        for gpu in (source, target):
+            torch.cuda.synchronize(gpu)
+        for from_, to, stream in ways:
+            with torch.cuda.device(from_.device), torch.cuda.stream(stream):
+                first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                first.record(stream)
+                for _ in range(rounds):
+                    to.copy_(from_, non_blocking=True)
+                last.record(stream)
+            began.append(first)
+            ended.append(last)
+        for event in ended:
+            event.synchronize()
+    slowest = max(a.elapsed_time(b) for a, b in zip(began, ended, strict=True))
+    return 2 * SIZE * COPIES / slowest / 1e6
+
+
 def latency(source: int, target: int) -> float:
     """Return the time of a small copy, in microseconds."""
     from_, to = (torch.zeros(4, dtype=torch.uint8, device=f"cuda:{n}") for n in (source, target))
@@ -63,6 +90,7 @@ def main() -> None:
         "node": os.environ.get("SLURMD_NODENAME", platform.node()),
         "gpus": [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())],
         "gb_per_second": matrix(bandwidth),
+        "both_ways_gb_per_second": matrix(both_ways),
         "microseconds": matrix(latency),
         "is_direct": matrix(is_direct),
     }

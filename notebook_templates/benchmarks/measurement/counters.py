@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 # /proc/diskstats counts in these, whatever the disk's own are (Documentation/admin-guide/iostats).
 _SECTOR_BYTES = 512
@@ -49,6 +50,19 @@ def network_bytes(net_dev: str, interfaces: Collection[str]) -> tuple[int, int]:
     """Return the bytes received and sent by these interfaces, from /proc/net/dev."""
     counted = {name: rest.split() for name, rest in _pairs(net_dev).items() if name in interfaces}
     return sum(int(f[0]) for f in counted.values()), sum(int(f[8]) for f in counted.values())
+
+
+def rdma_bytes(infiniband: Path) -> tuple[int, int]:
+    """Return the bytes that RDMA received and sent, which pass by Linux's own network.
+
+    ``infiniband`` is /sys/class/infiniband; its ports count in four bytes
+    (Documentation/ABI/stable/sysfs-class-infiniband).
+    """
+    found = []
+    for name in ("port_rcv_data", "port_xmit_data"):
+        files = infiniband.glob(f"*/ports/*/counters/{name}")
+        found.append(4 * sum(int(file.read_text()) for file in files))
+    return found[0], found[1]
 
 
 def disk_bytes(diskstats: str, disks: Collection[str]) -> tuple[int, int]:

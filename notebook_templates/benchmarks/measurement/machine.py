@@ -44,9 +44,27 @@ def gpus() -> list[dict[str, Any]]:
     except (OSError, subprocess.SubprocessError):
         return []
     return [
-        {"name": name, "memory_mb": int(memory), "driver": driver}
+        {"name": name, "memory_mb": number(memory), "driver": driver}
         for name, memory, driver in csv.reader(done.stdout.splitlines(), skipinitialspace=True)
     ]
+
+
+def number(said: str) -> int | None:
+    """Read a number of nvidia-smi's; ``None`` for "[N/A]", which it says of parts of GPUs (MIG)."""
+    return int(said) if said.strip().isdecimal() else None
+
+
+def interfaces(network: Path = Path("/sys/class/net")) -> list[str]:
+    """Return the network interfaces, each once.
+
+    What stands on others (a bond, a VLAN, a bridge) has links to them, and what goes through it
+    goes through them.
+    """
+    return sorted(
+        path.name
+        for path in network.iterdir()
+        if path.name != "lo" and not any(path.glob("lower_*"))
+    )
 
 
 def link_mb_per_second(network: Path = Path("/sys/class/net")) -> float | None:
@@ -55,9 +73,9 @@ def link_mb_per_second(network: Path = Path("/sys/class/net")) -> float | None:
     ``None`` where none tells, as virtual ones do not.
     """
     megabits = []
-    for file in network.glob("*/speed"):
+    for name in interfaces(network) if network.is_dir() else ():
         try:
-            megabits.append(int(file.read_text()))
+            megabits.append(int((network / name / "speed").read_text()))
         except (OSError, ValueError):  # a card without a cable does not let it be read
             continue
     known = [speed for speed in megabits if speed > 0]

@@ -14,8 +14,10 @@ def by(rows: Iterable[Row], *names: str) -> list[list[Row]]:
     return list(found.values())
 
 
-def spread(runs: Sequence[Row], name: str) -> dict[str, float]:
-    """Return the mean of a value, the lowest and the highest."""
-    values = [run[name] for run in runs]
+def spread(runs: Sequence[Row], name: str) -> dict[str, float | None]:
+    """Return the mean of a value, the lowest and the highest; ``None`` where no run has one."""
+    values = [run[name] for run in runs if run[name] is not None]
+    if not values:
+        return {name: None, f"{name}_lowest": None, f"{name}_highest": None}
     mean = sum(values) / len(values)
     return {name: mean, f"{name}_lowest": min(values), f"{name}_highest": max(values)}

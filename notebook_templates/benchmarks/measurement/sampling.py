@@ -29,6 +29,7 @@ from measurement.counters import Counters
 from measurement.result import read_lines
 
 PROC = Path("/proc")
+INFINIBAND = Path("/sys/class/infiniband")
 _SMI_SECONDS = 10.0
 _BEGIN_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
@@ -133,14 +134,15 @@ def read(folder: Path) -> dict[str, list[dict[str, Any]]]:
 def look(cores: set[int], disks: list[str], interfaces: list[str]) -> Counters:
     """Read the counters of this moment."""
     network = counters.network_bytes(_text("net/dev"), interfaces)
+    remote = counters.rdma_bytes(INFINIBAND)
     disk = counters.disk_bytes(_text("diskstats"), disks)
     nfs = counters.nfs_bytes(_text("self/mountstats"))
     percents, memory = gpus_now()
     return Counters(
         cpu_busy_seconds=counters.busy_seconds(_text("stat"), cores, os.sysconf("SC_CLK_TCK")),
         now_memory_mb=counters.used_memory_mb(_text("meminfo")),
-        received_bytes=network[0],
-        sent_bytes=network[1],
+        received_bytes=network[0] + remote[0],
+        sent_bytes=network[1] + remote[1],
         read_bytes=disk[0] + nfs[0],
         written_bytes=disk[1] + nfs[1],
         now_gpu_percents=percents,
@@ -160,14 +162,19 @@ def gpus_now() -> tuple[tuple[float, ...], tuple[float, ...]]:
     except (OSError, subprocess.SubprocessError):
         return (), ()
     rows = list(csv.reader(done.stdout.splitlines(), skipinitialspace=True))
-    return tuple(float(row[0]) for row in rows), tuple(float(row[1]) for row in rows)
+    shares, memory = ([machine.number(row[column]) for row in rows] for column in (0, 1))
+    # Of a part of a GPU (MIG) nvidia-smi says "[N/A]".
+    return (
+        tuple(float(one) for one in shares if one is not None),
+        tuple(float(one) for one in memory if one is not None),
+    )
 
 
 def sample(file: Path, every: float, ended: threading.Event) -> None:
     """Write a line every so many seconds until somebody wants the end."""
     cores = os.sched_getaffinity(0)
     disks = [path.name for path in Path("/sys/block").iterdir() if counters.is_disk(path.name)]
-    interfaces = [path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo"]
+    interfaces = machine.interfaces()
     parent = os.getppid()
     before, since = look(cores, disks, interfaces), time.monotonic()
     with file.open("a", buffering=1) as lines:

@@ -94,6 +94,31 @@ def run(
     return printed
 
 
+def answer(
+    command: Sequence[str], seconds: float, more_variables: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Run one to its end and return what its last line says, in JSON.
+
+    A process that has told its figures may still crash while it ends, as libraries for GPUs and
+    networks do: the figures count. Raises `StepError` where it fails before, or takes longer.
+    """
+    with started(command, more_variables) as process:
+        try:
+            printed, said = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise StepError(f"{command[0]} did not end within {seconds:.0f} s") from error
+    lines = printed.splitlines()
+    try:
+        found = dict(json.loads(lines[-1]))
+    except (IndexError, TypeError, ValueError) as error:
+        words = f"{said[-2000:]}\n{printed[-2000:]}".strip()
+        raise StepError(f"{command[0]} ended with {process.returncode}: {words}") from error
+    if process.returncode != 0:
+        text = f"{command[0]} ended with {process.returncode} after it had told its figures"
+        print(f"{text}, which are kept: {said[-500:].strip()}", file=sys.stderr, flush=True)
+    return found
+
+
 @contextmanager
 def started(
     command: Sequence[str], more_variables: Mapping[str, str] | None = None

@@ -30,6 +30,7 @@ def markdown(summaries: Sequence[Summary]) -> str:
     (low, high), above = papers.INT8_TIMES_FP32, papers.INT8_TIMES_FP32_ABOVE
     speeds = [
         *_speeds(newest),
+        *_missing(newest),
         ["papers", "", "int8", "", f"below {papers.INT8_LIMIT}", *[""] * 3, f"{low:g} to {high:g}"],
         ["papers", "", "int8", "", f"from {papers.INT8_LIMIT}", *[""] * 3, f"about {above:g}"],
     ]
@@ -64,6 +65,16 @@ def _speeds(summary: Summary) -> list[list[str]]:
             f"{one['images_per_second'] / fp32[one['batch']]:.2f}",
         ]
         for one in found
+    ]
+
+
+def _missing(summary: Summary) -> list[list[str]]:
+    """Return a row for each precision that could not be had, which says why."""
+    found = {one["precision"]: one["missing"] for one in summary["parts"] if "missing" in one}
+    network = f"ResNet-{summary['configuration']['model']}"
+    return [
+        [network, device(summary), name, f"not measured: {lacking}", *[""] * 5]
+        for name, lacking in found.items()
     ]
 
 

@@ -75,7 +75,14 @@ def markdown(summaries: Sequence[Summary]) -> str:
         for part in summary["parts"]
         for node in part.get("peers", [])
     ]
-    return "\n\n".join([*rates_of, *copies, *([_papers_copies()] if copies else [])])
+    missing = [
+        f"{part['name']} could not be measured: {part['missing']}"
+        for summary in summaries
+        for part in summary["parts"]
+        if "missing" in part
+    ]
+    papers_own = [_papers_copies()] if copies else []
+    return "\n\n".join([*rates_of, *copies, *papers_own, *missing])
 
 
 def _papers_copies() -> str:
@@ -103,8 +110,11 @@ def _matrices(node: Mapping[str, Any]) -> str:
     blocks = []
     for name, unit in (
         ("gb_per_second", "GB/s of a large copy"),
+        ("both_ways_gb_per_second", "GB/s of large copies both ways at once"),
         ("microseconds", "µs of a small"),
     ):
+        if name not in node:  # measured by an earlier version
+            continue
         rows = [[str(n), *map(tables.number, node[name][n])] for n in gpus]
         blocks.append(f"**{node['node']}: {unit}**\n\n{tables.markdown(head, rows)}")
     through = [f"{a} to {b}" for a in gpus for b in gpus if not node["is_direct"][a][b]]

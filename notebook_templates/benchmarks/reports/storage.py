@@ -44,7 +44,7 @@ def _line(rate: Mapping[str, Any]) -> str:
         f"{rate['mb_per_second']:,.0f}",
         _range(rate),
         f"{rate['iops']:,.0f}",
-        f"{rate['latency_ms']:.2f}",
+        "no I/O" if rate["latency_ms"] is None else f"{rate['latency_ms']:.2f}",
         f"{asked:,.0f}" if asked else "",
         verdict,
     )

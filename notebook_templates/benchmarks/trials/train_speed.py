@@ -22,6 +22,7 @@ from typing import Any
 # nodes.
 sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in (".", "../distributed")]
 
+import compiling
 import images
 import record
 import torch
@@ -174,6 +175,8 @@ def main(s: argparse.Namespace) -> None:
     here = group.here
     if s.precision == "tf32" and not group.is_on_gpus:
         raise protocol.ProtocolError("tf32 is for NVIDIA GPUs: use fp32 or bf16 on a CPU")
+    if s.compile == "yes" and (lacking := compiling.missing()):
+        raise protocol.ProtocolError(f"compile is 'yes', but {lacking}")
     torch.manual_seed(s.seed)
     size = s.size or models.SIZES[s.model]
     mounts = [mount for mount in s.mounts.split(",") if mount]

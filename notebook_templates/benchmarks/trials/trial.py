@@ -12,7 +12,7 @@ from filesystem import caches
 from measurement import interruption, machine, tables
 from measurement.result import Result, ResultError
 from measurement.sampling import NodeSampler, Samples, within
-from measurement.steps import Nodes, StepError, argv, run
+from measurement.steps import Nodes, StepError, answer, argv, run
 from trials import bottleneck, protocol
 
 # plans.py and record.py are among the templates for several nodes.
@@ -86,8 +86,7 @@ def measure(
     python = _in_image(s) if s.image else [sys.executable]
     command = argv(there, [*python, str(PROGRAM.resolve()), *words], on=on, each=each)
     dropped = s.data != "synthetic" and _drop_caches(s.caches_program, there, on)
-    printed = run(command, s.minutes * 60)
-    said = dict(json.loads(printed.splitlines()[-1]))
+    said = answer(command, s.minutes * 60)
     figures = {name: said.pop(name) for name in ("images_per_second", "step_variation")}
     kind = {"model": model, "precision": precision, "batch": batch, "nodes": on}
     return {**figures, **kind, **said, "caches_dropped": dropped}

@@ -77,6 +77,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("connect-your-directory.md", 0): "tests/integration/authentication/test_directory.py",
     ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
     ("deploy-a-cluster.md", 2): "tests/site/test_deployment.py",
+    ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
+    ("install-your-own-packages.md", 1): "needs a site with micromamba and conda's channels",
     ("measure-inference.md", 0): "tests/integration/measuring/test_inference.py",
     ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
     ("bring-the-real-mnist.md", 0): "tests/notebooks/test_fetch_mnist.py",

@@ -1,5 +1,7 @@
 """What Linux counts, on texts with known figures."""
 
+from pathlib import Path
+
 import pytest
 
 from measurement.counters import (
@@ -10,6 +12,7 @@ from measurement.counters import (
     network_bytes,
     nfs_bytes,
     rates,
+    rdma_bytes,
     used_memory_mb,
 )
 
@@ -80,3 +83,13 @@ def test_a_trace_of_known_speed_gives_that_speed() -> None:
         "gpu_shares": [0.97, 0.5],
         "gpu_memory_mb": [10, 20],
     }
+
+
+def test_what_passes_by_linux_own_network_is_counted_in_four_bytes(tmp_path: Path) -> None:
+    for card, received, sent in (("mlx5_0", 1000, 10), ("mlx5_1", 500, 5)):
+        folder = tmp_path / card / "ports/1/counters"
+        folder.mkdir(parents=True)
+        (folder / "port_rcv_data").write_text(f"{received}\n")
+        (folder / "port_xmit_data").write_text(f"{sent}\n")
+    assert rdma_bytes(tmp_path) == (6000, 60)
+    assert rdma_bytes(tmp_path / "none") == (0, 0)

@@ -1,14 +1,16 @@
 """How an all-reduce is judged, and how NCCL's own table is read."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interconnect import counts, doubled, groups, rates_of
+from interconnect import counts, doubled, groups, parts, rates_of
 from links import bus, nccl_tests
 from links.nccl_tests import TableError
 from measurement.choices import SettingError
+from measurement.steps import Nodes
 from reports.comparison import Side, compared, sides
 from reports.interconnect import markdown
 
@@ -68,6 +70,37 @@ def test_what_is_no_table_is_told() -> None:
         nccl_tests.read("test.cu: CUDA failure: no CUDA-capable device is detected\n")
     with pytest.raises(TableError, match="3 sums of 1048576 bytes are wrong"):
         nccl_tests.read(OLD.replace("error", "#wrong").format("3"))
+
+
+def test_gpus_that_measured_by_themselves_are_told() -> None:
+    # The captured output names the first GPU alone.
+    lines = DATA.read_text().splitlines()
+    (first,) = [line for line in lines if "Rank  0" in line]
+    others = [first.replace("Rank  0", f"Rank {rank:2}") for rank in range(1, 8)]
+    whole = "\n".join([*others, *lines])
+    assert nccl_tests.read(whole, 8) == nccl_tests.read(whole)
+    with pytest.raises(TableError, match="8 GPUs took part, not 16"):
+        nccl_tests.read(whole, 16)
+    # Without MPI each process is rank 0 of its own.
+    alone = "\n".join(lines)
+    with pytest.raises(TableError, match="by themselves: was all_reduce_perf built with MPI=1"):
+        nccl_tests.read(f"{alone}\n{alone}", 2)
+
+
+def test_gpus_are_measured_over_nodes_and_without_peers_too(tmp_path: Path) -> None:
+    program = tmp_path / "all_reduce_perf"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    s = argparse.Namespace(nodes="", processes="", repeats=1, all_reduce_perf=str(program))
+    names = list(parts(s, Nodes(2, in_job=True, cores=8, tasks=4), gpus=4))
+    assert names == [
+        "4 processes on 1 node, run 1",
+        "8 processes on 2 nodes, run 1",
+        "4 processes on 1 node, peer-to-peer off, run 1",
+        "NCCL's tests, 4 GPUs on 1 node, run 1",
+        "NCCL's tests, 8 GPUs on 2 nodes, run 1",
+        "copies between GPUs",
+    ]
 
 
 def test_groups_are_all_that_have_somebody_to_add_up_with() -> None:

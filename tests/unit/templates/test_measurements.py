@@ -188,7 +188,7 @@ def test_this_machine_describes_itself() -> None:
 # A program that measures, asks for Slurm's signal before the time is up, and says how it ended.
 STOPPED = """
 import sys
-import interruption, steps
+from measurement import interruption, steps
 
 interruption.stop_in_order()
 child = "import os, signal, time; os.kill(os.getppid(), signal.SIGUSR1); time.sleep(60)"
@@ -202,7 +202,7 @@ except interruption.Interrupted as error:
 def test_slurms_signal_before_the_end_is_told_in_a_sentence() -> None:
     done = subprocess.run(
         [sys.executable, "-c", STOPPED],
-        cwd=Path(steps.__file__).parent,
+        cwd=Path(steps.__file__).parents[1],
         capture_output=True,
         text=True,
         check=True,
@@ -210,3 +210,17 @@ def test_slurms_signal_before_the_end_is_told_in_a_sentence() -> None:
     )
     words = "stopped by SIGUSR1; what was measured is kept: run it again to continue"
     assert done.stdout.strip() == words
+
+
+def test_figures_are_kept_when_the_process_crashes_as_it_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    crash = "print('{\"speed\": 8}', flush=True); import os; os.abort()"
+    assert steps.answer([sys.executable, "-c", crash], 60) == {"speed": 8}
+    assert "ended with -6 after it had told its figures" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("says", ["", "print('{\"speed\": ')", "print(12)"])
+def test_a_crash_before_the_figures_is_an_error(says: str) -> None:
+    with pytest.raises(StepError, match="ended with 3"):
+        steps.answer([sys.executable, "-c", f"{says}\nraise SystemExit(3)"], 60)

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from ranks import Rank, free_port, meet, place
+from ranks import Rank, free_port, meet, place, port_of
 
 STEP = {
     "SLURM_PROCID": "5",
@@ -55,3 +55,9 @@ def test_the_first_does_not_wait_for_ever() -> None:
 def test_the_others_do_not_wait_for_ever() -> None:
     with pytest.raises(ConnectionRefusedError):
         meet(Rank(1, 2, 0, 1, 1, "127.0.0.1", free_port()), 1000, patience_seconds=0.1)
+
+
+def test_jobs_beside_each_other_never_listen_on_the_same_port() -> None:
+    ports = [{port_of(job, step) for step in range(200)} for job in range(1000, 1065)]
+    assert len(set().union(*ports)) == sum(map(len, ports))
+    assert all(61_000 <= port < 65_536 for those in ports for port in those)

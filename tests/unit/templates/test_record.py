@@ -5,7 +5,19 @@ import json
 from pathlib import Path
 
 import pytest
-from record import Progress, Record, leave_out_after, run, told, write_whole
+from record import (
+    Progress,
+    Record,
+    ResumeError,
+    StepTimer,
+    Stretch,
+    leave_out_after,
+    run,
+    same_run,
+    told,
+    write_whole,
+)
+from schedule import Schedule
 
 
 def test_lines_after_the_checkpoint_are_written_again(tmp_path: Path) -> None:
@@ -52,3 +64,80 @@ def test_an_error_that_settings_can_put_right_has_no_traceback(
     run(main, argparse.Namespace(results=str(tmp_path)), ValueError)
     assert ended == [1]
     assert ("Traceback" in (tmp_path / "error.txt").read_text()) is not is_plain
+
+
+class Clock:
+    """Stands in for the machine's: steps take what they are said to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def stretches(seconds: list[float], report_every: int, untimed: int) -> list[Stretch]:
+    """Time steps of 8 images each."""
+    clock = Clock()
+    timer = StepTimer(untimed, clock)
+    found = []
+    for number, taken in enumerate(seconds, 1):
+        clock.now += taken
+        timer.step(8, lambda: None)
+        if number % report_every == 0:
+            found.append(timer.end())
+            clock.now += 100  # a checkpoint
+            timer.begin()
+    return found
+
+
+@pytest.mark.parametrize("report_every", [1, 2, 3, 6])
+def test_the_first_steps_of_a_process_do_not_count(report_every: int) -> None:
+    # Compiling takes half a minute.
+    found = [one for one in stretches([30, 5, 1, 1, 1, 1], report_every, 2) if one.is_settled]
+    images, seconds = sum(one.images for one in found), sum(one.seconds for one in found)
+    assert images / seconds == pytest.approx(8)
+    assert images >= 8 * 3
+
+
+def test_the_device_is_waited_for_before_the_first_step_that_counts() -> None:
+    clock, waited = Clock(), []
+    timer = StepTimer(2, clock)
+    for _ in range(4):
+        timer.step(8, lambda: waited.append(clock.now))
+        clock.now += 1
+    assert waited == [1.0]
+
+
+def test_a_training_that_is_too_short_has_no_speed(tmp_path: Path) -> None:
+    progress = Progress(step=8)
+    schedule = Schedule(64, 8, 1, 1, 0, rate=0.1, warmup=0.0)
+    record = Record(tmp_path, is_ours=False, step=0)
+    record.report(progress, schedule, Stretch(64, 9.0, is_settled=False), 1.0, 0.5)
+    assert progress.images_per_second is None
+    record.report(progress, schedule, Stretch(64, 2.0, is_settled=True), 1.0, 0.5)
+    assert progress.images_per_second == 32
+
+
+def settings(**more: object) -> argparse.Namespace:
+    return argparse.Namespace(**{"results": "/r", "rate": 0.1, "epochs": 3, "steps": 0, **more})
+
+
+def test_a_training_goes_on_only_with_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
+    same_run(tmp_path, settings(results="/other", steps=9), 2, is_first=True, is_begun=True)
+    with pytest.raises(ResumeError, match=r"epochs = 3, not 5; rate = 0\.1, not 0\.2: use another"):
+        same_run(tmp_path, settings(epochs=5, rate=0.2), 2, is_first=False, is_begun=True)
+    with pytest.raises(ResumeError, match="processes = 2, not 4"):
+        same_run(tmp_path, settings(), 4, is_first=True, is_begun=True)
+
+
+def test_settings_without_a_checkpoint_are_begun_anew(tmp_path: Path) -> None:
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
+    same_run(tmp_path, settings(rate=0.2), 2, is_first=True, is_begun=False)
+    same_run(tmp_path, settings(rate=0.2), 2, is_first=True, is_begun=True)
+
+
+def test_a_setting_that_the_program_did_not_have_yet_is_no_other_training(tmp_path: Path) -> None:
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
+    same_run(tmp_path, settings(broken="stop"), 2, is_first=True, is_begun=True)

@@ -255,3 +255,42 @@ def test_the_link_leads_to_the_sessions_own_tensorboard(monkeypatch: pytest.Monk
     assert tensorboard_link(Path("/nas/run")) == ""
     monkeypatch.delenv("JUPYTERHUB_SERVICE_PREFIX")
     assert tensorboard_link(FOLDER) == ""
+
+
+SRUN = """#!/bin/bash
+echo "Process 1 on node002: connection closed by peer" > {error}
+echo "srun: error: node001: task 0: {first}" >&2
+echo "srun: error: node002: task 1: Exited with exit code 1" >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        ("Killed", "node001: task 0: Killed"),
+        ("Segmentation fault (core dumped)", "node001: task 0: Segmentation fault (core dumped)"),
+        ("Exited with exit code 1", "Process 1 on node002: connection closed by peer"),
+    ],
+)
+def test_a_process_that_a_signal_ended_is_told_first(first: str, told: str, tmp_path: Path) -> None:
+    # Stands in for Slurm's own, which says no more than that.
+    srun = tmp_path / "bin/srun"
+    srun.parent.mkdir()
+    srun.write_text(SRUN.format(error=shlex.quote(str(tmp_path / "error.txt")), first=first))
+    srun.chmod(0o755)
+    text = script(Plan(**{**PLAN, "modules": ()}), tmp_path)
+    done = subprocess.run(
+        ["/bin/bash"],
+        input=text,
+        env={"PATH": f"{srun.parent}:/usr/bin:/bin"},
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 1, done.stderr
+    lines = (tmp_path / "error.txt").read_text().splitlines()
+    assert lines[0] == told
+    assert "Process 1 on node002: connection closed by peer" in lines
+    assert done.stdout.splitlines()[0] == told

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from measurement import machine, sampling
 from measurement.sampling import thinned, within
@@ -106,3 +107,28 @@ def test_what_the_network_cards_carry_is_added_up(tmp_path: Path) -> None:
     (tmp_path / "eth2/speed").mkdir(parents=True)
     assert machine.link_mb_per_second(tmp_path) == 6250
     assert machine.link_mb_per_second(tmp_path / "veth") is None
+
+
+def test_a_bond_is_counted_once(tmp_path: Path) -> None:
+    for name, speed in {"eth0": 25000, "eth1": 25000, "bond0": 50000, "lo": -1}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "speed").write_text(f"{speed}\n")
+    for lower in ("eth0", "eth1"):
+        (tmp_path / "bond0" / f"lower_{lower}").symlink_to(tmp_path / lower)
+    assert machine.interfaces(tmp_path) == ["eth0", "eth1"]
+    assert machine.link_mb_per_second(tmp_path) == 6250
+
+
+def test_a_part_of_a_gpu_has_no_figures_and_is_no_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text('#!/bin/sh\necho "[N/A], [N/A]"\necho "50, 1024"\n')
+    smi.chmod(0o755)
+    monkeypatch.setattr(sampling, "_SMI", [str(smi)])
+    assert sampling.gpus_now() == ((50.0,), (1024.0,))
+    smi.write_text('#!/bin/sh\necho "NVIDIA A100 MIG 1g.5gb, [N/A], 580.1"\n')
+    monkeypatch.setattr(machine, "_NVIDIA_SMI", str(smi))
+    assert machine.gpus() == [
+        {"name": "NVIDIA A100 MIG 1g.5gb", "memory_mb": None, "driver": "580.1"}
+    ]

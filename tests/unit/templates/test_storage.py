@@ -77,10 +77,29 @@ def test_remarks_before_fios_report_are_passed_over() -> None:
         fio.read_report("fio: out of memory\n")
 
 
-def test_a_process_that_did_nothing_is_an_error() -> None:
+def test_a_process_that_had_no_io_is_reported_and_the_others_count() -> None:
     report = json.loads(REPORT.read_text())
-    with pytest.raises(fio.FioError, match="process0: error 0, 0 I/Os"):
-        fio.figures(report, fio.LOADS["write"])
+    idle = {"mb_per_second": 0.0, "iops": 0.0, "latency_ms": None, "latency_99_ms": None}
+    assert fio.figures(report, fio.LOADS["write"]) == [idle, idle]
+    working = fio.figures(report, fio.LOADS["training"])[0]
+    both = fio.together([working, idle])
+    assert both == {**working, "idle_processes": 1}
+    none = fio.together([idle, idle])
+    assert none == {**idle, "idle_processes": 2}
+
+
+def test_a_process_that_failed_is_an_error() -> None:
+    report = json.loads(REPORT.read_text())
+    report["jobs"][0]["error"] = 5
+    with pytest.raises(fio.FioError, match="process0: error 5"):
+        fio.figures(report, fio.LOADS["training"])
+
+
+def test_a_part_without_io_is_a_row_of_the_report() -> None:
+    part = {"load": "read", "mounts": ["/nas"], "clients": 1, "mb_per_second": 0.0, "iops": 0.0}
+    rates = rates_of([{**part, "latency_ms": None, "asked_mb_per_second": 100.0}])
+    line = storage_report._line(rates[0])
+    assert "| no I/O | 100 | 0% of it |" in line
 
 
 def test_the_training_like_load_is_the_papers() -> None:

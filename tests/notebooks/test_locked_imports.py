@@ -1,0 +1,124 @@
+"""Every template imports in each build of its framework, for GPUs too, which cannot be had here.
+
+The CPU's environment stands in for the others: what their lock files do not name is hidden. So
+gigabytes of CUDA need not be fetched; that these install is for the deployment on a GPU node.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import bootstrap
+import pytest
+
+from tests.instance import ROOT
+
+TEMPLATES = ROOT / "notebook_templates"
+OF_TENSORFLOW = {"images_tensorflow", "resnet_keras", "train_resnet_tensorflow"}
+BOTH = {"make_mnist_stand_in", "runs", "digits"}
+LOCKS = {
+    "kernel-pytorch": "pytorch",
+    "kernel-pytorch-cuda": "pytorch",
+    "kernel-pytorch-cuda12": "pytorch",
+    "kernel-tensorflow": "tensorflow",
+    "kernel-tensorflow-cuda": "tensorflow",
+    "kernel-jax": "jax",
+    "kernel-jax-cuda": "jax",
+    "kernel-jax-cuda12": "jax",
+}
+KERNELS = {"pytorch": {"pytorch"}, "tensorflow": {"tensorflow", "keras"}, "jax": {"jax"}}
+IMPORT = """
+import importlib, json, re, sys
+from importlib.metadata import packages_distributions
+
+lock, folders, names = json.load(sys.stdin)
+same = {"onnxruntime": "onnxruntime-gpu", "tensorflow-cpu": "tensorflow"}
+plain = lambda name: re.sub("[-_.]+", "-", name).lower()
+names_of = {
+    package: {plain(name) for name in found} for package, found in packages_distributions().items()
+}
+locked = set(lock)
+
+class OnlyLocked:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        found = names_of.get(name.partition(".")[0], set())
+        if found and not any(one in locked or same.get(one) in locked for one in found):
+            raise ModuleNotFoundError(f"{name} of {sorted(found)} is not in the lock", name=name)
+
+sys.meta_path.insert(0, OnlyLocked)
+sys.path[:0] = folders
+for name in names:
+    importlib.import_module(name)
+print("imported", len(names))
+"""
+
+
+def modules_of(framework: str) -> list[str]:
+    """Return what is imported in a framework's environment: our modules, and what notebooks do."""
+    files = [file for file in sorted(TEMPLATES.glob("*/*.py"))]
+    ours = {file.stem for file in files}
+    chosen = {
+        "pytorch": ours - OF_TENSORFLOW,
+        "tensorflow": OF_TENSORFLOW | BOTH,
+        "jax": {"digits"},
+    }
+    return sorted(chosen[framework] | imported_by_notebooks(framework))
+
+
+def imported_by_notebooks(framework: str) -> set[str]:
+    found: set[str] = set()
+    for file in TEMPLATES.glob("*/*.ipynb"):
+        notebook = json.loads(file.read_text())
+        if notebook["metadata"]["kernelspec"]["name"] not in KERNELS[framework]:
+            continue
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                found |= imported_by("".join(cell["source"]))
+    return found
+
+
+def imported_by(source: str) -> set[str]:
+    lines = [line.split() for line in source.splitlines() if not line.startswith("%")]
+    named = [line for line in lines if line[:1] in (["import"], ["from"])]
+    return {word.rstrip(",") for line in named for word in line[1:2]}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_templates_import_with_what_the_lock_names(
+    lock: str, python_of: Callable[[str], Path]
+) -> None:
+    lines = (ROOT / f"deploy/locks/{lock}.txt").read_text().splitlines()
+    locked = [line.split("==")[0] for line in lines if "==" in line]
+    names = modules_of(LOCKS[lock])
+    given = [locked, [str(path) for path in TEMPLATES.iterdir() if path.is_dir()], names]
+    done = subprocess.run(
+        [str(python_of(LOCKS[lock])), "-B", "-c", IMPORT],
+        input=json.dumps(given), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"imported {len(names)}\n", done.stderr
+
+
+@pytest.mark.parametrize("lock", sorted(name for name in LOCKS if "cuda" in name))
+def test_the_registry_has_all_that_a_build_for_gpus_needs(lock: str, tmp_path: Path) -> None:
+    uv = bootstrap.deploy_environment() / "bin/uv"
+    # All but the download of gigabytes: each version has a wheel for this Python and system.
+    argv: list[str | Path] = [
+        uv,
+        "pip",
+        "install",
+        "--dry-run",
+        "--no-deps",
+        "--require-hashes",
+        "--no-build",
+    ]
+    argv += ["--python", bootstrap.PYTHON, "--target", tmp_path, "-r", bootstrap.lock_file(lock)]
+    variables = {**os.environ, "UV_CACHE_DIR": str(bootstrap.CACHE / "uv")}
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=240, check=False, env=variables
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"nvidia-\w+", done.stderr)

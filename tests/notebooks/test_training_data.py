@@ -1,0 +1,198 @@
+"""All kinds of data train in both engines, and what is wrong with a folder is said in one line."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.instance import ROOT
+from tests.notebooks.running import ONE_THREAD
+
+TEMPLATES = ROOT / "notebook_templates"
+TRAINING = TEMPLATES / "distributed"
+ENGINES = {"pytorch": "train_resnet", "tensorflow": "train_resnet_tensorflow"}
+KINDS = {
+    "pytorch": ["synthetic", "mnist", "folders", "mixed", "tfrecord", "recordio", "webdataset"],
+    "tensorflow": ["synthetic", "mnist", "folders", "mixed", "tfrecord"],
+}
+ENVIRONMENT = {**os.environ, **ONE_THREAD}
+# What scientists have in their folders; a hidden folder is Jupyter's own.
+MAKE = """
+import sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+
+base = Path(sys.argv[1])
+for part in ("train", "val"):
+    for label in range(3):
+        plain, mixed = (base / kind / part / f"class{label}" for kind in ("folders", "mixed"))
+        for folder in (plain, mixed, base / "mixed" / part / ".ipynb_checkpoints"):
+            folder.mkdir(parents=True, exist_ok=True)
+        pixels = np.full((60, 80, 3), 40 + 80 * label, np.uint8)
+        image = Image.fromarray(pixels)
+        for number in range(4):
+            image.save(plain / f"{number}.jpg", quality=100)
+        image.save(mixed / "0.JPG", quality=100)
+        image.save(mixed / "1.png")
+        image.save(mixed / "2.webp", lossless=True)
+        image.save(mixed / "3.tiff")
+        image.convert("P").save(mixed / "4.gif")
+        image.convert("RGBA").save(mixed / "5.png")
+        Image.fromarray(pixels[..., 0].astype(np.uint16) * 257).save(mixed / "6.png")
+        image.save(mixed / "7.bmp")
+        (mixed / "._0.jpg").write_bytes(b"what a Mac leaves")
+        (mixed / "notes.txt").write_text("no picture")
+"""
+# Trains with each kind of data for a few steps, in one process; prints what came out.
+TRAIN = """
+import importlib, json, sys
+program, base, places = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+train = importlib.import_module(program)
+for kind, place in places.items():
+    sys.argv = [program, f"--results={base}/{kind}", f"--data={place}", "--model=tiny", "--size=32",
+                "--batch=4", "--images=8", "--steps=2", "--report-every=1"]
+    if program == "train_resnet":
+        sys.argv += ["--workers=1"]
+    train.main(train.settings())
+"""
+# Prints each image's colour and label, of a folder's three classes.
+SEEN = {
+    "pytorch": """
+import images, sys
+found = images.open_images(sys.argv[1], 32, 0, [], 0, 1, 1)
+for part in (found.train, found.test):
+    for at in range(len(part)):
+        pixels, label = part[(0, at)]
+        print(round(float(pixels[..., 0].float().mean())), label)
+""",
+    "tensorflow": """
+import images_tensorflow as images, sys
+from cuts import MEAN, DEVIATION
+from sampler import Sampler
+found = images.open_images(sys.argv[1], 32, 0, [], 0)
+share = Sampler(found.count, 1, 0, 1, 1)
+for part in (found.batches(share, 0, 0, found.count), found.test_batches(0, 1, 1)):
+    for pixels, labels in part:
+        colour = float(pixels.numpy()[..., 0].mean()) * DEVIATION[0] + MEAN[0]
+        print(round(colour * 255), int(labels[0]))
+""",
+}
+
+PythonOf = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def data(python_of: PythonOf, nas: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each kind of data."""
+    base = tmp_path_factory.mktemp("data")
+    python = str(python_of("pytorch"))
+    subprocess.run([python, "-c", MAKE, str(base)], check=True, timeout=60)
+    (base / "mnist").symlink_to(nas / "datasets" / "mnist")
+    for kind in ("tfrecord", "recordio", "webdataset"):
+        for part in ("train", "val"):
+            prepare = [python, "-B", str(TEMPLATES / "data/prepare.py"), "write", "--strict"]
+            # PNG and others become JPEG in shards.
+            places = [str(base / "mixed" / part), str(base / kind / part)]
+            subprocess.run(
+                [*prepare, *places, f"--format={kind}", "--shards=2"],
+                check=True, capture_output=True, timeout=60,
+            )  # fmt: skip
+    return base
+
+
+def python_in_training(python: Path, code: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(python), "-B", "-c", code, *words],
+        cwd=TRAINING, capture_output=True, text=True, check=False, timeout=240, env=ENVIRONMENT,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_kind_of_data_trains(
+    engine: str, data: Path, python_of: PythonOf, tmp_path: Path
+) -> None:
+    places = {kind: kind if kind == "synthetic" else str(data / kind) for kind in KINDS[engine]}
+    words = [ENGINES[engine], str(tmp_path), json.dumps(places)]
+    done = python_in_training(python_of(engine), TRAIN, *words)
+    assert done.returncode == 0, done.stderr
+    found = {kind: json.loads((tmp_path / kind / "summary.json").read_text()) for kind in places}
+    assert [one["steps"] for one in found.values()] == [2] * len(places)
+    tested = {kind for kind, one in found.items() if one["test_accuracy"] is not None}
+    assert tested == set(places) - {"synthetic"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pictures_of_every_kind_are_read_and_hidden_folders_are_no_classes(
+    engine: str, data: Path, python_of: PythonOf
+) -> None:
+    done = python_in_training(python_of(engine), SEEN[engine], str(data / "mixed"))
+    assert done.returncode == 0, done.stderr
+    found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert len(found) == 2 * 3 * 8
+    # A GIF has few colours.
+    assert all(abs(colour - (40 + 80 * label)) < 12 for colour, label in found)
+    assert {label for _, label in found} == {0, 1, 2}
+
+
+def trained(
+    engine: str, python_of: PythonOf, data: Path, results: Path, *more: str
+) -> tuple[int, str]:
+    argv = [str(python_of(engine)), "-B", f"{ENGINES[engine]}.py", f"--results={results}"]
+    argv += [f"--data={data}", "--model=tiny", "--size=32", "--batch=4", "--epochs=1", *more]
+    done = subprocess.run(
+        argv, cwd=TRAINING, capture_output=True, text=True, check=False, timeout=240,
+        env=ENVIRONMENT,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def spoilt(data: Path, tmp_path: Path) -> Path:
+    """A folder with a picture that is cut short, to train on, and a text, to test with."""
+    shutil.copytree(data / "folders", tmp_path / "spoilt")
+    cut, text = tmp_path / "spoilt/train/class1/2.jpg", tmp_path / "spoilt/val/class0/1.jpg"
+    cut.write_bytes(cut.read_bytes()[:300])
+    text.write_text("a text")
+    return tmp_path / "spoilt"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_broken_picture_is_named_in_one_line(
+    engine: str, spoilt: Path, python_of: PythonOf, tmp_path: Path
+) -> None:
+    status, said = trained(engine, python_of, spoilt, tmp_path / "results")
+    assert status == 1
+    (line,) = (tmp_path / "results/error.txt").read_text().splitlines()
+    assert f"{spoilt}/train/class1/2.jpg cannot be read" in line
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_broken_pictures_are_left_out_and_counted_when_that_is_wanted(
+    engine: str, spoilt: Path, python_of: PythonOf, tmp_path: Path
+) -> None:
+    status, said = trained(engine, python_of, spoilt, tmp_path / "results", "--broken=skip")
+    assert status == 0, said
+    assert said.count("1 broken pictures are left out") == 2
+    (train,) = json.loads((tmp_path / "results/broken-train.json").read_text())
+    assert train == f"{spoilt}/train/class1/2.jpg"
+    # Of 11 that are left, two steps of 4.
+    assert json.loads((tmp_path / "results/summary.json").read_text())["images"] == 8
+
+
+@pytest.mark.parametrize("lacking", ["train", "val"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_class_that_one_part_lacks_is_named(
+    engine: str, lacking: str, data: Path, python_of: PythonOf, tmp_path: Path
+) -> None:
+    shutil.copytree(data / "folders", tmp_path / "few")
+    shutil.rmtree(tmp_path / "few" / lacking / "class1")
+    status, said = trained(engine, python_of, tmp_path / "few", tmp_path / "results")
+    assert status == 1
+    assert f"few/{lacking} has no folder class1, which" in said
+    assert "Traceback" not in said

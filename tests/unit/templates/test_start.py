@@ -1,0 +1,80 @@
+"""Which run a notebook's cell means: the one that runs, the one that failed, or a new one.
+
+Slurm's answers stand here in the test; tests/integration/templates asks the real one.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jobs
+import pytest
+import runs
+from plans import Plan
+
+PLAN = Plan(nodes=1, gpus_per_node=0, settings={"rate": 0.1}, name="some")
+
+
+class Queue:
+    """Jobs by number, and the states that Slurm would say."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Path] = []
+        self.words: dict[int, str] = {}
+
+    def submit(self, script: Path, folder: Path) -> jobs.BatchJob:
+        assert script.parent == folder
+        self.submitted.append(folder)
+        self.words[len(self.submitted)] = "RUNNING"
+        return jobs.BatchJob(len(self.submitted))
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
+    made = Queue()
+    monkeypatch.setattr(jobs, "submit", made.submit)
+    state = lambda job: jobs.JobStatus(made.words[job.number])  # noqa: E731
+    monkeypatch.setattr(jobs.BatchJob, "state", state)
+    return made
+
+
+@pytest.fixture
+def start(queue: Queue, tmp_path: Path) -> Callable[[Plan], str]:
+    """Start a plan; returns the name of the run's folder."""
+    return lambda plan: runs.start(plan, tmp_path).folder.name
+
+
+Start = Callable[[Plan], str]
+
+
+def test_a_run_that_runs_is_found_again(start: Start, queue: Queue) -> None:
+    assert [start(PLAN), start(PLAN)] == ["some", "some"]
+    assert len(queue.submitted) == 1
+
+
+def test_another_learning_rate_is_another_run(start: Start, queue: Queue) -> None:
+    assert start(PLAN) == "some"
+    other = replace(PLAN, settings={"rate": 0.2})
+    assert [start(other), start(PLAN), start(other)] == ["some-2", "some", "some-2"]
+    assert len(queue.submitted) == 2
+
+
+@pytest.mark.parametrize("word", ["FAILED", "TIMEOUT", "CANCELLED", "COMPLETED"])
+def test_a_run_that_did_not_come_to_its_end_goes_on(
+    word: str, start: Start, queue: Queue, tmp_path: Path
+) -> None:
+    assert start(PLAN) == "some"
+    queue.words[1] = word
+    # With more time, which is the same training.
+    assert start(replace(PLAN, minutes=120)) == "some"
+    assert len(queue.submitted) == 2
+    assert "--time=120" in (tmp_path / "some/job.sh").read_text()
+
+
+def test_a_run_that_came_to_its_end_stays_as_it_is(
+    start: Start, queue: Queue, tmp_path: Path
+) -> None:
+    start(PLAN)
+    queue.words[1] = "COMPLETED"
+    (tmp_path / "some/summary.json").write_text("{}")
+    assert start(PLAN) == "some-2"
