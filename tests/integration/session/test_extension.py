@@ -118,8 +118,11 @@ def as_the_operator(portal: Instance, request: object) -> dict[str, object]:
         {"verb": "log", "job_id": 1},
     ],
 )
-def test_the_operator_only_extends_and_ends(portal: Instance, request_: object) -> None:
-    verbs = {"error": "the verbs are: extend, end", "refused": False}
+def test_the_operator_extends_and_ends_and_looks_and_no_more(
+    portal: Instance, request_: object
+) -> None:
+    words = "the verbs are: extend, end, jobs, marked, session"
+    verbs = {"error": words, "refused": False}
     assert as_the_operator(portal, request_) == verbs
 
 

@@ -112,10 +112,10 @@ export class Welcome extends Widget {
       this._step(
         texts.__('Extend, or stop'),
         texts.__(
-          'The time left is at the bottom. Stop My Server frees the GPUs; closing the page does not.'
+          'The time left is at the bottom. Stopping frees the GPUs; closing the page does not.'
         ),
         this._button(texts.__('Extend…'), 'data-scientist-portal:extend-session'),
-        this._button(texts.__('Stop My Server…'), 'hub:control-panel')
+        this._button(texts.__('Stop Session…'), 'data-scientist-portal:stop-session')
       )
     );
     return list;
