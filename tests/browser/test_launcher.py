@@ -65,7 +65,7 @@ def test_each_card_opens_what_it_says(
     card(page, "Notebook", "Python 3").click()
     expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
     page.get_by_role("menuitem", name="File", exact=True).click()
-    page.get_by_role("menuitem", name="New", exact=True).hover()
+    page.locator(".lm-Menu-itemLabel").get_by_text("New", exact=True).hover()
     page.get_by_role("menuitem", name="Console", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Select Kernel").click()
     expect(page.locator(".jp-CodeConsole:visible")).to_be_visible()

@@ -303,7 +303,7 @@ def configure_extensions(c: Config, settings: Settings) -> None:
 def configure_usage(c: Config, settings: Settings) -> None:
     """Set where the hub writes down who held GPUs when, and let users see how theirs ended."""
     record = UsageRecord.of_hub(settings.hub.state_dir)
+    recorder = Recorder(record, timedelta(days=31 * settings.usage.keep_months))
     session_status.install(record)
-    home.install(record)
-    keep = timedelta(days=31 * settings.usage.keep_months)
-    c.GpuSlurmSpawner.session_observer = Recorder(record, keep).observer()
+    home.install(record, recorder.settled)
+    c.GpuSlurmSpawner.session_observer = recorder.observer()

@@ -11,6 +11,7 @@ Tried with JupyterHub 6.1.1.
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,6 +26,8 @@ from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
 
 EXTEND_PATH = "/portal/extend"
 """Below the hub's own address."""
+
+Settled = Callable[[], Awaitable[None]]
 
 _MOST_PAST = 5
 _USUAL_MINUTES = (30, 60, 120, 240, 480)
@@ -101,9 +104,10 @@ async def card_of(spawner: Any) -> SessionCard:
 class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has no types
     """JupyterHub's page, with what our template shows besides."""
 
-    def initialize(self, record: UsageRecord) -> None:
-        """Take the record of sessions that are over."""
+    def initialize(self, record: UsageRecord, settled: Settled) -> None:
+        """Take the record of sessions that are over, and what waits until it is written."""
         self.record = record
+        self.settled = settled
 
     async def render_template(self, name: str, **told: Any) -> str:
         """Add the cards and the last sessions."""
@@ -115,6 +119,8 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
         return str(await super().render_template(name, **told))
 
     async def _past(self, user: Any) -> list[Ended]:
+        # A session that was stopped just now is the one that its user looks for.
+        await self.settled()
         try:
             past = await asyncio.to_thread(self.record.past, user.name, _MOST_PAST)
         except sqlite3.Error as error:
@@ -151,11 +157,12 @@ class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
         return spawner
 
 
-def install(record: UsageRecord) -> None:
-    """Put them into the hub."""
+def install(record: UsageRecord, settled: Settled) -> None:
+    """Put them into the hub; ``settled`` waits until the record holds what the hub has heard."""
     homes = (HomeHandler, SessionHomeHandler)
+    given = {"record": record, "settled": settled}
     default_handlers[:] = [
-        (one[0], SessionHomeHandler, {"record": record}) if one[1] in homes else one
+        (one[0], SessionHomeHandler, given) if one[1] in homes else one
         for one in default_handlers
         if one[1] is not HomeExtensionHandler
     ]

@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 _AGAIN = timedelta(seconds=60)
 _PRUNE_EVERY = timedelta(hours=1)
 _MOST_WAITING = 10_000
+_SETTLING_SECONDS = 2.0
 
 
 class Recorder:
@@ -46,6 +47,11 @@ class Recorder:
         self._waiting.append(news)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.get_running_loop().create_task(self._write())
+
+    async def settled(self) -> None:
+        """Wait until what was told is in the file, so that it can be read; not for a slow disk."""
+        if self._writing is not None:
+            await asyncio.wait({self._writing}, timeout=_SETTLING_SECONDS)
 
     def _is_wanted(self, news: SessionNews) -> bool:
         if news.ending is not None:

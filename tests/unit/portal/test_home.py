@@ -151,11 +151,15 @@ def test_what_cannot_be_extended_says_so(spawner: StandInSpawner, server: str, s
     assert refused.value.status_code == status
 
 
+async def settled() -> None:
+    """Nothing is on its way to the record."""
+
+
 def test_the_page_is_ours_however_often_it_is_put_in() -> None:
     before = list(default_handlers)
     try:
         for folder in ("/a", "/b"):
-            home.install(UsageRecord.of_hub(folder))
+            home.install(UsageRecord.of_hub(folder), settled)
         kinds = [one[1] for one in default_handlers]
         assert kinds.count(SessionHomeHandler) == 1
         assert kinds.count(HomeExtensionHandler) == 1

@@ -48,6 +48,21 @@ async def written(recorder: Recorder) -> None:
     await recorder._writing
 
 
+def test_what_was_told_can_be_read_once_it_is_settled() -> None:
+    file = File()
+
+    async def tell() -> list[list[SessionNews]]:
+        ours = recorder(file)
+        await ours.settled()
+        ours.take(SEEN)
+        ours.take(STOPPED)
+        await ours.settled()
+        return list(file.batches)
+
+    told = asyncio.run(tell())
+    assert [one for batch in told for one in batch] == [SEEN, STOPPED]
+
+
 def test_the_hub_does_not_write_on_its_own_thread() -> None:
     file = File()
 
