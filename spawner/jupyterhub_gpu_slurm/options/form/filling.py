@@ -7,6 +7,9 @@ from datetime import timedelta
 from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 
+LEAST = timedelta(hours=0.1)
+"""The shortest time that the form takes."""
+
 
 @dataclass(frozen=True)
 class Filling:
@@ -70,6 +73,8 @@ def _time(asked: str, limit: PartitionLimit, defaults: Defaults) -> tuple[timede
         time = defaults.time
     if time <= timedelta(0):
         time = defaults.time
+    # The form takes no less; a session before may have been started by the API for a minute.
+    time = max(time, LEAST)
     most = limit.max_time
     if most is None or time <= most:
         return time, ""

@@ -80,3 +80,7 @@ def test_a_link_s_text_is_no_markup() -> None:
     shown = render(LIMITS, ResourceShape(), Defaults(), {"partition": "<b>x"})
     assert "&lt;b&gt;x" in shown
     assert "<b>x" not in shown
+
+
+def test_a_choice_of_a_minute_is_filled_in_as_the_shortest_that_the_form_takes() -> None:
+    assert filling(hours="0.02").time == timedelta(hours=0.1)
