@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.servers.directories import PEOPLE
 from tests.hosts import ADDRESSES, DOMAIN, NAS, Hosts
 from tests.machines import Machine
-from tests.site.conftest import Site
 from tests.network.tls import answer, unchecking
+from tests.servers.directories import PEOPLE
+from tests.site.conftest import Site
 from tests.visitor import Visitor
 from tests.waiting import until
 
