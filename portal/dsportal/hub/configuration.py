@@ -304,6 +304,6 @@ def configure_usage(c: Config, settings: Settings) -> None:
     """Set where the hub writes down who held GPUs when, and let users see how theirs ended."""
     record = UsageRecord.of_hub(settings.hub.state_dir)
     recorder = Recorder(record, timedelta(days=31 * settings.usage.keep_months))
-    session_status.install(record)
-    home.install(record, recorder.settled)
+    session_status.install(recorder)
+    home.install(recorder)
     c.GpuSlurmSpawner.session_observer = recorder.observer()

@@ -9,6 +9,7 @@ from pathlib import Path
 from jupyterhub.handlers import default_handlers
 from tornado import web
 
+from dsportal.hub import handlers
 from dsportal.look import DOCUMENTATION
 
 # The pages' own beginnings are scripts in them, and the search is a worker.
@@ -31,7 +32,7 @@ class DocumentationHandler(web.StaticFileHandler):
 
 def install(folder: str) -> None:
     """Put the site among the hub's pages; without a folder there is none."""
-    default_handlers[:] = [one for one in default_handlers if one[1] is not DocumentationHandler]
+    handlers.remove(default_handlers, DocumentationHandler)
     if folder:
         given = {"path": str(Path(folder)), "default_filename": "index.html"}
-        default_handlers.append((f"/{DOCUMENTATION}(.*)", DocumentationHandler, given))
+        handlers.add(default_handlers, f"/{DOCUMENTATION}(.*)", DocumentationHandler, given)

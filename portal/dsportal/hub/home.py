@@ -9,9 +9,6 @@ it is a form of the page, with JupyterHub's token of its forms.
 Tried with JupyterHub 6.1.1.
 """
 
-import asyncio
-import sqlite3
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,14 +17,14 @@ from jupyterhub.handlers import BaseHandler, default_handlers
 from jupyterhub.handlers.pages import HomeHandler
 from tornado import web
 
+from dsportal.hub import handlers
 from dsportal.hub.session_status import why
-from dsportal.usage.record import PastSession, UsageRecord
+from dsportal.usage.record import PastSession
+from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
 
 EXTEND_PATH = "/portal/extend"
 """Below the hub's own address."""
-
-Settled = Callable[[], Awaitable[None]]
 
 _MOST_PAST = 5
 _USUAL_MINUTES = (30, 60, 120, 240, 480)
@@ -104,10 +101,9 @@ async def card_of(spawner: Any) -> SessionCard:
 class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has no types
     """JupyterHub's page, with what our template shows besides."""
 
-    def initialize(self, record: UsageRecord, settled: Settled) -> None:
-        """Take the record of sessions that are over, and what waits until it is written."""
-        self.record = record
-        self.settled = settled
+    def initialize(self, recorder: Recorder) -> None:
+        """Take what knows the sessions that are over."""
+        self.recorder = recorder
 
     async def render_template(self, name: str, **told: Any) -> str:
         """Add the cards and the last sessions."""
@@ -115,18 +111,9 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
         if name == "home.html" and user is not None:
             names = user.orm_spawners if self.allow_named_servers else ("",)
             told["cards"] = {one: await card_of(user.spawners[one]) for one in {"", *names}}
-            told["past"] = await self._past(user)
+            past = await self.recorder.past(user.name, _MOST_PAST)
+            told["past"] = [Ended(one, await why(user, one)) for one in past]
         return str(await super().render_template(name, **told))
-
-    async def _past(self, user: Any) -> list[Ended]:
-        # A session that was stopped just now is the one that its user looks for.
-        await self.settled()
-        try:
-            past = await asyncio.to_thread(self.record.past, user.name, _MOST_PAST)
-        except sqlite3.Error as error:
-            self.log.warning("The record of sessions cannot be read: %s", error)
-            return []
-        return [Ended(one, await why(user, one)) for one in past]
 
 
 class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
@@ -157,13 +144,8 @@ class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
         return spawner
 
 
-def install(record: UsageRecord, settled: Settled) -> None:
-    """Put them into the hub; ``settled`` waits until the record holds what the hub has heard."""
-    homes = (HomeHandler, SessionHomeHandler)
-    given = {"record": record, "settled": settled}
-    default_handlers[:] = [
-        (one[0], SessionHomeHandler, given) if one[1] in homes else one
-        for one in default_handlers
-        if one[1] is not HomeExtensionHandler
-    ]
-    default_handlers.append((EXTEND_PATH, HomeExtensionHandler))
+def install(recorder: Recorder) -> None:
+    """Put them into the hub."""
+    given = {"recorder": recorder}
+    handlers.replace(default_handlers, HomeHandler, SessionHomeHandler, given)
+    handlers.add(default_handlers, EXTEND_PATH, HomeExtensionHandler)

@@ -13,6 +13,8 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.login import LogoutHandler
 from tornado import web
 
+from dsportal.hub import handlers
+
 
 def held_gpus(user: Any) -> int | None:
     """Return how many GPUs a user's sessions hold or wait for; ``None`` if there is no session."""
@@ -41,7 +43,4 @@ class AskingLogoutHandler(LogoutHandler):  # type: ignore[misc]  # JupyterHub ha
 
 def install() -> None:
     """Put it in the place of JupyterHub's own."""
-    default_handlers[:] = [
-        (one[0], AskingLogoutHandler, *one[2:]) if one[1] is LogoutHandler else one
-        for one in default_handlers
-    ]
+    handlers.replace(default_handlers, LogoutHandler, AskingLogoutHandler)

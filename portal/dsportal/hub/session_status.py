@@ -11,9 +11,7 @@ has none. So the request must come from a page of the user's own session, which 
 Tried with JupyterHub 6.1.1.
 """
 
-import asyncio
 import json
-import sqlite3
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +19,9 @@ from jupyterhub.handlers import BaseHandler, default_handlers
 from jupyterhub.user import User
 from tornado import web
 
-from dsportal.usage.record import PastSession, UsageRecord
+from dsportal.hub import handlers
+from dsportal.usage.record import PastSession
+from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable
 from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.observation import Ending
@@ -29,15 +29,13 @@ from jupyterhub_gpu_slurm.session.observation import Ending
 PATH = "/portal/session"
 """Below the hub's own address."""
 
-_LOOKS, _LOOK_SECONDS = 10, 0.2
-
 
 class SessionStatusHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Tells the page of a session what became of it."""
 
-    def initialize(self, record: UsageRecord) -> None:
-        """Take the record of sessions that are over."""
-        self.record = record
+    def initialize(self, recorder: Recorder) -> None:
+        """Take what knows the sessions that are over."""
+        self.recorder = recorder
 
     def check_xsrf_cookie(self) -> None:
         """Leave it: `is_own_page` decides, and nothing is changed."""
@@ -64,7 +62,7 @@ class SessionStatusHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has
         state = await live_state(user, job_id)
         if state != "ended":
             return {"state": state, "ended": None, "why": ""}
-        over = await self._wait_for_record(user.name, job_id)
+        over = await self.recorder.ended(user.name, job_id)
         if over is None:
             return {"state": "unknown", "ended": None, "why": ""}
         return {
@@ -72,19 +70,6 @@ class SessionStatusHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has
             "ended": round(over.ended.timestamp()),
             "why": await why(user, over),
         }
-
-    async def _wait_for_record(self, user: str, job_id: int) -> PastSession | None:
-        """Look a few times: what the hub has just heard of is written a moment later."""
-        for _ in range(_LOOKS):
-            try:
-                over = await asyncio.to_thread(self.record.ended, user, job_id)
-            except sqlite3.Error as error:
-                self.log.warning("The record of sessions cannot be read: %s", error)
-                return None
-            if over is not None:
-                return over
-            await asyncio.sleep(_LOOK_SECONDS)
-        return None
 
 
 async def live_state(user: Any, job_id: int) -> str:
@@ -122,7 +107,7 @@ def is_own_page(origin: str | None, referer: str | None, host: str, path: str) -
     return page.netloc == urlsplit(host).netloc and page.path.startswith(path)
 
 
-def install(record: UsageRecord) -> None:
+def install(recorder: Recorder) -> None:
     """Let the hub answer."""
-    default_handlers[:] = [one for one in default_handlers if one[1] is not SessionStatusHandler]
-    default_handlers.append((rf"{PATH}/(\d{{1,18}})", SessionStatusHandler, {"record": record}))
+    given = {"recorder": recorder}
+    handlers.add(default_handlers, rf"{PATH}/(\d{{1,18}})", SessionStatusHandler, given)

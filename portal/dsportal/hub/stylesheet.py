@@ -3,6 +3,8 @@
 from jupyterhub.handlers import default_handlers
 from tornado import web
 
+from dsportal.hub import handlers
+
 PATH = "/portal/look.css"
 """Below the hub's own address."""
 
@@ -26,5 +28,4 @@ class StylesheetHandler(web.RequestHandler):
 def install(stylesheet: str, version: str) -> None:
     """Put the sheet among the hub's pages."""
     given = {"stylesheet": stylesheet, "version": version}
-    default_handlers[:] = [one for one in default_handlers if one[1] is not StylesheetHandler]
-    default_handlers.append((PATH, StylesheetHandler, given))
+    handlers.add(default_handlers, PATH, StylesheetHandler, given)

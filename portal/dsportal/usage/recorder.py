@@ -1,12 +1,13 @@
-"""Takes what the hub's spawners tell of sessions, and has it written without waiting for it."""
+"""Takes what the hub's spawners tell of sessions, has it written, and reads it for its pages."""
 
 import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-from dsportal.usage.record import UsageRecord
+from dsportal.usage.record import PastSession, UsageRecord
 from jupyterhub_gpu_slurm.session.observation import SessionNews
 
 log = logging.getLogger(__name__)
@@ -15,6 +16,7 @@ _AGAIN = timedelta(seconds=60)
 _PRUNE_EVERY = timedelta(hours=1)
 _MOST_WAITING = 10_000
 _SETTLING_SECONDS = 2.0
+_T = TypeVar("_T")
 
 
 class Recorder:
@@ -47,6 +49,23 @@ class Recorder:
         self._waiting.append(news)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.get_running_loop().create_task(self._write())
+
+    async def past(self, user: str, most: int) -> list[PastSession]:
+        """Return a user's sessions that are over, the last to end first; none while unreadable."""
+        return await self._read(lambda: self._record.past(user, most)) or []
+
+    async def ended(self, user: str, job_id: int) -> PastSession | None:
+        """Return one of a user's sessions, if it is over and known."""
+        return await self._read(lambda: self._record.ended(user, job_id))
+
+    async def _read(self, question: Callable[[], _T]) -> _T | None:
+        # A session that ended just now is the one that its user looks for.
+        await self.settled()
+        try:
+            return await asyncio.to_thread(question)
+        except sqlite3.Error as error:
+            log.warning("The record of sessions cannot be read: %s", error)
+            return None
 
     async def settled(self) -> None:
         """Wait until what was told is in the file, so that it can be read; not for a slow disk."""

@@ -21,6 +21,7 @@ from dsportal.hub.home import (
     extensions,
 )
 from dsportal.usage.record import PastSession, UsageRecord
+from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError
 from jupyterhub_gpu_slurm.resources import Resources
 from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
@@ -151,15 +152,11 @@ def test_what_cannot_be_extended_says_so(spawner: StandInSpawner, server: str, s
     assert refused.value.status_code == status
 
 
-async def settled() -> None:
-    """Nothing is on its way to the record."""
-
-
 def test_the_page_is_ours_however_often_it_is_put_in() -> None:
     before = list(default_handlers)
     try:
         for folder in ("/a", "/b"):
-            home.install(UsageRecord.of_hub(folder), settled)
+            home.install(Recorder(UsageRecord.of_hub(folder), timedelta(days=90)))
         kinds = [one[1] for one in default_handlers]
         assert kinds.count(SessionHomeHandler) == 1
         assert kinds.count(HomeExtensionHandler) == 1

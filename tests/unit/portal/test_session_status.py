@@ -13,6 +13,7 @@ from tornado.web import HTTPError
 
 from dsportal.hub.session_status import SessionStatusHandler, is_own_page, live_state
 from dsportal.usage.record import UsageRecord
+from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
@@ -64,10 +65,7 @@ def record(tmp_path: Path) -> UsageRecord:
 
 
 def told(user: Any, record: UsageRecord, job_id: int = 12) -> dict[str, object]:
-    handler: Any = SimpleNamespace(record=record, log=None)
-    handler._wait_for_record = lambda name, job: SessionStatusHandler._wait_for_record(
-        handler, name, job
-    )
+    handler: Any = SimpleNamespace(recorder=Recorder(record, timedelta(days=90)))
     answer: Any = asyncio.run(SessionStatusHandler._told(handler, user, job_id))
     return dict(json.loads(json.dumps(answer)))
 
@@ -93,10 +91,7 @@ def test_a_silent_directory_leaves_the_time_out(record: UsageRecord) -> None:
 
 
 @pytest.mark.parametrize("other", [{"user": "eve"}, {"job_id": 13}])
-def test_nothing_is_told_of_anybody_elses(
-    record: UsageRecord, other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dsportal.hub.session_status._LOOK_SECONDS", 0.0)
+def test_nothing_is_told_of_anybody_elses(record: UsageRecord, other: dict[str, Any]) -> None:
     record.write([replace(NEWS, **other)])
     assert told(user_with(), record) == {"state": "unknown", "ended": None, "why": ""}
 

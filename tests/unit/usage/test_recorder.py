@@ -7,9 +7,11 @@ import threading
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
@@ -61,6 +63,17 @@ def test_what_was_told_can_be_read_once_it_is_settled() -> None:
 
     told = asyncio.run(tell())
     assert [one for batch in told for one in batch] == [SEEN, STOPPED]
+
+
+def test_a_file_that_cannot_be_read_is_said_and_gives_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = UsageRecord(tmp_path / "record")
+    record.file.write_text("this is no database, and long enough to be taken for one" * 20)
+    ours = Recorder(record, KEEP)
+    assert asyncio.run(ours.past("ada", 5)) == []
+    assert asyncio.run(ours.ended("ada", 12)) is None
+    assert caplog.text.count("The record of sessions cannot be read") == 2
 
 
 def test_the_hub_does_not_write_on_its_own_thread() -> None:

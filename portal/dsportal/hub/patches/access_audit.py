@@ -13,6 +13,8 @@ from jupyterhub.apihandlers import default_handlers
 from jupyterhub.apihandlers.auth import OAuthAuthorizeHandler
 from tornado import web
 
+from dsportal.hub import handlers
+
 
 class AuditedAuthorizeHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # JupyterHub has no types
     """JupyterHub's own answer to who wants to open a session, written down for those of others."""
@@ -43,7 +45,4 @@ class AuditedAuthorizeHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # J
 
 def install() -> None:
     """Put the handler in the place of JupyterHub's own."""
-    default_handlers[:] = [
-        (one[0], AuditedAuthorizeHandler, *one[2:]) if one[1] is OAuthAuthorizeHandler else one
-        for one in default_handlers
-    ]
+    handlers.replace(default_handlers, OAuthAuthorizeHandler, AuditedAuthorizeHandler)

@@ -16,6 +16,7 @@ from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
 from jupyterhub.handlers.base import BaseHandler
 from tornado import web
 
+from dsportal.hub import handlers
 from dsportal.response_headers import head_as_get
 
 LARGEST_BODY = 2**20
@@ -88,16 +89,10 @@ class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub h
 
 def install() -> None:
     """Put all this in the place of JupyterHub's own."""
-    stricter = {
-        OAuthTokenHandler: HardenedTokenHandler,
-        UserAPIHandler: HardenedUserHandler,
-        UserServerAPIHandler: HardenedServerHandler,
-    }
-    default_handlers[:] = [
-        (one[0], stricter.get(one[1], one[1]), *one[2:])
-        for one in default_handlers
-        if one[1] not in _GONE
-    ]
+    handlers.remove(default_handlers, *_GONE)
+    handlers.replace(default_handlers, OAuthTokenHandler, HardenedTokenHandler)
+    handlers.replace(default_handlers, UserAPIHandler, HardenedUserHandler)
+    handlers.replace(default_handlers, UserServerAPIHandler, HardenedServerHandler)
     APIHandler.get_json_body = _json_body
     BaseHandler.head = head_as_get
     # Its GET is for scripts, which are checked; its HEAD would not be.

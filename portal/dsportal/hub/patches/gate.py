@@ -26,6 +26,8 @@ from jupyterhub.handlers import BaseHandler, default_handlers
 from tornado import web
 from tornado.httputil import url_concat
 
+from dsportal.hub import handlers
+
 PATH = "/portal/gate"
 """Below the hub's own address."""
 
@@ -98,8 +100,7 @@ class Gate:
 
         BaseHandler.set_login_cookie = set_login_cookie
         BaseHandler.clear_login_cookie = clear_login_cookie
-        default_handlers[:] = [one for one in default_handlers if one[1] is not GateHandler]
-        default_handlers.append((PATH, GateHandler, {"gate": self}))
+        handlers.add(default_handlers, PATH, GateHandler, {"gate": self})
 
 
 class GateHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types

@@ -18,6 +18,7 @@ from jupyterhub.utils import subdomain_hook_idna
 from tornado import web
 
 from dsportal import response_headers
+from dsportal.hub import handlers
 
 _READING = ("GET", "HEAD")
 _prepare = BaseHandler.prepare
@@ -96,11 +97,11 @@ def _refuse(handler: Any, words: str) -> NoReturn:
 
 def install(address: str) -> None:
     """Let the hub answer at this address only; at every one where it is empty."""
-    default_handlers[:] = [one for one in default_handlers if one[1] is not ServiceHandler]
+    handlers.remove(default_handlers, ServiceHandler)
     if not address:
         BaseHandler.prepare = _prepare
         return
-    default_handlers.append((r"/services/([^/]+)/?(.*)", ServiceHandler))
+    handlers.add(default_handlers, r"/services/([^/]+)/?(.*)", ServiceHandler)
     own = OwnHost(address)
 
     async def prepare(handler: Any) -> None:

@@ -10,6 +10,8 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.pages import SpawnHandler
 from tornado import web
 
+from dsportal.hub import handlers
+
 
 class SecondStartHandler(SpawnHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Takes the form."""
@@ -30,7 +32,4 @@ class SecondStartHandler(SpawnHandler):  # type: ignore[misc]  # JupyterHub has 
 
 def install() -> None:
     """Put it in the place of JupyterHub's own."""
-    default_handlers[:] = [
-        (one[0], SecondStartHandler, *one[2:]) if one[1] is SpawnHandler else one
-        for one in default_handlers
-    ]
+    handlers.replace(default_handlers, SpawnHandler, SecondStartHandler)

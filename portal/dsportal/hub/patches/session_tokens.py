@@ -13,6 +13,8 @@ from jupyterhub.apihandlers import default_handlers
 from jupyterhub.apihandlers.users import UserTokenAPIHandler
 from tornado import web
 
+from dsportal.hub import handlers
+
 IN_USE = (
     "This token belongs to a session, which would not work without it. It ends with the session: "
     "stop that to revoke it."
@@ -42,7 +44,4 @@ class GuardedTokenHandler(UserTokenAPIHandler):  # type: ignore[misc]  # Jupyter
 
 def install() -> None:
     """Put it in the place of JupyterHub's own."""
-    default_handlers[:] = [
-        (one[0], GuardedTokenHandler, *one[2:]) if one[1] is UserTokenAPIHandler else one
-        for one in default_handlers
-    ]
+    handlers.replace(default_handlers, UserTokenAPIHandler, GuardedTokenHandler)
