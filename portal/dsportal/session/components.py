@@ -5,7 +5,6 @@ import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from dsportal.session.jobs.service import ClusterService
 from dsportal.session.jobs.slurm import SlurmPrograms
 from dsportal.session.kernels.images import SessionImages
 from dsportal.session.own_environments import routes as own_routes
-from dsportal.session.own_environments.entry import own_folder
+from dsportal.session.own_environments.entry import told_folder
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.work import OwnWork
 from dsportal.session.page import clock, notices, shutdown, templates, visits
@@ -64,8 +63,7 @@ class Components:
         self.images = SessionImages(
             place.told.containers, place.home, self.mounts, folders=self._shown_in_images()
         )
-        folder = own_folder(place.told.environments_folder, str(place.home), getuser())
-        self.own_kernels = OwnKernels(folder, self.mounts, os.environ)
+        self.own_kernels = OwnKernels(told_folder(os.environ), self.mounts, os.environ)
         self._own_work = OwnWork(dict(os.environ))
         self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
         self._visits.watch(server.identity_provider)

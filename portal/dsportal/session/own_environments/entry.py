@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from dsportal.session.own_environments.records import (
@@ -27,6 +28,12 @@ def own_folder(setting: str, home: str, user: str) -> EnvironmentFolder | None:
     except OwnEnvironmentError as error:
         log.warning("No environments of one's own: %s", error)
         return None
+
+
+def told_folder(environment: Mapping[str, str]) -> EnvironmentFolder | None:
+    """Return the folder as a session's own variables have it."""
+    path = environment.get(FOLDER_VARIABLE)
+    return EnvironmentFolder(Path(path)) if path else None
 
 
 def command_variables(folder: EnvironmentFolder | None) -> dict[str, str]:

@@ -140,11 +140,10 @@
     now: () => "Starts now.",
     later: (answer) => inWords(new Date(answer.start)),
     never: (answer) => `Can never start here: ${answer.why}`,
-    refused: () => WORDS.hours(rowOf().max_hours),
-    hours: (most) =>
-      most === null
-        ? "The session time must be 0.1 hours or more."
-        : `The session time must be from 0.1 to ${most} hours.`,
+    refused: () =>
+      rowOf().max_hours === null
+        ? `The session time must be ${hours.min} hours or more.`
+        : `The session time must be from ${hours.min} to ${rowOf().max_hours} hours.`,
     unknown: (answer) => `The start time is not known at the moment. ${answer.why}`.trim(),
     kept: "It is free, but Slurm is keeping it for others.",
     loggedOut: "Your login has ended; load this page again.",
@@ -179,8 +178,6 @@
   const isAsking = () => asking !== null && Date.now() - askedAt < 1000 * PATIENCE_SECONDS;
   const foretell = async () => {
     if (asking) asking.abort();
-    asking = null;
-    if (!hours.checkValidity()) return;
     const mine = (asking = new AbortController());
     askedAt = Date.now();
     const query = new URLSearchParams({

@@ -12,7 +12,7 @@ from datetime import timedelta
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jupyterhub_gpu_slurm.options import words
-from jupyterhub_gpu_slurm.options.form.filling import fill_in
+from jupyterhub_gpu_slurm.options.form.filling import LEAST, fill_in
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, by_nodes, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -111,6 +111,7 @@ def render(
     return _TEMPLATES.get_template("form.html.j2").render(
         sizes=[_size(count, gpus, shape, free, of_type) for count in _counts(rows, gpus)],
         hours=words.hours(filling.time),
+        least=words.hours(LEAST),
         rows=rows,
         types=_types(limits, gpu_type),
         images=[
