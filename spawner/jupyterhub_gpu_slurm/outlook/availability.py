@@ -8,10 +8,15 @@ from functools import lru_cache
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
-# How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
 _MODEL = re.compile(r"[a-z]{1,4}[0-9]{1,4}[a-z]?", re.ASCII)
+# NVIDIA's whole names as Slurm writes them: a100-sxm4-80gb, rtx_6000_ada_generation.
+_WHOLE_NAME = re.compile(r"^(nvidia|tesla|geforce|quadro|rtx|titan)[_-]|\d+gb(_|$)", re.ASCII)
+_NOT_IN_CAPITALS = {
+    word.lower(): word for word in ("Ada", "Generation", "GeForce", "PCIe", "Quadro", "Super", "Ti")
+}
+# How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
 _MIG = re.compile(r"(\d+g\.\d+gb)(?:\.|\+|$)", re.ASCII)
-_MAKER = re.compile(r"^nvidia[_-]", re.ASCII | re.IGNORECASE)
+_MAKER = re.compile(r"^(nvidia|tesla)[_-]", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -142,9 +147,19 @@ def label(gpu_type: str | None) -> str:
         return "GPU"
     mig = _MIG.search(gpu_type)
     if mig is None:
-        return gpu_type.upper() if _MODEL.fullmatch(gpu_type) else gpu_type
+        return _model(gpu_type)
     model = _MAKER.sub("", gpu_type[: mig.start()].strip("_-. "))
     return f"MIG slice {mig.group(1)}" + (f" of {model.upper()}" if model else "")
+
+
+def _model(gpu_type: str) -> str:
+    """Write a model as NVIDIA does: ``A100-SXM4-80GB``; a site's own word stays as it is."""
+    if _MODEL.fullmatch(gpu_type):
+        return gpu_type.upper()
+    if not _WHOLE_NAME.search(gpu_type):
+        return gpu_type
+    words = _MAKER.sub("", gpu_type).split("_")
+    return " ".join(_NOT_IN_CAPITALS.get(word, word.upper()) for word in words)
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,40 @@ def script() -> dict[str, Any]:
         ),
         pytest.param(
             "".join(V100.format(number) for number in range(4)),
-            [{"type": "v100", "count": 4, "files": "/dev/nvidia[0-3]"}],
+            [{"type": "v100-sxm2-32gb", "count": 4, "files": "/dev/nvidia[0-3]"}],
             id="four of a type",
         ),
         pytest.param(
             V100.format(0) + V100.format(1) + H200.format(2),
             [
-                {"type": "v100", "count": 2, "files": "/dev/nvidia[0-1]"},
+                {"type": "v100-sxm2-32gb", "count": 2, "files": "/dev/nvidia[0-1]"},
                 {"type": "h200", "count": 1, "files": "/dev/nvidia2"},
             ],
             id="two types",
+        ),
+        pytest.param(
+            "GPU 0: NVIDIA RTX A6000 (UUID: GPU-5a3b)\n"
+            "GPU 1: NVIDIA RTX 6000 Ada Generation (UUID: GPU-5a3c)\n",
+            [
+                {"type": "rtx_a6000", "count": 1, "files": "/dev/nvidia0"},
+                {"type": "rtx_6000_ada_generation", "count": 1, "files": "/dev/nvidia1"},
+            ],
+            id="two that begin alike",
+        ),
+        pytest.param(
+            "GPU 0: NVIDIA A100-PCIE-40GB (UUID: GPU-5a3b)\n"
+            "GPU 1: NVIDIA A100 80GB PCIe (UUID: GPU-5a3c)\n",
+            [
+                {"type": "a100-pcie-40gb", "count": 1, "files": "/dev/nvidia0"},
+                {"type": "a100_80gb_pcie", "count": 1, "files": "/dev/nvidia1"},
+            ],
+            id="two sizes",
+        ),
+        pytest.param(
+            "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5a3b)\n"
+            "  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4)\n",
+            [{"type": "a100-sxm4-40gb", "count": 1, "files": "/dev/nvidia0"}],
+            id="a slice is no GPU of its own without NVML",
         ),
         pytest.param(
             "Failed to initialize NVML: Driver/library version mismatch\n", [], id="broken"

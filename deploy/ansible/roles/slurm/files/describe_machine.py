@@ -12,14 +12,18 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-GPU = re.compile(r"GPU (\d+): (?:NVIDIA )?(?:Tesla )?([A-Za-z0-9]+)")
+GPU = re.compile(r"^GPU (\d+): (?:NVIDIA )?(?:Tesla )?([A-Za-z0-9][A-Za-z0-9 _.-]*?) \(UUID:", re.M)
 MEMORY_CONTROLLER = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 PLUGINS = ("usr/lib/*/slurm*/gpu_nvml.so", "usr/lib64/slurm/gpu_nvml.so")
 
 
 def gpus(listed: str) -> list[dict[str, object]]:
-    """Read `nvidia-smi -L`: `GPU 0: Tesla V100-SXM2-32GB (UUID: ...)`."""
-    found = [(int(number), name.lower()) for number, name in GPU.findall(listed)]
+    """Read `nvidia-smi -L`: `GPU 0: Tesla V100-SXM2-32GB (UUID: ...)`.
+
+    A type is the model's whole name, as Slurm itself writes it where it asks NVIDIA's library, but
+    for the maker: an RTX A6000 is no RTX 6000 Ada, nor has every A100 the same memory.
+    """
+    found = [(int(number), name.lower().replace(" ", "_")) for number, name in GPU.findall(listed)]
     groups: list[dict[str, object]] = []
     for kind, members in groupby(found, key=lambda gpu: gpu[1]):
         numbers = [number for number, _ in members]
