@@ -114,9 +114,9 @@ class Instance:
         return f"{nodes}{jobs}"
 
     @contextmanager
-    def gpus_taken(self, nodes: int = 3) -> Iterator[list[str]]:
-        """Hold all GPUs of some nodes with plain jobs of another user; give their numbers."""
-        argv = ["sbatch", "--parsable", "--nodes=1", "--gres=gpu:4", "--time=30", "--mem=1G"]
+    def gpus_taken(self, nodes: int = 3, *, gpus: int = 4) -> Iterator[list[str]]:
+        """Hold the GPUs of some nodes with plain jobs of another user; give their numbers."""
+        argv = ["sbatch", "--parsable", "--nodes=1", f"--gres=gpu:{gpus}", "--time=30", "--mem=1G"]
         argv += ["--output=/dev/null", "--wrap=exec sleep 1800"]
         job_ids = [self.slurm(*argv, user=FILLER).strip() for _ in range(nodes)]
         try:

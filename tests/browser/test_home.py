@@ -127,6 +127,22 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
 
 
+def test_who_waits_is_offered_what_is_free_now(
+    portal: Instance, page: Page, user: Visitor, photograph: Callable[[Page, str], None]
+) -> None:
+    with portal.gpus_taken(nodes=2), portal.gpus_taken(nodes=1, gpus=3):
+        log_in(page, portal, USER, to=f"/hub/spawn/{USER}?gpus=4&hours=1.5")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        expect(page.locator("#fewer")).to_contain_text("1 GPU is free now")
+        photograph(page, "waiting-fewer")
+        page.locator("#fewer").click()
+        expect(page.get_by_role("radio", name=re.compile("^1 GPU"))).to_be_checked()
+        expect(page.get_by_label("Session time in hours")).to_have_value("1.5")
+        page.get_by_role("button", name="Start", exact=True).click()
+        page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+
+
 def test_a_session_that_is_ready_tells_a_user_who_asked_for_it(
     portal: Instance, page: Page, user: Visitor
 ) -> None:

@@ -12,6 +12,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     notified: "Your browser will tell you when the session is ready.",
     notNotified: "Your browser does not let the portal notify you.",
     ready: "Your session is ready",
+    fewer: (gpus) =>
+      `${gpus === 1 ? "1 GPU is" : `${gpus} GPUs are`} free now: ask for ${gpus === 1 ? "it" : "them"} instead`,
     silent: "the hub is not responding",
     notCancelled: (why) => `It could not be cancelled: ${why}.`,
     about: (when, left) => `about ${when} (in ${left})`,
@@ -22,6 +24,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   const bar = part("progress-bar");
   const cancel = part("cancel");
   const change = part("change");
+  const fewer = part("fewer");
   const notify = part("notify");
   const NOTIFY = "portal-notify";
   let job = null;
@@ -62,7 +65,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     bar.classList.remove("progress-bar-animated", "progress-bar-striped");
     if (isFailed) {
       bar.classList.add("bg-danger");
-      for (const button of [cancel, change, notify]) button.hidden = true;
+      for (const button of [cancel, change, fewer, notify]) button.hidden = true;
       part("again").hidden = false;
       part("progress-hint").hidden = true;
       part("progress-advice").hidden = true;
@@ -89,6 +92,11 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     if (event.message && event.message !== last) log(event.message);
     part("progress-advice").textContent = event.advice || "";
     part("progress-advice").hidden = !event.advice;
+    fewer.hidden = !event.fewer_free;
+    if (event.fewer_free) {
+      fewer.textContent = WORDS.fewer(event.fewer_free);
+      fewer.value = event.fewer_free;
+    }
     if (event.since) since = new Date(event.since);
     expected = event.expected ? new Date(event.expected) : null;
     if (expected === null && !isOver) {
@@ -142,12 +150,12 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     api.get_user(data.user, { success: look, error: () => setTimeout(() => whenGone(then), 2000) });
   };
   const end = (then) => {
-    for (const button of [cancel, change]) button.disabled = true;
+    for (const button of [cancel, change, fewer]) button.disabled = true;
     cancel.textContent = WORDS.cancelling;
     isCancelled = isOver = true;
     const failed = (request) => {
       isCancelled = isOver = false;
-      for (const button of [cancel, change]) button.disabled = false;
+      for (const button of [cancel, change, fewer]) button.disabled = false;
       cancel.textContent = WORDS.cancel;
       const why = request.responseJSON && request.responseJSON.message;
       part("cancel-status").textContent = WORDS.notCancelled(why || WORDS.silent);
@@ -167,6 +175,14 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   change.addEventListener("click", () =>
     end(() => {
       window.location = part("again").href;
+    }),
+  );
+  // The form again, filled in with what was asked for but for the number; its forecast tells more.
+  fewer.addEventListener("click", () =>
+    end(() => {
+      const asked = Object.entries({ ...data.options, gpus: fewer.value });
+      const chosen = asked.filter(([, value]) => value !== null && value !== "");
+      window.location = `${part("again").href}?${new URLSearchParams(chosen)}`;
     }),
   );
   for (const button of [cancel, change]) button.disabled = false;

@@ -58,7 +58,11 @@ class Availability:
         """Say whether there is room now for one session with so many GPUs of a type, or of any."""
         if gpus == 0:
             return self.has_room_without_gpu
-        return gpus <= (self if gpu_type is None else self._of(gpu_type)).largest_free
+        return gpus <= self.largest_free_of(gpu_type)
+
+    def largest_free_of(self, gpu_type: str | None) -> int:
+        """Return the most GPUs of a type, or of any, that one session could have now."""
+        return (self if gpu_type is None else self._of(gpu_type)).largest_free
 
     def is_large_enough(self, gpus: int, gpu_type: str | None) -> bool:
         """Say whether a node, free or not, in service or not, has so much."""

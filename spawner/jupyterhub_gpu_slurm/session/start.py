@@ -115,15 +115,33 @@ class SessionStart:
         cluster = await self._slurm.nodes.cluster()
         return cluster.address_of(job.node) or job.node
 
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
-        """Tell the spawn page how the job is, whenever that changes."""
+    async def progress(self, gpus: int, gpu_type: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Tell the spawn page how the job is, whenever that changes.
+
+        A job for these GPUs that waits is told of fewer that are free where it would run.
+        """
         said: dict[str, Any] = {}
         while True:
             event = progress.event(self._job.last, self._asked_at, datetime.now(UTC))
+            fewer = await self._fewer_free(gpus, gpu_type)
+            event |= {"fewer_free": fewer} if fewer else {}
             if event != said:
                 said = event
                 yield event
             await asyncio.sleep(_INTERVAL)
+
+    async def _fewer_free(self, gpus: int, gpu_type: str | None) -> int:
+        """Return how many GPUs one session could have now, if fewer than asked for; else 0."""
+        job = self._job.last
+        if job is None or job.state is not JobState.PENDING or not job.partition:
+            return 0
+        try:
+            counted = self._slurm.free.of(await self._slurm.nodes.cluster())
+        except SlurmError:
+            return 0
+        has = counted.get(job.partition)
+        free = 0 if has is None else has.largest_free_of(gpu_type)
+        return free if free < gpus else 0
 
     async def _watch(self, job_id: str) -> None:
         loop = asyncio.get_running_loop()

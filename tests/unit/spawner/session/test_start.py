@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from jupyterhub_gpu_slurm.session.deadline import StartLimits
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.session.start import SessionStart
+from jupyterhub_gpu_slurm.slurm.records import Job
 from tests.unit.spawner.sessions import FAILED, JOB_ID, PORT, RUNS, SESSION, WAITS, run
 from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
 
@@ -93,7 +95,7 @@ def test_one_that_is_not_wanted_any_more_is_cancelled(start: SessionStart, slurm
 def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> None:
     async def heard(count: int, change: Callable[[], None]) -> list[dict[str, Any]]:
         said = []
-        async for event in start.progress():
+        async for event in start.progress(1, None):
             said.append(event)
             change()
             if len(said) == count:
@@ -114,9 +116,31 @@ def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> 
 
 def test_no_news_is_not_told(start: SessionStart) -> None:
     async def second() -> None:
-        events = start.progress()
+        events = start.progress(1, None)
         await anext(events)
         await asyncio.wait_for(anext(events), 0.1)
 
     with pytest.raises(TimeoutError):
         asyncio.run(second())
+
+
+@pytest.mark.parametrize(
+    ("job_now", "gpus", "gpu_type", "told"),
+    [
+        (WAITS, 8, None, 4),
+        (WAITS, 8, "v100", 4),
+        # As many as asked for, of another type, and elsewhere: nothing that would help.
+        (WAITS, 4, None, None),
+        (WAITS, 8, "a100", None),
+        (replace(WAITS, partition="shareq"), 8, None, None),
+        (RUNS, 8, None, None),
+    ],
+)
+def test_a_job_that_waits_is_told_of_fewer_gpus_that_are_free(
+    start: SessionStart, job: SessionJob, job_now: Job, gpus: int, gpu_type: str, told: int | None
+) -> None:
+    async def first() -> dict[str, Any]:
+        return await anext(start.progress(gpus, gpu_type))
+
+    job.last = job_now
+    assert run(first()).get("fewer_free") == told
