@@ -53,8 +53,18 @@ def hosts() -> Iterator[Hosts]:
 
 
 @pytest.fixture(scope="session")
-def half_way(hosts: Hosts) -> str:
-    """What a first deployment said that failed on one host."""
+def without_one(hosts: Hosts) -> str:
+    """What a first deployment said while one host was off."""
+    hosts.plug("compute2", "down")
+    with pytest.raises(RuntimeError) as raised:
+        hosts.deploy()
+    hosts.plug("compute2", "up")
+    return str(raised.value)
+
+
+@pytest.fixture(scope="session")
+def half_way(hosts: Hosts, without_one: str) -> str:
+    """What the next deployment said, which failed on that host."""
     daemon = hosts.compute2.files / "usr/sbin/slurmd"
     away = daemon.rename(daemon.with_name("slurmd.away"))
     with pytest.raises(RuntimeError) as raised:

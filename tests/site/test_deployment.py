@@ -64,6 +64,15 @@ def findings(host: Machine) -> dict[str, list[str]]:
     return found
 
 
+def test_one_host_that_is_off_does_not_keep_the_others_from_being_deployed(
+    without_one: str,
+) -> None:
+    found = outcome(without_one)
+    assert found["compute2"]["unreachable"] == 1, without_one
+    assert [found[host]["failed"] for host in ("head", "compute1")] == [0, 0], without_one
+    assert "The login page comes through the proxy" in without_one
+
+
 def test_a_deployment_that_failed_half_way_can_be_repeated(half_way: str, portal: Site) -> None:
     assert outcome(half_way)["compute2"]["failed"] == 1, half_way
     assert outcome(half_way)["compute1"]["failed"] == 0, half_way
@@ -189,3 +198,26 @@ def test_an_upgrade_keeps_sessions_and_a_second_run_changes_nothing(
 def test_it_can_be_asked_what_it_would_change(hosts: Hosts, portal: Site) -> None:
     said = hosts.deploy("--check")
     assert {numbers["failed"] for numbers in outcome(said).values()} == {0}
+
+
+@pytest.mark.timeout(900)
+def test_a_host_that_has_gone_off_is_remembered_and_the_others_are_deployed(
+    portal: Site, hosts: Hosts
+) -> None:
+    hosts.plug("compute2", "down")
+    try:
+        with pytest.raises(RuntimeError) as raised:
+            hosts.deploy("--stage", "slurm", "--stage", "verify")
+    finally:
+        hosts.plug("compute2", "up")
+    found = outcome(str(raised.value))
+    assert found["compute2"]["unreachable"] == 1, raised.value
+    assert [found[host]["failed"] for host in ("head", "compute1")] == [0, 0], raised.value
+    assert set(portal.states()) == {"compute1", "compute2"}
+    # Slurm, too, finds it again; the tests that follow need both.
+    up = {"compute1", "compute2"}
+    until(
+        lambda: {node for node, state in portal.states().items() if "*" not in state} == up,
+        seconds=120,
+        what="both answer",
+    )
