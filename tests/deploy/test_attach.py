@@ -1,19 +1,20 @@
 """A portal attached to a Slurm that the site runs itself: all of it on this machine.
 
 Of the site are a Slurm with an accounting, where jobs are hidden, and what the test instance has
-besides its portal: users, a directory, munge. `deploy/up` of the inventory `attach`, with the values
-that a reader sets, then makes the portal on top.
+besides its portal: users, a directory, munge. `deploy/up` of the inventory `attach`, with the
+values that a reader sets, then makes the portal on top.
 """
 
 import grp
 import hashlib
 import json
+import os
 import pwd
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class Site:
     portal: Instance
     before: dict[str, str]
     inventory: Path
+    said: str
+    """By the deployment."""
 
 
 def deploy(program: str, inventory: Path, *arguments: str) -> str:
@@ -81,21 +84,15 @@ def state_of(slurm: AccountedCluster) -> dict[str, str]:
         [*asks, *(f"*{name}*" for name in THEIRS)], capture_output=True, text=True, check=False
     )
     found["packages"] = answer.stdout
-    found["daemons"] = " ".join(map(str, daemons(slurm)))
+    found["daemons"] = " ".join(daemons())
     found["munged"] = str(faults.pid_of("munged"))
     return found
 
 
-def daemons(slurm: AccountedCluster) -> list[int]:
-    """Give the numbers of the processes that serve this cluster."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            program = (folder / "exe").readlink().name
-            words = (folder / "environ").read_bytes().split(b"\0")
-            if program in ("slurmctld", "slurmd", "slurmdbd"):
-                found += [int(folder.name)] * (f"SLURM_CONF={slurm.conf}".encode() in words)
-    return sorted(found)
+def daemons() -> list[str]:
+    """Give the numbers of the cluster's processes, which this one has started."""
+    argv = ["/usr/bin/pgrep", "--parent", str(os.getpid()), "-x", "slurm(ctld|d|dbd)"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
 
 
 def write_inventory(folder: Path, portal: Instance, slurm: AccountedCluster) -> None:
@@ -142,9 +139,9 @@ def site(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         write_inventory(inventory, portal, slurm)
         before = state_of(slurm)
         stack.callback(deploy, "down", inventory)
-        deploy("up", inventory)
+        said = deploy("up", inventory)
         settings = tomllib.loads((ETC / "portal.toml").read_text())
-        yield Site(slurm, Instance(settings), before, inventory)
+        yield Site(slurm, Instance(settings), before, inventory, " ".join(said.split()))
 
 
 @pytest.fixture
@@ -161,6 +158,21 @@ def test_nothing_of_the_sites_was_changed(site: Site) -> None:
     assert str(site.slurm.conf) in site.before
     assert len(site.before["daemons"].split()) == 3
     assert state_of(site.slurm) == site.before
+
+
+def test_the_deployment_says_what_to_know_of_the_sites_slurm(site: Site) -> None:
+    assert "warning accounts: AccountingStorageEnforce=" in site.said
+    assert "warning confinement: " in site.said
+
+
+@pytest.mark.timeout(300)
+def test_jobs_that_are_hidden_need_an_operator(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "without"
+    shutil.copytree(site.inventory, folder)
+    (folder / "group_vars/all/zz_without.yml").write_text('portal_slurm_operator: ""\n')
+    with pytest.raises(AssertionError) as refusal:
+        deploy("up", folder, "--stage", "validate")
+    assert "set portal_slurm_operator to your SlurmUser" in " ".join(str(refusal.value).split())
 
 
 @pytest.mark.timeout(600)
