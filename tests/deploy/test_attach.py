@@ -165,6 +165,14 @@ def test_the_deployment_says_what_to_know_of_the_sites_slurm(site: Site) -> None
     assert "warning confinement: " in site.said
 
 
+def test_the_doctor_asks_the_sites_slurm(site: Site) -> None:
+    argv = [f"/usr/local/sbin/{NAME}", "doctor", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    states = {line["check"]: line["state"] for line in json.loads(done.stdout)}
+    assert states["slurmctld"] == states["slurm.conf"] == "ok"
+    assert "munge" not in states
+
+
 @pytest.mark.timeout(300)
 def test_jobs_that_are_hidden_need_an_operator(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "without"
