@@ -9,6 +9,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "ansible/inventories"
 EXAMPLE = "example"
+# Those that are there to be copied.
+EXAMPLES = {EXAMPLE, "attach"}
 # Addresses and domains that exist for examples only (RFC 5737, RFC 2606).
 PLACEHOLDER = re.compile(r"\b192\.0\.2\.\d|\bexample\.(?:org|com)\b|\bdc=example,dc=(?:org|com)\b")
 
@@ -18,8 +20,8 @@ class InventoryError(Exception):
 
 
 def names() -> list[str]:
-    """Return the names one may deploy; the example is there to be copied."""
-    return sorted({path.name for path in FOLDER.iterdir()} - {EXAMPLE})
+    """Return the names one may deploy; the examples are there to be copied."""
+    return sorted({path.name for path in FOLDER.iterdir()} - EXAMPLES)
 
 
 def find(given: str) -> Path:

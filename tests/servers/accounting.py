@@ -93,14 +93,19 @@ class AccountedCluster:
 
 
 @contextmanager
-def running(portal: Instance) -> Iterator[AccountedCluster]:
-    """Start MariaDB, slurmdbd, slurmctld and one slurmd; end them, and what they started."""
+def running(portal: Instance, *lines: str) -> Iterator[AccountedCluster]:
+    """Start MariaDB, slurmdbd, slurmctld and one slurmd; end them, and what they started.
+
+    ``lines``: more of slurm.conf.
+    """
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="accounted-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
         cluster = AccountedCluster(folder / "slurm.conf")
         _write_configuration(folder, portal)
+        with cluster.conf.open("a") as conf:
+            conf.writelines(f"{line}\n" for line in lines)
         _start_database(folder, stack)
         environment = {"SLURM_CONF": str(cluster.conf), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
         # slurmdbd has no setting for the socket; its client library reads this.

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dsportal.doctor import expected, finding, plan, rounds, textfile
+from dsportal.doctor.checks import attachment
 from dsportal.doctor.finding import Line, State
 
 FOLDER = Path("/etc/data-scientist-portal/doctor.d")
+SLURM_CONF = Path("/etc/slurm/slurm.conf")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,13 +44,31 @@ def add_options(described: argparse.ArgumentParser) -> None:
     described.add_argument(
         "--every", type=float, default=0, metavar="SECONDS", help="go on, with this pause"
     )
+    described.add_argument(
+        "--attach",
+        type=Path,
+        nargs="?",
+        const=SLURM_CONF,
+        metavar="CONF",
+        help="only say whether a portal can be put on top of the Slurm with this slurm.conf "
+        "(%(const)s)",
+    )
+    described.add_argument(
+        "--slurm-bin", default="/usr/bin", metavar="FOLDER", help="its programs (%(default)s)"
+    )
+    described.add_argument(
+        "--operator",
+        default="slurm",
+        metavar="USER",
+        help="as whom the hub would extend sessions (%(default)s)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask what the folder expects, and show the answers; once, or until ended."""
     try:
         while True:
-            lines = _asked(options.expected)
+            lines = _asked(options)
             _show(lines, options)
             if not options.every:
                 return 1 if any(line.finding.state is State.FAILED for line in lines) else 0
@@ -58,8 +78,10 @@ def run(options: argparse.Namespace) -> int:
         return 2
 
 
-def _asked(folder: Path) -> list[Line]:
-    checks = plan.checks_of(expected.load(folder))
+def _asked(options: argparse.Namespace) -> list[Line]:
+    if options.attach:
+        return attachment.asked(str(options.attach), options.slurm_bin, options.operator)
+    checks = plan.checks_of(expected.load(options.expected))
     return rounds.run(checks, is_root=os.geteuid() == 0)
 
 

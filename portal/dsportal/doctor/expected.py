@@ -43,8 +43,10 @@ class ExpectedSlurm:
     """The cluster, and which of its nodes are on this host."""
 
     conf: str
-    munge_socket: str
+    munge_socket: str = ""
+    """Empty: munge is not asked."""
     nodes: tuple[str, ...] = ()
+    bin_dir: str = "/usr/bin"
 
 
 @dataclass(frozen=True)

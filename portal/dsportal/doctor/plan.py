@@ -60,7 +60,8 @@ def _of_slurm(expected: Expected) -> Iterator[Check]:
     if not (cluster := expected.slurm):
         return
     step = "slurmctld does not answer: see the controller"
-    yield Check("munge", partial(slurm.munge, cluster), "munged does not answer: restart it")
+    if cluster.munge_socket:
+        yield Check("munge", partial(slurm.munge, cluster), "munged does not answer: restart it")
     yield Check("slurmctld", partial(slurm.controller, cluster), step)
     yield Check("slurm.conf", partial(slurm.settings, cluster), step)
     for name in cluster.nodes:

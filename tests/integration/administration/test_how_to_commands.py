@@ -66,6 +66,7 @@ AS_ROOT: Mapping[Key, Run] = {
         r"", {"/root/": "FOLDER/", "portal backup": "PORTAL backup"}
     ),
     ("check-with-doctor.md", 0): Run(r"^\d+ ok", {"portal doctor": "PORTAL doctor || true"}),
+    ("attach-to-your-slurm.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
     ("deploy-a-cluster.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
     ("mount-the-nas.md", 0): Run(r"", {"NAME": USERS[0], "GROUP": GROUP}),
     ("size-storage.md", 0): Run(r"7,200 MB/s", {"portal size": "PORTAL size"}),
@@ -75,6 +76,8 @@ AS_ROOT: Mapping[Key, Run] = {
 ELSEWHERE: Mapping[Key, str] = {
     ("add-a-kernel.md", 0): "tests/integration/session/test_modules.py",
     ("connect-your-directory.md", 0): "tests/integration/authentication/test_directory.py",
+    ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
+    ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
     ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
     ("deploy-a-cluster.md", 2): "tests/site/test_deployment.py",
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",

@@ -1,5 +1,6 @@
 """Which inventory is meant, and whether it is a site's own."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -86,9 +87,10 @@ def default_of(variable: str, folder: Path) -> object:
     """Have Ansible work out a default of the role in an inventory."""
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
     show = f"msg={defaults[variable]}"
+    hosts = json.dumps({"portal_session_hosts": defaults["portal_session_hosts"]})
     ansible = [str(Path(sys.executable).with_name("ansible")), "-i", str(folder / "hosts.yml")]
     done = subprocess.run(
-        [*ansible, "head", "-m", "ansible.builtin.debug", "-a", show],
+        [*ansible, "head", "-m", "ansible.builtin.debug", "-a", show, "-e", hosts],
         capture_output=True,
         text=True,
         check=True,

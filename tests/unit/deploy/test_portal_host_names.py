@@ -53,9 +53,11 @@ def refusals(certificates: Path) -> dict[str, str]:
         if "portal_certificate" in variables:
             file = certificates / str(variables["portal_certificate"])
             hosts[name] |= {"portal_certificate": str(file), "portal_certificate_key": "x"}
-    roles = {"instance_etc": str(certificates), "instance_address": "127.0.0.1"}
+    roles: dict[str, object] = {"instance_etc": str(certificates), "instance_address": "127.0.0.1"}
     for part in ("defaults", "vars"):
         roles |= yaml.safe_load((ROLE / part / "main.yml").read_text())
+    # No Slurm is asked.
+    roles |= {"portal_is_attached": False}
     inventory = {"all": {"hosts": hosts, "vars": roles}}
     (certificates / "play.yml").write_text(json.dumps([play]))
     (certificates / "hosts.json").write_text(json.dumps(inventory))

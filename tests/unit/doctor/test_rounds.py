@@ -76,7 +76,7 @@ def test_files_of_several_roles_are_joined(tmp_path: Path) -> None:
     [
         ('{"discs": ["/"]}', "discs: no such key of Expected"),
         ('{"disks": "/"}', "must be a list"),
-        ('{"slurm": {"conf": "/c"}}', "munge_socket"),
+        ('{"slurm": {"munge_socket": "/m"}}', "conf"),
         ("{", "a.json"),
         ("[]", "no JSON object"),
     ],

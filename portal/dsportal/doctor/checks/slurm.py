@@ -6,13 +6,13 @@ from dsportal.doctor.judgement import slurm as judgement
 from dsportal.doctor.programs import ProgramAnswer, ask
 
 
-def _ask(slurm: ExpectedSlurm, *argv: str) -> ProgramAnswer:
-    return ask(*argv, environment={"SLURM_CONF": slurm.conf})
+def _ask(slurm: ExpectedSlurm, *words: str) -> ProgramAnswer:
+    return ask(f"{slurm.bin_dir}/scontrol", *words, environment={"SLURM_CONF": slurm.conf})
 
 
 def controller(slurm: ExpectedSlurm) -> Finding:
     """Ask whether slurmctld answers."""
-    answer = _ask(slurm, "scontrol", "ping")
+    answer = _ask(slurm, "ping")
     if answer.status is None or not answer.said:
         return judgement.judge_refusal(answer.last_words)
     return judgement.judge_ping(answer.said)
@@ -20,7 +20,7 @@ def controller(slurm: ExpectedSlurm) -> Finding:
 
 def settings(slurm: ExpectedSlurm) -> Finding:
     """Ask whether slurm.conf is the controller's."""
-    answer = _ask(slurm, "scontrol", "show", "config")
+    answer = _ask(slurm, "show", "config")
     if answer.status != 0:
         return judgement.judge_refusal(answer.last_words)
     return judgement.judge_settings(answer.said)
@@ -28,7 +28,7 @@ def settings(slurm: ExpectedSlurm) -> Finding:
 
 def node(name: str, slurm: ExpectedSlurm) -> Finding:
     """Ask how the controller sees a node of this host."""
-    answer = _ask(slurm, "scontrol", "show", "node", name, "--oneliner")
+    answer = _ask(slurm, "show", "node", name, "--oneliner")
     if answer.status != 0:
         return judgement.judge_refusal(answer.last_words)
     return judgement.judge_node(answer.said)

@@ -43,7 +43,7 @@ def judge_settings(config: str) -> Finding:
         return ok("the same as the controller's")
     return failed(
         f"not the controller's ({found[1].strip()})",
-        "deploy again, then `scontrol reconfigure` on the controller",
+        "deploy again, or make a Slurm of your own alike on all hosts; then `scontrol reconfigure`",
     )
 
 

@@ -1,0 +1,79 @@
+"""A Slurm that the site runs itself is refused before anything changes."""
+
+import json
+import os
+import re
+import subprocess
+
+import bootstrap
+import pytest
+import yaml
+
+ROLE = bootstrap.DEPLOY / "ansible/roles/slurm"
+CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
+OURS = "StateSaveLocation=/var/lib/data-scientist-portal/slurmctld\n"
+# The text of slurm.conf, if there is one.
+FILES = {
+    "new": None,
+    "ours": f"# Ansible managed\nClusterName=portal\n{OURS}",
+    "theirs": "ClusterName=site\nStateSaveLocation=/var/spool/slurmctld\n",
+    "commented": f"#{OURS}StateSaveLocation=/var/spool/slurmctld\n",
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is said to each host that is refused: one for each file, to start Ansible once."""
+    folder = tmp_path_factory.mktemp("foreign")
+    hosts = {}
+    for name, text in FILES.items():
+        conf = folder / f"{name}.conf"
+        hosts[name] = {"slurm_conf": str(conf)}
+        if text is not None:
+            conf.write_text(text)
+    play = {
+        "hosts": "all",
+        "connection": "local",
+        "gather_facts": False,
+        "tasks": [{"import_tasks": str(ROLE / "tasks/validate_owner.yml")}],
+    }
+    variables = {"instance_state": "/var/lib/data-scientist-portal", "instance_has_systemd": False}
+    (folder / "play.yml").write_text(json.dumps([play]))
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    done = subprocess.run(
+        [f"{bootstrap.deploy_environment()}/bin/ansible-playbook", "-i", "hosts.json", "play.yml"],
+        cwd=folder,
+        env={**os.environ, "ANSIBLE_CONFIG": str(CONFIG), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.finditer(r"^fa\w+: \[(\w+)\](.*?)(?=^\S|\Z)", done.stdout, re.M | re.S)
+    assert len(re.findall(r"^\w+ +: ok=", done.stdout, re.M)) == len(hosts), done.stdout
+    return {match[1]: " ".join(match[2].split()) for match in found}
+
+
+def test_a_slurm_of_the_site_is_refused(refusals: dict[str, str]) -> None:
+    assert refusals.keys() == {"theirs", "commented"}
+
+
+def test_the_refusal_names_the_file_and_says_what_to_do(refusals: dict[str, str]) -> None:
+    said = refusals["theirs"]
+    assert "theirs.conf keeps no state in /var/lib/data-scientist-portal" in said
+    assert "deploy a copy of deploy/ansible/inventories/attach" in said
+    assert "docs/how-to/attach-to-your-slurm.md" in said
+
+
+def test_both_kinds_of_machine_are_looked_at_first() -> None:
+    for role in ("slurm_controller", "slurm_node"):
+        tasks = yaml.safe_load((ROLE.parent / role / "tasks/validate.yml").read_text())
+        included = [task.get("ansible.builtin.include_role", {}) for task in tasks]
+        assert {"name": "slurm", "tasks_from": "validate_owner"} in included
+
+
+def test_the_attaching_inventory_has_no_machine_of_slurms() -> None:
+    file = bootstrap.DEPLOY / "ansible/inventories/attach/hosts.yml"
+    groups = yaml.safe_load(file.read_text())["all"]["children"].keys()
+    theirs = {"directory", "accounts", "munge"}
+    theirs |= {"slurm_controller", "slurm_accounting", "slurm_node"}
+    assert not groups & theirs
