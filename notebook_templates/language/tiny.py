@@ -13,7 +13,7 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 WORDS, LAYERS, WIDTH, LENGTH = 1024, 3, 128, 128
-STEPS, BATCH, RATE, RISING = 150, 16, 2e-3, 20
+STEPS, BATCH, RATE, RISING = 150, 8, 2e-3, 20
 
 
 def make(folder: Path, seed: int) -> None:
