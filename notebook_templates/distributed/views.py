@@ -21,14 +21,14 @@ from measurement.result import words
 
 PARTS_SHOWN = 8
 LOG_LINES = 8
-# What is drawn and said of a training, of what its lines have: a title, and how a value is written.
+# What is said and drawn of a training, where its lines have it: in a sentence, and as a title.
 VALUES = {
-    "loss": ("loss", ".4f"),
-    "held_out_loss": ("held-out loss", ".4f"),
-    "accuracy": ("accuracy", ".4f"),
-    "images_per_second": ("images/s", ",.0f"),
-    "tokens_per_second": ("tokens/s", ",.0f"),
-    "flops_use": ("use of the FLOPS", ".1%"),
+    "images_per_second": ("{:,.0f} images/s", "images/s"),
+    "tokens_per_second": ("{:,.0f} tokens/s", "tokens/s"),
+    "flops_use": ("{:.1%} of the FLOPS", "share of the FLOPS"),
+    "loss": ("loss {:.4f}", "loss"),
+    "held_out_loss": ("held-out loss {:.4f}", "held-out loss"),
+    "accuracy": ("accuracy {:.4f}", "accuracy"),
 }
 
 
@@ -133,7 +133,7 @@ def tensorboard_link(folder: Path) -> str:
 def figures(line: Mapping[str, Any]) -> str:
     """Say the last line of progress in words."""
     epoch = f"epoch {line['epoch']}, " if "epoch" in line else ""
-    said = [f"{title} {line[name]:{how}}" for name, (title, how) in VALUES.items() if name in line]
+    said = [sentence.format(line[name]) for name, (sentence, _) in VALUES.items() if name in line]
     return f"{epoch}step {line['step']:,} of {line['steps']:,}: {', '.join(said)}"
 
 
@@ -149,7 +149,7 @@ def curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
     axes = figure.subplots(1, len(names), squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
         axis.plot(steps, [line[name] for line in lines])
-        axis.set_title(VALUES[name][0])
+        axis.set_title(VALUES[name][1])
         axis.set_xlabel("step")
         axis.grid(alpha=0.3)
     picture = io.BytesIO()

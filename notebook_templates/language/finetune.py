@@ -88,7 +88,9 @@ def with_lora(folder: str, s: argparse.Namespace) -> nn.Module:
     return peft.get_peft_model(base, lora)
 
 
-def blocks_of(tokenizer: transformers.PreTrainedTokenizerBase, data: str, length: int) -> torch.Tensor:
+def blocks_of(
+    tokenizer: transformers.PreTrainedTokenizerBase, data: str, length: int
+) -> torch.Tensor:
     """Return all texts as rows of so many tokens, an end between two texts."""
     end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
     numbers: list[int] = []
@@ -214,8 +216,8 @@ def main(s: argparse.Namespace) -> None:
     record.say(
         f"{s.model}: {all_weights:,} weights, of which {few:,} are LoRA's and learn",
         f"{len(train):,} blocks of {s.length} tokens to train on, {len(test)} held out",
-        f"{s.batch * here.ranks * s.length:,} tokens a step = {s.batch} blocks x {s.length} tokens x "
-        f"{here.ranks} processes",
+        f"{s.batch * here.ranks * s.length:,} tokens a step = "
+        f"{s.batch} blocks x {s.length} tokens x {here.ranks} processes",
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {loss_before:.4f}",
     )

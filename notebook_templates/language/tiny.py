@@ -13,6 +13,7 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 WORDS, LAYERS, WIDTH, LENGTH = 1024, 3, 128, 128
+END = "<end>"  # of a text
 STEPS, BATCH, RATE, RISING = 150, 8, 2e-3, 20
 
 
@@ -21,13 +22,13 @@ def make(folder: Path, seed: int) -> None:
     torch.manual_seed(seed)
     sources = texts("python")
     bytes_to_words = ByteLevelBPETokenizer()
-    bytes_to_words.train_from_iterator(
-        sources, WORDS, special_tokens=["<end>"], show_progress=False
-    )
+    bytes_to_words.train_from_iterator(sources, WORDS, special_tokens=[END], show_progress=False)
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=bytes_to_words._tokenizer, eos_token="<end>", pad_token="<end>"
+        tokenizer_object=bytes_to_words._tokenizer, eos_token=END, pad_token=END
     )
-    words = torch.tensor([number for one in bytes_to_words.encode_batch(sources) for number in one.ids])
+    words = torch.tensor(
+        [number for one in bytes_to_words.encode_batch(sources) for number in one.ids]
+    )
     model = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=WORDS, n_positions=LENGTH, n_embd=WIDTH, n_layer=LAYERS, n_head=4,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python
 """The smallest training on several GPUs: plain PyTorch, one file, to start a program of yours from.
 
-    python train.py                                      one process, on a GPU if there is one
-    torchrun --nproc-per-node=4 train.py                 four processes of this machine
-    srun --ntasks-per-node=4 python train.py             in a Slurm job, over all its nodes
+python train.py                                      one process, on a GPU if there is one
+torchrun --nproc-per-node=4 train.py                 four processes of this machine
+srun --ntasks-per-node=4 python train.py             in a Slurm job, over all its nodes
 """
 
 import json
@@ -27,7 +27,10 @@ def join() -> tuple[int, int, int]:
     env = os.environ
     if "RANK" not in env and "SLURM_STEP_ID" in env:
         env["RANK"], env["WORLD_SIZE"] = env["SLURM_PROCID"], env["SLURM_NTASKS"]
-        env["LOCAL_RANK"], env["MASTER_ADDR"] = env["SLURM_LOCALID"], env["SLURM_LAUNCH_NODE_IPADDR"]
+        env["LOCAL_RANK"], env["MASTER_ADDR"] = (
+            env["SLURM_LOCALID"],
+            env["SLURM_LAUNCH_NODE_IPADDR"],
+        )
         # Of jobs side by side, each has another port.
         env["MASTER_PORT"] = str(61_000 + int(env["SLURM_JOB_ID"]) % 4_000)
     rank, ranks = int(env.get("RANK", 0)), int(env.get("WORLD_SIZE", 1))
@@ -73,7 +76,9 @@ def main() -> None:
             dist.all_reduce(total)
         if rank == 0:
             mean = total.item() / (len(loader) * ranks)
-            print(f"epoch {epoch + 1} of {EPOCHS}: loss {mean:.4f} on {ranks} processes", flush=True)
+            print(
+                f"epoch {epoch + 1} of {EPOCHS}: loss {mean:.4f} on {ranks} processes", flush=True
+            )
             # The notebook own_program.ipynb draws what is written here.
             with open("progress.jsonl", "a") as file:
                 print(json.dumps({"step": epoch + 1, "steps": EPOCHS, "loss": mean}), file=file)
