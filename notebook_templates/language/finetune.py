@@ -36,6 +36,7 @@ from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 TINY = "tiny"
+Tokenizer = transformers.PreTrainedTokenizerBase
 
 
 class ModelError(ValueError):
@@ -88,9 +89,7 @@ def with_lora(folder: str, s: argparse.Namespace) -> nn.Module:
     return peft.get_peft_model(base, lora)
 
 
-def blocks_of(
-    tokenizer: transformers.PreTrainedTokenizerBase, data: str, length: int
-) -> torch.Tensor:
+def blocks_of(tokenizer: Tokenizer, data: str, length: int) -> torch.Tensor:
     """Return all texts as rows of so many tokens, an end between two texts."""
     end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
     numbers: list[int] = []
@@ -127,7 +126,7 @@ def fastest_flops(device: torch.device, numbers: torch.dtype) -> float:
     return float(2 * size**3 / best)
 
 
-def continued(model: nn.Module, tokenizer: transformers.PreTrainedTokenizerBase, s: argparse.Namespace,
+def continued(model: nn.Module, tokenizer: Tokenizer, s: argparse.Namespace,
               device: torch.device) -> str:  # fmt: skip
     """Let the model continue the prompt, always with the likeliest token."""
     given = tokenizer(s.prompt, return_tensors="pt", add_special_tokens=True).to(device)
