@@ -1,16 +1,20 @@
 """What may be changed of a training, on its command line: the same for every framework."""
 
 import argparse
+from collections.abc import Sequence
 
 from stages import MODELS
 
 
-def parser(data: str) -> argparse.ArgumentParser:
-    """Make the command line; ``data`` says which kinds of data there are."""
+def parser(data: str, models: Sequence[str] | None = MODELS) -> argparse.ArgumentParser:
+    """Make the command line; ``data`` says which kinds of data there are.
+
+    ``models``: those to choose from; ``None`` where the program builds others, too.
+    """
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
     add("--results", required=True, help="folder for the results; several nodes must share it")
-    add("--model", default="50", choices=MODELS, help="layers")
+    add("--model", default="50", choices=models, help="layers, or another network")
     add("--data", default="synthetic", help=data)
     add("--mounts", default="", help="mount points, separated by commas: each rank reads from one")
     add("--images", type=int, default=12_800, help="synthetic images in an epoch")

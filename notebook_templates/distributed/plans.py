@@ -38,6 +38,8 @@ class Plan:
     name: str = "resnet"
     program: Path = field(default=PROGRAM)
     """What runs: any that takes ``--results FOLDER`` and leaves the files of train_resnet.py."""
+    words: tuple[str, ...] = ()
+    """A program of the user's and its arguments, in the place of ``program`` and ``settings``."""
     launch: Literal["each", "once"] = "each"
     """``each``: every process is the program. ``once``: the batch script is; it starts its own."""
 
@@ -57,7 +59,7 @@ class Plan:
         said = {
             "settings": {name: str(value) for name, value in self.settings.items()},
             "processes": [self.nodes, self.tasks_per_node, bool(self.gpus_per_node)],
-            "program": str(self.program),
+            "program": list(self.words) or str(self.program),
             "modules": list(self.modules),
             "image": self.image,
         }
@@ -109,6 +111,8 @@ def _directives(plan: Plan) -> list[str]:
 def _command(plan: Plan, folder: Path) -> str:
     # In an image a link may lead through a place that is not there.
     place = _resolved if plan.image else str
+    if plan.words:
+        return " ".join(_quoted(word) for word in plan.words)
     command = ["python", place(plan.program), "--results", place(folder)]
     for name, value in plan.settings.items():
         text = place(value) if name == "data" and value != "synthetic" else str(value)
@@ -122,9 +126,13 @@ def _each(plan: Plan, folder: Path) -> list[str]:
     error, log, launcher = (_quoted(str(folder / name)) for name in files)
     # What sbatch was told of cores is not what srun takes them from (srun(1), since Slurm 22.05).
     step = f"srun --kill-on-bad-exit=1 --cpus-per-task={plan.cores_per_process} --output={log}"
+    told = f"bash -c {_quoted(_AS_TORCHRUN)} bash " if plan.words else ""
     return [
-        f"{step} {around}{_command(plan, folder)} 2> {launcher}",
+        *(["export PYTHONUNBUFFERED=1"] if plan.words else []),
+        f"{step} {told}{around}{_command(plan, folder)} 2> {launcher}",
         "status=$?",
+        # A program of ours writes one itself, with more in it.
+        *([_WRITES_SUMMARY.format(_quoted(str(folder / "summary.json")))] if plan.words else []),
         "# The process that a signal ended says nothing itself: srun does, before the others fail.",
         f"died=$(grep -m1 -E {_quoted(_ENDED)} {launcher})",
         'case "$died" in',
@@ -137,6 +145,16 @@ def _each(plan: Plan, folder: Path) -> list[str]:
         f"cat {log} {launcher}",
         "exit $status",
     ]
+
+
+# What torchrun tells each process, from what srun does: most programs for several GPUs read it.
+_AS_TORCHRUN = (
+    "export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID "
+    "LOCAL_WORLD_SIZE=${SLURM_STEP_TASKS_PER_NODE%%[(,]*} MASTER_ADDR=$SLURM_LAUNCH_NODE_IPADDR "
+    "MASTER_PORT=$((61000 + SLURM_JOB_ID % 65 * 61 + SLURM_STEP_ID % 61)); "
+    'exec "$@"'
+)
+_WRITES_SUMMARY = """[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {}"""
 
 
 def _once(plan: Plan, folder: Path) -> list[str]:

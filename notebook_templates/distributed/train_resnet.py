@@ -18,7 +18,7 @@ from typing import Any
 import compiling
 import images
 import options
-import resnet
+import own_model
 import torch
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
@@ -33,7 +33,7 @@ ENGINES: dict[str, type[ProcessGroup]] = {"ddp": DataParallel, "horovod": Horovo
 
 def settings() -> argparse.Namespace:
     """Read the command line: options.py says what each may be, and these add to it."""
-    parser = options.parser("'synthetic', or a folder: MNIST's, folders of pictures, shards")
+    parser = options.parser("'synthetic', or a folder: MNIST's, folders of pictures, shards", None)
     add = parser.add_argument
     add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
     add("--compile", default="auto", choices=("auto", "yes", "no"), help="auto: with a GPU")
@@ -89,7 +89,7 @@ def main(s: argparse.Namespace) -> None:
     share = Sampler(len(data.train), s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and how it learns.
-    model = resnet.build(s.model, data.classes, data.channels).to(device)
+    model = own_model.build(s.model, data.classes, data.channels).to(device)
     model = model.to(memory_format=group.layout)
     optimizer = optimizer_of(model, s.momentum, s.decay)
     scaler = torch.amp.GradScaler(device.type, enabled=s.precision == "fp16")
@@ -196,4 +196,12 @@ def test_accuracy(
 
 
 if __name__ == "__main__":
-    run(main, settings(), images.DataError, ScheduleError, EngineError, ResumeError)
+    run(
+        main,
+        settings(),
+        images.DataError,
+        ScheduleError,
+        EngineError,
+        ResumeError,
+        own_model.NetworkError,
+    )

@@ -20,6 +20,16 @@ from submitted import Submitted
 from measurement.result import words
 
 PARTS_SHOWN = 8
+LOG_LINES = 8
+# What is said and drawn of a training, where its lines have it: in a sentence, and as a title.
+VALUES = {
+    "images_per_second": ("{:,.0f} images/s", "images/s"),
+    "tokens_per_second": ("{:,.0f} tokens/s", "tokens/s"),
+    "flops_use": ("{:.1%} of the FLOPS", "share of the FLOPS"),
+    "loss": ("loss {:.4f}", "loss"),
+    "held_out_loss": ("held-out loss {:.4f}", "held-out loss"),
+    "accuracy": ("accuracy {:.4f}", "accuracy"),
+}
 
 
 class View:
@@ -31,7 +41,7 @@ class View:
         from ipywidgets import HTML, Button, HBox, Image, IntProgress, VBox
 
         self._run = run
-        self._state, self._figures, self._link = HTML(), HTML(), HTML()
+        self._state, self._figures, self._link, self._log = HTML(), HTML(), HTML(), HTML()
         self._bar = IntProgress(min=0, max=1)
         self._curves = Image(format="png", layout={"width": "720px", "display": "none"})
         self._cancel = Button(description="Cancel", icon="stop")
@@ -40,7 +50,8 @@ class View:
         self._resume.on_click(lambda _: self._go_on())
         self._drawn_lines = -1
         buttons = HBox([self._cancel, self._resume, self._link])
-        display(VBox([self._state, self._bar, self._figures, self._curves, buttons]))
+        parts = [self._state, self._bar, self._figures, self._curves, self._log, buttons]
+        display(VBox(parts))
 
     def watch(self) -> "asyncio.Task[jobs.JobStatus]":
         """Follow the run's job."""
@@ -63,6 +74,8 @@ class View:
         self._state.value = f"<pre><b>{html.escape(text)}</b></pre>"
         self._cancel.disabled, self._resume.disabled = state.is_over, not state.is_over or is_done
         lines = self._run.progress()
+        log = jobs.tail(self._run.folder / "processes.log", LOG_LINES, most_bytes=20_000)
+        self._log.value = f"<pre>{html.escape(log)}</pre>" if log else ""
         if len(lines) == self._drawn_lines:
             return
         self._drawn_lines = len(lines)
@@ -119,25 +132,24 @@ def tensorboard_link(folder: Path) -> str:
 
 def figures(line: Mapping[str, Any]) -> str:
     """Say the last line of progress in words."""
-    return (
-        f"epoch {line['epoch']}, step {line['step']:,} of {line['steps']:,}: "
-        f"{line['images_per_second']:,.0f} images/s, loss {line['loss']:.4f}, "
-        f"accuracy {line['accuracy']:.4f}"
-    )
+    epoch = f"epoch {line['epoch']}, " if "epoch" in line else ""
+    said = [sentence.format(line[name]) for name, (sentence, _) in VALUES.items() if name in line]
+    return f"{epoch}step {line['step']:,} of {line['steps']:,}: {', '.join(said)}"
 
 
 def curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
-    """Draw loss, accuracy and speed over the steps; returns a PNG."""
+    """Draw loss, accuracy, speed and so on over the steps; returns a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 2.4), layout="constrained")
     FigureCanvasAgg(figure)
-    names = {"loss": "loss", "accuracy": "accuracy", "images_per_second": "images/s"}
+    names = [name for name in VALUES if all(name in line for line in lines)]
     steps = [line["step"] for line in lines]
-    for axis, (name, title) in zip(figure.subplots(1, len(names)), names.items(), strict=True):
+    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    for axis, name in zip(axes, names, strict=True):
         axis.plot(steps, [line[name] for line in lines])
-        axis.set_title(title)
+        axis.set_title(VALUES[name][1])
         axis.set_xlabel("step")
         axis.grid(alpha=0.3)
     picture = io.BytesIO()

@@ -212,6 +212,27 @@ def test_without_horovod_it_is_said_what_is_missing(
     assert "Traceback" not in error
 
 
+def test_a_network_of_ones_own_is_trained(
+    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from torch import nn\n\n"
+        "def small(classes, channels):\n"
+        "    last = nn.Linear(49 * channels, classes)\n"
+        "    return nn.Sequential(nn.AdaptiveAvgPool2d(7), nn.Flatten(), last)\n"
+    )
+    argv = [str(python_of("pytorch")), "-B", "train_resnet.py"]
+    words = {"steps": 10, "report_every": 5, "batch": 32}
+    mine = options(tmp_path / "run", nas, **{**words, "model": f"{file}:small"})
+    assert as_by_srun([*argv, *mine], 1) == [0]
+    first, last = losses(tmp_path / "run")
+    assert last < first
+    gone = options(tmp_path / "gone", nas, **{**words, "model": f"{file}:large"})
+    assert as_by_srun([*argv, *gone], 1) == [1]
+    assert "has no attribute 'large'" in (tmp_path / "gone" / "error.txt").read_text()
+
+
 @pytest.mark.parametrize("framework", sorted(COUNTS))
 def test_the_networks_have_as_many_weights_as_published(
     framework: str, python_of: Callable[[str], Path]

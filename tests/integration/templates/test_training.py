@@ -24,6 +24,7 @@ NOTEBOOKS = {
     "tensorflow": "distributed/resnet_tensorflow.ipynb",
 }
 STEPS = 40
+_OF_RESNET = {"model", "batch", "precision", "data", "epochs", "more"}
 SMALL: dict[str, Any] = {
     "nodes": 2,
     "gpus_per_node": 0,
@@ -195,3 +196,20 @@ def test_horovod_learns_what_pytorchs_own_engine_learns(
     # and what that rounds differently grows with each step.
     first = range(1, 5)
     assert [others[n] for n in first] == pytest.approx([own[n] for n in first], rel=1e-3)
+
+
+def test_a_program_of_ones_own_runs_on_both_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    name, more = kernel(), {"runs_dir": "~/logs/runs/own", "wait": True}
+    printed = desk.run_all(name, "distributed/own_program.ipynb", **small, **more)
+    assert "The job completed" in printed
+    assert "epoch 5 of 5" in printed
+    assert "on 2 processes" in printed
+    found = losses(desk.home / "logs/runs/own/own/progress.jsonl")
+    assert sorted(found) == [1, 2, 3, 4, 5]
+    assert found[5] < 0.6 * found[1]
+    # One that fails says why, and is not taken for one that came to its end.
+    gone = {"program": "/usr/bin/ls", "arguments": ["/nowhere"], "name": "fails"}
+    printed = desk.run_all(name, "distributed/own_program.ipynb", **small, **more, **gone)
+    assert "cannot access '/nowhere'" in printed
+    assert not (desk.home / "logs/runs/own/fails/summary.json").exists()

@@ -294,3 +294,29 @@ def test_a_process_that_a_signal_ended_is_told_first(first: str, told: str, tmp_
     assert lines[0] == told
     assert "Process 1 on node002: connection closed by peer" in lines
     assert done.stdout.splitlines()[0] == told
+
+
+def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
+    plan = Plan(**{**PLAN, "words": ("python", "/home/you/my train.py", "--epochs", "3; id")})
+    text = script(plan, FOLDER)
+    words = command(text)
+    assert words[words.index("python") :][:4] == list(plan.words)
+    assert "--results" not in words
+    # What torchrun would tell it.
+    told = words[words.index("-c") + 1]
+    assert "RANK=$SLURM_PROCID" in told
+    assert "MASTER_ADDR=$SLURM_LAUNCH_NODE_IPADDR" in told
+    # By this a run that came to its end is known.
+    kept = shlex.quote(f"{FOLDER}/summary.json")
+    assert f"""[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {kept}""" in text
+    subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+def test_other_words_are_another_run() -> None:
+    one, other = (Plan(**{**PLAN, "words": ("true", word)}) for word in "ab")
+    assert one.asked != other.asked
+
+
+def test_a_line_of_progress_is_said_with_what_it_has() -> None:
+    line = {"step": 10, "steps": 500, "loss": 0.7, "tokens_per_second": 12_345.6}
+    assert figures(line) == "step 10 of 500: 12,346 tokens/s, loss 0.7000"

@@ -1,0 +1,95 @@
+#!/usr/bin/env python
+"""The smallest training on several GPUs: plain PyTorch, one file, to start a program of yours from.
+
+python train.py                                      one process, on a GPU if there is one
+torchrun --nproc-per-node=4 train.py                 four processes of this machine
+srun --ntasks-per-node=4 python train.py             in a Slurm job, over all its nodes
+"""
+
+import json
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+EPOCHS = 5  # times that each example is seen
+BATCH = 64  # examples per process and step
+
+
+def join() -> tuple[int, int, int]:
+    """Meet the other processes; return this one's rank, how many there are, its rank on the node.
+
+    torchrun sets these variables. Slurm has names of its own for them; srun sets SLURM_STEP_ID.
+    """
+    env = os.environ
+    if "RANK" not in env and "SLURM_STEP_ID" in env:
+        env["RANK"], env["WORLD_SIZE"] = env["SLURM_PROCID"], env["SLURM_NTASKS"]
+        env["LOCAL_RANK"], env["MASTER_ADDR"] = (
+            env["SLURM_LOCALID"],
+            env["SLURM_LAUNCH_NODE_IPADDR"],
+        )
+        # Of jobs side by side, each has another port.
+        env["MASTER_PORT"] = str(61_000 + int(env["SLURM_JOB_ID"]) % 4_000)
+    rank, ranks = int(env.get("RANK", 0)), int(env.get("WORLD_SIZE", 1))
+    if ranks > 1:
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return rank, ranks, int(env.get("LOCAL_RANK", 0))
+
+
+def examples(seed: int, count: int) -> TensorDataset:
+    """Make points, and whether each is inside a ball. Your data comes here."""
+    points = torch.randn(count, 16, generator=torch.Generator().manual_seed(seed))
+    return TensorDataset(points, (points.square().sum(1) < 15.3).long())
+
+
+def main() -> None:
+    """Train, and say how well the network does on examples that it has not seen."""
+    rank, ranks, local_rank = join()
+    torch.manual_seed(1)
+    device = torch.device("cpu")
+    if torch.cuda.is_available():
+        # Slurm may show a process no GPU but its own.
+        device = torch.device("cuda", local_rank % torch.cuda.device_count())
+        torch.cuda.set_device(device)
+
+    model: nn.Module = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 2)).to(device)
+    if ranks > 1:
+        model = DistributedDataParallel(model)  # averages gradients over all processes
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    data = examples(seed=1, count=8_192)
+    share = DistributedSampler(data, num_replicas=ranks, rank=rank, seed=1)
+    loader = DataLoader(data, batch_size=BATCH, sampler=share)
+
+    for epoch in range(EPOCHS):
+        share.set_epoch(epoch)  # another order in each
+        total = torch.zeros((), device=device)
+        for points, labels in loader:
+            loss = nn.functional.cross_entropy(model(points.to(device)), labels.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        if ranks > 1:
+            dist.all_reduce(total)
+        if rank == 0:
+            mean = total.item() / (len(loader) * ranks)
+            print(
+                f"epoch {epoch + 1} of {EPOCHS}: loss {mean:.4f} on {ranks} processes", flush=True
+            )
+            # The notebook own_program.ipynb draws what is written here.
+            with open("progress.jsonl", "a") as file:
+                print(json.dumps({"step": epoch + 1, "steps": EPOCHS, "loss": mean}), file=file)
+    if rank == 0:
+        points, labels = examples(seed=2, count=2_048).tensors
+        with torch.no_grad():
+            right = (model(points.to(device)).argmax(1).cpu() == labels).float().mean().item()
+        print(f"test accuracy {right:.4f}", flush=True)
+    if ranks > 1:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

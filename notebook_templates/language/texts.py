@@ -1,0 +1,51 @@
+"""Texts to train on: what every machine has, or files of one's own."""
+
+import json
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+LICENCES = "licences"
+_LICENCES = Path("/usr/share/common-licenses")
+SUFFIXES = (".txt", ".md", ".py", ".jsonl")
+
+
+class TextError(ValueError):
+    """There is nothing to train on; the message says where it was looked for."""
+
+
+def texts(data: str, python_files: int = 150) -> list[str]:
+    """Read texts: "licences", "python" (sources of its library), a file, or a folder of files.
+
+    Of a ``.jsonl``, the field ``text`` of each line is one text.
+    """
+    if data == LICENCES:
+        found = [file.read_text(errors="replace") for file in _plain(_LICENCES)]
+    elif data == "python":
+        library = Path(sysconfig.get_path("stdlib"))
+        files = sorted(library.glob("*.py"))[:python_files]
+        found = [file.read_text(errors="replace") for file in files]
+    else:
+        place = Path(data).expanduser()
+        files = [place] if place.is_file() else sorted(place.rglob("*"))
+        found = [text for file in files if file.suffix in SUFFIXES for text in _of(file)]
+    found = [text for text in found if text.strip()]
+    if not found:
+        raise TextError(f"data is {data!r}; there are no {', '.join(SUFFIXES)} with text in it")
+    return found
+
+
+def _plain(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return [file for file in sorted(folder.iterdir()) if file.is_file() and not file.is_symlink()]
+
+
+def _of(file: Path) -> Iterator[str]:
+    content = file.read_text(encoding="utf-8", errors="replace")
+    if file.suffix != ".jsonl":
+        yield content
+        return
+    for line in content.splitlines():
+        if line.strip():
+            yield str(json.loads(line)["text"])

@@ -1,0 +1,77 @@
+"""The fine-tuning of a language model: it learns, and goes on where it stopped."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instance import ROOT
+from tests.notebooks.running import printed_by
+
+LANGUAGE = ROOT / "notebook_templates" / "language"
+MARGIN = 0.25
+"""What the held-out loss falls by, at least; it was 0.4."""
+
+
+def lines_of(results: Path) -> dict[int, dict[str, Any]]:
+    lines = [json.loads(line) for line in (results / "progress.jsonl").read_text().splitlines()]
+    return {line["step"]: line for line in lines}
+
+
+def finetune(python: Path, results: Path, **options: object) -> str:
+    words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+    done = subprocess.run(
+        [str(python), "-B", str(LANGUAGE / "finetune.py"), "--results", str(results), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.timeout(900)
+def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("pytorch")
+    printed = printed_by(LANGUAGE / "language.ipynb", python, tmp_path, {"steps": 60})
+    unbroken = tmp_path / "logs/language/tiny-here"
+    summary = json.loads((unbroken / "summary.json").read_text())
+    before, after = summary["held_out_loss"]
+    assert after < before - MARGIN
+    assert f"held-out loss {before:.4f} before, {after:.4f} after" in printed
+    assert len(summary["generated"]) == 2
+    assert summary["weights_learnt"] < 0.1 * summary["weights"]
+    assert "tokens/s" in printed
+    assert (unbroken / "adapter" / "adapter_model.safetensors").exists()
+    assert list((unbroken / "tensorboard").glob("events.*"))
+    notebook = json.loads((tmp_path / "done.ipynb").read_text())
+    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
+    assert any("image/png" in one.get("data", {}) for one in outputs)
+
+    # The same, stopped after half of it; the model is a folder now, as a real one is.
+    broken, real = tmp_path / "broken", {"model": unbroken / "base"}
+    finetune(python, broken, steps=30, **real)
+    assert sorted(lines_of(broken)) == [10, 20, 30]
+    assert "resumed after step 30 of 60" in finetune(python, broken, steps=60, **real)
+    found, wanted = lines_of(broken), lines_of(unbroken)
+    assert sorted(found) == sorted(wanted)
+    for value in ("loss", "held_out_loss"):
+        first, second = ([lines[step][value] for step in wanted] for lines in (found, wanted))
+        assert first == pytest.approx(second, abs=1e-5)
+    # Another rate is another training.
+    assert "holds a training with rate = 0.002, not 0.1" in finetune(
+        python, broken, steps=60, rate=0.1, **real
+    )
+
+
+def test_a_model_or_text_that_is_not_there_is_said_in_words(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    said = finetune(python_of("pytorch"), tmp_path / "run", model=tmp_path / "gone")
+    assert "there is no such folder" in said
+    assert "Traceback" not in said
