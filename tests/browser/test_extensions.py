@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import open_item, open_lab, wait_for_launcher
+from tests.browser.lab import open_item, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
@@ -132,6 +132,8 @@ def test_a_long_cell_notifies_a_user_who_allowed_it(
     run_cell(page, "1 + 1")
     run_cell(page, "time.sleep(3); 1 / 0")
     page.wait_for_function("told.length > 0")
-    assert page.evaluate("told") == [["Cell failed in Untitled.ipynb", "It ran for under a minute."]]
+    assert page.evaluate("told") == [
+        ["Cell failed in Untitled.ipynb", "It ran for under a minute."]
+    ]
     # How long it took is at the cell.
     expect(page.locator(".execute-time").first).to_contain_text("Last executed")

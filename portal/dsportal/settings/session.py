@@ -27,7 +27,6 @@ from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
 
-
 ExtensionName = Literal["git", "lsp", "execute_time", "code_formatter"]
 
 

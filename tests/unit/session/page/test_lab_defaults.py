@@ -51,7 +51,9 @@ def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
         package = installed / extension.page / "package.json"
         package.parent.mkdir(parents=True)
         metadata = {"disabledExtensions": [f"core:{name}"], "_build": {"load": "remote.js"}}
-        package.write_text(json.dumps({"name": extension.page, "version": "1.0", "jupyterlab": metadata}))
+        package.write_text(
+            json.dumps({"name": extension.page, "version": "1.0", "jupyterlab": metadata})
+        )
     folder = write(tmp_path, wanted, False)
     off = get_page_config([str(installed)], str(folder))["disabledExtensions"]
     for name, extension in EXTENSIONS.items():
