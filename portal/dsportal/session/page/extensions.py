@@ -34,7 +34,12 @@ EXTENSIONS: Mapping[str, LabExtension] = {
         # Homes are on a file server: each look walks the whole repository.
         {"@jupyterlab/git:plugin": {"refreshInterval": 10_000}},
     ),
-    "lsp": LabExtension("@jupyter-lsp/jupyterlab-lsp", "jupyter_lsp"),
+    "lsp": LabExtension(
+        "@jupyter-lsp/jupyterlab-lsp",
+        "jupyter_lsp",
+        # JupyterLab's own part, which the extension builds on, is off by default.
+        {"@jupyterlab/lsp-extension:plugin": {"activate": "on"}},
+    ),
     "execute_time": LabExtension(
         "jupyterlab-execute-time",
         None,
