@@ -150,6 +150,8 @@ class SessionInput:
     """Where the service of the cluster's view listens; ``None`` where there is none."""
     slurm_bin_dir: str | None = None
     """Where Slurm's programs are."""
+    extensions: tuple[str, ...] = ()
+    """Extensions of JupyterLab that are not ours, by our names for them."""
     umask: str = ""
     """Of what the user writes, octal; empty for that of a login on the node."""
     is_encrypted: bool = False

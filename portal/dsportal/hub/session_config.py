@@ -41,6 +41,7 @@ def session_input(settings: Settings) -> dict[str, object]:
             follows_system_theme=settings.look.follows_system,
             cluster_url=settings.hub.internal(settings.cluster.url),
             slurm_bin_dir=settings.slurm.bin_dir,
+            extensions=session.extensions,
             umask=session.umask,
             is_encrypted=settings.hub.is_encrypted,
         )

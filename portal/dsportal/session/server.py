@@ -41,7 +41,7 @@ from dsportal.session.kernels.manager import (
     SessionKernelConnection,
     SessionKernels,
 )
-from dsportal.session.page import theme
+from dsportal.session.page import extensions, lab_defaults
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.upstream import bodies
 from dsportal.session.upstream.hub_login import is_login_of_the_hub
@@ -81,6 +81,7 @@ def settings(place: SessionContext) -> Config:
                     "jupyterlab": True,
                     "jupyter_server_terminals": True,
                     "dsportal.session.upstream.hub_login": True,
+                    **extensions.server_modules(place.told.extensions),
                 },
                 # A handler that forgets to ask for the login is closed, not open.
                 "allow_unauthenticated_access": False,
@@ -117,9 +118,16 @@ def settings(place: SessionContext) -> Config:
                     "allowed_symlink_directory": "/",
                 },
             },
+            "LanguageServerManager": extensions.language_servers(),
             **exports.exporters(),
             "LabApp": {
-                **theme.lab_settings(place.home, place.told.follows_system_theme),
+                "app_settings_dir": str(
+                    lab_defaults.write(
+                        place.runtime_folder,
+                        place.told.extensions,
+                        place.told.follows_system_theme and not lab_defaults.has_chosen(place.home),
+                    )
+                ),
                 # Not those of the home: what a user has installed must not break the page.
                 "labextensions_path": [*shared, f"{sys.prefix}/share/jupyter/labextensions"],
                 # Nothing of the outer network is asked for.

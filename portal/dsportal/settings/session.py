@@ -1,9 +1,9 @@
 """What a session gets, and which kernels are in it."""
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import model_validator
+from pydantic import Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from dsportal.session_schema import SessionInput
@@ -26,6 +26,8 @@ from dsportal.values import (
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
+
+ExtensionName = Literal["git", "lsp", "execute_time", "code_formatter"]
 
 
 class Session(Table):
@@ -119,6 +121,12 @@ class Session(Table):
         "Which rights others do not get to what users write in terminals and kernels, or save: "
         "0022 lets them read, 0002 lets the group write, 0077 keeps everything to the user. Empty "
         "for what a login on the node gives: UMASK in /etc/login.defs.",
+    )
+    extensions: Annotated[tuple[ExtensionName, ...], Strict(False)] = setting(
+        get_args(ExtensionName),
+        "The extensions that JupyterLab has besides the portal's own: a Git panel, completion and "
+        "hints by a language server, how long each cell took, and a formatter. Leave one out to "
+        "turn it off for everybody.",
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(

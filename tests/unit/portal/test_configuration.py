@@ -206,6 +206,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "folder_notes": {},
         "mounts": [],
         "templates": "templates",
+        "extensions": ["git", "lsp", "execute_time", "code_formatter"],
         "umask": "",
         "environments_folder": "~/environments",
         "jupyter_path": ["/opt/share/jupyter"],

@@ -7,6 +7,7 @@ import { jobs } from './jobs/panel';
 import { connectionLost, life } from './session/life';
 import { look } from './look/look';
 import { notices } from './storage/notices';
+import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
 import { stop } from './session/stop';
@@ -27,6 +28,7 @@ export default [
   life,
   look,
   notices,
+  notify,
   quota,
   stop,
   templates,

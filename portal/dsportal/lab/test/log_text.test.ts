@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { LogText, places, plain } from '../src/jobs/log_text';
+import { lastLines, LogText, places, plain } from '../src/jobs/log_text';
 
 function whole(...pieces: string[]): string {
   const log = new LogText();
@@ -46,4 +46,12 @@ test('text is found however it is written', () => {
   assert.deepEqual(places('Error: an error', 'ERROR'), [0, 10]);
   assert.deepEqual(places('aaa', 'aa'), [0, 1]);
   assert.deepEqual(places('aaa', ''), []);
+});
+
+test('the end of a log is its last whole lines', () => {
+  const log = 'step 1\nstep 2\n\nValueError: x\n\n';
+  assert.equal(lastLines(log, 100), 'step 1\nstep 2\nValueError: x');
+  assert.equal(lastLines(log, 21), 'step 2\nValueError: x');
+  assert.equal(lastLines('a'.repeat(50), 10), 'aaaaaaaaa…');
+  assert.equal(lastLines('', 10), '');
 });

@@ -187,9 +187,11 @@ def is_change(method: str | None, path: str, status: int) -> bool:
     """Say whether a request changed files, kernels or terminals: that was somebody's wish.
 
     A page that is left alone saves its layout (``/lab/api/workspaces``) every ten seconds, with
-    each look at its list of files.
+    each look at its list of files; and the Git panel asks by POST for its state, with the path of
+    a folder in the address.
     """
-    return method in _CHANGES and "/api/" in path and "/lab/api/" not in path and status < 400
+    is_api = "/api/" in path.partition("/git/")[0]
+    return method in _CHANGES and is_api and "/lab/api/" not in path and status < 400
 
 
 def rule_from(body: bytes) -> IdleRule:

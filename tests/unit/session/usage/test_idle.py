@@ -13,7 +13,14 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from dsportal.session.usage.idle import IdleRule, IdleWatch, Kernels, kernels_of, rule_from
+from dsportal.session.usage.idle import (
+    IdleRule,
+    IdleWatch,
+    Kernels,
+    is_change,
+    kernels_of,
+    rule_from,
+)
 from dsportal.session.usage.meter import Meter
 
 BEGIN = 1_000_000.0
@@ -176,3 +183,16 @@ def test_kernels_are_asked_for_their_state() -> None:
     assert kernels_of(manager) == Kernels(False, used.timestamp())
     by_id["busy"] = SimpleNamespace(execution_state="busy", last_activity=used)
     assert kernels_of(manager).are_busy
+
+
+@pytest.mark.parametrize(
+    ("path", "is_somebody"),
+    [
+        ("/user/ada/api/contents/git/notes.txt", True),
+        ("/user/ada/git/status", False),
+        ("/user/ada/git/work/api/status", False),
+        ("/user/ada/lab/api/workspaces/default", False),
+    ],
+)
+def test_what_a_page_asks_by_itself_is_no_sign_of_somebody(path: str, is_somebody: bool) -> None:
+    assert is_change("POST", path, 200) is is_somebody

@@ -45,3 +45,19 @@ export function places(text: string, sought: string): number[] {
   }
   return found;
 }
+
+/** Give the end of a log in at most so many letters, in whole lines where that is possible. */
+export function lastLines(text: string, letters: number): string {
+  const lines = plain(text)
+    .split('\n')
+    .map(line => line.trim())
+    .filter(Boolean);
+  let found = lines.pop() ?? '';
+  for (const line of lines.reverse()) {
+    if (found.length + line.length + 1 > letters) {
+      break;
+    }
+    found = `${line}\n${found}`;
+  }
+  return found.length > letters ? `${found.slice(0, letters - 1)}…` : found;
+}

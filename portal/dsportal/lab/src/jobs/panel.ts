@@ -10,21 +10,29 @@ import {
   showDialog,
   WidgetTracker
 } from '@jupyterlab/apputils';
+import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
 import { addStyle } from '../common/elements';
-import { nameOf, placeOf, stateOf, type IJob } from './job';
+import { lookOf, nameOf, placeOf, stateOf, type IJob } from './job';
 import { JobList } from './list';
 import { JobLog } from './log';
+import { lastLines } from './log_text';
 import { JOB_STYLE, slurmIcon } from './style';
-import { cancelJob, readJobs } from './server';
+import { cancelJob, readJobs, readLog, type IJobs } from './server';
+import { JobWatch, ranSeconds } from './watch';
 import { wordsOf } from '../common/server';
+import { INotifier } from '../notify/notifier';
 
 const SHOW = 'data-scientist-portal:show-jobs';
 const LOG = 'data-scientist-portal:open-job-log';
 const PANEL = 'data-scientist-portal-jobs';
 const READ_MILLISECONDS = 5_000;
+/** How often a job's end is looked for while the panel is not in sight. */
+const WATCH_MILLISECONDS = 60_000;
+/** JupyterLab shows 140 characters of a notification. */
+const LOG_LETTERS = 80;
 
 /** The user's jobs, in JupyterLab. */
 export const jobs: JupyterFrontEndPlugin<void> = {
@@ -32,17 +40,18 @@ export const jobs: JupyterFrontEndPlugin<void> = {
   description: "Shows the user's jobs in Slurm, their logs, and which GPUs are free.",
   autoStart: true,
   requires: [ITranslator],
-  optional: [ILayoutRestorer, ICommandPalette],
+  optional: [ILayoutRestorer, ICommandPalette, INotifier],
   activate: (
     app: JupyterFrontEnd,
     translator: ITranslator,
     restorer: ILayoutRestorer | null,
-    palette: ICommandPalette | null
+    palette: ICommandPalette | null,
+    notifier: INotifier | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
     addStyle(JOB_STYLE);
     const logs = new WidgetTracker<MainAreaWidget<JobLog>>({ namespace: 'portal-job-logs' });
-    const panel = makePanel(app, texts);
+    const panel = makePanel(app, texts, notifier);
     app.shell.add(panel, 'left', { rank: 250, type: 'Slurm' });
     app.commands.addCommand(SHOW, {
       label: texts.__('Show My Jobs'),
@@ -74,16 +83,32 @@ export const jobs: JupyterFrontEndPlugin<void> = {
   }
 };
 
-function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
+function makePanel(
+  app: JupyterFrontEnd,
+  texts: TranslationBundle,
+  notifier: INotifier | null
+): JobList {
   const settings = app.serviceManager.serverSettings;
   let isAnew = true;
   const panel = new JobList(texts, {
     refresh: () => look(),
     cancel: job => void cancel(job),
-    openLog: job => {
-      const name = texts.__('Log of %1', nameOf(job, texts));
-      void app.commands.execute(LOG, { job: job.id, name });
+    openLog: job => showLog(app, texts, job)
+  });
+  const watch = new JobWatch();
+  const read = async (anew: boolean): Promise<IJobs> => {
+    const told = await readJobs(settings, anew);
+    for (const job of watch.take(told.jobs)) {
+      void announce(app, texts, notifier, job);
     }
+    return told;
+  };
+  new Poll({
+    name: 'data-scientist-portal:jobs-watch',
+    frequency: { interval: WATCH_MILLISECONDS, backoff: true, max: 5 * WATCH_MILLISECONDS },
+    // Nobody waits for what the panel has not shown; what it has shown ends in hidden tabs too.
+    standby: () => (watch.hasOpen ? 'never' : true),
+    factory: async () => panel.present(await read(false))
   });
   panel.id = PANEL;
   panel.title.icon = slurmIcon;
@@ -97,7 +122,7 @@ function makePanel(app: JupyterFrontEnd, texts: TranslationBundle): JobList {
       const anew = isAnew;
       isAnew = false;
       try {
-        panel.present(await readJobs(settings, anew));
+        panel.present(await read(anew));
       } catch (error) {
         panel.fail(texts.__('Your session is not responding. It may have ended.'));
         throw error;
@@ -140,6 +165,43 @@ async function isConfirmed(job: IJob, texts: TranslationBundle): Promise<boolean
     ]
   });
   return answer.button.accept;
+}
+
+function showLog(app: JupyterFrontEnd, texts: TranslationBundle, job: IJob): void {
+  const name = texts.__('Log of %1', nameOf(job, texts));
+  void app.commands.execute(LOG, { job: job.id, name });
+}
+
+/** Say that a job has ended: in the page where it failed, and by the browser where it ran long. */
+async function announce(
+  app: JupyterFrontEnd,
+  texts: TranslationBundle,
+  notifier: INotifier | null,
+  job: IJob
+): Promise<void> {
+  const words = `${nameOf(job, texts)}: ${stateOf(job, texts)}`;
+  if (job.state !== 'CANCELLED') {
+    notifier?.ended(words, ranSeconds(job), `job-${job.id}`);
+  }
+  if (lookOf(job) === 'bad') {
+    const end = await endOfLog(app.serviceManager.serverSettings, job);
+    Notification.error(end ? `${words}\n${end}` : words, {
+      autoClose: false,
+      actions: [{ label: texts.__('Open Log'), callback: () => showLog(app, texts, job) }]
+    });
+  }
+}
+
+/** The last lines of its errors, or of its output. */
+async function endOfLog(settings: ServerConnection.ISettings, job: IJob): Promise<string> {
+  try {
+    const out = await readLog(settings, job.id, 'out', '', 0);
+    const err = out.has_err ? await readLog(settings, job.id, 'err', '', 0) : out;
+    return lastLines(err.text || out.text, LOG_LETTERS);
+  } catch {
+    // It failed before it wrote anything, or its log is not to be read: the button says why.
+    return '';
+  }
 }
 
 function openLog(

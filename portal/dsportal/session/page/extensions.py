@@ -1,0 +1,90 @@
+"""The extensions of others that a session's JupyterLab has, as ``session.extensions`` names them.
+
+All are in the session's environment; one that is not wanted is switched off, in the page and in
+the server. Tried with jupyterlab-git 0.55, jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3 and
+jupyterlab-code-formatter 3.1.
+"""
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Git's extension brings it along. Its buttons would ask a server part that is not loaded; Git's
+# panel shows differences of notebooks by itself.
+_NEVER = ("nbdime-jupyterlab",)
+
+
+@dataclass(frozen=True)
+class LabExtension:
+    """What belongs to one."""
+
+    page: str
+    """Its name in JupyterLab's page."""
+    server: str | None = None
+    """Its module in the session's server."""
+    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Settings of JupyterLab's plugins that differ from their own defaults."""
+
+
+EXTENSIONS: Mapping[str, LabExtension] = {
+    "git": LabExtension(
+        "@jupyterlab/git",
+        "jupyterlab_git",
+        # Homes are on a file server: each look walks the whole repository.
+        {"@jupyterlab/git:plugin": {"refreshInterval": 10_000}},
+    ),
+    "lsp": LabExtension(
+        "@jupyter-lsp/jupyterlab-lsp",
+        "jupyter_lsp",
+        # JupyterLab's own part, which the extension builds on, is off by default.
+        {"@jupyterlab/lsp-extension:plugin": {"activate": "on"}},
+    ),
+    "execute_time": LabExtension(
+        "jupyterlab-execute-time",
+        None,
+        {"@jupyterlab/notebook-extension:tracker": {"recordTiming": True}},
+    ),
+    "code_formatter": LabExtension(
+        "jupyterlab_code_formatter",
+        "jupyterlab_code_formatter",
+        {
+            "jupyterlab_code_formatter:settings": {
+                "preferences": {"default_formatter": {"python": ["ruff", "ruffformat"]}}
+            }
+        },
+    ),
+}
+
+
+def server_modules(wanted: Collection[str]) -> dict[str, bool]:
+    """Give what the session's server loads for them."""
+    found = (EXTENSIONS[name].server for name in wanted)
+    return {module: True for module in found if module is not None}
+
+
+def switched_off(wanted: Collection[str]) -> list[str]:
+    """Give what JupyterLab's page does not start, nor lets take the place of its own parts."""
+    return [*_NEVER, *(one.page for name, one in EXTENSIONS.items() if name not in wanted)]
+
+
+def language_servers() -> dict[str, Any]:
+    """Set up the one language server: it speaks over a pipe, and ends with the session.
+
+    It runs in the session's own environment, and knows nothing of what a kernel's environment
+    has besides; a program of the user's is not looked for.
+    """
+    return {
+        "autodetect": False,
+        "language_servers": {
+            "pylsp": {
+                "argv": [sys.executable, "-I", "-m", "pylsp"],
+                "display_name": "Python (pylsp)",
+                "languages": ["python"],
+                "mime_types": ["text/python", "text/x-ipython"],
+                # Else a folder .virtual_documents appears in the home.
+                "requires_documents_on_disk": False,
+                "version": 2,
+            }
+        },
+    }

@@ -1,0 +1,38 @@
+"""Where JupyterLab's defaults differ from its own: light and dark, and those of extensions.
+
+Light and dark follow the system, as on the other pages, until one is chosen.
+"""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+import json5
+
+from dsportal.session.page.extensions import EXTENSIONS, switched_off
+
+_CHOICE = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
+_FOLLOWS_SYSTEM = {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}
+
+
+def has_chosen(home: Path) -> bool:
+    """Say whether the user has chosen a theme; one who did keeps it, whatever the default is."""
+    try:
+        chosen = json5.loads((home / _CHOICE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(chosen, dict) and "theme" in chosen
+
+
+def write(folder: Path, extensions: Collection[str], follows_system: bool) -> Path:
+    """Write what JupyterLab takes as its ``app_settings_dir`` below a folder; return where."""
+    overrides: dict[str, object] = dict(_FOLLOWS_SYSTEM) if follows_system else {}
+    for name in extensions:
+        overrides |= EXTENSIONS[name].defaults
+    written = folder / "lab-settings"
+    written.mkdir(exist_ok=True)
+    (written / "overrides.json").write_text(json.dumps(overrides))
+    # Those that this file switches off do not switch off others.
+    page = {"disabledExtensions": {name: True for name in switched_off(extensions)}}
+    (written / "page_config.json").write_text(json.dumps(page))
+    return written

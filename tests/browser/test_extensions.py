@@ -1,0 +1,139 @@
+"""What JupyterLab has besides: Git's panel, completion, and word of long work that ends."""
+
+import pwd
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.lab import open_item, open_lab
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[4]
+# A browser that asks for its permission, and remembers what was shown.
+NOTIFICATIONS = """
+document.hasFocus = () => false;
+window.told = [];
+window.Notification = class {
+  static permission = "default";
+  static requestPermission = async () => (Notification.permission = "granted");
+  constructor(title, options) { window.told.push([title, options.body]); }
+};
+"""
+SETTINGS = ".jupyter/lab/user-settings/data-scientist-portal"
+
+
+@pytest.fixture
+def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
+    """The home of somebody with a session, a repository and a program."""
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    made = [".jupyter/lab/workspaces", SETTINGS, "work", "long.ipynb", "Untitled.ipynb"]
+
+    def as_user(*argv: str) -> None:
+        portal.slurm(*argv, user=USER, home=str(home))
+
+    as_user("/bin/rm", "-rf", *[str(home / name) for name in made])
+    as_user("/usr/bin/git", "init", "--quiet", "--initial-branch=trunk", str(home / "work"))
+    for name in ("model.py", "notes.txt"):
+        as_user("/usr/bin/touch", str(home / "work" / name))
+    as_user("/bin/mkdir", "-p", str(home / SETTINGS))
+    as_user(
+        "/usr/bin/python3",
+        "-c",
+        "import sys; open(sys.argv[1], 'w').write(sys.argv[2])",
+        str(home / SETTINGS / "notify.jupyterlab-settings"),
+        '{"seconds": 2}',
+    )
+    visit(USER).start_and_wait(gpus=0)
+    yield home
+    as_user("/bin/rm", "-rf", *[str(home / name) for name in made])
+
+
+def test_git_and_completion_know_a_repository(
+    portal: Instance,
+    home: Path,
+    page: Page,
+    visit: Callable[[str], Visitor],
+    photograph: Callable[[Page, str], None],
+) -> None:
+    open_lab(page, portal, USER)
+    open_item(page, "work")
+    page.get_by_role("tab", name="Git", exact=True).click()
+    panel = page.locator("#jp-git-sessions")
+    expect(panel).to_contain_text("trunk")
+    expect(panel).to_contain_text("model.py")
+
+    # The file has no kernel: it is the language server that knows.
+    page.get_by_role("tab", name=re.compile("^File Browser")).click()
+    open_item(page, "model.py")
+    page.locator(".jp-FileEditor .cm-content").click()
+    page.keyboard.type("import json\njson.du")
+    proposed = page.locator(".jp-Completer-item").filter(has_text="dumps")
+
+    def propose() -> None:
+        page.keyboard.press("Tab")
+        expect(proposed.first).to_be_visible(timeout=5_000)
+
+    patiently(propose)
+    photograph(page, "completion")
+
+    # It speaks over a pipe: the session's port is the only one.
+    listening = visit(USER).run(
+        "import subprocess; print(subprocess.run(['ss', '-tlnpH'], capture_output=True, "
+        "text=True).stdout)"
+    )
+    owned = [line for line in listening.splitlines() if "users:" in line]
+    assert len(owned) == 1, listening
+    running = visit(USER).run(
+        "import subprocess; print(subprocess.run(['pgrep', '-fu', str(__import__('os').getuid()), "
+        "'-I -m pylsp'], capture_output=True, text=True).stdout)"
+    )
+    assert running.split()
+
+
+def patiently(attempt: Callable[[], None]) -> None:
+    """Try until the language server, which starts with the first file, has answered."""
+    for _ in range(6):
+        try:
+            attempt()
+            return
+        except AssertionError:
+            continue
+    attempt()
+
+
+def run_cell(page: Page, code: str) -> None:
+    page.locator(".jp-Notebook-cell .cm-content").last.click()
+    page.keyboard.type(code)
+    page.keyboard.press("Shift+Enter")
+
+
+def test_a_long_cell_notifies_a_user_who_allowed_it(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    page.add_init_script(NOTIFICATIONS)
+    open_lab(page, portal, USER)
+    page.get_by_role("button", name=re.compile("^Python 3")).first.click()
+    expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
+
+    run_cell(page, "import time; time.sleep(3)")
+    offer = page.get_by_role("alert").filter(has_text="notified when long work ends")
+    expect(offer).to_be_visible()
+    photograph(page, "notify-offer")
+    assert page.evaluate("told") == []
+    offer.get_by_role("button", name="Notify Me").click()
+    expect(offer).to_have_count(0)
+
+    run_cell(page, "1 + 1")
+    run_cell(page, "time.sleep(3); 1 / 0")
+    page.wait_for_function("told.length > 0")
+    assert page.evaluate("told") == [
+        ["Cell failed in Untitled.ipynb", "It ran for under a minute."]
+    ]
+    # How long it took is at the cell.
+    expect(page.locator(".execute-time").first).to_contain_text("Last executed")

@@ -1,0 +1,62 @@
+"""What JupyterLab's defaults become: light and dark, and the extensions that a site wants."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from jupyterlab_server.config import get_page_config
+
+from dsportal.session.page.extensions import EXTENSIONS, server_modules
+from dsportal.session.page.lab_defaults import has_chosen, write
+from dsportal.settings.session import ExtensionName
+
+CHOICE = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
+THEMES = "@jupyterlab/apputils-extension:themes"
+
+
+def test_it_follows_the_system_unless_told_otherwise(tmp_path: Path) -> None:
+    for follows in (True, False):
+        overrides = json.loads((write(tmp_path, [], follows) / "overrides.json").read_text())
+        assert overrides == ({THEMES: {"adaptive-theme": True}} if follows else {})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ('{"theme": "JupyterLab Dark"}', True),
+        ('// a comment\n{"theme": "JupyterLab Light", "adaptive-theme": false}', True),
+        ('{"theme-scrollbars": true}', False),
+        ("{broken", False),
+        ("[]", False),
+    ],
+)
+def test_a_theme_that_was_chosen_is_kept(tmp_path: Path, text: str, is_kept: bool) -> None:
+    file = tmp_path / CHOICE
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert has_chosen(tmp_path) is is_kept
+
+
+def test_the_setting_and_the_session_know_the_same_extensions() -> None:
+    assert set(get_args(ExtensionName)) == set(EXTENSIONS)
+
+
+@pytest.mark.parametrize("wanted", [(), ("lsp",), tuple(EXTENSIONS)])
+def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
+    tmp_path: Path, wanted: tuple[str, ...]
+) -> None:
+    installed = tmp_path / "labextensions"
+    for name, extension in EXTENSIONS.items():
+        package = installed / extension.page / "package.json"
+        package.parent.mkdir(parents=True)
+        metadata = {"disabledExtensions": [f"core:{name}"], "_build": {"load": "remote.js"}}
+        package.write_text(
+            json.dumps({"name": extension.page, "version": "1.0", "jupyterlab": metadata})
+        )
+    folder = write(tmp_path, wanted, False)
+    off = get_page_config([str(installed)], str(folder))["disabledExtensions"]
+    for name, extension in EXTENSIONS.items():
+        assert (extension.page in off) is (name not in wanted)
+        assert (f"core:{name}" in off) is (name in wanted)
+    assert set(server_modules(wanted)) <= {one.server for one in EXTENSIONS.values()}
