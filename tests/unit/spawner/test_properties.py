@@ -99,7 +99,8 @@ def test_a_script_has_the_lines_that_were_meant_and_no_other(
     assert int(found["memory_mb"]) == accepted.resources.memory_mb
     assert found["partition"] == accepted.partition
     assert found["type"] == accepted.gpu_type
-    assert json.loads(found["input"]) == {"environment": environment}
+    program = SessionProgram(PYTHON, {"environment": environment})
+    assert json.loads(program.input_text()) == {"environment": environment}
 
 
 @given(TEXTS, TEXTS, ENVIRONMENTS, st.sampled_from((0, 1, 4)))
