@@ -612,16 +612,12 @@ def _write_input(file: Path, text: str) -> None:
         ) from error
 
 
-def _remove_old_inputs(
-    slurm: SlurmCommands, account: pwd.struct_passwd, folder: Path
-) -> None:
+def _remove_old_inputs(slurm: SlurmCommands, account: pwd.struct_passwd, folder: Path) -> None:
     """Remove what jobs left that never began, and that no hub has cancelled."""
     latest = time.time() - _INPUT_SECONDS
     try:
         old = [
-            file
-            for file in folder.glob(_input_name(slurm, "*"))
-            if file.lstat().st_mtime < latest
+            file for file in folder.glob(_input_name(slurm, "*")) if file.lstat().st_mtime < latest
         ]
         if old:
             kept = {_input_name(slurm, session) for _, session in _sessions(slurm, account)}
