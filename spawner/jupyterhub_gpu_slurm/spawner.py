@@ -227,7 +227,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.record.note(gpus=request.resources.gpus, groups=tuple(sorted(groups)))
 
     async def _submit(self, request: AcceptedRequest) -> None:
-        script = self._script(request, await self._program(request))
+        program = await self._program(request)
+        script, session_input = self._script(request, program), program.input_text()
         self.session_start.expect_port()
         self.record.save(
             id=secrets.token_hex(16),
@@ -237,7 +238,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         )
         self.reporter.note_submission()
         try:
-            self.job_id = await self.job.submit(self.session.id, script)
+            self.job_id = await self.job.submit(self.session.id, script, session_input)
         except (AccountUnavailable, SubmissionRefused):
             self.record.note(id="")  # there is no job to look for
             raise

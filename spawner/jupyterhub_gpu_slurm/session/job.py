@@ -74,9 +74,11 @@ class SessionJob:
         if job_id:
             self._slurm.jobs.forget(int(job_id))
 
-    async def submit(self, session_id: str, script: str) -> str:
+    async def submit(self, session_id: str, script: str, session_input: str) -> str:
         """Submit it; return its number."""
-        return str(await self._slurm.client.submit(self._username, session_id, script))
+        return str(
+            await self._slurm.client.submit(self._username, session_id, script, session_input)
+        )
 
     async def find(self, session_id: str) -> str:
         """Return the number of the job that carries this session's mark; empty for none."""

@@ -2,8 +2,9 @@
 
 A directive's value is one word from a short list of characters: quoting does not help there,
 because Slurm's own parser reads the line and a newline leaves it. What the session needs to know,
-its token too, follows the command as one line of ASCII JSON on its standard input, so that it is
-on no command line and in no job record that others can read.
+its token too, is not in the script, which Slurm's accounting may store (slurm.conf(5),
+AccountingStoreFlags): the launcher keeps it in a file of the user's, which the script opens as its
+standard input and removes.
 """
 
 import json
@@ -18,7 +19,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jupyterhub_gpu_slurm.errors import ScriptError
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
 
-_END_OF_INPUT = "END_OF_SESSION_INPUT"
 _LONGEST_WORD = 128
 _WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.@-]{{0,{_LONGEST_WORD - 1}}}", re.ASCII)
 _NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9_.@-]")
@@ -60,6 +60,15 @@ class SessionProgram:
     session_input: Mapping[str, object]
     """What ``dsportal.session`` reads; values that JSON knows."""
 
+    def input_text(self) -> str:
+        """Return the input as one line of ASCII JSON. Raises `ScriptError`."""
+        try:
+            return json.dumps(
+                self.session_input, ensure_ascii=True, allow_nan=False, sort_keys=True
+            )
+        except (TypeError, ValueError) as error:
+            raise ScriptError(f"The session's input cannot be written as JSON: {error}") from error
+
 
 def render(
     job_name: str, request: AcceptedRequest, program: SessionProgram, more: Sequence[str] = ()
@@ -82,8 +91,6 @@ def render(
         memory_mb=_count("memory", request.resources.memory_mb),
         minutes=_count("minutes", max(1, request.time // timedelta(minutes=1))),
         python=shlex.quote(_path("interpreter", program.python)),
-        session_input=_one_line(program.session_input),
-        end_of_input=_END_OF_INPUT,
     )
 
 
@@ -140,14 +147,3 @@ def _count(what: str, value: int) -> int:
     if type(value) is not int or value < 0:
         raise ScriptError(f"The number of {what} {value!a} may not be written into a script.")
     return value
-
-
-def _one_line(session_input: Mapping[str, object]) -> str:
-    """Return JSON without any character that could end the line or the here-document."""
-    try:
-        text = json.dumps(session_input, ensure_ascii=True, allow_nan=False, sort_keys=True)
-    except (TypeError, ValueError) as error:
-        raise ScriptError(f"The session's input cannot be written as JSON: {error}") from error
-    if not text.isprintable():
-        raise ScriptError("The session's input would not stay on one line.")
-    return text

@@ -131,12 +131,10 @@ class SlurmClient:
         """Return how the scheduler is, in sdiag's own words."""
         return await self._ask(commands.diagnostics())
 
-    async def submit(self, username: str, session: str, script: str) -> int:
-        """Submit a session's script as a user; return the job's number."""
-        answer = await self._launch(
-            username, {"verb": "submit", "session": session, "script": script}
-        )
-        return launcher_answers.job_id(answer)
+    async def submit(self, username: str, session: str, script: str, session_input: str) -> int:
+        """Submit a session's script as a user, with its input; return the job's number."""
+        request: dict[str, object] = {"session": session, "script": script, "input": session_input}
+        return launcher_answers.job_id(await self._launch(username, {"verb": "submit", **request}))
 
     async def forecast(self, username: str, script: str) -> dict[str, str]:
         """Ask when a script would start as a user; see the launcher's ``forecast``."""

@@ -6,13 +6,15 @@ Deployed as a root-owned file of its own, with its settings beside it as ``NAME.
 ``slurm-launcher: ready`` on its standard error, reads one JSON object on its standard input, runs
 Slurm's programs with an empty environment, and prints one JSON object. The verbs:
 
-``{"verb": "submit", "session": ID, "script": TEXT}`` -> ``{"job_id": N}``
+``{"verb": "submit", "session": ID, "script": TEXT, "input": TEXT}`` -> ``{"job_id": N}``
     Submit the user's job. Its comment carries the hub's mark and the session, its output goes into
-    a private folder of the home.
+    a private folder of the home. So does ``input``, the secrets with it, as a file whose path the
+    job has as ``PORTAL_SESSION_INPUT``: the script reads and removes it. Without ``input``, as hubs
+    before this one ask, there is no file.
 ``{"verb": "forecast", "script": TEXT}`` -> ``{"start": "2026-11-21T14:05:00"}``
     When the job would start, in UTC; or ``{"never": WORDS}``. Nothing is submitted.
 ``{"verb": "cancel", "session": ID}`` -> ``{"job_ids": [N, ...]}``
-    Cancel the user's jobs that carry this mark and session, and no other.
+    Cancel the user's jobs that carry this mark and session, and no other; remove their input.
 ``{"verb": "list"}`` -> ``{"sessions": {"N": ID, ...}}``
     The user's jobs that carry this mark and have not ended, and their sessions.
 ``{"verb": "log", "job_id": N}`` -> ``{"lines": [TEXT, ...]}``
@@ -62,6 +64,7 @@ def _keep_tracers_out() -> None:
 if __name__ == "__main__":
     _keep_tracers_out()
 
+import contextlib
 import json
 import os
 import pwd
@@ -83,6 +86,8 @@ _MOST_INPUT = 1 << 20
 _NO_SUCH_JOB = "Invalid job id specified"
 _LOG_FOLDER = Path(".local", "state", "data-scientist-portal")
 _MOST_LOGS = 20
+# How long an input is left alone for which there is no job: one may be about to be submitted.
+_INPUT_SECONDS = 3600
 _MOST_LOG_BYTES = 1 << 14
 _MOST_LOG_LINES = 15
 _MOST_LINE = 300
@@ -128,8 +133,10 @@ class SlurmCommands:
             "USER": account.pw_name,
         }
 
-    def run(self, program: str, *arguments: str, stdin: str = "") -> str:
-        """Run one program; return what it printed."""
+    def run(self, program: str, *arguments: str, stdin: str = "", session_input: str = "") -> str:
+        """Run one program; return what it printed. A job that it submits has the input's path."""
+        if session_input:
+            self._environment["PORTAL_SESSION_INPUT"] = session_input
         code, printed, complaint = self.try_out(program, *arguments, stdin=stdin)
         if code != 0:
             raise LauncherError(complaint.strip() or f"{program} failed", refused=True)
@@ -162,20 +169,33 @@ def submit(
     slurm: SlurmCommands, account: pwd.struct_passwd, request: dict[str, Any]
 ) -> dict[str, Any]:
     """Submit a session's script."""
-    script, session = _script(request), _session(request)
+    script, session, session_input = _script(request), _session(request), _input(request)
+    log_folder = _log_folder(account)
     # Slurm puts a job's number for %j, and a percent sign for two.
-    folder = str(_log_folder(account)).replace("%", "%%")
-    printed = slurm.run(
-        "sbatch",
-        "--parsable",
-        # All of this program's own few variables. With a shorter list, or NONE, Slurm (seen with
-        # 22.05) runs the user's login shell on the node to make an environment: slow, and theirs.
-        "--export=ALL",
-        f"--comment={slurm.mark}:{session}",
-        f"--chdir={account.pw_dir}",
-        f"--output={folder}/session-%j.log",
-        stdin=script,
-    )
+    folder = str(log_folder).replace("%", "%%")
+    file = log_folder / _input_name(slurm, session)
+    if session_input:
+        _remove_old_inputs(slurm, account, log_folder)
+        _write_input(file, session_input)
+    try:
+        printed = slurm.run(
+            "sbatch",
+            "--parsable",
+            # All of this program's own few variables. With a shorter list, or NONE, Slurm (seen
+            # with 22.05) runs the user's login shell on the node to make an environment: slow, and
+            # theirs.
+            "--export=ALL",
+            f"--comment={slurm.mark}:{session}",
+            f"--chdir={account.pw_dir}",
+            f"--output={folder}/session-%j.log",
+            stdin=script,
+            session_input=str(file) if session_input else "",
+        )
+    except LauncherError as error:
+        # After a time-out the job may be there all the same.
+        if error.refused and "timed out" not in str(error):
+            file.unlink(missing_ok=True)
+        raise
     # "12" or, in a federation, "12;cluster".
     job_id = printed.strip().partition(";")[0]
     if not _JOB_ID.fullmatch(job_id):
@@ -212,6 +232,9 @@ def cancel(
     job_ids = [job_id for job_id, session in _sessions(slurm, account) if session == wanted]
     if job_ids:
         slurm.run("scancel", f"--user={account.pw_name}", *map(str, job_ids))
+    # A job that never began has left it.
+    with contextlib.suppress(OSError):
+        Path(account.pw_dir, _LOG_FOLDER, _input_name(slurm, wanted)).unlink()
     return {"job_ids": job_ids}
 
 
@@ -452,6 +475,13 @@ def _script(request: dict[str, Any]) -> str:
     return script
 
 
+def _input(request: dict[str, Any]) -> str:
+    session_input = request.get("input", "")
+    if not isinstance(session_input, str) or not session_input.isascii():
+        raise LauncherError("the session's input is no ASCII text")
+    return session_input
+
+
 def _session(request: dict[str, Any]) -> str:
     session = request.get("session")
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
@@ -543,6 +573,59 @@ def _log_folder(account: pwd.struct_passwd) -> Path:
             f"the folder {folder} cannot be used: {error.strerror}", refused=True
         ) from error
     return folder
+
+
+def _input_name(slurm: SlurmCommands, session: str) -> str:
+    return f"input-{slurm.mark}-{session}.json"
+
+
+def _write_input(file: Path, text: str) -> None:
+    """Write what the session is told where only the user can read it or put another in its place.
+
+    Whoever shares the user's group may have made the folder, or left something at the name.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            status = os.fstat(folder)
+            if status.st_uid != os.getuid():
+                raise LauncherError(f"the folder {file.parent} is somebody else's", refused=True)
+            if status.st_mode & 0o077:
+                os.fchmod(folder, 0o700)
+            with open(os.open(file.name, flags, 0o600, dir_fd=folder), "wb") as stream:
+                stream.write(text.encode())
+                stream.flush()
+                # The node reads it over the network; and a full quota may show only now.
+                os.fsync(stream.fileno())
+        except OSError as error:
+            if not isinstance(error, FileExistsError):
+                with contextlib.suppress(OSError):
+                    os.unlink(file.name, dir_fd=folder)
+            raise
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise LauncherError(
+            f"what the session is told cannot be written to {file.parent}: {error.strerror}",
+            refused=True,
+        ) from error
+
+
+def _remove_old_inputs(slurm: SlurmCommands, account: pwd.struct_passwd, folder: Path) -> None:
+    """Remove what jobs left that never began, and that no hub has cancelled."""
+    latest = time.time() - _INPUT_SECONDS
+    try:
+        old = [
+            file for file in folder.glob(_input_name(slurm, "*")) if file.lstat().st_mtime < latest
+        ]
+        if old:
+            kept = {_input_name(slurm, session) for _, session in _sessions(slurm, account)}
+            for file in old:
+                if file.name not in kept:
+                    file.unlink(missing_ok=True)
+    except OSError:
+        return  # what is in the way of the new one is said there
 
 
 def main() -> None:

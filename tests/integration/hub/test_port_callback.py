@@ -1,6 +1,8 @@
 """The one thing that a session may tell the hub: its port, with its own token."""
 
 import json
+import pwd
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,19 +23,22 @@ def report(portal: Instance, body: object, token: str | None) -> httpx.Response:
     return portal.hub("POST", "/api/gpu-session/port", content=content, headers=headers)
 
 
+def inputs(portal: Instance, name: str) -> list[Path]:
+    """Return the files in which inputs are kept for a user's sessions that have not begun."""
+    folder = Path(pwd.getpwnam(name).pw_dir, ".local/state/data-scientist-portal")
+    return list(folder.glob(f"input-{portal.mark}-*.json"))
+
+
 @pytest.fixture(scope="module")
 def waiting(portal: Instance) -> Iterator[tuple[Visitor, str]]:
-    """A user whose session waits in the queue, and that session's token, from its own script."""
+    """A user whose session waits in the queue, and that session's token, as it is kept for it."""
     user = Visitor(portal, USERS[3])
     user.log_in()
     with portal.gpus_taken():
         user.start(gpus=4)
-        (job_id,) = until(
-            lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue"
-        )
-        script = portal.slurm("scontrol", "write", "batch_script", job_id, "-")
-        line = next(line for line in script.splitlines() if line.startswith("{"))
-        yield user, json.loads(line)["environment"]["JUPYTERHUB_API_TOKEN"]
+        until(lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue")
+        (file,) = inputs(portal, USERS[3])
+        yield user, json.loads(file.read_text())["environment"]["JUPYTERHUB_API_TOKEN"]
         if user.server() is not None:
             user.stop()
     user.close()
@@ -96,6 +101,39 @@ def test_the_token_is_in_no_job_record_and_on_no_command_line(
     assert len(token) >= 32
     assert token not in portal.slurm("scontrol", "show", "job", "-dd", job_id)
     assert token not in every_command_line()
+
+
+def test_what_slurm_stores_of_a_session_holds_no_secret(portal: Instance, visit: Visit) -> None:
+    user = visit(USERS[0])
+    job_id = user.start_and_wait(gpus=0)
+    token = user.run(SESSION_TOKEN).strip()
+    spool = Path(portal.settings["hub"]["state_dir"]).parent / "slurmd"
+    scripts = [script.read_text() for script in spool.glob(f"*/job*{job_id}/slurm_script")]
+    assert scripts
+    # What AccountingStoreFlags=job_script would put into Slurm's database.
+    scripts.append(portal.slurm("scontrol", "write", "batch_script", job_id, "-", user=USERS[0]))
+    for script in scripts:
+        assert "-m dsportal.session" in script
+        assert token not in script
+        assert "PRIVATE KEY" not in script
+        assert "JUPYTERHUB" not in script
+    # The session has read it, and keeps it in no file.
+    assert inputs(portal, USERS[0]) == []
+
+
+def test_a_session_that_is_cancelled_in_the_queue_leaves_no_input(
+    portal: Instance, visit: Visit, waiting: tuple[Visitor, str]
+) -> None:
+    # No GPU is free while the other one waits.
+    user = visit(USERS[0])
+    user.start(gpus=4)
+    until(lambda: portal.jobs(user=USERS[0]), seconds=10, what="the job is in the queue")
+    (file,) = inputs(portal, USERS[0])
+    status = file.stat()
+    assert status.st_uid == pwd.getpwnam(USERS[0]).pw_uid
+    assert stat.S_IMODE(status.st_mode) == 0o600
+    user.stop()
+    until(lambda: not inputs(portal, USERS[0]), seconds=30, what="its input is gone")
 
 
 def every_command_line() -> str:

@@ -48,8 +48,8 @@ class StandIn:
     forgotten: list[int] = field(default_factory=list)
     while_submitting: Callable[[], object] = lambda: None
 
-    async def submit(self, username: str, session: str, script: str) -> int:
-        self._obey("submit", username, session, script)
+    async def submit(self, username: str, session: str, script: str, session_input: str) -> int:
+        self._obey("submit", username, session, script, session_input)
         self.while_submitting()
         return NUMBER
 

@@ -41,11 +41,13 @@ def test_a_start_submits_and_gives_the_address_that_the_session_says(
     spawner._endings[spawner._log_name] = "an old ending"
     assert started(spawner) == f"http://10.0.0.1:{PORT}"
     (order,) = slurm.orders
-    name, username, session, script = order
+    name, username, session, script, session_input = order
     assert (name, username, session) == ("submit", "ada", spawner.session.id)
     assert len(str(session)) == 32
     assert f"#SBATCH --job-name={job_name('portal', 'ada', '')}\n" in str(script)
     assert "#SBATCH --gres=gpu:2\n" in str(script)
+    assert spawner.api_token in str(session_input)
+    assert spawner.api_token not in str(script)
     assert spawner.session.is_ready
     assert spawner._endings == {}
     assert (spawner.ip, spawner.job_id) == ("0.0.0.0", f"{NUMBER}")  # noqa: S104

@@ -13,7 +13,7 @@ from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
 
 
 def test_it_is_submitted_found_and_cancelled(job: SessionJob, slurm: StandIn) -> None:
-    assert run(job.submit(SESSION, "#!/bin/sh")) == JOB_ID
+    assert run(job.submit(SESSION, "#!/bin/sh", "{}")) == JOB_ID
     slurm.listed = {7: "b" * 32, NUMBER: SESSION}
     assert run(job.find(SESSION)) == JOB_ID
     assert run(job.cancel(SESSION)) == [NUMBER]

@@ -2,6 +2,7 @@ import json
 import subprocess
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -26,9 +27,14 @@ TWO_GPUS = """\
 #SBATCH --time=480
 #SBATCH --no-requeue
 
-exec /opt/portal/bin/python -I -m dsportal.session <<'END_OF_SESSION_INPUT'
-{"environment": {"A": "1"}, "folders": {}}
-END_OF_SESSION_INPUT
+input=${PORTAL_SESSION_INPUT:?is not set: the launcher on the head node is older than the hub}
+unset PORTAL_SESSION_INPUT
+if ! { exec < "$input"; } 2>/dev/null; then
+    echo "The session's input $input cannot be read; it serves one start. Start a new session." >&2
+    exit 2
+fi
+/bin/rm -f -- "$input"
+exec /opt/portal/bin/python -I -m dsportal.session
 """
 
 
@@ -69,29 +75,49 @@ def test_the_interpreter_is_an_absolute_plain_path(path: str) -> None:
 
 def test_what_json_does_not_know_is_refused() -> None:
     with pytest.raises(ScriptError, match="JSON"):
-        render("portal-user1", accepted(), program(value=object()))
+        program(value=object()).input_text()
     with pytest.raises(ScriptError, match="JSON"):
-        render("portal-user1", accepted(), program(value=float("nan")))
+        program(value=float("nan")).input_text()
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_no_input_leaves_its_line(values: dict[str, str]) -> None:
-    lines = render("portal-user1", accepted(), program(values=values)).split("\n")
-    assert len(lines) == len(render("portal-user1", accepted(), program()).split("\n"))
-    assert json.loads(lines[-3]) == {"values": values}
+def test_the_input_is_one_line_of_ascii_and_not_in_the_script(values: dict[str, str]) -> None:
+    text = program(values=values).input_text()
+    assert text.isascii()
+    assert text.isprintable()
+    assert json.loads(text) == {"values": values}
+    without = render("portal-user1", accepted(), program())
+    assert render("portal-user1", accepted(), program(values=values)) == without
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["'", '"', "$HOME", "`id`", "\\", "END_OF_SESSION_INPUT", "a\nEND_OF_SESSION_INPUT\nid"],
-)
-def test_the_session_reads_exactly_what_was_meant(value: str) -> None:
-    script = render("portal-user1", accepted(), program(value=value))
-    script = script.replace(f"{PYTHON} -I -m dsportal.session", "/bin/cat")
-    done = subprocess.run(
-        ["/bin/bash"], input=script, capture_output=True, text=True, check=True, timeout=10
+def run_script(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a session's script with a program in Python's place that says what it is given."""
+    script = render("portal-user1", accepted(), program())
+    instead = "/bin/cat; /usr/bin/env"
+    file = tmp_path / "slurm_script"
+    file.write_text(script.replace(f"exec {PYTHON} -I -m dsportal.session", instead))
+    return subprocess.run(
+        ["/bin/bash", file], env=environment, capture_output=True, text=True, check=False
     )
-    assert json.loads(done.stdout) == {"value": value}
+
+
+def test_the_session_reads_its_input_once(tmp_path: Path) -> None:
+    file = tmp_path / "it's an $input"
+    file.write_text('{"a": 1}\n')
+    done = run_script(tmp_path, PORTAL_SESSION_INPUT=str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith('{"a": 1}\n')
+    assert "PORTAL_SESSION_INPUT" not in done.stdout
+    assert not file.exists()
+    again = run_script(tmp_path, PORTAL_SESSION_INPUT=str(file))
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "Start a new session" in again.stderr
+
+
+def test_a_launcher_that_keeps_no_input_is_named_in_the_log(tmp_path: Path) -> None:
+    done = run_script(tmp_path)
+    assert done.returncode != 0
+    assert "launcher on the head node is older" in done.stderr
 
 
 def test_a_type_of_gpu_is_asked_for_by_name() -> None:
