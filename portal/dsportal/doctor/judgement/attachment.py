@@ -24,12 +24,10 @@ def judge(config: str, gres: str, *, operator: str) -> list[Line]:
         "operator": _operator(settings, operator),
         "accounts": _accounts(settings),
         "changed jobs": _plugins(settings),
-        "kept scripts": _kept_scripts(settings),
         "shared nodes": _select(settings),
         "memory": _memory(settings),
         "confinement": _confinement(settings),
         "GPUs": _gpus(gres),
-        "logins by ssh": _logins(settings),
         "federation": _federation(settings),
     }
     return [Line(check, finding) for check, finding in judged.items()]
@@ -115,16 +113,6 @@ def _plugins(settings: _Settings) -> Finding:
     )
 
 
-def _kept_scripts(settings: _Settings) -> Finding:
-    if "job_script" not in settings.words("AccountingStoreFlags"):
-        return ok("scripts are not kept in the accounting")
-    return warning(
-        "AccountingStoreFlags=job_script keeps the scripts of sessions, which hold their tokens",
-        "take job_script out; or be aware that whoever may read scripts (`sacct --batch-script`) "
-        "may use a session until it ends",
-    )
-
-
 def _select(settings: _Settings) -> Finding:
     kind = settings.value("SelectType")
     if kind in ("select/cons_tres", "select/cons_res"):
@@ -181,14 +169,6 @@ def _gpus(gres: str) -> Finding:
             f"some have a type ({', '.join(types)}), some have none", "give all of them a type"
         )
     return ok(f"of type {', '.join(types)}")
-
-
-def _logins(settings: _Settings) -> Finding:
-    if "contain" in settings.words("PrologFlags"):
-        return ok(
-            "PrologFlags=Contain: pam_slurm_adopt can put logins into jobs; sessions need none"
-        )
-    return ok("the portal does not log in to nodes")
 
 
 def _federation(settings: _Settings) -> Finding:
