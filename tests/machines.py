@@ -244,5 +244,5 @@ def _output(argv: list[str], seconds: float, environment: dict[str, str], stdin:
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"{argv}: {done.returncode}\n{done.stdout[-20000:]}{done.stderr}")
+        raise RuntimeError(f"{argv}: {done.returncode}\n{done.stdout[-200_000:]}{done.stderr}")
     return done.stdout

@@ -2,6 +2,7 @@
 
 import pwd
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.lab import open_item, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -89,11 +91,14 @@ def test_git_and_completion_know_a_repository(
     )
     owned = [line for line in listening.splitlines() if "users:" in line]
     assert len(owned) == 1, listening
-    running = visit(USER).run(
-        "import subprocess; print(subprocess.run(['pgrep', '-fu', str(__import__('os').getuid()), "
-        "'-I -m pylsp'], capture_output=True, text=True).stdout)"
+    asked = ("/usr/bin/pgrep", "--full", "--euid", USER, "--", "-I -m pylsp")
+    running = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    visit(USER).stop()
+    until(
+        lambda: not any(Path("/proc", pid).exists() for pid in running),
+        seconds=30,
+        what="the language server has ended with the session",
     )
-    assert running.split()
 
 
 def patiently(attempt: Callable[[], None]) -> None:

@@ -25,6 +25,8 @@ class LabExtension:
     """Its module in the session's server."""
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings of JupyterLab's plugins that differ from their own defaults."""
+    of_lab: tuple[str, ...] = ()
+    """JupyterLab's own plugins that are of use with it only; they would ask its server part."""
 
 
 EXTENSIONS: Mapping[str, LabExtension] = {
@@ -39,6 +41,11 @@ EXTENSIONS: Mapping[str, LabExtension] = {
         "jupyter_lsp",
         # JupyterLab's own part, which the extension builds on, is off by default.
         {"@jupyterlab/lsp-extension:plugin": {"activate": "on"}},
+        (
+            "@jupyterlab/lsp-extension",
+            "@jupyterlab/fileeditor-extension:language-server",
+            "@jupyterlab/notebook-extension:language-server",
+        ),
     ),
     "execute_time": LabExtension(
         "jupyterlab-execute-time",
@@ -65,7 +72,8 @@ def server_modules(wanted: Collection[str]) -> dict[str, bool]:
 
 def switched_off(wanted: Collection[str]) -> list[str]:
     """Give what JupyterLab's page does not start, nor lets take the place of its own parts."""
-    return [*_NEVER, *(one.page for name, one in EXTENSIONS.items() if name not in wanted)]
+    unwanted = (one for name, one in EXTENSIONS.items() if name not in wanted)
+    return [*_NEVER, *(plugin for one in unwanted for plugin in (one.page, *one.of_lab))]
 
 
 def language_servers() -> dict[str, Any]:

@@ -30,10 +30,6 @@ DISABLED_PLUGINS = (
     "@jupyterlab/apputils-extension:announcements",
     # Installing into the session's environment, which is read-only.
     "@jupyterlab/extensionmanager-extension",
-    # Language servers: none is installed, and the extension that would look is not loaded.
-    "@jupyterlab/lsp-extension",
-    "@jupyterlab/fileeditor-extension:language-server",
-    "@jupyterlab/notebook-extension:language-server",
 )
 
 log = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from jupyterlab_server.config import get_page_config
 
 from dsportal.session.page.extensions import EXTENSIONS, server_modules
 from dsportal.session.page.lab_defaults import has_chosen, write
+from dsportal.session.upstream.hub_login import DISABLED_PLUGINS
 from dsportal.settings.session import ExtensionName
 
 CHOICE = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
@@ -59,4 +60,7 @@ def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
     for name, extension in EXTENSIONS.items():
         assert (extension.page in off) is (name not in wanted)
         assert (f"core:{name}" in off) is (name in wanted)
+        for plugin in extension.of_lab:
+            assert (plugin in off) is (name not in wanted)
+            assert plugin not in DISABLED_PLUGINS
     assert set(server_modules(wanted)) <= {one.server for one in EXTENSIONS.values()}
