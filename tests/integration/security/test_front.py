@@ -39,6 +39,16 @@ def connection(portal: Instance, source: str) -> ssl.SSLSocket:
     return unchecking().wrap_socket(plain)
 
 
+def waiting(portal: Instance, source: str) -> ssl.SSLSocket:
+    """Make a connection that may wait for its next request: longer than for its first one."""
+    made = connection(portal, source)
+    made.sendall(b"HEAD /hub/static/favicon.ico HTTP/1.1\r\nHost: x\r\n\r\n")
+    head = made.recv(10000)
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"keep-alive" in head
+    return made
+
+
 @contextlib.contextmanager
 def many(portal: Instance, sent: bytes) -> Iterator[list[ssl.SSLSocket]]:
     """Hold connections on which a request, or the beginning of one, was sent."""
@@ -62,9 +72,12 @@ def test_requests_that_never_end_keep_nobody_out(portal: Instance, kind: str) ->
 def test_a_proxy_that_is_busy_for_a_moment_turns_nobody_away(portal: Instance) -> None:
     # The proxy itself answers this one: 400.
     request = b"GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    places = [ADDRESSES[number % len(ADDRESSES)] for number in range(MANY)]
     with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(waiting(portal, place)) for place in places]
         with faults.frozen(portal, "proxy"):
-            wires = stack.enter_context(many(portal, request))
+            for wire in wires:
+                wire.sendall(request)
         statuses = set()
         for wire in wires:
             wire.settimeout(20)
@@ -85,11 +98,11 @@ def test_the_proxy_keeps_a_connection_longer_than_the_front_does(portal: Instanc
 def test_one_address_has_a_number_of_connections(portal: Instance) -> None:
     statuses = []
     with contextlib.ExitStack() as stack:
-        for _ in range(1005):
-            one = stack.enter_context(connection(portal, "127.0.2.1"))
-            one.sendall(HALF["bodies"])
-        one.settimeout(20)
-        statuses.append(int(one.recv(100).split()[1]))
+        wires = [stack.enter_context(waiting(portal, "127.0.2.1")) for _ in range(1005)]
+        for wire in wires:
+            wire.sendall(HALF["bodies"])
+        wire.settimeout(20)
+        statuses.append(int(wire.recv(100).split()[1]))
         assert httpx.get(f"{portal.url}/hub/login").status_code == 200
     assert statuses == [429]
 
