@@ -86,6 +86,7 @@ def render(
         if request.reservation is None
         else _word("reservation", request.reservation),
         more=more,
+        constraint=None if request.constraint is None else _word("constraint", request.constraint),
         gres=_gres(request),
         cores=_count("cores", request.resources.cores),
         memory_mb=_count("memory", request.resources.memory_mb),
