@@ -62,8 +62,9 @@ class Choices:
             case "qos":
                 return self._qos(account, partition)
             case "reservation":
-                fixed = {self.allowance.reservation} - {None}
-                return (self.allowance.reservations or frozenset()).union(fixed)
+                fixed = self.allowance.reservation
+                named = frozenset() if fixed is None else frozenset({fixed})
+                return named.union(self.allowance.reservations or ())
         return self.allowance.constraints or frozenset()
 
     @property

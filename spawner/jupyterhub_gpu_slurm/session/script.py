@@ -105,6 +105,11 @@ def site_options(text: str) -> tuple[str, ...]:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from error
+    return check_options(words)
+
+
+def check_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return these options of sbatch if a site may add them. Raises `ValueError`."""
     for word in words:
         name, _, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or name not in _SITE_OPTIONS:
