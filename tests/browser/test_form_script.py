@@ -185,7 +185,7 @@ def test_another_partition_has_other_types_and_sizes(page: Page, hub: StandIn) -
 
 def test_a_mig_slice_is_called_so(page: Page, hub: StandIn) -> None:
     open_form(page)
-    row = page.get_by_role("row").filter(has_text="MIG slice 3g.20gb of A100")
+    row = page.get_by_role("row").filter(has_text="MIG slice 3g.20gb of A100 (20 GB)")
     expect(row).to_contain_text("1 of 4")
     expect(row.get_by_role("rowheader")).to_have_text("mig")
 

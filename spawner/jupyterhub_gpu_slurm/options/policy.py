@@ -27,6 +27,8 @@ class PartitionLimit:
     max_time: timedelta | None
     max_of_type: tuple[tuple[str, int], ...] = ()
     """The types of GPU that a request can name, each with the most of it for one session."""
+    features: frozenset[str] | None = None
+    """What its nodes have, for ``--constraint``; ``None``: not known."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def accept(
         account=_chosen("account", request, limits, limit) or allowance.account,
         qos=_chosen("qos", request, limits, limit) or allowance.qos,
         reservation=_chosen("reservation", request, limits, limit) or allowance.reservation,
-        constraint=_chosen("constraint", request, limits, limit),
+        constraint=_constraint(request, limits, limit),
         gpu_type=_gpu_type(request.gpu_type, gpus, limit),
         image=_image(request.image, limits.images),
     )
@@ -200,6 +202,13 @@ def _chosen(key: str, request: SessionRequest, limits: Limits, limit: PartitionL
     allowed = limits.choices.allowed(key, request.account, limit.name)
     if asked not in allowed:
         raise OverLimit(words.not_to_choose(LABELS[key], asked, *sorted(allowed)))
+    return asked
+
+
+def _constraint(request: SessionRequest, limits: Limits, limit: PartitionLimit) -> str | None:
+    asked = _chosen("constraint", request, limits, limit)
+    if asked is not None and limit.features is not None and asked not in limit.features:
+        raise OverLimit(words.no_such_feature(asked, limit.name))
     return asked
 
 

@@ -199,6 +199,17 @@ def test_what_is_not_the_users_to_choose_is_refused(
     assert str(raised.value) == words.not_to_choose(what, name, *others)
 
 
+def test_a_feature_that_no_node_of_the_partition_has_is_refused() -> None:
+    partitions = tuple(
+        replace(limit, features=frozenset({"nvlink"} if limit.name == "sxm2" else ()))
+        for limit in LIMITS.partitions
+    )
+    limits = Limits(partitions, Allowance(constraints=frozenset({"nvlink"})))
+    assert accepted_of(limits, constraint="nvlink", partition="sxm2").constraint == "nvlink"
+    with pytest.raises(OverLimit, match=words.no_such_feature("nvlink", "short")):
+        accepted_of(limits, constraint="nvlink", partition="short")
+
+
 def test_what_the_site_sets_may_be_named() -> None:
     allowance = Allowance(account="a", qos="small", reservation="course")
     limits = replace(LIMITS, allowance=allowance)

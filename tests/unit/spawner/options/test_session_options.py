@@ -24,7 +24,15 @@ from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
-NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
+NODE = Node(
+    "node001",
+    "127.0.0.1",
+    (Gres("gpu", "v100", 4),),
+    cores=40,
+    memory_mb=384 * 1024,
+    is_up=True,
+    features=frozenset({"nvlink"}),
+)
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
 
 
