@@ -31,7 +31,7 @@ _NODE_WORD = re.compile(
     r"|AllocMem|State|Partitions|AvailableFeatures)=(\S*)",
     re.ASCII,
 )
-# "Reason=disk is broken [root@2026-11-21T03:01:25] Comment=... ReservationName=maint"
+# A line ends with "Reason=disk is broken [root@2026-11-21T03:01:25] Comment=fan", and the like.
 _NODE_REASON = re.compile(r" Reason=(.*?)(?: \[[^\[\]@]*@\d{4}-\d\d-\d\dT[\d:]+\].*)?$", re.ASCII)
 # Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away; with a star it
 # does not answer. A node that is POWERED_DOWN is started for a job.

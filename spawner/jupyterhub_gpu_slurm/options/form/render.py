@@ -12,7 +12,7 @@ from datetime import timedelta
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jupyterhub_gpu_slurm.options import words
-from jupyterhub_gpu_slurm.options.choices import Choice
+from jupyterhub_gpu_slurm.options.choices import OfferedNames
 from jupyterhub_gpu_slurm.options.form.filling import LEAST, fill_in
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.options.profile import Profile
@@ -103,7 +103,7 @@ class ProfileChoice:
 class OtherChoice:
     """One of the other choices, and what is chosen of it."""
 
-    choice: Choice
+    choice: OfferedNames
     chosen: str
 
 
