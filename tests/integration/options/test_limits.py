@@ -34,7 +34,10 @@ def next_job_id(portal: Instance) -> str:
         ({"gpus": 0, "partition": "shareq"}, words.closed_partition("shareq", "sxm2")),
         ({"gpus": 0, "account": "other"}, words.not_to_choose("Account", "other", "limited")),
         ({"gpus": 0, "qos": "other"}, words.not_to_choose("QOS", "other", "small")),
-        ({"gpus": 0, "constraint": "other"}, words.not_to_choose("Node feature", "other")),
+        (
+            {"gpus": 0, "constraint": "other"},
+            words.not_to_choose("Node feature", "other", "nvlink"),
+        ),
     ],
 )
 def test_more_than_the_group_may_have_is_refused_and_nothing_is_submitted(
