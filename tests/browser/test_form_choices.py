@@ -1,7 +1,7 @@
 """What a site's settings add to the form, in a real browser and a real job.
 
-Accounts and QOS need a slurmdbd, which the test instance's Slurm does not have:
-`tests/integration/options/test_accounts.py` has one, and `test_form_script` shows them in a browser.
+Accounts and QOS need a slurmdbd, which the test instance's Slurm does not have: there is one in
+`tests/integration/options/test_accounts.py`, and `test_form_script` shows them in a browser.
 """
 
 import re
