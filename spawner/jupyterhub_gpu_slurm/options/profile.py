@@ -19,7 +19,10 @@ class Profile:
     @property
     def asked(self) -> dict[str, str]:
         """What it asks for, as a form's fields."""
-        return {key: f"{value}" for key, value in self.request.as_json().items()}
+        asked = self.request.as_json().items()
+        return {
+            key: f"{value:g}" if isinstance(value, float) else f"{value}" for key, value in asked
+        }
 
     @property
     def query(self) -> str:

@@ -329,7 +329,7 @@ def test_what_the_form_offers_reaches_the_spawner(c: Any, file: Path) -> None:
     assert site_options(spawner.req_options) == ("--nice=10", "--exclude=n[1-2]")
     assert spawner.offer_accounts
     (small,) = spawner._site_policy.profiles
-    assert small.asked == {"gpus": "1", "hours": "2.0"}
+    assert small.asked == {"gpus": "1", "hours": "2"}
 
 
 def test_every_key_of_the_limits_is_one_of_the_spawners() -> None:

@@ -337,7 +337,7 @@ def test_the_sites_sizes_fill_in_the_form_where_they_can_be_had(user: User, conf
         "huge": {"title": "Huge", "gpus": 8},
     }
     form = asyncio.run(server(user, "").render_form())
-    assert 'href="?opt-gpus=1&amp;opt-hours=2.0"' in form
+    assert 'href="?opt-gpus=1&amp;opt-hours=2"' in form
     assert "<span>To &lt;try&gt; things</span>" in form
     # No node has eight.
     assert "Huge" not in form
