@@ -21,8 +21,8 @@ def test_accounts_and_qos_are_read() -> None:
 
 
 def test_a_user_without_an_account_has_none() -> None:
+    # Seen with 22.05.
     assert associations.read("", "ada") == ()
-    # As sacctmgr prints a user who has no association: seen with 22.05.
     assert associations.read("ada||||\n", "ada") == ()
 
 
