@@ -6,6 +6,7 @@ from typing import Self
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.association_cache import AssociationCache
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, PollIntervals
 
@@ -19,6 +20,7 @@ class SlurmConnection:
     nodes: ClusterWatcher
     free: AvailabilityCounter
     forecasts: Forecaster
+    accounts: AssociationCache
 
     @classmethod
     def through(
@@ -35,4 +37,5 @@ class SlurmConnection:
             ClusterWatcher(client, cluster_interval),
             AvailabilityCounter(shape),
             Forecaster(client),
+            AssociationCache(client),
         )

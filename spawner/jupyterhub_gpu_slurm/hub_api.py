@@ -13,7 +13,7 @@ The form's script asks, for those who may start that user's servers: the user, a
 
 ``GET /hub/api/gpu-session/forecast/USER[/SERVER]?gpus=1&hours=8&partition=x&gpu_type=y``
     When it would start: ``{"state": "now" | "later" | "never" | "unknown", "start": ISO 8601 or
-    null, "why": TEXT}``.
+    null, "why": TEXT}``. The other options of a session are taken, too.
 ``GET /hub/api/gpu-session/availability/USER[/SERVER]``
     What the partitions that are open to the user have free: ``{"partitions": [...]}``.
 

@@ -101,15 +101,21 @@ class SharedAnswers(Generic[K, T]):
         good_seconds: float,
         *,
         most: int,
+        retry_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        """See `SharedAnswer`."""
         self._ask, self._good_seconds, self._most, self._now = ask, good_seconds, most, now
+        self._retry_seconds = retry_seconds
         self._answers: dict[K, SharedAnswer[T]] = {}
 
     async def get(self, key: K) -> T:
         """Return the answer about ``key``; see `SharedAnswer.get`."""
         answer = self._answers.pop(key, None) or SharedAnswer(
-            lambda: self._ask(key), self._good_seconds, now=self._now
+            lambda: self._ask(key),
+            self._good_seconds,
+            retry_seconds=self._retry_seconds,
+            now=self._now,
         )
         self._answers[key] = answer
         while len(self._answers) > self._most:

@@ -6,12 +6,23 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from batchspawner import BatchSpawnerBase
-from traitlets import Callable, Dict, Float, Integer, List, TraitError, Unicode, default, validate
+from traitlets import (
+    Bool,
+    Callable,
+    Dict,
+    Float,
+    Integer,
+    List,
+    TraitError,
+    Unicode,
+    default,
+    validate,
+)
 
 from jupyterhub_gpu_slurm import start_limiter
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.inherited import duration
-from jupyterhub_gpu_slurm.options import allowance
+from jupyterhub_gpu_slurm.options import allowance, profile
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.options.session_options import SitePolicy
@@ -100,14 +111,15 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         What a user may have where none of the user's groups says something. The keys, each of
         them optional: ``max_gpus_per_session``, ``max_gpus`` (at once, over all sessions),
         ``max_hours``, ``max_sessions`` (at once), ``partitions`` (a list), ``account``, ``qos``,
-        ``reservation``.
+        ``reservation``; and what the form lets the user choose: ``reservations`` and
+        ``constraints`` (node features), both lists.
         """,
     ).tag(config=True)
     group_limits = Dict(
         help="""
         What the members of a group may have: ``{"students": {"max_gpus": 1}}``, with the keys of
         ``default_limits``. The groups are JupyterHub's and the system's. Of several groups of a
-        user, the highest figure counts and all their partitions are open; account, QOS and
+        user, the highest figure counts, and all that their lists name is open; account, QOS and
         reservation are those of the user's first group in this order.
         """,
     ).tag(config=True)
@@ -115,6 +127,21 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     req_reservation = Unicode("", help="The reservation where none of these limits names one.").tag(
         config=True
     )
+    offer_accounts = Bool(
+        True,
+        help="""
+        Whether users choose among the accounts and QOS that Slurm's accounting gives them, where
+        there are several and the limits name none.
+        """,
+    ).tag(config=True)
+    profiles = Dict(
+        help="""
+        Sizes that fill in the form: ``{"small": {"title": "Small", "description": "To try things",
+        "gpus": 1, "hours": 2}}``. The other keys are the options of a session: ``gpu_type``,
+        ``partition``, ``image``, ``account``, ``qos``, ``reservation``, ``constraint``. Users see
+        those that they can have.
+        """,
+    ).tag(config=True)
     launch_timeout = Float(
         StartLimits.launch,
         help="""
@@ -236,6 +263,15 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
             _check_limits(f"group_limits[{name!r}]", table)
         return proposal.value
 
+    @validate("profiles")
+    def _check_profiles(self, proposal: Any) -> Any:
+        for name, table in proposal.value.items():
+            try:
+                profile.read(table)
+            except ValueError as error:
+                raise TraitError(f"profiles[{name!r}]: {error}") from error
+        return proposal.value
+
     def _allowance(self, groups: Collection[str]) -> Allowance:
         by_group = {name: allowance.read(table) for name, table in self.group_limits.items()}
         default = allowance.read(self.default_limits)
@@ -299,7 +335,13 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     @property
     def _site_policy(self) -> SitePolicy:
         return SitePolicy(
-            self._shape, self._defaults, self._allowance, self.session_images, self.image_check
+            self._shape,
+            self._defaults,
+            self._allowance,
+            self.session_images,
+            self.image_check,
+            tuple(profile.read(table) for table in self.profiles.values()),
+            self.offer_accounts,
         )
 
     @property

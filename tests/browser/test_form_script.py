@@ -13,8 +13,11 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from jupyterhub_gpu_slurm.options.form.render import Live, render
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
+from jupyterhub_gpu_slurm.options.profile import Profile
+from jupyterhub_gpu_slurm.options.request import SessionRequest
 from jupyterhub_gpu_slurm.outlook.availability import Availability, KindOfGpu, as_json, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.associations import Association
 
 pytestmark = pytest.mark.browser
 
@@ -50,6 +53,8 @@ class StandIn:
     """Answers the script's questions, and remembers them."""
 
     available: tuple[Availability, ...] = AVAILABLE
+    limits: Limits = LIMITS
+    profiles: tuple[Profile, ...] = ()
     answer: dict[str, str | None] = field(
         default_factory=lambda: {"state": "now", "start": None, "why": ""}
     )
@@ -75,7 +80,9 @@ class StandIn:
             route.fulfill(json={"partitions": [as_json(one) for one in self.available]})
         else:
             live = Live(self.available, "/api/{what}", INTERVAL)
-            form = render(LIMITS, ResourceShape(), Defaults(), {}, live=live)
+            form = render(
+                self.limits, ResourceShape(), Defaults(), {}, live=live, profiles=self.profiles
+            )
             button = '<button type="submit">Start</button>'
             route.fulfill(
                 content_type="text/html",
@@ -178,7 +185,7 @@ def test_another_partition_has_other_types_and_sizes(page: Page, hub: StandIn) -
 
 def test_a_mig_slice_is_called_so(page: Page, hub: StandIn) -> None:
     open_form(page)
-    row = page.get_by_role("row").filter(has_text="MIG slice 3g.20gb of A100")
+    row = page.get_by_role("row").filter(has_text="MIG slice 3g.20gb of A100 (20 GB)")
     expect(row).to_contain_text("1 of 4")
     expect(row.get_by_role("rowheader")).to_have_text("mig")
 
@@ -293,3 +300,52 @@ def test_a_tab_that_nobody_looks_at_asks_for_nothing(page: Page, hub: StandIn) -
     page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
     page.clock.run_for(60_000)
     assert hub.looks == 0
+
+
+PHYSICS = Association("physics", frozenset({"normal", "high"}), is_default=True)
+TEACHING = Association("teaching", frozenset({"normal"}))
+
+
+def test_an_account_narrows_the_qos_and_the_forecast_is_of_both(page: Page, hub: StandIn) -> None:
+    hub.limits = replace(LIMITS, associations=(PHYSICS, TEACHING))
+    open_form(page)
+    page.get_by_label("QOS").select_option("high")
+    with page.expect_response("**/forecast?*qos=high*"):
+        page.clock.run_for(300)
+    page.get_by_label("Account").select_option("teaching")
+    expect(page.get_by_label("QOS")).to_have_value("")
+    expect(page.locator('option[value="high"]')).to_be_disabled()
+    with page.expect_response("**/forecast?*account=teaching*"):
+        page.clock.run_for(300)
+    assert "qos" not in hub.forecasts[-1]
+
+
+def test_a_named_size_fills_in_the_whole_form(page: Page, hub: StandIn) -> None:
+    hub.limits = replace(LIMITS, associations=(PHYSICS, TEACHING))
+    asks = SessionRequest(gpus=2, time=timedelta(hours=1), partition="mig", account="teaching")
+    hub.profiles = (
+        Profile("Small", "To try things", asks),
+        Profile("Usual", "", SessionRequest(gpus=1)),
+    )
+    open_form(page)
+    small = page.get_by_role("link", name="Small To try things")
+    small.click()
+    expect(small).to_have_attribute("aria-current", "true")
+    expect(page.get_by_label("Partition")).to_have_value("mig")
+    expect(page.locator('input[name="gpus"][value="2"]')).to_be_checked()
+    expect(page.get_by_label("Session time in hours")).to_have_value("1")
+    expect(page.get_by_label("Account")).to_have_value("teaching")
+    # What the other one leaves open is as it was at first.
+    page.get_by_role("link", name="Usual").click()
+    expect(page.get_by_label("Partition")).to_have_value("sxm2")
+    expect(page.get_by_label("Account")).to_have_value("")
+    expect(page.get_by_label("Session time in hours")).to_have_value("8")
+    page.get_by_label("Partition").select_option("mig")
+    expect(page.locator('[aria-current="true"]')).to_have_count(0)
+
+
+def test_a_named_size_links_to_the_form_filled_in(page: Page, hub: StandIn) -> None:
+    hub.profiles = (Profile("Small", "", SessionRequest(gpus=2, partition="mig")),)
+    open_form(page)
+    link = page.get_by_role("link", name="Small")
+    expect(link).to_have_attribute("href", "?opt-gpus=2&opt-partition=mig")

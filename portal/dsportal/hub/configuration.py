@@ -7,6 +7,7 @@ can be tried without a hub. ``jupyterhub_config.py`` calls ``configure_from_file
 import logging
 import os
 import runpy
+import shlex
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
@@ -244,6 +245,8 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     spawner.quiet_interval = slurm.quiet_interval_seconds
     spawner.launches_at_once = slurm.launches_at_once
     spawner.command_timeout = slurm.command_timeout_seconds
+    spawner.offer_accounts = slurm.offer_accounts
+    spawner.req_options = shlex.join(slurm.sbatch_options)
 
 
 def configure_resources(c: Config, settings: Settings) -> None:
@@ -257,6 +260,9 @@ def configure_resources(c: Config, settings: Settings) -> None:
     spawner.default_gpus = session.default_gpus
     spawner.default_hours = session.default_hours
     spawner.default_partition = session.default_partition
+    spawner.profiles = {
+        name: profile.model_dump(exclude_none=True) for name, profile in settings.profiles.items()
+    }
 
 
 def configure_limits(c: Config, settings: Settings) -> None:

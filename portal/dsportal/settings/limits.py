@@ -23,11 +23,22 @@ class UserLimits(Table):
         None, "The partitions that are offered, of those that Slurm opens to the user."
     )
     account: SlurmName | None = setting(
-        None, "The account that Slurm charges the sessions' jobs to."
+        None, "The account that Slurm charges the sessions' jobs to; users cannot choose another."
     )
-    qos: SlurmName | None = setting(None, "The QOS that the sessions' jobs ask for.")
+    qos: SlurmName | None = setting(
+        None, "The QOS that the sessions' jobs ask for; users cannot choose another."
+    )
     reservation: SlurmName | None = setting(
         None, "The reservation of Slurm's that the sessions' jobs use, such as a course's."
+    )
+
+    reservations: SlurmNames | None = setting(
+        None, "The reservations among which users may choose; without it there is no choice."
+    )
+    constraints: SlurmNames | None = setting(
+        None,
+        "The features of nodes among which users may choose (`--constraint`), as Slurm names them; "
+        "without it there is no choice.",
     )
 
 

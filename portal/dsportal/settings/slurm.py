@@ -1,7 +1,11 @@
 """How the hub reaches Slurm."""
 
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
 from dsportal.settings.table import Table, setting
-from dsportal.values import AbsolutePath, UnixName
+from dsportal.values import AbsolutePath, Texts, UnixName
+from jupyterhub_gpu_slurm.session.script import check_options
 
 
 class SlurmSettings(Table):
@@ -20,6 +24,16 @@ class SlurmSettings(Table):
         "those of deleted accounts, and sees jobs where Slurm's PrivateData hides them: Slurm's "
         "SlurmUser, or an operator in Slurm's accounting; "
         "empty: sessions are not extended.",
+    )
+    offer_accounts: bool = setting(
+        True,
+        "Whether the form lets users choose among the accounts and QOS that Slurm's accounting "
+        "gives them, where there are several and `limits` sets none.",
+    )
+    sbatch_options: Texts = setting(
+        (),
+        "Options that every session's job has, such as `--nice=100`: those that choose nodes, "
+        "priority and mail. A node feature that a user chooses stands in for `--constraint`.",
     )
     query_interval_seconds: float = setting(
         1.0,
@@ -58,3 +72,11 @@ class SlurmSettings(Table):
     command_timeout_seconds: float = setting(
         20.0, "How long a program of Slurm may take to answer.", unit="seconds", ge=1, le=600
     )
+
+    @field_validator("sbatch_options")
+    @classmethod
+    def _are_allowed(cls, options: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            return check_options(options)
+        except ValueError as error:
+            raise PydanticCustomError("rule", "{words}", {"words": str(error)}) from error

@@ -16,6 +16,7 @@ from dsportal.settings.idle import Idle
 from dsportal.settings.limits import LimitSettings
 from dsportal.settings.look import LookSettings
 from dsportal.settings.monitoring import Monitoring
+from dsportal.settings.profiles import ProfileSettings
 from dsportal.settings.session import KernelSettings, Session
 from dsportal.settings.slurm import SlurmSettings
 from dsportal.settings.table import Table, named_tables, one_table, setting
@@ -44,6 +45,11 @@ class Settings(Table):
     containers: ContainerSettings = Field(default_factory=ContainerSettings)
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
     limits: LimitSettings = Field(default_factory=LimitSettings)
+    profiles: MarkTables[ProfileSettings] = setting(
+        {},
+        "The size NAME, which the form offers to users who can have it, in the order of the file. "
+        "NAME is 1 to 32 small letters, digits and hyphens.",
+    )
     idle: Idle = Field(default_factory=Idle)
     usage: Usage = Usage()
     monitoring: Monitoring = Monitoring()

@@ -20,6 +20,8 @@ KEYS = (
     "account",
     "qos",
     "reservation",
+    "reservations",
+    "constraints",
 )
 
 _T = TypeVar("_T")
@@ -42,6 +44,10 @@ class Allowance:
     account: str | None = None
     qos: str | None = None
     reservation: str | None = None
+    reservations: frozenset[str] | None = None
+    """Which ones the user may choose instead; ``None``: none."""
+    constraints: frozenset[str] | None = None
+    """The node features that the user may ask for; ``None``: none."""
 
 
 NO_LIMITS = Allowance()
@@ -55,7 +61,7 @@ def combine(
     Each key is decided by itself:
 
     - a figure is the highest that a group of the user grants;
-    - partitions are those that any group of the user grants;
+    - partitions, reservations and constraints are those that any group of the user grants;
     - account, QOS and reservation are the first group's, in the order of ``by_group``;
     - a key that none of the user's groups grants is the default's.
     """
@@ -66,16 +72,21 @@ def combine(
         fallback = key(default)
         return values or ([] if fallback is None else [fallback])
 
-    partitions = granted(lambda one: one.partitions)
+    def all_granted(key: Callable[[Allowance], frozenset[str] | None]) -> frozenset[str] | None:
+        lists = granted(key)
+        return frozenset().union(*lists) if lists else None
+
     return Allowance(
         max_gpus_per_session=max(granted(lambda one: one.max_gpus_per_session), default=None),
         max_gpus=max(granted(lambda one: one.max_gpus), default=None),
         max_time=max(granted(lambda one: one.max_time), default=None),
         max_sessions=max(granted(lambda one: one.max_sessions), default=None),
-        partitions=frozenset().union(*partitions) if partitions else None,
+        partitions=all_granted(lambda one: one.partitions),
         account=next(iter(granted(lambda one: one.account)), None),
         qos=next(iter(granted(lambda one: one.qos)), None),
         reservation=next(iter(granted(lambda one: one.reservation)), None),
+        reservations=all_granted(lambda one: one.reservations),
+        constraints=all_granted(lambda one: one.constraints),
     )
 
 
@@ -102,6 +113,8 @@ def read(table: object) -> Allowance:
         account=value_of("account", _word),
         qos=value_of("qos", _word),
         reservation=value_of("reservation", _word),
+        reservations=value_of("reservations", _words),
+        constraints=value_of("constraints", _words),
     )
 
 

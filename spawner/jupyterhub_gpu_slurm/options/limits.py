@@ -51,4 +51,5 @@ def _limit(partition: Partition, has: Availability) -> PartitionLimit:
         has.largest,
         partition.max_time,
         tuple((kind.type, kind.largest) for kind in has.kinds if kind.type is not None),
+        frozenset().union(*(node.features for node in partition.nodes)),
     )

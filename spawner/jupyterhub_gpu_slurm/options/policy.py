@@ -12,8 +12,10 @@ from datetime import timedelta
 from jupyterhub_gpu_slurm.errors import OverLimit
 from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
+from jupyterhub_gpu_slurm.options.choices import LABELS, Choices
 from jupyterhub_gpu_slurm.options.request import SessionRequest
 from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
+from jupyterhub_gpu_slurm.slurm.associations import Association
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class PartitionLimit:
     max_time: timedelta | None
     max_of_type: tuple[tuple[str, int], ...] = ()
     """The types of GPU that a request can name, each with the most of it for one session."""
+    features: frozenset[str] | None = None
+    """What its nodes have, for ``--constraint``; ``None``: not known."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,13 @@ class Limits:
     """What the site grants the user, whatever a partition would give."""
     images: Mapping[str, str] = field(default_factory=dict)
     """The images in which a session may run: name -> title."""
+    associations: tuple[Association, ...] = ()
+    """The accounts and QOS that Slurm's accounting gives the user, where they can be chosen."""
+
+    @property
+    def choices(self) -> Choices:
+        """What else the user can choose."""
+        return Choices(self.allowance, self.associations)
 
     @property
     def max_gpus(self) -> int:
@@ -75,6 +86,8 @@ class AcceptedRequest:
     qos: str | None = None
     reservation: str | None = None
     """``None`` for these three: Slurm's own choice."""
+    constraint: str | None = None
+    """``None``: any node."""
     gpu_type: str | None = None
     """``None``: any type."""
     image: str | None = None
@@ -104,9 +117,10 @@ def accept(
         shape.resources(gpus),
         time,
         limit.name,
-        account=allowance.account,
-        qos=allowance.qos,
-        reservation=allowance.reservation,
+        account=_chosen("account", request, limits, limit) or allowance.account,
+        qos=_chosen("qos", request, limits, limit) or allowance.qos,
+        reservation=_chosen("reservation", request, limits, limit) or allowance.reservation,
+        constraint=_constraint(request, limits, limit),
         gpu_type=_gpu_type(request.gpu_type, gpus, limit),
         image=_image(request.image, limits.images),
     )
@@ -179,6 +193,23 @@ def _image(asked: str | None, offered: Mapping[str, str]) -> str | None:
     if asked is None or asked in offered:
         return asked
     raise OverLimit(words.no_such_image(asked, *offered))
+
+
+def _chosen(key: str, request: SessionRequest, limits: Limits, limit: PartitionLimit) -> str | None:
+    asked: str | None = getattr(request, key)
+    if asked is None:
+        return None
+    allowed = limits.choices.allowed(key, request.account, limit.name)
+    if asked not in allowed:
+        raise OverLimit(words.not_to_choose(LABELS[key], asked, *sorted(allowed)))
+    return asked
+
+
+def _constraint(request: SessionRequest, limits: Limits, limit: PartitionLimit) -> str | None:
+    asked = _chosen("constraint", request, limits, limit)
+    if asked is not None and limit.features is not None and asked not in limit.features:
+        raise OverLimit(words.no_such_feature(asked, limit.name))
+    return asked
 
 
 def _time(

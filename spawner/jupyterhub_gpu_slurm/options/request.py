@@ -13,7 +13,17 @@ from datetime import timedelta
 
 from jupyterhub_gpu_slurm.errors import BadOption
 
-KEYS = ("gpus", "gpu_type", "hours", "partition", "image")
+KEYS = (
+    "gpus",
+    "gpu_type",
+    "hours",
+    "partition",
+    "image",
+    "account",
+    "qos",
+    "reservation",
+    "constraint",
+)
 
 # Far above any cluster; a bound so that no absurd number travels on.
 _MOST_GPUS = 1024
@@ -21,9 +31,16 @@ _MOST_HOURS = 24 * 366
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
-_GPU_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII)
-_IMAGE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
-_PARTITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
+_NAMES = {
+    "partition": (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII), "a partition"),
+    "gpu_type": (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII), "a type of GPU"),
+    "image": (re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII), "an image"),
+    "account": (_WORD, "an account"),
+    "qos": (_WORD, "a QOS"),
+    "reservation": (_WORD, "a reservation"),
+    "constraint": (_WORD, "a node feature"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,12 @@ class SessionRequest:
     image: str | None = None
     """The site's name of the image in which the session runs; ``None``: in none."""
 
+    account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    constraint: str | None = None
+    """A feature that the node must have; ``None``: any node."""
+
     def as_json(self) -> dict[str, int | float | str]:
         """Return the request as JupyterHub stores it; :func:`parse` reads it back."""
         stored: dict[str, int | float | str] = {}
@@ -45,13 +68,8 @@ class SessionRequest:
             stored["gpus"] = self.gpus
         if self.time is not None:
             stored["hours"] = self.time / timedelta(hours=1)
-        if self.partition is not None:
-            stored["partition"] = self.partition
-        if self.gpu_type is not None:
-            stored["gpu_type"] = self.gpu_type
-        if self.image is not None:
-            stored["image"] = self.image
-        return stored
+        names = {key: getattr(self, key) for key in _NAMES}
+        return stored | {key: name for key, name in names.items() if name is not None}
 
 
 def parse(options: object) -> SessionRequest:
@@ -66,15 +84,11 @@ def parse(options: object) -> SessionRequest:
             raise BadOption(f"Unknown option {_shown(key)}. The options are {', '.join(KEYS)}.")
     gpus = options.get("gpus")
     hours = options.get("hours")
-    partition = options.get("partition")
-    gpu_type = options.get("gpu_type")
-    image = options.get("image")
+    names = {key: value for key in _NAMES if (value := options.get(key)) not in ("", None)}
     return SessionRequest(
         gpus=None if gpus is None else _gpus(gpus),
         time=None if hours is None else _time(hours),
-        partition=None if partition is None or partition == "" else _partition(partition),
-        gpu_type=None if gpu_type is None or gpu_type == "" else _gpu_type(gpu_type),
-        image=None if image is None or image == "" else _image(image),
+        **{key: _name(key, value) for key, value in names.items()},
     )
 
 
@@ -116,21 +130,10 @@ def _time(value: object) -> timedelta:
     return timedelta(minutes=max(1, math.ceil(value * 60 - 0.001)))
 
 
-def _partition(value: object) -> str:
-    if not isinstance(value, str) or not _PARTITION.fullmatch(value):
-        raise BadOption(f"{_shown(value)} is not the name of a partition.")
-    return value
-
-
-def _gpu_type(value: object) -> str:
-    if not isinstance(value, str) or not _GPU_TYPE.fullmatch(value):
-        raise BadOption(f"{_shown(value)} is not the name of a type of GPU.")
-    return value
-
-
-def _image(value: object) -> str:
-    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
-        raise BadOption(f"{_shown(value)} is not the name of an image.")
+def _name(key: str, value: object) -> str:
+    pattern, what = _NAMES[key]
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise BadOption(f"{_shown(value)} is not the name of {what}.")
     return value
 
 

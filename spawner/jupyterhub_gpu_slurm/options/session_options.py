@@ -1,12 +1,13 @@
 """What a user is offered, and what the user's answer becomes."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
-from jupyterhub_gpu_slurm.errors import OverLimit, UnfitImage
+from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError, UnfitImage
 from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.form.render import Live, render
@@ -21,22 +22,28 @@ from jupyterhub_gpu_slurm.options.policy import (
     holding_in_words,
     left,
 )
-from jupyterhub_gpu_slurm.options.request import parse, single_values
+from jupyterhub_gpu_slurm.options.profile import Profile
+from jupyterhub_gpu_slurm.options.request import SessionRequest, parse, single_values
 from jupyterhub_gpu_slurm.options.unix_groups import groups_of
 from jupyterhub_gpu_slurm.outlook.availability import Availability
 from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.launcher_client import SUDO_SECONDS, account_unavailable
 
+log = logging.getLogger(__name__)
+
 _IMAGE_SECONDS = 15.0
+# The form is more than these choices, which come from a database that Slurm does without for long.
+_ACCOUNTS_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class SitePolicy:
-    """What the site gives: sizes, limits and images.
+    """What the site gives: sizes, limits, images and profiles.
 
     ``images`` have a ``title`` and a ``path`` each; ``image_check`` looks into one, in a thread,
     and says whether a session can run in it, or ``None`` where that cannot be told.
+    ``offers_accounts``: users choose among the accounts and QOS that Slurm's accounting gives them.
     """
 
     shape: ResourceShape
@@ -44,6 +51,8 @@ class SitePolicy:
     allowance: Callable[[Collection[str]], Allowance]
     images: Mapping[str, Mapping[str, Any]]
     image_check: Callable[[str], bool | None] | None = None
+    profiles: tuple[Profile, ...] = ()
+    offers_accounts: bool = True
 
 
 class SessionOptions:
@@ -93,7 +102,7 @@ class SessionOptions:
 
         Raises `SlurmError`, `OverLimit`.
         """
-        limits = await self.limits()
+        limits = await self._with_known_accounts(await self.limits())
         holding = await self.holding()
         offered = left(limits, holding)
         return render(
@@ -103,6 +112,7 @@ class SessionOptions:
             chosen,
             f"{note} {holding_in_words(limits, holding)}".strip(),
             live=Live(await self.availability(offered), api_url, interval),
+            profiles=self._site.profiles,
         )
 
     async def availability(self, limits: Limits | None = None) -> tuple[Availability, ...]:
@@ -124,7 +134,7 @@ class SessionOptions:
         request = parse(single_values(fields))
         try:
             holding = await self.holding()
-            limits = await self.limits()
+            limits = await self._with_accounts(await self.limits(), request)
             accepted = accept(request, limits, self._site.shape, self._site.defaults, holding)
         except OverLimit as error:
             return Forecast("never", why=str(error))
@@ -145,6 +155,7 @@ class SessionOptions:
         """
         request = parse(asked)
         limits, groups = await self._limits_and_groups()
+        limits = await self._with_accounts(limits, request)
         await self._check_image(request.image)
         interrupted = await self._others.interrupted()
         # No await from the count to the reservation: of two starts at once, the second one must
@@ -167,6 +178,26 @@ class SessionOptions:
             {name: image["title"] for name, image in self._site.images.items()},
         )
         return limits, groups
+
+    async def _with_known_accounts(self, limits: Limits) -> Limits:
+        """Add the accounts and QOS to choose from; none where the accounting does not tell them."""
+        allowance = limits.allowance
+        if not self._site.offers_accounts or (allowance.account and allowance.qos):
+            return limits
+        try:
+            asking = self._slurm.accounts.of(self._username)
+            associations = await asyncio.wait_for(asking, _ACCOUNTS_SECONDS)
+        except (SlurmError, TimeoutError) as error:
+            why = error.detail if isinstance(error, SlurmError) else "sacctmgr is slow"
+            log.warning("No accounts to choose for %s: %s", self._username, why)
+            return limits
+        return replace(limits, associations=associations)
+
+    async def _with_accounts(self, limits: Limits, request: SessionRequest) -> Limits:
+        """Add the same where a request names one. Raises `SlurmError`."""
+        if not self._site.offers_accounts or not (request.account or request.qos):
+            return limits
+        return replace(limits, associations=await self._slurm.accounts.of(self._username))
 
     async def _unix_groups(self) -> list[str]:
         asking = asyncio.to_thread(groups_of, self._username)

@@ -73,6 +73,23 @@ def no_such_image(name: str, *others: str) -> str:
     return f"Image {name} is not offered for sessions. There are: {names}."
 
 
+def not_to_choose(what: str, name: str, *others: str) -> str:
+    """Refuse an account, a QOS, a reservation or a node feature that is not the user's."""
+    names = ", ".join(others) or "none"
+    return f"{what} {name} is not open to you. You can use: {names}."
+
+
+def no_such_feature(feature: str, partition: str) -> str:
+    """Refuse a node feature that no node of a partition has."""
+    return f"No node of partition {partition} has the feature {feature}."
+
+
+def not_chosen(what: str, name: str, unchosen: str) -> str:
+    """Say of a link's account, QOS, reservation or feature that it is not offered."""
+    instead = f" The form has instead: {unchosen}." if unchosen else ""
+    return f"{what} {name} is not offered to you.{instead}"
+
+
 def unfit_image(title: str) -> str:
     """Refuse an image without what a session needs."""
     return (

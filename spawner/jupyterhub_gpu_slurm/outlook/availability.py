@@ -14,8 +14,9 @@ _WHOLE_NAME = re.compile(r"^(nvidia|tesla|geforce|quadro|rtx|titan)[_-]|\d+gb(_|
 _NOT_IN_CAPITALS = {
     word.lower(): word for word in ("Ada", "Generation", "GeForce", "PCIe", "Quadro", "Super", "Ti")
 }
-# How NVIDIA names a slice of a GPU (MIG): compute slices, then memory.
-_MIG = re.compile(r"(\d+g\.\d+gb)(?:\.|\+|$)", re.ASCII)
+# How NVIDIA names a slice of a GPU (MIG): compute slices, then memory; "+me" and the like are what
+# else is in it, "1c." is a part of its compute slices.
+_MIG = re.compile(r"((?:\d+c\.)?\d+g\.(\d+)gb(?:[.+-][a-z.]+)?)$", re.ASCII)
 _MAKER = re.compile(r"^(nvidia|tesla)[_-]", re.ASCII | re.IGNORECASE)
 
 
@@ -146,14 +147,18 @@ def as_json(found: Availability) -> dict[str, object]:
 
 
 def label(gpu_type: str | None) -> str:
-    """Return what people call a type of GPU: ``V100``, ``MIG slice 1g.10gb of A100``, ``GPU``."""
+    """Return what people call a type of GPU: ``V100``, ``GPU``.
+
+    Of a slice, with its memory: ``MIG slice 1g.10gb of A100 (10 GB)``.
+    """
     if gpu_type is None:
         return "GPU"
     mig = _MIG.search(gpu_type)
     if mig is None:
         return _model(gpu_type)
-    model = _MAKER.sub("", gpu_type[: mig.start()].strip("_-. "))
-    return f"MIG slice {mig.group(1)}" + (f" of {model.upper()}" if model else "")
+    model = gpu_type[: mig.start()].strip("_-. ")
+    of_model = f" of {_model(model)}" if model else ""
+    return f"MIG slice {mig[1]}{of_model} ({mig[2]} GB)"
 
 
 def _model(gpu_type: str) -> str:

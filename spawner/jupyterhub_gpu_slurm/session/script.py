@@ -86,6 +86,7 @@ def render(
         if request.reservation is None
         else _word("reservation", request.reservation),
         more=more,
+        constraint=None if request.constraint is None else _word("constraint", request.constraint),
         gres=_gres(request),
         cores=_count("cores", request.resources.cores),
         memory_mb=_count("memory", request.resources.memory_mb),
@@ -104,6 +105,11 @@ def site_options(text: str) -> tuple[str, ...]:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from error
+    return check_options(words)
+
+
+def check_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return these options of sbatch if a site may add them. Raises `ValueError`."""
     for word in words:
         name, _, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or name not in _SITE_OPTIONS:

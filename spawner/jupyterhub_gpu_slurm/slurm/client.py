@@ -12,6 +12,7 @@ from jupyterhub_gpu_slurm import metrics
 from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
 from jupyterhub_gpu_slurm.slurm import (
     accounting,
+    associations,
     commands,
     launcher_answers,
     launcher_client,
@@ -20,6 +21,7 @@ from jupyterhub_gpu_slurm.slurm import (
     queue,
 )
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
+from jupyterhub_gpu_slurm.slurm.associations import Accounting, Association
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter
 from jupyterhub_gpu_slurm.slurm.privacy import JobPrivacy
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Job, QueuedJob
@@ -117,6 +119,15 @@ class SlurmClient:
         """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
         seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
         return accounting.read(await self._ask(accounting.jobs(since, until), seconds))
+
+    async def accounting(self) -> Accounting:
+        """Return whether Slurm's accounting knows accounts and QOS of users."""
+        return associations.accounting(await self._ask(commands.config()))
+
+    async def associations(self, username: str, cluster: str) -> tuple[Association, ...]:
+        """Return the accounts that a user may charge on a cluster, with their QOS."""
+        answer = await self._ask(associations.associations(username, cluster))
+        return associations.read(answer, username)
 
     async def queue(self) -> tuple[QueuedJob, ...]:
         """Return everybody's jobs that have not ended."""

@@ -13,11 +13,14 @@ from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partiti
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
 # gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1) | gpu:v100:2(IDX:0,3) | gpu:(null):1(IDX:0) |
-# shard:l4:2(IDX:1-2) | shard:a100:8(2/4,0/4).
+# shard:l4:2(IDX:1-2) | shard:a100:8(2/4,0/4) | gpu:a100:no_consume:4(S:0) | shard:2K.
 # Others (gpu_mem:..., mps:...) are neither GPUs nor parts of them that jobs are given.
 _GRES = re.compile(
-    r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??:(\d+)(?:\(([^)]*)\))?(?=,|$)", re.ASCII
+    r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??(?::no_consume)?:(\d+)([KMGTP]?)"
+    r"(?:\(([^)]*)\))?(?=,|$)",
+    re.ASCII,
 )
+_THOUSANDS = " KMGTP"
 _COMMENT = re.compile(r"([^:\n]+):([0-9a-f]{32})\n", re.ASCII)
 # scontrol show config prints "PrivateData             = jobs,usage"
 _PRIVATE_DATA = re.compile(r"^PrivateData\s*=\s*(\S+)", re.ASCII | re.MULTILINE)
@@ -25,15 +28,15 @@ _INDEXES = re.compile(r"IDX:\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 _MOST_GPUS = 1024
 _NODE_WORD = re.compile(
     r"(?:^| )(NodeName|NodeAddr|Gres|GresUsed|CPUEfctv|CPUTot|CPUAlloc|RealMemory|MemSpecLimit"
-    r"|AllocMem|State|Partitions)=(\S*)",
+    r"|AllocMem|State|Partitions|AvailableFeatures)=(\S*)",
     re.ASCII,
 )
-# "Reason=disk is broken [root@2026-11-21T03:01:25]", the last of a line.
-_NODE_REASON = re.compile(r" Reason=(.*?)(?: \[[^\[\]]*\])?$", re.ASCII)
+# A line ends with "Reason=disk is broken [root@2026-11-21T03:01:25] Comment=fan", and the like.
+_NODE_REASON = re.compile(r" Reason=(.*?)(?: \[[^\[\]@]*@\d{4}-\d\d-\d\dT[\d:]+\].*)?$", re.ASCII)
 # Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away; with a star it
 # does not answer. A node that is POWERED_DOWN is started for a job.
 _KEEPS_JOBS_AWAY = re.compile(
-    r"\*|(?:^|\+)(?:BLOCKED|DOWN|DRAIN\w*|ERROR|FAIL\w*|FUTURE|INVAL\w*|MAINT\w*|NOT_RESPONDING"
+    r"\*|(?:^|\+)(?:BLOCKED|DOWN|DRAIN\w*|ERROR|EXTERNAL|FAIL\w*|FUTURE|INVAL\w*|MAINT\w*|NOT_RESPONDING"
     r"|POWERING_DOWN|REBOOT\w*|RESERVED|UNKNOWN)(?=\+|$)",
     re.ASCII,
 )
@@ -157,8 +160,8 @@ def indexes(where: str) -> frozenset[int] | None:
 
 def kinds(text: str) -> Iterator[tuple[str, str | None, int, str]]:
     """Read a list of GPUs: name, type, count, and what is said of them in brackets."""
-    for name, kind, count, where in _GRES.findall(text):
-        yield name, known(kind), int(count), where
+    for name, kind, count, unit, where in _GRES.findall(text):
+        yield name, known(kind), int(count) * 1024 ** _THOUSANDS.index(unit or " "), where
 
 
 def _lent_gpus(count: int, where: str) -> int:
@@ -198,8 +201,13 @@ def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
             state=words.get("State", "UNKNOWN"),
             reason=reason[1] if (reason := _NODE_REASON.search(line.rstrip())) else None,
             gpus_in_use=gpus_in_use(words.get("GresUsed", "")),
+            features=_features(words.get("AvailableFeatures", "")),
         )
         yield node, words.get("Partitions", "").split(",")
+
+
+def _features(text: str) -> frozenset[str]:
+    return frozenset(text.split(",") if known(text) else ())
 
 
 def time_limit(text: str) -> timedelta | None:

@@ -12,10 +12,9 @@ from jupyterhub_gpu_slurm.slurm import parsing
 from jupyterhub_gpu_slurm.slurm.commands import QUEUE_FIELDS
 from jupyterhub_gpu_slurm.slurm.records import GpuAllocation, QueuedJob
 
-# gres:gpu | gres:gpu:2 | gres:gpu:v100:2 | gres/gpu=2 | gres/gpu:v100=2
-_REQUEST = re.compile(
-    r"(?:^|,)(?:gres[:/])?gpu(?::[A-Za-z_][^:,=]*|:\d+[a-z][^:,=]*)?(?:[:=](\d+))?(?=,|$)", re.ASCII
-)
+# gres:gpu | gres:gpu:2 | gres:gpu:v100:2 (22.05); gres/gpu:2 | gres/gpu:4090:2 (23.11 and later);
+# gres/gpu=2 | gres/gpu:v100=2
+_REQUEST = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?::([^:,=]+))??(?:[:=](\d+))?(?=,|$)", re.ASCII)
 # r[1-2]n[01-03,7]: the first range, with what is before and after it.
 _RANGE = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]((?:[^\[\],]|\[[^\[\]]*\])*)")
 _NAMES = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
@@ -62,7 +61,7 @@ def _job(job_id: int, fields: list[str]) -> QueuedJob:
 def _gpus(requests: list[str], nodes: int, tasks: int) -> int:
     """Return the GPUs of a request that is told per node, per job or per task."""
     per_node, per_job, per_task = (
-        sum(int(count or 1) for count in _REQUEST.findall(request)) for request in requests
+        sum(int(count or 1) for _, count in _REQUEST.findall(request)) for request in requests
     )
     return per_job or per_node * nodes or per_task * tasks
 

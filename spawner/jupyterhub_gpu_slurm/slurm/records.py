@@ -113,6 +113,8 @@ class Node:
     """Why it takes no new jobs, in an administrator's words."""
     gpus_in_use: frozenset[int] | None = None
     """Which of its GPUs jobs hold, or parts of which; ``None`` where Slurm does not tell."""
+    features: frozenset[str] = frozenset()
+    """What a job's ``--constraint`` can ask for."""
 
     def gpus(self, gpu_type: str | None = None) -> int:
         """Return how many GPUs it has, of one type or of all."""

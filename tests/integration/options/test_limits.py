@@ -32,8 +32,12 @@ def next_job_id(portal: Instance) -> str:
             words.too_long(timedelta(hours=5), most=timedelta(hours=4)),
         ),
         ({"gpus": 0, "partition": "shareq"}, words.closed_partition("shareq", "sxm2")),
-        ({"gpus": 0, "account": "other"}, "Unknown option 'account'"),
-        ({"gpus": 0, "qos": "other"}, "Unknown option 'qos'"),
+        ({"gpus": 0, "account": "other"}, words.not_to_choose("Account", "other", "limited")),
+        ({"gpus": 0, "qos": "other"}, words.not_to_choose("QOS", "other", "small")),
+        (
+            {"gpus": 0, "constraint": "other"},
+            words.not_to_choose("Node feature", "other", "nvlink"),
+        ),
     ],
 )
 def test_more_than_the_group_may_have_is_refused_and_nothing_is_submitted(

@@ -69,6 +69,8 @@ def test_hidden_jobs_need_an_operator() -> None:
         ("gpu:4\n(null)\n", State.OK, "of one kind"),
         ("gpu:8(S:0-1)\n", State.OK, "of one kind"),
         ("gpu:a100:4(S:0-1),gpu:v100:2\ngpu:a100:4\n", State.OK, "of type a100, v100"),
+        ("gpu:a100_1g.5gb:7\ngpu:1g.10gb:2\n", State.OK, "of type 1g.10gb, a100_1g.5gb"),
+        ("gpu:a100:no_consume:4(S:0)\ngpu:4090:2\n", State.OK, "of type 4090, a100"),
         ("gpu:a100:4\ngpu:2\n", State.WARNING, "some have none"),
     ],
 )

@@ -17,6 +17,7 @@ from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
 from jupyterhub_gpu_slurm.options.allowance import KEYS, NO_LIMITS
+from jupyterhub_gpu_slurm.session.script import site_options
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from tests.unit.portal.a_site import FILE, TOKEN
 
@@ -314,6 +315,21 @@ def test_limits_reach_the_spawner_as_they_are_written(c: Any, file: Path) -> Non
 def test_without_limits_nothing_is_limited(c: Any, settings: Settings) -> None:
     hub.configure_limits(c, settings)
     assert GpuSlurmSpawner(config=c)._allowance({"students"}) == NO_LIMITS
+
+
+def test_what_the_form_offers_reaches_the_spawner(c: Any, file: Path) -> None:
+    file.write_text(
+        FILE.replace("[slurm]", "[slurm]\nsbatch_options = ['--nice=10', '--exclude=n[1-2]']")
+        + '[profiles.small]\ntitle = "Small"\ngpus = 1\nhours = 2\n'
+    )
+    settings = load(file)
+    hub.configure_spawner(c, settings)
+    hub.configure_resources(c, settings)
+    spawner = GpuSlurmSpawner(config=c)
+    assert site_options(spawner.req_options) == ("--nice=10", "--exclude=n[1-2]")
+    assert spawner.offer_accounts
+    (small,) = spawner._site_policy.profiles
+    assert small.asked == {"gpus": "1", "hours": "2"}
 
 
 def test_every_key_of_the_limits_is_one_of_the_spawners() -> None:

@@ -157,6 +157,18 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         ),
         (
             "slurm",
+            'sbatch_options = ["--uid=0"]',
+            "slurm.sbatch_options = [\"--uid=0\"]: '--uid=0' is not --OPTION=VALUE with one of "
+            "these: --acctg-freq, --constraint, --exclude, --hint, --licenses, --mail-type, "
+            "--mail-user, --nice, --prefer, --switches, --tmp, --wckey",
+        ),
+        (
+            "profiles.small",
+            'title = "Small"\npartition = "a b"',
+            "profiles.small = {...}: 'a b' is not the name of a partition.",
+        ),
+        (
+            "slurm",
             "query_interval_seconds = 0",
             "slurm.query_interval_seconds = 0: must be at least 0.1 (seconds)",
         ),

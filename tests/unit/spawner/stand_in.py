@@ -18,6 +18,7 @@ from jupyterhub_gpu_slurm.errors import SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.observation import Ending
+from jupyterhub_gpu_slurm.slurm.associations import Association
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
@@ -46,6 +47,7 @@ class StandIn:
     orders: list[tuple[object, ...]] = field(default_factory=list)
     ages: list[float | None] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
+    associations: tuple[Association, ...] | SlurmError = ()
     while_submitting: Callable[[], object] = lambda: None
 
     async def submit(self, username: str, session: str, script: str, session_input: str) -> int:
@@ -87,6 +89,11 @@ class StandIn:
         await asyncio.sleep(0)
         return CLUSTER
 
+    async def of(self, username: str) -> tuple[Association, ...]:
+        if isinstance(self.associations, SlurmError):
+            raise self.associations
+        return self.associations
+
     # What the hub's metrics ask.
     is_answering = None
 
@@ -123,7 +130,11 @@ class Ear:
 def connection_of(slurm: StandIn) -> SimpleNamespace:
     """Give the connection through which all questions go to this stand-in."""
     return SimpleNamespace(
-        client=slurm, jobs=slurm, nodes=slurm, free=AvailabilityCounter(ResourceShape())
+        client=slurm,
+        jobs=slurm,
+        nodes=slurm,
+        free=AvailabilityCounter(ResourceShape()),
+        accounts=slurm,
     )
 
 

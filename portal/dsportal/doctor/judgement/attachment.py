@@ -8,6 +8,10 @@ import re
 from dsportal.doctor.finding import Finding, Line, failed, ok, warning
 
 OLDEST, NEWEST = (22, 5), (25, 5)
+# gpu:4 | gpu:a100:4(S:0-1) | gpu:a100_1g.5gb:7 | gpu:a100:no_consume:4
+_GPUS = re.compile(
+    r"(?:^|,)gpu(?::([^:(),\s]+))??(?::no_consume)?:\d+(?=[(,]|$)", re.ASCII | re.MULTILINE
+)
 _SETTING = re.compile(r"^(\w+)(?:\[\d+\])?\s*=[^\S\n]*(.*?)[^\S\n]*$", re.MULTILINE)
 _NOTHING = {"", "(null)", "none", "unlimited", "n/a"}
 
@@ -158,7 +162,7 @@ def _confinement(settings: _Settings) -> Finding:
 
 
 def _gpus(gres: str) -> Finding:
-    found = re.findall(r"\bgpu:(?:([A-Za-z][\w.-]*):)?\d+", gres)
+    found = _GPUS.findall(gres)
     if not found:
         return warning("no node has GPUs in its Gres", "the form offers none; see gres.conf(5)")
     types = sorted(set(found) - {""})

@@ -1,10 +1,11 @@
 """What the form is filled in with: of what was asked for, as much as can be had."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from jupyterhub_gpu_slurm.options import words
+from jupyterhub_gpu_slurm.options.choices import LABELS
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 
 LEAST = timedelta(hours=0.1)
@@ -22,6 +23,20 @@ class Filling:
     image: str
     not_taken: tuple[str, ...] = ()
     """A sentence for each value that was asked for and cannot be had: what it was, what stands."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """Of the other choices, those that are not left open: key -> name."""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The values by the names of the form's fields; a choice that is missing is left open."""
+        return {
+            "gpus": f"{self.gpus}",
+            "partition": self.partition,
+            "gpu_type": self.gpu_type,
+            "hours": words.hours(self.time),
+            "image": self.image,
+            **self.chosen,
+        }
 
 
 def fill_in(asked: Mapping[str, str], limits: Limits, defaults: Defaults) -> Filling:
@@ -38,8 +53,10 @@ def fill_in(asked: Mapping[str, str], limits: Limits, defaults: Defaults) -> Fil
     image, not_offered = asked.get("image", ""), ""
     if image and image not in limits.images:
         image, not_offered = "", words.image_not_taken(image)
-    sentences = (closed, untyped, too_many, too_long, not_offered)
-    return Filling(limit.name, taken, gpu_type, time, image, tuple(filter(None, sentences)))
+    chosen, not_chosen = _choices(asked, limits)
+    sentences = (closed, untyped, too_many, too_long, not_offered, *not_chosen)
+    not_taken = tuple(filter(None, sentences))
+    return Filling(limit.name, taken, gpu_type, time, image, not_taken, chosen)
 
 
 def _partition(
@@ -64,6 +81,20 @@ def _gpu_type(asked: str, limit: PartitionLimit) -> tuple[str, str]:
     if not asked or asked in dict(limit.max_of_type):
         return asked, ""
     return "", words.type_not_taken(asked, limit.name)
+
+
+def _choices(asked: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], list[str]]:
+    offered = {choice.key: choice for choice in limits.choices.offered}
+    wanted = {key: name for key in LABELS if (name := asked.get(key))}
+    taken = {
+        key: name for key, name in wanted.items() if key in offered and name in offered[key].names
+    }
+    sentences = [
+        words.not_chosen(LABELS[key], name, offered[key].unchosen if key in offered else "")
+        for key, name in wanted.items()
+        if key not in taken
+    ]
+    return taken, sentences
 
 
 def _time(asked: str, limit: PartitionLimit, defaults: Defaults) -> tuple[timedelta, str]:

@@ -5,13 +5,18 @@
   const hours = part("gpu-form-hours");
   const type = part("gpu-form-type");
   const forecast = part("gpu-form-forecast");
+  const image = part("gpu-form-image");
+  const choices = [...document.querySelectorAll("select[data-choice]")];
+  const profiles = [...document.querySelectorAll("a[data-profile]")];
   const sizes = [...document.querySelectorAll('.gpu-form-size input[name="gpus"]')];
+  const fields = [partition, type, image, hours, ...choices].filter(Boolean);
   const typed = type ? [...type.options].filter((option) => option.value) : [];
   let available = data.available;
   let countedAfter = -Infinity;
 
   const rowOf = () => data.partitions.find((row) => row.name === partition.value);
   const chosenType = () => (type ? type.value : "");
+  const choice = (name) => choices.find((one) => one.name === name);
   const chosenSize = () => sizes.find((size) => size.checked);
 
   // What the partition has at all: only that can be chosen.
@@ -24,6 +29,15 @@
     const chosen = chosenSize();
     if (!chosen || chosen.disabled) {
       sizes.filter((size) => !size.disabled).at(-1).checked = true;
+    }
+    const qos = choice("qos");
+    if (qos) {
+      const account = choice("account");
+      const names = data.qos[account ? account.value : ""];
+      for (const option of qos.options) {
+        option.disabled = option.value !== "" && !names.includes(option.value);
+      }
+      if (qos.selectedOptions[0].disabled) qos.value = "";
     }
     if (row.max_hours === null) hours.removeAttribute("max");
     else hours.max = row.max_hours;
@@ -186,6 +200,7 @@
       partition: partition.value,
     });
     if (chosenType()) query.set("gpu_type", chosenType());
+    for (const one of choices) if (one.value) query.set(one.name, one.value);
     forecast.setAttribute("aria-busy", "true");
     try {
       told = await get("forecast", `?${query}`, mine.signal);
@@ -236,10 +251,33 @@
     if (forecast && data.api_url) tell();
     foretellSoon();
   };
-  for (const field of [partition, type, ...sizes]) {
-    if (field) field.addEventListener("change", update);
+  // A profile is a link, so that it works without this script, too.
+  const markProfile = (chosen) => {
+    for (const link of profiles) {
+      if (link === chosen) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  };
+  const take = (values) => {
+    sizes.find((size) => size.value === values.gpus).checked = true;
+    for (const field of fields) field.value = values[field.name] || "";
+    update();
+  };
+  for (const link of profiles) {
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      take(data.profiles[Number(link.dataset.profile)]);
+      markProfile(link);
+    });
   }
-  hours.addEventListener("input", update);
+  const choose = () => {
+    markProfile(null);
+    update();
+  };
+  for (const field of [...fields, ...sizes]) {
+    field.addEventListener(field === hours ? "input" : "change", choose);
+  }
   document.addEventListener("visibilitychange", refresh);
   setInterval(refresh, data.interval * 1000);
   update();

@@ -5,15 +5,17 @@ JavaScript; the script narrows the choices to what the chosen partition has, and
 and the forecast up to date.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import timedelta
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jupyterhub_gpu_slurm.options import words
+from jupyterhub_gpu_slurm.options.choices import OfferedNames
 from jupyterhub_gpu_slurm.options.form.filling import LEAST, fill_in
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
+from jupyterhub_gpu_slurm.options.profile import Profile
 from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, by_nodes, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 
@@ -88,6 +90,23 @@ class ImageChoice:
     is_chosen: bool
 
 
+@dataclass(frozen=True)
+class ProfileChoice:
+    """One of the site's named sizes, and all that the form has with it."""
+
+    profile: Profile
+    gpus: int
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OtherChoice:
+    """One of the other choices, and what is chosen of it."""
+
+    choice: OfferedNames
+    chosen: str
+
+
 NOT_LIVE = Live()
 
 
@@ -99,23 +118,34 @@ def render(
     note: str = "",
     *,
     live: Live = NOT_LIVE,
+    profiles: Sequence[Profile] = (),
 ) -> str:
-    """Return the form. ``chosen`` pre-fills it; what cannot be had is named above it."""
+    """Return the form. ``chosen`` pre-fills it; what cannot be had is named above it.
+
+    Of the ``profiles``, those that the user can have now are offered.
+    """
     if not limits.partitions:
         return render_unavailable(words.NO_PARTITION, is_fault=False)
     filling = fill_in(chosen, limits, defaults)
     partition, gpus, gpu_type = filling.partition, filling.gpus, filling.gpu_type
     rows = [_row(limit, partition) for limit in limits.partitions]
     of_type = next((gpu_type for row in rows if row.is_chosen and gpu_type in row.types), None)
+    named = _profiles(profiles, limits, defaults)
+    counts = _counts(rows, {gpus, *(one.gpus for one in named)})
     free = next((one for one in live.partitions if one.partition == partition), None)
     return _TEMPLATES.get_template("form.html.j2").render(
-        sizes=[_size(count, gpus, shape, free, of_type) for count in _counts(rows, gpus)],
+        sizes=[_size(count, gpus, shape, free, of_type) for count in counts],
         hours=words.hours(filling.time),
         least=words.hours(LEAST),
         rows=rows,
         types=_types(limits, gpu_type),
         images=[
             ImageChoice(name, title, name == filling.image) for name, title in limits.images.items()
+        ],
+        profiles=named,
+        others=[
+            OtherChoice(choice, filling.chosen.get(choice.key, ""))
+            for choice in limits.choices.offered
         ],
         live=live,
         free=by_nodes(live.partitions),
@@ -128,6 +158,8 @@ def render(
             "available": [as_json(one) for one in live.partitions],
             "api_url": live.api_url,
             "interval": live.interval,
+            "profiles": [one.fields for one in named],
+            "qos": limits.choices.qos_of_accounts,
         },
         note=note,
         not_taken=filling.not_taken,
@@ -157,13 +189,14 @@ def _row(limit: PartitionLimit, chosen: str) -> PartitionChoice:
     )
 
 
-def _counts(rows: Sequence[PartitionChoice], chosen: int) -> list[int]:
+def _counts(rows: Sequence[PartitionChoice], named: Set[int]) -> list[int]:
     """Return the numbers of GPUs to choose from: all small ones, of large ones some.
 
-    A node that is cut into MIG slices may have more than fifty.
+    ``named`` are among them in any case. A node that is cut into MIG slices may have more than
+    fifty.
     """
     most = max(row.max_gpus for row in rows)
-    counts = {*range(min(most, _ALL_UP_TO) + 1), chosen}
+    counts = {*range(min(most, _ALL_UP_TO) + 1), *named}
     for row in rows:
         counts.update((row.max_gpus, *row.types.values()))
     step = _ALL_UP_TO
@@ -184,6 +217,17 @@ def _types(limits: Limits, chosen: str) -> list[GpuType]:
     return [
         GpuType(name, label(name), tuple(partitions), name == chosen)
         for name, partitions in sorted(found.items())
+    ]
+
+
+def _profiles(
+    profiles: Sequence[Profile], limits: Limits, defaults: Defaults
+) -> list[ProfileChoice]:
+    found = [(profile, fill_in(profile.asked, limits, defaults)) for profile in profiles]
+    return [
+        ProfileChoice(profile, filling.gpus, filling.fields)
+        for profile, filling in found
+        if not filling.not_taken
     ]
 
 

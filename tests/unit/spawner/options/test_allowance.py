@@ -165,3 +165,12 @@ def test_a_mistake_in_a_table_is_named(table: object, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace("(", r"\(").replace("[", r"\[")) as caught:
         read(table)
     assert "\n" not in str(caught.value)
+
+
+def test_what_can_be_chosen_is_what_any_group_of_the_user_lists() -> None:
+    tables = {"a": read({"reservations": ["course"]}), "b": read({"reservations": ["exam"]})}
+    default = read({"constraints": ["nvlink"]})
+    found = combine(default, tables, ["a", "b"])
+    assert found.reservations == frozenset({"course", "exam"})
+    assert found.constraints == frozenset({"nvlink"})
+    assert combine(default, tables, []).reservations is None

@@ -1,5 +1,6 @@
 """What a link or the last choice fills the form in with, and what it says of the rest."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from jupyterhub_gpu_slurm.options.form.filling import Filling, fill_in
 from jupyterhub_gpu_slurm.options.form.render import render
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.associations import Association
 
 LIMITS = Limits(
     (
@@ -17,6 +19,8 @@ LIMITS = Limits(
     ),
     images={"ngc": "PyTorch"},
 )
+PHYSICS = Association("physics", frozenset({"normal", "high"}), is_default=True)
+TEACHING = Association("teaching", frozenset({"normal"}))
 
 
 def filling(**asked: str) -> Filling:
@@ -60,6 +64,14 @@ def test_what_cannot_be_had_is_named_as_it_was_and_as_it_stands_now(
     shown = render(LIMITS, ResourceShape(), Defaults(), asked)
     assert 'id="gpu-form-not-taken"' in shown
     assert all(value in sentence for value in asked.values() if value not in ("mixed", "a100"))
+
+
+def test_other_choices_are_filled_in_where_they_are_offered() -> None:
+    limits = replace(LIMITS, associations=(PHYSICS, TEACHING))
+    found = fill_in({"account": "teaching", "qos": "long"}, limits, Defaults())
+    assert found.chosen == {"account": "teaching"}
+    assert found.not_taken == (words.not_chosen("QOS", "long", "The account's default"),)
+    assert filling(account="teaching").not_taken == (words.not_chosen("Account", "teaching", ""),)
 
 
 def test_each_thing_that_cannot_be_had_has_its_own_sentence() -> None:

@@ -1,11 +1,12 @@
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from jupyterhub_gpu_slurm.errors import OverLimit
 from jupyterhub_gpu_slurm.options import words
-from jupyterhub_gpu_slurm.options.allowance import Allowance
+from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
 from jupyterhub_gpu_slurm.options.limits import limits_for
 from jupyterhub_gpu_slurm.options.policy import (
     AcceptedRequest,
@@ -20,6 +21,7 @@ from jupyterhub_gpu_slurm.options.policy import (
 from jupyterhub_gpu_slurm.options.request import SessionRequest
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
+from jupyterhub_gpu_slurm.slurm.associations import Association
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
 SHAPE = ResourceShape()
@@ -152,6 +154,68 @@ def test_a_partition_without_a_limit_takes_any_time() -> None:
 def test_more_than_a_partition_gives_is_refused(request_: SessionRequest, fact: str) -> None:
     with pytest.raises(OverLimit, match=fact):
         accept(request_, LIMITS, SHAPE, Defaults())
+
+
+PHYSICS = Association("physics", frozenset({"normal", "high"}), is_default=True)
+TEACHING = Association("teaching", frozenset({"normal"}))
+
+
+def accepted_of(limits: Limits, **asked: Any) -> AcceptedRequest:
+    return accept(SessionRequest(**asked), limits, SHAPE, Defaults())
+
+
+def test_an_account_and_a_qos_of_the_users_own_are_accepted() -> None:
+    limits = replace(LIMITS, associations=(PHYSICS, TEACHING))
+    found = accepted_of(limits, account="teaching", qos="normal")
+    assert (found.account, found.qos) == ("teaching", "normal")
+    # Slurm's own choice.
+    assert accepted_of(limits).account is None
+    assert accepted_of(limits, qos="high").qos == "high"
+
+
+@pytest.mark.parametrize(
+    ("allowance", "asked", "refusal"),
+    [
+        (NO_LIMITS, {"account": "x"}, ("Account", "x", "physics", "teaching")),
+        (NO_LIMITS, {"account": "teaching", "qos": "high"}, ("QOS", "high", "normal")),
+        (Allowance(account="a"), {"account": "physics"}, ("Account", "physics", "a")),
+        (Allowance(qos="small"), {"qos": "high"}, ("QOS", "high", "small")),
+        (NO_LIMITS, {"reservation": "course"}, ("Reservation", "course")),
+        (NO_LIMITS, {"constraint": "nvlink"}, ("Node feature", "nvlink")),
+        (
+            Allowance(constraints=frozenset({"nvlink"})),
+            {"constraint": "ib"},
+            ("Node feature", "ib", "nvlink"),
+        ),
+    ],
+)
+def test_what_is_not_the_users_to_choose_is_refused(
+    allowance: Allowance, asked: dict[str, str], refusal: tuple[str, ...]
+) -> None:
+    limits = replace(LIMITS, allowance=allowance, associations=(PHYSICS, TEACHING))
+    with pytest.raises(OverLimit) as raised:
+        accepted_of(limits, **asked)
+    what, name, *others = refusal
+    assert str(raised.value) == words.not_to_choose(what, name, *others)
+
+
+def test_a_feature_that_no_node_of_the_partition_has_is_refused() -> None:
+    partitions = tuple(
+        replace(limit, features=frozenset({"nvlink"} if limit.name == "sxm2" else ()))
+        for limit in LIMITS.partitions
+    )
+    limits = Limits(partitions, Allowance(constraints=frozenset({"nvlink"})))
+    assert accepted_of(limits, constraint="nvlink", partition="sxm2").constraint == "nvlink"
+    with pytest.raises(OverLimit, match=words.no_such_feature("nvlink", "short")):
+        accepted_of(limits, constraint="nvlink", partition="short")
+
+
+def test_what_the_site_sets_may_be_named() -> None:
+    allowance = Allowance(account="a", qos="small", reservation="course")
+    limits = replace(LIMITS, allowance=allowance)
+    found = accepted_of(limits, account="a", qos="small", reservation="course")
+    assert found == accepted_of(limits)
+    assert (found.account, found.qos, found.reservation) == ("a", "small", "course")
 
 
 def test_a_session_runs_in_an_image_that_the_site_offers() -> None:

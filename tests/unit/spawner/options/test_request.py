@@ -28,6 +28,13 @@ from jupyterhub_gpu_slurm.options.request import SessionRequest, parse, single_v
         ({"gpu_type": "a100"}, SessionRequest(gpu_type="a100")),
         ({"gpu_type": "a100_1g.5gb"}, SessionRequest(gpu_type="a100_1g.5gb")),
         ({"gpu_type": ""}, SessionRequest()),
+        (
+            {"account": "physics", "qos": "high", "reservation": "course", "constraint": "nvlink"},
+            SessionRequest(
+                account="physics", qos="high", reservation="course", constraint="nvlink"
+            ),
+        ),
+        ({"account": "", "qos": None}, SessionRequest()),
         ({"gpus": None, "hours": None, "partition": None}, SessionRequest()),
     ],
 )
@@ -61,6 +68,11 @@ def test_sound_options_are_read(options: dict[str, object], expected: SessionReq
         ({"image": "/etc/passwd"}, "image"),
         ({"image": "--nv"}, "image"),
         ({"image": "a\n"}, "image"),
+        ({"account": "a\n#SBATCH --uid=0"}, "an account"),
+        ({"qos": "a b"}, "a QOS"),
+        ({"reservation": "-r"}, "a reservation"),
+        ({"constraint": "a&b"}, "a node feature"),
+        ({"constraint": ["a"]}, "a node feature"),
         ({"partition": "x" * 65}, "partition"),
         ({"gpu_type": "a100:8"}, "type of GPU"),
         ({"gpu_type": "a100\n#SBATCH --uid=0"}, "type of GPU"),

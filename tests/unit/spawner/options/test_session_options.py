@@ -14,16 +14,25 @@ from jupyterhub.user import User
 from traitlets import TraitError
 from traitlets.config import Config
 
-from jupyterhub_gpu_slurm.errors import OverLimit
+from jupyterhub_gpu_slurm.errors import CommandTimedOut, OverLimit, SlurmError
 from jupyterhub_gpu_slurm.options import words
-from jupyterhub_gpu_slurm.options.policy import Holding
+from jupyterhub_gpu_slurm.options.policy import AcceptedRequest, Holding
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.slurm.associations import Association
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
-NODE = Node("node001", "127.0.0.1", (Gres("gpu", "v100", 4),), 40, 384 * 1024, is_up=True)
+NODE = Node(
+    "node001",
+    "127.0.0.1",
+    (Gres("gpu", "v100", 4),),
+    cores=40,
+    memory_mb=384 * 1024,
+    is_up=True,
+    features=frozenset({"nvlink"}),
+)
 CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
 
 
@@ -47,10 +56,27 @@ class Client:
         return self.listed
 
 
+class Accounts:
+    """Stands in for Slurm's accounting: what it gives a user, or why it does not tell."""
+
+    def __init__(self) -> None:
+        self.associations: tuple[Association, ...] | SlurmError = ()
+        self.calls = 0
+
+    async def of(self, username: str) -> tuple[Association, ...]:
+        self.calls += 1
+        if isinstance(self.associations, SlurmError):
+            raise self.associations
+        return self.associations
+
+
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     stand_in = SimpleNamespace(
-        nodes=Nodes(), client=Client(), free=AvailabilityCounter(ResourceShape())
+        nodes=Nodes(),
+        client=Client(),
+        free=AvailabilityCounter(ResourceShape()),
+        accounts=Accounts(),
     )
     monkeypatch.setattr(SpawnerTraits, "_connection", stand_in)
     return stand_in
@@ -228,6 +254,95 @@ def test_who_may_have_no_more_sessions_reads_so_in_place_of_the_form(user: User)
     assert "Try again in a minute" not in form
 
 
+PHYSICS = Association("physics", frozenset({"normal", "high"}), is_default=True)
+TEACHING = Association("teaching", frozenset({"normal"}))
+
+
+def test_the_form_has_no_other_choices_where_nothing_is_to_be_chosen(user: User) -> None:
+    form = asyncio.run(server(user, "").render_form())
+    for name in ("account", "qos", "reservation", "constraint"):
+        assert f'name="{name}"' not in form
+    assert "gpu-form-profiles-title" not in form
+
+
+def test_the_form_offers_the_accounts_that_slurm_gives_the_user(
+    user: User, slurm: SimpleNamespace
+) -> None:
+    slurm.accounts.associations = (PHYSICS, TEACHING)
+    form = asyncio.run(server(user, "").render_form())
+    assert '<option value="">Your default (physics)</option>' in form
+    assert '<option value="teaching">teaching</option>' in form
+    assert '<option value="high">high</option>' in form
+
+
+def test_an_accounting_that_does_not_answer_leaves_the_form(
+    user: User, slurm: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    slurm.accounts.associations = CommandTimedOut("x", detail="sacctmgr did not answer in 20 s")
+    form = asyncio.run(server(user, "").render_form())
+    assert 'name="gpus" value="1"' in form
+    assert 'name="account"' not in form
+    assert "No accounts to choose for ada: sacctmgr did not answer in 20 s" in caplog.text
+
+
+def test_an_account_is_checked_where_the_session_starts(user: User, slurm: SimpleNamespace) -> None:
+    slurm.accounts.associations = (PHYSICS, TEACHING)
+    granted, refused = start(
+        server(user, "", gpus=0, account="teaching", qos="normal"),
+        server(user, "second", gpus=0, account="medicine"),
+    )
+    assert isinstance(granted, AcceptedRequest)
+    assert (granted.account, granted.qos) == ("teaching", "normal")
+    assert str(refused) == words.not_to_choose("Account", "medicine", "physics", "teaching")
+
+
+def test_a_chosen_account_needs_the_accountings_word(user: User, slurm: SimpleNamespace) -> None:
+    slurm.accounts.associations = CommandTimedOut("Slurm does not answer.")
+    assert start(server(user, "", gpus=0, account="physics")) == [slurm.accounts.associations]
+
+
+def test_a_start_without_a_choice_asks_no_accounting(user: User, slurm: SimpleNamespace) -> None:
+    start(server(user, "", gpus=0))
+    assert slurm.accounts.calls == 0
+
+
+def test_a_site_that_offers_no_accounts_lets_nobody_choose_one(
+    user: User, config: Config, slurm: SimpleNamespace
+) -> None:
+    config.GpuSlurmSpawner.offer_accounts = False
+    slurm.accounts.associations = (PHYSICS, TEACHING)
+    assert 'name="account"' not in asyncio.run(server(user, "").render_form())
+    (refused,) = start(server(user, "", gpus=0, account="physics"))
+    assert isinstance(refused, OverLimit)
+    assert slurm.accounts.calls == 0
+
+
+def test_what_the_site_lists_can_be_chosen_and_nothing_else(user: User, config: Config) -> None:
+    config.GpuSlurmSpawner.default_limits = {"reservations": ["course"], "constraints": ["nvlink"]}
+    form = asyncio.run(server(user, "").render_form())
+    assert '<option value="course">course</option>' in form
+    assert '<option value="nvlink">nvlink</option>' in form
+    granted, refused = start(
+        server(user, "", gpus=0, reservation="course", constraint="nvlink"),
+        server(user, "second", gpus=0, constraint="a100"),
+    )
+    assert isinstance(granted, AcceptedRequest)
+    assert (granted.reservation, granted.constraint) == ("course", "nvlink")
+    assert str(refused) == words.not_to_choose("Node feature", "a100", "nvlink")
+
+
+def test_the_sites_sizes_fill_in_the_form_where_they_can_be_had(user: User, config: Config) -> None:
+    config.GpuSlurmSpawner.profiles = {
+        "small": {"title": "Small", "description": "To <try> things", "gpus": 1, "hours": 2},
+        "huge": {"title": "Huge", "gpus": 8},
+    }
+    form = asyncio.run(server(user, "").render_form())
+    assert 'href="?opt-gpus=1&amp;opt-hours=2"' in form
+    assert "<span>To &lt;try&gt; things</span>" in form
+    # No node has eight.
+    assert "Huge" not in form
+
+
 @pytest.mark.parametrize(
     ("traits", "mistake"),
     [
@@ -236,9 +351,12 @@ def test_who_may_have_no_more_sessions_reads_so_in_place_of_the_form(user: User)
             {"group_limits": {"students": {"max_hours": -1}}},
             r"group_limits\['students'\]: max_hours = -1: must be hours",
         ),
+        ({"profiles": {"x": {"gpus": 1}}}, r"profiles\['x'\]: a profile needs a title"),
+        ({"profiles": {"x": {"title": "X", "gpu": 1}}}, r"profiles\['x'\]: Unknown option 'gpu'"),
+        ({"profiles": {"x": {"title": "X"}}}, r"profiles\['x'\]: a profile needs at least one"),
         ({"group_limits": {"students": 4}}, r"group_limits\['students'\]: 4: must be a table"),
     ],
 )
-def test_a_mistake_in_the_limits_is_named(traits: dict[str, object], mistake: str) -> None:
+def test_a_mistake_in_limits_and_profiles_is_named(traits: dict[str, object], mistake: str) -> None:
     with pytest.raises(TraitError, match=mistake):
         GpuSlurmSpawner(**traits)

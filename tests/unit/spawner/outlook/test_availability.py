@@ -149,9 +149,19 @@ def test_no_node_is_large_enough_whose_cores_do_not_do() -> None:
         ("rtx_6000_ada_generation", "RTX 6000 Ada Generation"),
         ("geforce_rtx_4090", "GeForce RTX 4090"),
         ("the_big_ones", "the_big_ones"),
-        ("1g.10gb", "MIG slice 1g.10gb"),
-        ("a100_1g.5gb", "MIG slice 1g.5gb of A100"),
-        ("nvidia_h200_3g.71gb", "MIG slice 3g.71gb of H200"),
+        ("1g.10gb", "MIG slice 1g.10gb (10 GB)"),
+        ("a100_1g.5gb", "MIG slice 1g.5gb of A100 (5 GB)"),
+        ("nvidia_h200_3g.71gb", "MIG slice 3g.71gb of H200 (71 GB)"),
+        # As Slurm's gpu/nvml names them: <GPU_type>_<slice_cnt>g.<mem>gb, gpu_nvml.c of 22.05 to
+        # 25.05; from 23.02 on with what NVIDIA's library adds to the profile's name.
+        (
+            "nvidia_a100-sxm4-40gb_1g.5gb+me",
+            "MIG slice 1g.5gb+me of A100-SXM4-40GB (5 GB)",
+        ),
+        (
+            "nvidia_h100_80gb_hbm3_1c.3g.40gb",
+            "MIG slice 1c.3g.40gb of H100 80GB HBM3 (40 GB)",
+        ),
         (None, "GPU"),
     ],
 )

@@ -53,6 +53,24 @@ def test_a_script_asks_for_what_was_accepted() -> None:
     assert script == TWO_GPUS
 
 
+def test_what_was_chosen_is_in_the_script() -> None:
+    chosen = replace(
+        accepted(), account="physics", qos="high", reservation="course", constraint="nvlink"
+    )
+    script = render("portal-user1", chosen, program(), ("--constraint=v100", "--nice=1"))
+    assert [line for line in script.splitlines() if line.startswith("#SBATCH")][2:8] == [
+        "#SBATCH --account=physics",
+        "#SBATCH --qos=high",
+        "#SBATCH --reservation=course",
+        "#SBATCH --constraint=v100",
+        "#SBATCH --nice=1",
+        # Slurm takes the last one.
+        "#SBATCH --constraint=nvlink",
+    ]
+    with pytest.raises(ScriptError):
+        render("portal-user1", replace(accepted(), constraint="a\nb"), program())
+
+
 def test_a_session_without_gpus_asks_for_none() -> None:
     assert "gres" not in render("portal-user1", accepted(gpus=0), program())
 

@@ -60,6 +60,12 @@ def test_what_is_no_time_limit_is_refused(text: str) -> None:
         ),
         # Slurm before 20.11, where the nodes give no type.
         ("gpu:4", "gpu:(null):3(IDX:0-2)", [Gres("gpu", None, 4, 3)]),
+        # Whose use is not counted: slurm.conf(5), Gres.
+        ("gpu:a100:no_consume:4(S:0)", "gpu:a100:0", [Gres("gpu", "a100", 4, 0)]),
+        ("gpu:no_consume:4", "gpu:0", [Gres("gpu", None, 4, 0)]),
+        # A multiple of 1024: _get_suffix() in src/interfaces/gres.c.
+        ("gpu:l4:8,shard:l4:2K", "", [Gres("gpu", "l4", 8), Gres("shard", "l4", 2048)]),
+        ("gpu:4090:2", "gpu:4090:1(IDX:0)", [Gres("gpu", "4090", 2, 1)]),
         ("mps:400,gpu:1,gpu_mem:40G", "", [Gres("gpu", None, 1)]),
         ("(null)", "gpu:0", []),
         ("", "", []),
@@ -197,6 +203,11 @@ def test_what_jobs_hold_of_a_node_is_read() -> None:
         ("FUTURE", False),
         ("IDLE+NOT_RESPONDING", False),
         ("IDLE+RESERVED", False),
+        # The flags that came after 22.05: src/common/slurm_protocol_defs.c of 25.05.
+        ("IDLE+BLOCKED", False),
+        ("IDLE+EXTERNAL", False),
+        ("IDLE+INVALID_REG", False),
+        ("IDLE+DYNAMIC_NORM", True),
         ("IDLE+CLOUD+POWERED_DOWN", True),
         ("IDLE+CLOUD+POWERING_DOWN", False),
         ("UNKNOWN", False),

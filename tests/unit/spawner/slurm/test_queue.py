@@ -80,6 +80,19 @@ def test_only_a_newline_ends_a_line(end: str) -> None:
         ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:t4:2", "tres_per_job": "N/A"}, 6),
         ({"tres_per_node": "gres:gpu:1g.10gb:2", "tres_per_job": "N/A"}, 4),
         ({"tres_per_node": "gres:gpu:1g.10gb", "tres_per_job": "N/A"}, 2),
+        # Since 23.11: gres_prepend_tres_type() in src/interfaces/gres.c.
+        ({"tres_per_node": "gres/gpu:2", "tres_per_job": "N/A"}, 4),
+        ({"tres_per_node": "gres/gpu:a100:1,gres/gpu:t4:2", "tres_per_job": "N/A"}, 6),
+        ({"tres_per_node": "gres/gpu:4090:2", "tres_per_job": "N/A"}, 4),
+        ({"tres_per_node": "gres/gpu:nvidia_a100_1g.5gb+me:1", "tres_per_job": "N/A"}, 2),
+        ({"tres_per_node": "gres/shard:2", "tres_per_job": "N/A"}, 0),
+        # --gpus=a100:9: xfmt_tres() in src/common/proc_args.c.
+        ({"tres_per_job": "gres/gpu:a100:9"}, 9),
+        # --gpus-per-task=1 and --tres-per-task of 24.05.
+        (
+            {"tres_per_job": "N/A", "tres_per_task": "cpu=4,gres/gpu=1", "NumTasks": "8"},
+            8,
+        ),
         ({"tres_per_node": "gres:shard:2", "tres_per_job": "N/A"}, 0),
         ({"tres_per_job": "gres:gpu:9"}, 9),
         ({"tres_per_job": "N/A", "tres_per_task": "gres:gpu:1", "NumTasks": "8"}, 8),

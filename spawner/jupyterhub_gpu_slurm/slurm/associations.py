@@ -1,0 +1,83 @@
+"""A user's accounts and QOS: what is asked of ``sacctmgr``, and how its answer is read.
+
+An *association* is Slurm's word for the right of a user to charge an account, on one cluster, and
+with some QOS: sacctmgr(1). Raises `UnreadableOutput` for what does not look like Slurm's own
+output.
+"""
+
+import re
+from dataclasses import dataclass
+
+from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm.parsing import known
+
+FIELDS = "User,DefaultAccount,Account,Partition,QOS"
+# scontrol show config: "AccountingStorageType   = accounting_storage/slurmdbd"
+_SETTING = re.compile(r"^(AccountingStorageType|ClusterName)\s*=\s*(\S+)", re.MULTILINE)
+# What a request can name, and a job's script may hold.
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Association:
+    """An account that a user may charge, and how."""
+
+    account: str
+    qos: frozenset[str]
+    partition: str | None = None
+    """Where; ``None``: everywhere."""
+    is_default: bool = False
+    """Whether it is charged where a job names none."""
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """Whether a cluster keeps associations, and under which name."""
+
+    cluster: str
+    is_kept: bool
+
+
+def accounting(text: str) -> Accounting:
+    """Read the answer to `commands.config`."""
+    found = dict(_SETTING.findall(text))
+    if "ClusterName" not in found:
+        raise UnreadableOutput("scontrol does not tell ClusterName among Slurm's settings.")
+    kept = found.get("AccountingStorageType") == "accounting_storage/slurmdbd"
+    return Accounting(found["ClusterName"], kept)
+
+
+def associations(username: str, cluster: str) -> list[str]:
+    """Ask for a user's associations on one cluster."""
+    return [
+        "sacctmgr",
+        "--noheader",
+        "--parsable2",
+        "--readonly",
+        "show",
+        "user",
+        "withassoc",
+        f"name={username}",
+        f"cluster={cluster}",
+        f"format={FIELDS}",
+    ]
+
+
+def read(text: str, username: str) -> tuple[Association, ...]:
+    """Read the answer to `associations`, such as ``ada|physics|physics||high,normal``.
+
+    Names that no job's script may hold are left out.
+    """
+    found = []
+    for line in filter(None, text.split("\n")):
+        fields = line.split("|")
+        if len(fields) != FIELDS.count(",") + 1:
+            raise UnreadableOutput(
+                "Slurm's accounts could not be read.", detail=f"sacctmgr printed {line[:100]!r}"
+            )
+        user, default, account, partition, qos = fields
+        # Slurm writes names in small letters.
+        if user.lower() == username.lower() and _WORD.fullmatch(account):
+            names = frozenset(name for name in qos.split(",") if _WORD.fullmatch(name))
+            found.append(Association(account, names, known(partition), account == default))
+    return tuple(found)

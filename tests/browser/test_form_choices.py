@@ -1,0 +1,84 @@
+"""What a site's settings add to the form, in a real browser and a real job.
+
+Accounts and QOS need a slurmdbd, which the test instance's Slurm does not have: there is one in
+`tests/integration/options/test_accounts.py`, and `test_form_script` shows them in a browser.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.lab import log_in
+from tests.instance import LIMITED, USERS, Instance
+from tests.visitor import Visitor
+from tests.waiting import until
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def clean_user(portal: Instance) -> Iterator[None]:
+    """A user without a session, before and after, and without an earlier choice."""
+    visitor = Visitor(portal, LIMITED)
+    visitor.log_in()
+    visitor.leave()
+    yield
+    visitor.leave()
+    visitor.close()
+
+
+@pytest.fixture
+def node(portal: Instance) -> Iterator[str]:
+    """A node that has a feature, for the time of a test."""
+    name = portal.slurm("sinfo", "--noheader", "-N", "-o", "%N").split()[0]
+
+    def set_features(features: str) -> None:
+        change = [f"AvailableFeatures={features}", f"ActiveFeatures={features}"]
+        portal.slurm("scontrol", "update", f"NodeName={name}", *change)
+
+    set_features("nvlink")
+    yield name
+    set_features("")
+
+
+def test_a_named_size_with_a_node_feature_becomes_the_job(
+    portal: Instance,
+    clean_user: None,
+    node: str,
+    page: Page,
+    photograph: Callable[[Page, str], None],
+) -> None:
+    log_in(page, portal, LIMITED, to="/hub/spawn")
+    expect(page.get_by_label("Node feature")).to_have_value("")
+    page.get_by_role("link", name=re.compile("^Course")).click()
+    expect(page.get_by_label("Node feature")).to_have_value("nvlink")
+    expect(page.get_by_label("Session time in hours")).to_have_value("1")
+    expect(page.get_by_role("radio", name=re.compile("^2 GPUs"))).to_be_checked()
+    expect(page.locator("#gpu-form-forecast")).to_have_attribute("data-state", "now")
+    photograph(page, "choices")
+    page.get_by_role("button", name="Start").click()
+    (job_id,) = until(lambda: portal.jobs(user=LIMITED), seconds=30, what="the job is there")
+    job = portal.job(job_id)
+    assert (job["Features"], job["TimeLimit"]) == ("nvlink", "01:00:00")
+    until(lambda: portal.job(job_id)["NodeList"] == node, seconds=30, what=f"it is on {node}")
+
+
+def test_a_named_size_is_a_link_that_fills_in_the_form(
+    portal: Instance, clean_user: None, node: str, page: Page
+) -> None:
+    log_in(page, portal, LIMITED, to="/hub/spawn")
+    link = page.get_by_role("link", name=re.compile("^Course")).get_attribute("href")
+    page.goto(f"{page.url.partition('?')[0]}{link}")
+    expect(page.get_by_label("Node feature")).to_have_value("nvlink")
+    expect(page.get_by_label("Session time in hours")).to_have_value("1")
+    assert not portal.jobs(user=LIMITED)
+
+
+def test_others_see_nothing_of_it(portal: Instance, page: Page) -> None:
+    log_in(page, portal, USERS[0], to="/hub/spawn")
+    expect(page.get_by_label("Session time in hours")).to_be_visible()
+    expect(page.get_by_label("Node feature")).to_have_count(0)
+    expect(page.get_by_label("Account")).to_have_count(0)
+    expect(page.get_by_role("link", name=re.compile("^Course"))).to_have_count(0)
