@@ -53,8 +53,7 @@ def main(s: argparse.Namespace) -> None:
     """Measure the same training on ever more processes."""
     there = steps.nodes()
     where = placements(there.count, there.tasks)
-    kept = {name: value for name, value in vars(s).items() if name != "results"}
-    kept |= {"nodes": there.count, "processes_per_node": there.tasks}
+    kept = trial.configuration(s, there)
     result = Result(Path(s.results), "scaling", kept, len(where) * s.runs)
     hosts, points = steps.hosts(there), []
     with NodeSampler(there, Path(s.results)) as sampler:

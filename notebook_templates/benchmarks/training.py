@@ -38,8 +38,7 @@ def main(s: argparse.Namespace) -> None:
     precisions = trial.chosen(s.precisions, tuple(models.PRECISIONS), "precisions")
     kinds = [(model, precision) for model in names for precision in precisions]
     there = steps.nodes()
-    kept = {name: value for name, value in vars(s).items() if name != "results"}
-    kept |= {"nodes": there.count, "processes_per_node": there.tasks}
+    kept = trial.configuration(s, there)
     result = Result(Path(s.results), "training", kept, len(kinds) * s.runs)
     hosts, figures = steps.hosts(there), []
     with NodeSampler(there, Path(s.results)) as sampler:

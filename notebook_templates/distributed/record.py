@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import transport
 from schedule import Schedule
 
 UNTIMED_STEPS = 10
@@ -205,6 +206,7 @@ class Record:
             "images_per_second": progress.images_per_second,
             "test_accuracy": test_accuracy,
             **versions,
+            **transport.recorded(os.environ),
         }
         text = json.dumps(summary, indent=1).encode()
         write_whole(self._results / "summary.json", lambda stream: stream.write(text))

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from trials import bottleneck, protocol
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 import plans
 import record
+import transport
 
 PROGRAM = Path(__file__).with_name("train_speed.py")
 PACKAGES = ("torch", "numpy")
@@ -109,6 +111,13 @@ def _in_image(s: argparse.Namespace) -> list[str]:
     binds = [word for place in places for word in ("--bind", place)]
     clean = ["/usr/bin/env", *bare, "PYTHONNOUSERSITE=1"]
     return [*clean, "apptainer", "exec", *gpus, *binds, plans.image_file(s.image), "python"]
+
+
+def configuration(s: argparse.Namespace, there: Nodes) -> dict[str, Any]:
+    """Return what a result says that it was measured with."""
+    chosen = {name: value for name, value in vars(s).items() if name != "results"}
+    sizes = {"nodes": there.count, "processes_per_node": there.tasks}
+    return {**chosen, **sizes, **transport.recorded(os.environ)}
 
 
 def repeated(
