@@ -22,8 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filesystem import caches, client, fio
+from filesystem import caches, client, fio, nas_sampler
 from filesystem.client import StoragePlan
+from filesystem.nas_sampler import NasSampler
+from filesystem.onefs import OnefsError
 from filesystem.own_folder import OwnFolderError
 from filesystem.parts import (
     StorageCase,
@@ -83,6 +85,7 @@ def settings() -> argparse.Namespace:
         default=0,
         help="cache of the storage itself; 0: not known",
     )
+    add("--nas-api", default="", help=nas_sampler.HELP)
     add("--caches-program", default=caches.DROP, help="what drops a host's caches, by sudo")
     return parser.parse_args()
 
@@ -204,7 +207,8 @@ def measure(
     for mount, how in plan.how.items():
         past = "past the clients' caches" if how["direct"] else "through the clients' caches"
         print(f"{mount}: {how['engine']}, {past}", flush=True)
-    with NodeSampler(clients.there, result.folder) as sampler:
+    nas = NasSampler(nas_sampler.asked(s.nas_api), result.folder)
+    with nas, NodeSampler(clients.there, result.folder) as sampler:
         rows = [result.part(part.name, partial(clients.measure, s, part)) for part in todo]
     hosts = [{**one["host"], "may_drop_caches": one["may_drop_caches"]} for one in found]
     result.finish(
@@ -212,6 +216,7 @@ def measure(
         {**versions(), "fio": found[0]["fio"]},
         {"rates": rates_of(rows)},
         thinned(sampler.samples()),
+        nas.samples(),
     )
 
 
@@ -248,4 +253,5 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run(main, settings(), SettingError, ResultError, StepError, OwnFolderError, Interrupted)
+    plain = (SettingError, ResultError, StepError, OwnFolderError, OnefsError, Interrupted)
+    run(main, settings(), *plain)

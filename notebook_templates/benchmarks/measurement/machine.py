@@ -87,8 +87,8 @@ def link_mb_per_second(network: Path = Path("/sys/class/net")) -> float | None:
 def infiniband(devices: Path = Path("/sys/class/infiniband")) -> list[dict[str, str]]:
     """Describe the ports of InfiniBand and RoCE adapters, as ``NCCL_IB_HCA`` names them.
 
-    The kernel's words (Documentation/ABI/stable/sysfs-class-infiniband): rate "100 Gb/sec (4X EDR)",
-    state "4: ACTIVE".
+    The kernel's words (Documentation/ABI/stable/sysfs-class-infiniband), such as rate
+    "100 Gb/sec (4X EDR)" and state "4: ACTIVE".
     """
     found = []
     for port in sorted(devices.glob("*/ports/*")):

@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from filesystem import caches
+from filesystem import caches, nas_sampler
+from filesystem.onefs import OnefsError
 from measurement import interruption, machine, tables
 from measurement.result import Result, ResultError
 from measurement.sampling import NodeSampler, Samples, within
@@ -54,6 +55,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
     add("--image", default="", help="a container image with PyTorch; needs apptainer")
     add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")
+    add("--nas-api", default="", help=nas_sampler.HELP)
     add("--minutes", type=float, default=60.0, help="a training that takes longer has failed")
     return made
 
@@ -198,5 +200,5 @@ def begin(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "error.txt").unlink(missing_ok=True)
     interruption.stop_in_order()
-    usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError)
+    usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError, OnefsError)
     record.run(main, settings, interruption.Interrupted, *usual, *plain)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import transport
-from measurement import machine
 from plans import Plan, PlanError, script
 from record import Progress, Record
 from speedups import markdown, table
 
+from measurement import machine
 from reports import interconnect, scaling, training
 
 TOLD = {"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}
