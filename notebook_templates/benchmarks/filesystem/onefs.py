@@ -33,7 +33,7 @@ class OnefsError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Usage:
+class PoolUse:
     """How full a tier or a node pool is."""
 
     used_bytes: int
@@ -70,7 +70,7 @@ class Onefs:
         said = self._ask("GET", "/platform/1/filesystem/settings/access-time")
         return bool(said["access_time"]["enabled"])
 
-    def usage(self) -> dict[str, Usage]:
+    def usage(self) -> dict[str, PoolUse]:
         """Return how full each tier and node pool is, by name."""
         said = self._ask("GET", "/platform/1/storagepool/storagepools")
         return {one["name"]: _usage(one["usage"]) for one in said["storagepools"]}
@@ -135,7 +135,7 @@ def _login(file: Path, host: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _usage(said: dict[str, str]) -> Usage:
+def _usage(said: dict[str, str]) -> PoolUse:
     # Numbers as text: they are larger than some readers of JSON can hold.
     total, free = int(said["total_bytes"]), int(said["free_bytes"])
-    return Usage(total - free, total)
+    return PoolUse(total - free, total)
