@@ -85,6 +85,11 @@ def settings() -> argparse.Namespace:
         default=0,
         help="cache of the storage itself; 0: not known",
     )
+    add(
+        "--flush-nas",
+        default="",
+        help="a program of the site's that flushes the NAS's caches before each part; empty: none",
+    )
     add("--nas-api", default="", help=nas_sampler.HELP)
     add("--caches-program", default=caches.DROP, help="what drops a host's caches, by sudo")
     return parser.parse_args()
@@ -127,6 +132,8 @@ class Clients:
         }
         words = [f"--{name}={value}" for name, value in options.items()]
         seconds = 15 * _SECONDS + pace.seconds + pace.ramp_seconds
+        if s.flush_nas:
+            caches.flush_nas(s.flush_nas)
         began = time.time()
         found = self.all_do("measure", part.folder, part.clients, seconds, *words)
         times = [round(began, 3), round(time.time(), 3)]
@@ -165,6 +172,7 @@ def values_of(
         "engines": sorted({one["engine"] for one in how}),
         "direct": is_direct,
         "caches_dropped": dropped,
+        "nas_flushed_by": s.flush_nas or None,
         "expected_hit_rate": 0.0 if is_direct else caches.hit_rate(caches.memory_bytes(), mine),
         "storage_hit_rate": (
             caches.hit_rate(storage_cache, part.clients * mine) if storage_cache else None
@@ -253,5 +261,6 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    plain = (SettingError, ResultError, StepError, OwnFolderError, OnefsError, Interrupted)
+    of_nas = (OnefsError, caches.FlushError)
+    plain = (SettingError, ResultError, StepError, OwnFolderError, *of_nas, Interrupted)
     run(main, settings(), *plain)
