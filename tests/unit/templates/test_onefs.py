@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from filesystem.nas_sampler import KEYS, NasSampler, asked, line
@@ -115,8 +116,8 @@ def test_the_nas_is_drawn_below_the_nodes_on_their_time_axis() -> None:
     last = drawn.axes[-3:]
     labels = ["NAS, MB/s", "NAS's disks, 1/s", "a disk's read, KiB"]
     assert [axis.get_ylabel() for axis in last] == labels
-    times = last[0].lines[0].get_xdata()
-    assert list(times) == [10.0, 15.0], "seconds since the measurement began"
+    times = np.asarray(last[0].lines[0].get_xdata()).tolist()
+    assert times == [10.0, 15.0], "seconds since the measurement began"
     assert len(usage.figure([(100.0, 5.0)], {}).axes) == len(drawn.axes) - 3
 
 
