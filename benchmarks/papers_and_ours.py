@@ -46,7 +46,7 @@ def number(value: float, unit: str) -> str:
 
 def place(notebook: str) -> str:
     """Write what reproduces a table; a notebook as its path among the templates."""
-    return f"`templates/{notebook}`" if notebook.endswith(".ipynb") else notebook
+    return f"`templates/{notebook}`" if notebook.endswith((".ipynb", ".py")) else notebook
 
 
 def rows(table: papers.PublishedTable) -> Iterator[str]:

@@ -11,6 +11,7 @@ progress.jsonl, summary.json, and error.txt when it failed.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from measurement.steps import Nodes, StepError
 # record.py, which says why a program ended, is among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 import record
+import transport
 
 ALLREDUCE = Path(bus.__file__).with_name("allreduce.py")
 PEERS = Path(bus.__file__).with_name("peers.py")
@@ -231,7 +233,7 @@ def main(s: argparse.Namespace) -> None:
         raise SettingError(str(error)) from error
     todo = parts(s, there, gpus)
     chosen = {name: value for name, value in vars(s).items() if name != "results"}
-    chosen |= {"nodes_there": there.count, "gpus_per_node": gpus}
+    chosen |= {"nodes_there": there.count, "gpus_per_node": gpus, **transport.recorded(os.environ)}
     result = Result(results, "interconnect", chosen, len(todo))
     (results / "error.txt").unlink(missing_ok=True)
     print(f"parts: {len(todo)}; nodes: {there.count}; GPUs on each: {gpus}", flush=True)

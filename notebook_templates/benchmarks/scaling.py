@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from architectures import models
+from filesystem import nas_sampler
+from filesystem.nas_sampler import NasSampler
 from measurement import machine, steps
 from measurement.choices import doubled
 from measurement.result import Result
@@ -53,18 +55,18 @@ def main(s: argparse.Namespace) -> None:
     """Measure the same training on ever more processes."""
     there = steps.nodes()
     where = placements(there.count, there.tasks)
-    kept = {name: value for name, value in vars(s).items() if name != "results"}
-    kept |= {"nodes": there.count, "processes_per_node": there.tasks}
+    kept = trial.configuration(s, there)
     result = Result(Path(s.results), "scaling", kept, len(where) * s.runs)
     hosts, points = steps.hosts(there), []
-    with NodeSampler(there, Path(s.results)) as sampler:
+    nas = NasSampler(nas_sampler.asked(s.nas_api), Path(s.results))
+    with nas, NodeSampler(there, Path(s.results)) as sampler:
         for on, each in where:
             measure = partial(trial.measure, s, there, on, each, s.model, s.precision)
             name, link = f"{on} x {each}", hosts[0]["link_mb_per_second"]
             points.append(trial.repeated(result, name, measure, s.runs, sampler, link))
     figures = {"points": speed_ups(points)}
     versions = machine.versions(*trial.PACKAGES)
-    result.finish(hosts, versions, figures, thinned(sampler.samples()))
+    result.finish(hosts, versions, figures, thinned(sampler.samples()), nas.samples())
 
 
 if __name__ == "__main__":

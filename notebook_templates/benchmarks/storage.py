@@ -22,8 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filesystem import caches, client, fio
+from filesystem import caches, client, fio, nas_sampler
 from filesystem.client import StoragePlan
+from filesystem.nas_sampler import NasSampler
+from filesystem.onefs import OnefsError
 from filesystem.own_folder import OwnFolderError
 from filesystem.parts import (
     StorageCase,
@@ -83,6 +85,12 @@ def settings() -> argparse.Namespace:
         default=0,
         help="cache of the storage itself; 0: not known",
     )
+    add(
+        "--flush-nas",
+        default="",
+        help="a program of the site's that flushes the NAS's caches before each part; empty: none",
+    )
+    add("--nas-api", default="", help=nas_sampler.HELP)
     add("--caches-program", default=caches.DROP, help="what drops a host's caches, by sudo")
     return parser.parse_args()
 
@@ -124,6 +132,8 @@ class Clients:
         }
         words = [f"--{name}={value}" for name, value in options.items()]
         seconds = 15 * _SECONDS + pace.seconds + pace.ramp_seconds
+        if s.flush_nas:
+            caches.flush_nas(s.flush_nas)
         began = time.time()
         found = self.all_do("measure", part.folder, part.clients, seconds, *words)
         times = [round(began, 3), round(time.time(), 3)]
@@ -162,6 +172,7 @@ def values_of(
         "engines": sorted({one["engine"] for one in how}),
         "direct": is_direct,
         "caches_dropped": dropped,
+        "nas_flushed_by": s.flush_nas or None,
         "expected_hit_rate": 0.0 if is_direct else caches.hit_rate(caches.memory_bytes(), mine),
         "storage_hit_rate": (
             caches.hit_rate(storage_cache, part.clients * mine) if storage_cache else None
@@ -204,7 +215,8 @@ def measure(
     for mount, how in plan.how.items():
         past = "past the clients' caches" if how["direct"] else "through the clients' caches"
         print(f"{mount}: {how['engine']}, {past}", flush=True)
-    with NodeSampler(clients.there, result.folder) as sampler:
+    nas = NasSampler(nas_sampler.asked(s.nas_api), result.folder)
+    with nas, NodeSampler(clients.there, result.folder) as sampler:
         rows = [result.part(part.name, partial(clients.measure, s, part)) for part in todo]
     hosts = [{**one["host"], "may_drop_caches": one["may_drop_caches"]} for one in found]
     result.finish(
@@ -212,6 +224,7 @@ def measure(
         {**versions(), "fio": found[0]["fio"]},
         {"rates": rates_of(rows)},
         thinned(sampler.samples()),
+        nas.samples(),
     )
 
 
@@ -248,4 +261,6 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run(main, settings(), SettingError, ResultError, StepError, OwnFolderError, Interrupted)
+    of_nas = (OnefsError, caches.FlushError)
+    plain = (SettingError, ResultError, StepError, OwnFolderError, *of_nas, Interrupted)
+    run(main, settings(), *plain)

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from architectures import models
+from filesystem import nas_sampler
+from filesystem.nas_sampler import NasSampler
 from measurement import machine, steps
 from measurement.result import Result
 from measurement.sampling import NodeSampler, thinned
@@ -38,17 +40,18 @@ def main(s: argparse.Namespace) -> None:
     precisions = trial.chosen(s.precisions, tuple(models.PRECISIONS), "precisions")
     kinds = [(model, precision) for model in names for precision in precisions]
     there = steps.nodes()
-    kept = {name: value for name, value in vars(s).items() if name != "results"}
-    kept |= {"nodes": there.count, "processes_per_node": there.tasks}
+    kept = trial.configuration(s, there)
     result = Result(Path(s.results), "training", kept, len(kinds) * s.runs)
     hosts, figures = steps.hosts(there), []
-    with NodeSampler(there, Path(s.results)) as sampler:
+    nas = NasSampler(nas_sampler.asked(s.nas_api), Path(s.results))
+    with nas, NodeSampler(there, Path(s.results)) as sampler:
         for model, precision in kinds:
             measure = partial(trial.measure, s, there, there.count, there.tasks, model, precision)
             name, link = f"{model} {precision}", hosts[0]["link_mb_per_second"]
             figures.append(trial.repeated(result, name, measure, s.runs, sampler, link))
     versions = machine.versions(*trial.PACKAGES)
-    result.finish(hosts, versions, {"trainings": figures}, thinned(sampler.samples()))
+    samples = thinned(sampler.samples())
+    result.finish(hosts, versions, {"trainings": figures}, samples, nas.samples())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import transport
+
 # srun: error: node001: task 3: Killed
 _ENDED = r"^srun: error: [^ ]+: tasks? [0-9,-]+: "
 
@@ -42,6 +44,8 @@ class Plan:
     """A program of the user's and its arguments, in the place of ``program`` and ``settings``."""
     launch: Literal["each", "once"] = "each"
     """``each``: every process is the program. ``once``: the batch script is; it starts its own."""
+    transport: Mapping[str, Any] = field(default_factory=dict)
+    """What the libraries that carry gradients are told: ``{"NCCL_ALGO": "Ring"}``."""
 
     @property
     def tasks_per_node(self) -> int:
@@ -63,6 +67,8 @@ class Plan:
             "modules": list(self.modules),
             "image": self.image,
         }
+        if self.transport:
+            said["transport"] = {name: str(value) for name, value in self.transport.items()}
         return dict(json.loads(json.dumps(said)))
 
 
@@ -79,6 +85,7 @@ def script(plan: Plan, folder: Path) -> str:
         f"rm -f {_quoted(str(folder / 'error.txt'))}",
         *(_IMAGE_LINES if plan.image else _module_lines(plan)),
         f"export OMP_NUM_THREADS={plan.cores_per_process}",
+        *_transport_lines(plan),
         *(_once(plan, folder) if plan.launch == "once" else _each(plan, folder)),
         "",
     ]
@@ -180,6 +187,15 @@ _IMAGE_LINES = (
 def _module_lines(plan: Plan) -> list[str]:
     modules = [_word("modules", module) for module in plan.modules]
     return [f"module load {' '.join(modules)} || exit"] if modules else []
+
+
+def _transport_lines(plan: Plan) -> list[str]:
+    # After modules, which may set them, too: what the notebook says counts.
+    try:
+        wanted = transport.checked(plan.transport)
+    except transport.TransportError as error:
+        raise PlanError(f"transport: {error}") from error
+    return [f"export {name}={_quoted(value)}" for name, value in wanted.items()]
 
 
 def _resolved(path: str | Path) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import transport
 from schedule import Schedule
 
 UNTIMED_STEPS = 10
@@ -104,6 +105,11 @@ def leave_out_after(file: Path, step: int) -> None:
     write_whole(file, lambda stream: stream.write("".join(kept).encode()))
 
 
+def _elapsed_before(file: Path) -> float:
+    lines = file.read_text().splitlines() if file.exists() else []
+    return float(json.loads(lines[-1]).get("elapsed_seconds", 0.0)) if lines else 0.0
+
+
 def same_run(
     results: Path, settings: argparse.Namespace, processes: int, is_first: bool, is_begun: bool
 ) -> None:
@@ -139,8 +145,11 @@ class Record:
         """Go on after a step."""
         self.is_ours = is_ours
         self._results, self._file = results, results / "progress.jsonl"
+        self._began = time.monotonic()
         if is_ours:
             leave_out_after(self._file, step)
+            # What was before a break counts, the break does not.
+            self._began -= _elapsed_before(self._file)
             self._curves = Curves(results / "tensorboard", step)
 
     def say(self, *texts: str) -> None:
@@ -153,7 +162,9 @@ class Record:
         if not self.is_ours:
             return
         with self._file.open("a") as stream:
-            stream.write(json.dumps({"time": round(time.time(), 3), **line}) + "\n")
+            elapsed = round(time.monotonic() - self._began, 3)
+            when = {"time": round(time.time(), 3), "elapsed_seconds": elapsed}
+            stream.write(json.dumps({**when, **line}) + "\n")
         values = {name: value for name, value in line.items() if isinstance(value, float)}
         self._curves.add(int(line["step"]), values)
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in values.items())
@@ -205,6 +216,7 @@ class Record:
             "images_per_second": progress.images_per_second,
             "test_accuracy": test_accuracy,
             **versions,
+            **transport.recorded(os.environ),
         }
         text = json.dumps(summary, indent=1).encode()
         write_whole(self._results / "summary.json", lambda stream: stream.write(text))

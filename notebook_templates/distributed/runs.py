@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+import epochs
 from plans import PROGRAM, Plan, PlanError, script
 from speedups import markdown, table
 from submitted import Submitted
@@ -20,7 +21,9 @@ sys.path += [str(Path(__file__).resolve().parent.parent / "slurm")]
 import jobs
 
 # What notebooks use.
-__all__ = ["PROGRAM", "Plan", "PlanError", "Run", "jobs", "markdown", "start", "table"]
+__all__ = [
+    "PROGRAM", "Plan", "PlanError", "Run", "epochs", "jobs", "markdown", "start", "table",
+]  # fmt: skip
 
 
 class Run(Submitted):

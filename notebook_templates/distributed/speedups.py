@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import transport
+
 # papers.py is among the benchmarks.
 sys.path += [str(Path(__file__).resolve().parent.parent / "benchmarks")]
 from measurement import papers
@@ -30,6 +32,7 @@ def table(base: Path) -> list[dict[str, Any]]:
         rows.append(
             {
                 "run": name,
+                "transport": transport.words(one.get("transport", {})),
                 "processes": one["processes"],
                 "device": one["device"],
                 "images_per_second": speed,
@@ -56,8 +59,9 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         efficiency = "" if row["efficiency"] is None else f"{row['efficiency']:.0%}"
         speed = row["images_per_second"]
         said = "" if speed is None else f"{speed:,.0f}"
+        name = ", ".join(part for part in (row["run"], row["transport"]) if part)
         lines.append(
-            f"| {row['run']} | {row['processes']} | {row['device']} | "
+            f"| {name} | {row['processes']} | {row['device']} | "
             f"{said} | {speed_up} | {efficiency} |"
         )
     for name, speeds in papers.trainings("resnet50").items():

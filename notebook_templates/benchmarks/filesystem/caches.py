@@ -15,8 +15,13 @@ import sys
 DROP = "/usr/local/sbin/portal-drop-caches"
 """The site's program; role `measuring` puts it there where the site allows it."""
 _SUDO = "/usr/bin/sudo"
+_FLUSH_SECONDS = 600
 SECONDS = 120
 """Dropping takes no longer than that, or is given up."""
+
+
+class FlushError(RuntimeError):
+    """The NAS's caches were not flushed; the message says why."""
 
 
 def hit_rate(cache_bytes: float, data_bytes: float) -> float:
@@ -45,6 +50,24 @@ def may_drop(program: str) -> bool:
 def drop(program: str) -> bool:
     """Let this host forget what it read; returns whether it did."""
     return _ran([_SUDO, "-n", program])
+
+
+def flush_nas(program: str) -> None:
+    """Let the NAS forget what it read, by a program of the site's own.
+
+    On OneFS that is ``isi_for_array isi_flush``, which the site's program runs there, over ssh for
+    example. Raises `FlushError` where it fails: a measurement must not take a full cache for an
+    empty one.
+    """
+    try:
+        done = subprocess.run(
+            [program], capture_output=True, text=True, timeout=_FLUSH_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FlushError(f"flush-nas is {program!r}: {error}") from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()[-500:]
+        raise FlushError(f"flush-nas: {program} ended with {done.returncode}: {said}")
 
 
 def _ran(argv: list[str]) -> bool:

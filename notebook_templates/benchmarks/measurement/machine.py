@@ -28,6 +28,8 @@ def host() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "gpus": gpus(),
         "link_mb_per_second": link_mb_per_second(),
+        "infiniband": infiniband(),
+        "has_gpu_direct_rdma": has_gpu_direct_rdma(),
     }
 
 
@@ -80,6 +82,35 @@ def link_mb_per_second(network: Path = Path("/sys/class/net")) -> float | None:
             continue
     known = [speed for speed in megabits if speed > 0]
     return sum(known) / 8 if known else None
+
+
+def infiniband(devices: Path = Path("/sys/class/infiniband")) -> list[dict[str, str]]:
+    """Describe the ports of InfiniBand and RoCE adapters, as ``NCCL_IB_HCA`` names them.
+
+    The kernel's words (Documentation/ABI/stable/sysfs-class-infiniband), such as rate
+    "100 Gb/sec (4X EDR)" and state "4: ACTIVE".
+    """
+    found = []
+    for port in sorted(devices.glob("*/ports/*")):
+        words = {name: _line(port / name) for name in ("rate", "state", "link_layer")}
+        found.append({"port": f"{port.parents[1].name}:{port.name}", **words})
+    return found
+
+
+def has_gpu_direct_rdma(modules: Path = Path("/sys/module")) -> bool:
+    """Say whether adapters may read a GPU's memory: NVIDIA's module for it is loaded.
+
+    ``nvidia_peermem`` comes with the driver from 470 on, ``nv_peer_mem`` did before. Kernels from
+    5.12 on can do without (DMA-BUF): what NCCL uses, ``NCCL_DEBUG=INFO`` tells.
+    """
+    return any((modules / name).is_dir() for name in ("nvidia_peermem", "nv_peer_mem"))
+
+
+def _line(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
 
 
 def physical_cores(cpuinfo: str, allowed: Iterable[int]) -> int:

@@ -59,10 +59,12 @@ class Result:
         versions: Values,
         figures: Values,
         samples: Mapping[str, Sequence[Values]] | None = None,
+        nas: Sequence[Values] = (),
     ) -> dict[str, Any]:
         """Write summary.json, by which others know that the run came to its end.
 
-        ``figures``: what follows from the parts; ``samples``: how busy each node was (`sampling`).
+        ``figures``: what follows from the parts; ``samples``: how busy each node was (`sampling`);
+        ``nas``: what the NAS did meanwhile, where it was asked.
         """
         summary = {
             "schema": SCHEMA_VERSION,
@@ -75,6 +77,7 @@ class Result:
             "parts": [{"name": name, **values} for name, values in self._kept.items()],
             "figures": dict(figures),
             "samples": {node: list(lines) for node, lines in (samples or {}).items()},
+            **({"nas": list(nas)} if nas else {}),
         }
         building = self.folder / f".summary.json.{os.getpid()}"
         building.write_text(json.dumps(summary, indent=1) + "\n")

@@ -1,6 +1,7 @@
 """Figures in words, and tables of them in Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from measurement.papers import MOST_VARIATION
 
@@ -32,6 +33,16 @@ def variation(value: float | None) -> str:
     if value is None:
         return "not known"
     return share(value) + (" (!)" if value > MOST_VARIATION else "")
+
+
+def transport(summary: Mapping[str, Any]) -> str:
+    """Say what NCCL and its kind were told in a run, to follow the run's name; nothing as a rule.
+
+    >>> transport({"configuration": {"transport": {"NCCL_ALGO": "Ring"}}})
+    ', NCCL_ALGO=Ring'
+    """
+    told = summary["configuration"].get("transport", {})
+    return "".join(f", {name}={value}" for name, value in told.items())
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

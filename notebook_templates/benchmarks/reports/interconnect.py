@@ -33,9 +33,10 @@ def lines_of(summaries: Sequence[Summary]) -> dict[str, list[Mapping[str, Any]]]
     dates = len({str(one["date"]) for one in summaries})
     for summary in summaries:
         when = f", {summary['date'][:16].replace('T', ' ')}" if dates > 1 else ""
+        told = tables.transport(summary)
         for rate in summary["figures"]["rates"]:
             nodes = f"{rate['nodes']} node{'' if rate['nodes'] == 1 else 's'}"
-            name = f"{rate['engine']}, {rate['processes']} processes on {nodes}{when}"
+            name = f"{rate['engine']}, {rate['processes']} processes on {nodes}{when}{told}"
             found.setdefault(name, []).append(rate)
     return {name: sorted(rates, key=lambda one: int(one["bytes"])) for name, rates in found.items()}
 

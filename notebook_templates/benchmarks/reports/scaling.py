@@ -20,7 +20,8 @@ def name_of(summary: Row) -> str:
     """Say in a few words what was measured."""
     settings, first = summary["configuration"], summary["figures"]["points"][0]
     ended = summary["date"][:16].replace("T", " ")
-    return f"{settings['model']} {settings['precision']}, {first['device']}, {ended}"
+    told = tables.transport(summary)
+    return f"{settings['model']} {settings['precision']}, {first['device']}, {ended}{told}"
 
 
 def papers_points() -> list[tuple[str, int, float]]:

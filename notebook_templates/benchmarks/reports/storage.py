@@ -76,6 +76,8 @@ def _remarks(summary: Summary) -> list[str]:
             f"Through the clients' caches, which were {dropped}: up to {hits:.1%} of reads can be "
             "from memory, cache over data."
         )
+    if flushed := sorted({part.get("nas_flushed_by") or "" for part in parts} - {""}):
+        remarks.append(f"The NAS's caches were flushed before each part by {', '.join(flushed)}.")
     if (most := max((part["storage_hit_rate"] or 0) for part in parts)) > 0:
         rates = [f"{share:.1%} of {cache}" for cache, share in CACHE_HIT_RATES.items()]
         remarks.append(

@@ -21,9 +21,13 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
     found: dict[tuple[object, ...], Row] = {}
     for summary in summaries:
         for row in summary["figures"]["trainings"]:
-            data = summary["configuration"]["data"]
+            data, told = summary["configuration"]["data"], tables.transport(summary)
             kind = ("model", "precision", "processes", "nodes", "batch", "size", "device")
-            found[(*(row[name] for name in kind), data)] = {**row, "data": data}
+            found[(*(row[name] for name in kind), data, told)] = {
+                **row,
+                "data": data,
+                "transport": told,
+            }
     order = {model: number for number, model in enumerate(SIZES)}
     return sorted(found.values(), key=lambda row: (order[row["model"]], row["processes"]))
 
@@ -43,6 +47,7 @@ def markdown(summaries: Sequence[Row]) -> str:
 
 def _cells(row: Row) -> list[str]:
     where = row["device"] if row["data"] == "synthetic" else f"{row['device']}, {row['data']}"
+    where += row["transport"]
     return [
         row["model"],
         row["precision"],
@@ -90,7 +95,7 @@ def _gains(own: Sequence[Row]) -> Iterator[str]:
     """Say what 16 bits give over fp32, for networks that were measured with both."""
     low, high = papers.MIXED_OVER_FP32
     for row in own:
-        same = ("model", "processes", "nodes", "device", "data", "size")
+        same = ("model", "processes", "nodes", "device", "data", "size", "transport")
         full = [
             one["images_per_second"]
             for one in own
@@ -138,7 +143,7 @@ def _papers_speeds(models: Sequence[str]) -> list[float]:
 
 def _kind(row: Row) -> str:
     many = "process" if row["processes"] == 1 else "processes"
-    return f"{row['precision']}, {row['processes']} {many}, {row['device']}"
+    return f"{row['precision']}, {row['processes']} {many}, {row['device']}{row['transport']}"
 
 
 def _papers_points(axis: Any, models: Sequence[str]) -> None:

@@ -2,13 +2,15 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from filesystem import caches
+from filesystem import caches, nas_sampler
+from filesystem.onefs import OnefsError
 from measurement import interruption, machine, tables
 from measurement.result import Result, ResultError
 from measurement.sampling import NodeSampler, Samples, within
@@ -19,6 +21,7 @@ from trials import bottleneck, protocol
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 import plans
 import record
+import transport
 
 PROGRAM = Path(__file__).with_name("train_speed.py")
 PACKAGES = ("torch", "numpy")
@@ -52,6 +55,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
     add("--image", default="", help="a container image with PyTorch; needs apptainer")
     add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")
+    add("--nas-api", default="", help=nas_sampler.HELP)
     add("--minutes", type=float, default=60.0, help="a training that takes longer has failed")
     return made
 
@@ -109,6 +113,13 @@ def _in_image(s: argparse.Namespace) -> list[str]:
     binds = [word for place in places for word in ("--bind", place)]
     clean = ["/usr/bin/env", *bare, "PYTHONNOUSERSITE=1"]
     return [*clean, "apptainer", "exec", *gpus, *binds, plans.image_file(s.image), "python"]
+
+
+def configuration(s: argparse.Namespace, there: Nodes) -> dict[str, Any]:
+    """Return what a result says that it was measured with."""
+    chosen = {name: value for name, value in vars(s).items() if name != "results"}
+    sizes = {"nodes": there.count, "processes_per_node": there.tasks}
+    return {**chosen, **sizes, **transport.recorded(os.environ)}
 
 
 def repeated(
@@ -189,5 +200,5 @@ def begin(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "error.txt").unlink(missing_ok=True)
     interruption.stop_in_order()
-    usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError)
+    usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError, OnefsError)
     record.run(main, settings, interruption.Interrupted, *usual, *plain)

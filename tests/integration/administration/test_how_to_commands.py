@@ -99,6 +99,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("pull-images.md", 0): "tests/integration/images/test_images.py",
     ("set-up-the-nas.md", 0): "needs Ansible's Galaxy, which is not a registry of packages",
     ("set-up-the-nas.md", 1): "needs a NAS with OneFS",
+    ("try-the-tiers.md", 0): "tests/unit/templates/test_tiering.py",
+    ("tune-the-network-to-the-nas.md", 0): "needs a NAS behind a path that carries large frames",
     ("size-storage.md", 1): "tests/unit/sizing/test_command.py",
     ("fine-tune-a-language-model.md", 0): "needs Hugging Face, which is not a registry of packages",
     ("fine-tune-a-language-model.md", 1): "tests/notebooks/test_language.py",

@@ -150,7 +150,12 @@ def test_two_measurements_can_be_compared() -> None:
 
 
 def summary(*parts: dict[str, Any]) -> dict[str, Any]:
-    return {"date": "2026-11-22T03:00:00+00:00", "figures": {"rates": rates_of(parts)}, "parts": []}
+    return {
+        "date": "2026-11-22T03:00:00+00:00",
+        "configuration": {"factor": 4},
+        "figures": {"rates": rates_of(parts)},
+        "parts": [],
+    }
 
 
 def test_the_report_has_a_line_for_each_size() -> None:

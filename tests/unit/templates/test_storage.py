@@ -22,6 +22,7 @@ from reports import storage as storage_report
 # Written by fio 3.33 for two processes with rate_iops=83; what is not read was taken out.
 REPORT = Path(__file__).parents[1] / "data" / "training_of_fio_3.33.json"
 DEFAULTS = {
+    "flush_nas": "",
     "loads": "training,read",
     "repeats": 2,
     "depth": 32,
@@ -394,3 +395,41 @@ def test_files_that_a_quota_does_not_leave_room_for_are_refused(
     folder.need(200 * 1024)
     with pytest.raises(OwnFolderError, match="GB left for you"):
         folder.need(200 * 1024 + 1)
+
+
+@pytest.fixture
+def flush(tmp_path: Path) -> Path:
+    """Make a stand-in for a site's program that flushes its NAS: none is at hand."""
+    program = tmp_path / "flush"
+    program.write_text(f"#!/bin/sh\necho flushed >> {tmp_path}/calls\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_the_nas_is_flushed_only_where_a_program_is_named(
+    flush: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["storage.py", "--results=r", "--mounts=/nas1"])
+    assert storage.settings().flush_nas == "", "off by default"
+    caches.flush_nas(str(flush))
+    assert flush.with_name("calls").read_text() == "flushed\n"
+
+
+def test_a_nas_that_was_not_flushed_ends_the_measurement(flush: Path) -> None:
+    flush.write_text("#!/bin/sh\necho no right to >&2\nexit 3\n")
+    with pytest.raises(caches.FlushError, match=r"ended with 3: no right to"):
+        caches.flush_nas(str(flush))
+    with pytest.raises(caches.FlushError, match="No such file"):
+        caches.flush_nas(str(flush.with_name("none")))
+
+
+def test_a_result_names_what_flushed_the_nas() -> None:
+    part = StorageCase("read", 1, ("/nas1",), 1)
+    rates = {"mb_per_second": 80.0, "iops": 80.0, "latency_ms": 1.0, "latency_99_ms": 3.0}
+    answer = {"caches_dropped": True, "processes": [rates]}
+    flushed = storage.values_of(settings(flush_nas="/opt/flush"), plan(), part, [answer])
+    assert flushed["nas_flushed_by"] == "/opt/flush"
+    assert storage.values_of(settings(), plan(), part, [answer])["nas_flushed_by"] is None
+    said = storage_report.markdown(summary(runs(1), nas_flushed_by="/opt/flush"))
+    assert "The NAS's caches were flushed before each part by /opt/flush." in said
+    assert "flushed" not in storage_report.markdown(summary(runs(1)))

@@ -1,0 +1,96 @@
+"""The tiering test, run whole against a stand-in of the NAS; files and access times are real."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filesystem import tiers
+from tests.onefs import StandIn, stand_in
+
+PROGRAM = Path(tiers.__file__).parents[1] / "tiering.py"
+
+
+@pytest.fixture
+def nas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with stand_in(folder, "/ifs/data", tmp_path) as running:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+        yield running
+
+
+def run(nas: StandIn, results: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    small = ["--gib=0.002", "--files=2", "--seconds=0.5", "--ramp=0", "--poll-seconds=0.01"]
+    where = [f"--mount={nas.folder}", "--path=/ifs/data", f"--nas-api={nas.url}"]
+    return subprocess.run(
+        [sys.executable, str(PROGRAM), f"--results={results}", *where, *small, *more],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_files_go_to_the_cold_tier_and_come_back_when_they_are_read(
+    nas: StandIn, tmp_path: Path
+) -> None:
+    done = run(nas, tmp_path / "r")
+    assert done.returncode == 0, done.stderr
+    assert "hot, cold and hot again" in done.stdout
+    summary: dict[str, Any] = json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert summary["figures"]["is_tiered"]
+    assert len(summary["parts"]) == 9
+    assert [part["tier"] for part in summary["parts"] if "tier" in part] == ["hot", "cold", "hot"]
+    assert summary["nas"], "its statistics are beside the steps"
+    assert list(nas.folder.iterdir()) == [], "nothing stays behind"
+    again = run(nas, tmp_path / "r")
+    assert "use another folder" in again.stderr + again.stdout
+    secret = "not a secret"
+    assert secret not in json.dumps(summary) + done.stdout + done.stderr
+
+
+def test_a_nas_without_access_times_is_not_tried(nas: StandIn, tmp_path: Path) -> None:
+    nas.keeps_access_times = False
+    done = run(nas, tmp_path / "r")
+    assert done.returncode != 0
+    assert "does not keep access times" in done.stderr + done.stdout
+    assert not any(nas.folder.iterdir())
+
+
+def test_a_tier_that_is_not_there_is_told_with_those_that_are(nas: StandIn, tmp_path: Path) -> None:
+    done = run(nas, tmp_path / "r", "--cold=archive")
+    assert "no tier 'archive'; it has cold, hot" in done.stderr + done.stdout
+
+
+def test_files_are_removed_when_a_move_fails(nas: StandIn, tmp_path: Path) -> None:
+    nas.states = ["failed"]
+    done = run(nas, tmp_path / "r")
+    assert "job 1 is failed" in done.stderr + done.stdout
+    assert not any(nas.folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("hot", "cold", "tier"),
+    [(1300, 0, "hot"), (0, 1300, "cold"), (700, 600, "unknown"), (100, 0, "unknown")],
+)
+def test_where_files_are_is_told_from_what_each_tier_gained(hot: int, cold: int, tier: str) -> None:
+    before = tiers.Tiers(5000, 9000)
+    now = tiers.Tiers(5000 + hot, 9000 + cold)
+    assert tiers.gained(before, now, 1000)["tier"] == tier
+
+
+def test_a_verdict_says_what_was_otherwise() -> None:
+    places = ["hot", "hot", "hot"]
+    rows: dict[str, dict[str, Any]] = {f"{n} move": {"tier": one} for n, one in enumerate(places)}
+    rows |= {f"{n} read x": {"mb_per_second": 100.0 * n} for n in (1, 2, 3)}
+    found = tiers.judged(rows)
+    assert not found["is_tiered"]
+    assert "hot, hot, hot instead of hot, cold, hot" in found["verdict"]
+    assert os.linesep not in found["verdict"]
