@@ -95,7 +95,9 @@ class Result:
         before = first["configuration"]
         for name in sorted({*before, *self._configuration}):
             was, now = before.get(name), self._configuration.get(name)
-            if was != now:
+            # An option that came with an upgrade, and was left empty, asks for nothing new.
+            is_new = name not in before and not now
+            if was != now and not is_new:
                 raise ResultError(
                     f"{self.folder} holds a run with {name} = {was!r}, not {now!r}: "
                     "use another folder, or the same settings to continue"

@@ -74,6 +74,13 @@ def test_a_folder_takes_no_run_of_another_kind(tmp_path: Path) -> None:
         Result(tmp_path, "network", {"files": 30}, parts=1)
 
 
+def test_a_run_from_before_an_upgrade_goes_on_where_a_new_option_is_empty(tmp_path: Path) -> None:
+    Result(tmp_path, "storage", {"files": 30}, parts=1)
+    Result(tmp_path, "storage", {"files": 30, "nas_api": ""}, parts=1)
+    with pytest.raises(ResultError, match=r"nas_api = None, not 'https://nas'"):
+        Result(tmp_path, "storage", {"files": 30, "nas_api": "https://nas"}, parts=1)
+
+
 def test_runs_of_a_benchmark_are_found_with_the_oldest_first(tmp_path: Path) -> None:
     for name, date in (("new", "2026-02-01"), ("old", "2026-01-01")):
         summary = finished(tmp_path / "site" / name) | {"date": date}
