@@ -113,7 +113,9 @@ def arrivals(chance: Random, expected: float, hour: float) -> list[float]:
         (right - left) * (low + high) / 2
         for (left, low), (right, high) in zip(RATE, RATE[1:], strict=False)
     )
-    return thinned(chance, lambda at: expected * rate(at / hour) / (area * hour), RATE[-1][0] * hour)
+    return thinned(
+        chance, lambda at: expected * rate(at / hour) / (area * hour), RATE[-1][0] * hour
+    )
 
 
 def thinned(chance: Random, intensity: Callable[[float], float], end: float) -> list[float]:

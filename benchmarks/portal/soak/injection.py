@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -115,7 +116,7 @@ def _inject(portal: Instance, fault: Fault, one: Disturbance, findings: Findings
         one.repaired = findings.now()
         faults.wait_for_hub(portal)
         _wait_for_slurm(portal)
-    except (AssertionError, RuntimeError, OSError) as error:
+    except (AssertionError, RuntimeError, OSError, subprocess.SubprocessError) as error:
         one.failure = str(error)
         findings.add("not recovered", f"{fault.name}: {error}")
 
@@ -124,7 +125,7 @@ def _wait_for_slurm(portal: Instance) -> None:
     def answers() -> bool:
         try:
             faults.wait_for_nodes(portal)
-        except (RuntimeError, OSError):
+        except (RuntimeError, OSError, subprocess.SubprocessError):
             return False
         return True
 
