@@ -1,6 +1,6 @@
 """A day of many users, compressed, with a fault at random every few minutes.
 
-    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.soak [--minutes 90] [--users 200] [--seed 1]
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.soak [--minutes 90] [--users 200]
 
 As root. On the test instance, deployed as a portal is; ``PORTAL_TEST_NODES`` in the environment
 gives it more virtual nodes than three. People are real Unix users with entries in the directory.

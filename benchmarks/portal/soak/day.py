@@ -8,6 +8,7 @@ Stays are log-normal, and nearly all end when people go home.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 DAY_HOURS = 12.5
@@ -101,7 +102,7 @@ def drawn(seed: int, scale: Scale, fault_names: Sequence[str]) -> Day:
 
 def rate(hours: float) -> float:
     """Return how many come at this time of the day, relative to other times."""
-    for (left, low), (right, high) in zip(RATE, RATE[1:], strict=False):
+    for (left, low), (right, high) in pairwise(RATE):
         if left <= hours < right:
             return low + (high - low) * (hours - left) / (right - left)
     return 0.0
@@ -111,7 +112,7 @@ def arrivals(chance: Random, expected: float, hour: float) -> list[float]:
     """Draw an inhomogeneous Poisson process of so many events in the mean, by thinning."""
     area = sum(
         (right - left) * (low + high) / 2
-        for (left, low), (right, high) in zip(RATE, RATE[1:], strict=False)
+        for (left, low), (right, high) in pairwise(RATE)
     )
     return thinned(
         chance, lambda at: expected * rate(at / hour) / (area * hour), RATE[-1][0] * hour
