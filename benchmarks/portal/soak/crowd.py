@@ -71,7 +71,7 @@ class Crowd:
                 self._work(user, visit)
         finally:
             self.stays.change(user.name, State.LEAVING)
-            if self._insists(lambda: _has_left(user), f"{user.name} stops", "not stopped"):
+            if self._insists(lambda: self._has_left(user), f"{user.name} stops", "not stopped"):
                 self.stays.change(user.name, State.ABSENT)
 
     def _log_in(self, user: Visitor) -> bool:
@@ -115,6 +115,17 @@ class Crowd:
             except _FAILURES as error:
                 if not self.findings.excuses(begun):
                     self.findings.add("no answer", f"the session of {user.name}: {error!r}")
+
+    def _has_left(self, user: Visitor) -> bool:
+        """Stop what is there; say whether neither the hub nor Slurm has anything any more.
+
+        A hub that has just been started shows no session whose start it interrupted until its
+        reconciler goes on with it: who looks only at the hub then believes that nothing is there.
+        """
+        server = user.server()
+        if server is not None and server["pending"] != "stop":
+            user.api("DELETE", f"/users/{user.name}/server")
+        return user.server() is None and not self.portal.jobs(user=user.name)
 
     def look_at_form(self, name: str) -> None:
         """Have the form open all day, as a browser does."""
@@ -196,15 +207,6 @@ class Crowd:
             time.sleep(_POLL_SECONDS)
         self.findings.add(kind, f"{what}: not in {PATIENCE_SECONDS:.0f} s: {last}")
         return None
-
-
-def _has_left(user: Visitor) -> bool:
-    server = user.server()
-    if server is None:
-        return True
-    if server["pending"] != "stop":
-        user.api("DELETE", f"/users/{user.name}/server")
-    return user.server() is None
 
 
 def _reason(user: Visitor) -> str:

@@ -110,10 +110,7 @@ def rate(hours: float) -> float:
 
 def arrivals(chance: Random, expected: float, hour: float) -> list[float]:
     """Draw an inhomogeneous Poisson process of so many events in the mean, by thinning."""
-    area = sum(
-        (right - left) * (low + high) / 2
-        for (left, low), (right, high) in pairwise(RATE)
-    )
+    area = sum((right - left) * (low + high) / 2 for (left, low), (right, high) in pairwise(RATE))
     return thinned(
         chance, lambda at: expected * rate(at / hour) / (area * hour), RATE[-1][0] * hour
     )

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 
 from benchmarks.portal.soak.day import Fault
@@ -23,7 +23,9 @@ def _killed(name: str, portal: Instance, fault: Fault) -> None:
 
 
 def _frozen(name: str, portal: Instance, fault: Fault) -> None:
-    _held(faults.frozen(portal, name), fault)
+    # A watchdog may have ended it meanwhile.
+    with suppress(ProcessLookupError):
+        _held(faults.frozen(portal, name), fault)
 
 
 def _held(during: AbstractContextManager[None], fault: Fault) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -129,9 +129,9 @@ def _day(
         with _running(people, over):
             injection.inject(portal, planned.faults, findings, over)
             over.wait(max(0.0, planned.seconds - findings.now()))
-        # All have left: what is still there is an orphan, or the watcher says so.
         _end_plain_jobs(portal, submitter)
-        until(lambda: not _sessions(portal), seconds=120, every=2, what="all sessions have ended")
+        for job in _left_behind(portal):
+            findings.add("orphan job", f"at the end: {job}")
     watcher.judge()
     return Outcome(wanted, findings, watcher, planned)
 
@@ -162,9 +162,19 @@ def _running(actions: Sequence[Callable[[], None]], over: threading.Event) -> It
         raise failures[0]
 
 
-def _sessions(portal: Instance) -> list[str]:
-    names = portal.slurm("squeue", "--noheader", "-o", "%i %j").splitlines()
-    return [line for line in names if line.split()[1].startswith(f"{portal.mark}-bench")]
+def _left_behind(portal: Instance) -> list[str]:
+    """Return the jobs of sessions that are there when all have left; end them."""
+
+    def sessions() -> list[str]:
+        shown = portal.slurm("squeue", "--noheader", "-o", "%i %j").splitlines()
+        return [line for line in shown if line.split()[1].startswith(f"{portal.mark}-bench")]
+
+    with suppress(AssertionError):
+        until(lambda: not sessions(), seconds=60, every=2, what="all sessions have ended")
+    left = sessions()
+    if left:
+        portal.slurm("scancel", *(line.split()[0] for line in left))
+    return left
 
 
 def _end_plain_jobs(portal: Instance, user: str) -> None:
