@@ -24,7 +24,6 @@ def test_a_short_day_with_faults_at_random_breaks_nothing(portal: Instance) -> N
         faults=list(INJECTIONS),
     )
     outcome = soak(portal, wanted)
-    print(told(outcome))
     assert outcome.findings.counts["sessions"] > wanted.users / 2
     assert len(outcome.findings.disturbances) > 5
-    assert outcome.findings.found == []
+    assert outcome.findings.found == [], told(outcome)
