@@ -5,11 +5,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 
-from benchmarks.portal.soak.day import Fault
+from benchmarks.portal.soak.day import Day, Fault
 from benchmarks.portal.soak.findings import Disturbance, Findings
 from tests import faults
 from tests.instance import Instance
@@ -101,12 +101,10 @@ INJECTIONS: Mapping[str, Injection] = {
 """The faults of one machine; each ends when it is repaired."""
 
 
-def inject(
-    portal: Instance, planned: Sequence[Fault], findings: Findings, stopped: threading.Event
-) -> None:
-    """Inject all, each at its time or when the one before is over."""
-    for fault in planned:
-        if stopped.wait(max(0.0, fault.begin - findings.now())):
+def inject(portal: Instance, day: Day, findings: Findings, stopped: threading.Event) -> None:
+    """Inject what is planned, each at its time or when the one before is over; none afterwards."""
+    for fault in day.faults:
+        if stopped.wait(max(0.0, fault.begin - findings.now())) or findings.now() > day.seconds:
             return
         with findings.disturbance(fault.name) as disturbance:
             _inject(portal, fault, disturbance, findings)

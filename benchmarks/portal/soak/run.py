@@ -127,7 +127,7 @@ def _day(
     watcher.over = watched_until
     with _running(watching, watched_until):
         with _running(people, over):
-            injection.inject(portal, planned.faults, findings, over)
+            injection.inject(portal, planned, findings, over)
             over.wait(max(0.0, planned.seconds - findings.now()))
         _end_plain_jobs(portal, submitter)
         for job in _left_behind(portal):
