@@ -16,8 +16,9 @@ from tests.instance import ADMIN, Instance
 from tests.visitor import Visitor
 
 LOOK_SECONDS = 5.0
-ORPHAN_SECONDS = 90.0
-"""A job that nobody wants may live so long: until the hub's reconciler has looked twice."""
+ORPHAN_SECONDS = 330.0
+"""A job that nobody wants may live so long: until the reconciler, which looks every five minutes,
+has ended it."""
 NOT_YET_WRITTEN_SECONDS = 10.0
 """A session that is younger may be lost if slurmctld crashes: docs/explanation/survival.md."""
 PAGES = ("/hub/home", "/hub/spawn", "/services/cluster/")
