@@ -42,7 +42,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch, spawner: Interrupted) -> list[bool]
     user = SimpleNamespace(orm_spawners={"": None}, spawners={"": spawner})
     handler.find_user = lambda name: user
     handler.application = SimpleNamespace(settings={"slow_stop_timeout": 0.05})
-    asyncio.run(InterruptedStopHandler.delete.__wrapped__(handler, "ada"))  # type: ignore[attr-defined]
+    asyncio.run(InterruptedStopHandler.delete.__wrapped__(handler, "ada"))
     return seen
 
 
