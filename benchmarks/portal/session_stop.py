@@ -32,7 +32,7 @@ _KINDS = ("ours", "ours_kernel", "floor")
 
 
 @dataclass(frozen=True)
-class Stop:
+class SessionStop:
     """Seconds after the order."""
 
     ordered: float
@@ -40,7 +40,7 @@ class Stop:
     told: float
 
 
-def _stopped(portal: Instance, job_id: str, order: Callable[[], object]) -> Stop:
+def _stopped(portal: Instance, job_id: str, order: Callable[[], object]) -> SessionStop:
     """Give the order beside, and watch the job at Slurm."""
     told: list[float] = []
     begun = time.perf_counter()
@@ -54,7 +54,7 @@ def _stopped(portal: Instance, job_id: str, order: Callable[[], object]) -> Stop
     ordered = _when(portal, job_id, lambda state: state != "RUNNING") - begun
     free = _when(portal, job_id, lambda state: state not in {"RUNNING", "COMPLETING"}) - begun
     giving.join(_MOST_SECONDS)
-    return Stop(ordered, free, told[0])
+    return SessionStop(ordered, free, told[0])
 
 
 def _when(portal: Instance, job_id: str, holds: Callable[[str], bool]) -> float:
@@ -66,7 +66,7 @@ def _when(portal: Instance, job_id: str, holds: Callable[[str], bool]) -> float:
     return time.perf_counter()
 
 
-def _of_a_session(portal: Instance, user: Visitor, *, with_kernel: bool) -> Stop:
+def _of_a_session(portal: Instance, user: Visitor, *, with_kernel: bool) -> SessionStop:
     job_id = user.start_and_wait(gpus=1)
     if with_kernel:
         user.run_in(user.open_kernel(), "kept = 42")
@@ -77,7 +77,7 @@ def _of_a_session(portal: Instance, user: Visitor, *, with_kernel: bool) -> Stop
     return stop
 
 
-def _of_a_job(portal: Instance) -> Stop:
+def _of_a_job(portal: Instance) -> SessionStop:
     argv = ["sbatch", "--parsable", "--gres=gpu:1", "--mem=1G", "--time=10", "--output=/dev/null"]
     job_id = portal.slurm(*argv, "--wrap=exec sleep 600", user=USERS[1]).strip()
     until(
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=10, help="of each kind")
     given = parser.parse_args(arguments)
     measured = commit()
-    series: dict[str, list[Stop]] = {kind: [] for kind in _KINDS}
+    series: dict[str, list[SessionStop]] = {kind: [] for kind in _KINDS}
     with instance.running() as portal:
         user = Visitor(portal, USERS[0])
         user.log_in().raise_for_status()

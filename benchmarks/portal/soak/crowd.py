@@ -11,9 +11,9 @@ from typing import TypeVar
 import httpx
 from websockets.exceptions import WebSocketException
 
-from benchmarks.portal.soak.day import Job, Visit
+from benchmarks.portal.soak.day import PlainJob, PlannedVisit
 from benchmarks.portal.soak.findings import Findings
-from benchmarks.portal.soak.stays import State, Stays
+from benchmarks.portal.soak.stays import StayState, Stays
 from tests.instance import Instance
 from tests.visitor import Visitor
 
@@ -51,7 +51,7 @@ class Crowd:
     """Whose sessions are JupyterLab, with a kernel that counts."""
     over: threading.Event
 
-    def live(self, name: str, visits: Sequence[Visit]) -> None:
+    def live(self, name: str, visits: Sequence[PlannedVisit]) -> None:
         """Be one user for the day."""
         visitor = Visitor(self.portal, name)
         try:
@@ -62,17 +62,17 @@ class Crowd:
         finally:
             visitor.close()
 
-    def _visit(self, user: Visitor, visit: Visit) -> None:
-        self.stays.change(user.name, State.STARTING)
+    def _visit(self, user: Visitor, visit: PlannedVisit) -> None:
+        self.stays.change(user.name, StayState.STARTING)
         try:
             if self._log_in(user) and (job_id := self._start(user, visit)):
-                self.stays.change(user.name, State.HERE, job_id)
+                self.stays.change(user.name, StayState.HERE, job_id)
                 self.findings.count("sessions")
                 self._work(user, visit)
         finally:
-            self.stays.change(user.name, State.LEAVING)
+            self.stays.change(user.name, StayState.LEAVING)
             if self._insists(lambda: self._has_left(user), f"{user.name} stops", "not stopped"):
-                self.stays.change(user.name, State.ABSENT)
+                self.stays.change(user.name, StayState.ABSENT)
 
     def _log_in(self, user: Visitor) -> bool:
         def is_in() -> bool:
@@ -80,7 +80,7 @@ class Crowd:
 
         return bool(self._insists(is_in, f"{user.name} logs in", "no login"))
 
-    def _start(self, user: Visitor, visit: Visit) -> str:
+    def _start(self, user: Visitor, visit: PlannedVisit) -> str:
         """Return the job's number; empty when the user has gone home before."""
         asked = False
         while not self.over.is_set() and self.findings.now() < visit.end:
@@ -100,7 +100,7 @@ class Crowd:
         self.findings.count("starts given up in the queue")
         return ""
 
-    def _work(self, user: Visitor, visit: Visit) -> None:
+    def _work(self, user: Visitor, visit: PlannedVisit) -> None:
         kernel = _Kernel(user) if user.name in self.real else None
         while not self._sleeps_until(min(visit.end, self.findings.now() + LOOK_SECONDS)):
             begun = self.findings.now()
@@ -172,7 +172,7 @@ class Crowd:
             if not self.findings.excuses(begun):
                 self.findings.add("no answer", f"{path}: {error!r}")
 
-    def submit(self, name: str, jobs: Sequence[Job]) -> None:
+    def submit(self, name: str, jobs: Sequence[PlainJob]) -> None:
         """Submit plain jobs on several nodes, each at its time."""
         for job in jobs:
             if self._sleeps_until(job.begin):

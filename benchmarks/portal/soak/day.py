@@ -29,7 +29,7 @@ FAULT_SECONDS = (5.0, 25.0)
 
 
 @dataclass(frozen=True)
-class Visit:
+class PlannedVisit:
     """A session that one user wants; times are seconds after the begin of the run."""
 
     user: int
@@ -39,7 +39,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Job:
+class PlainJob:
     """A plain job on several nodes."""
 
     begin: float
@@ -65,8 +65,8 @@ class Day:
     """All that is planned."""
 
     seconds: float
-    visits: Sequence[Visit]
-    jobs: Sequence[Job]
+    visits: Sequence[PlannedVisit]
+    jobs: Sequence[PlainJob]
     faults: Sequence[Fault]
 
 
@@ -89,7 +89,7 @@ def drawn(seed: int, scale: Scale, fault_names: Sequence[str]) -> Day:
     hour = scale.seconds / DAY_HOURS
     visits = _visits(chance, scale, hour)
     jobs = [
-        Job(
+        PlainJob(
             begin=at,
             seconds=max(SHORTEST_SECONDS, hour * chance.lognormvariate(0, STAY_SIGMA)),
             nodes=scale.nodes_per_job,
@@ -131,7 +131,7 @@ def thinned(chance: Random, intensity: Callable[[float], float], end: float) -> 
     return found
 
 
-def _visits(chance: Random, scale: Scale, hour: float) -> list[Visit]:
+def _visits(chance: Random, scale: Scale, hour: float) -> list[PlannedVisit]:
     free_from = [0.0] * scale.users
     visits = []
     for at in arrivals(chance, scale.users * VISITS_PER_USER, hour):
@@ -142,7 +142,7 @@ def _visits(chance: Random, scale: Scale, hour: float) -> list[Visit]:
             home = hour * min(chance.gauss(*HOME_HOURS), LAST_HOURS)
             end = min(max(min(at + stay, home), at + SHORTEST_SECONDS), LAST_HOURS * hour)
             gpus = chance.choices(list(GPUS), weights=list(GPUS.values()))[0]
-            visits.append(Visit(user, at, end, gpus))
+            visits.append(PlannedVisit(user, at, end, gpus))
             free_from[user] = end + SHORTEST_SECONDS
     return visits
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Finding:
+class BrokenInvariant:
     """A broken invariant."""
 
     at: float
@@ -38,7 +38,7 @@ class Findings:
 
     grace_seconds: float = 20.0
     """For so long after a recovery, a failure is still the fault's."""
-    found: list[Finding] = field(default_factory=list)
+    found: list[BrokenInvariant] = field(default_factory=list)
     disturbances: list[Disturbance] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """What happened how often, for the report."""
@@ -51,7 +51,7 @@ class Findings:
 
     def add(self, kind: str, words: str) -> None:
         """Keep and tell a broken invariant."""
-        finding = Finding(round(self.now(), 1), kind, words)
+        finding = BrokenInvariant(round(self.now(), 1), kind, words)
         with self._lock:
             self.found.append(finding)
         print(f"{finding.at:8.1f} BROKEN {kind}: {words}", flush=True)

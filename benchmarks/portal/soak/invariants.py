@@ -8,27 +8,27 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from statistics import quantiles
 
-from benchmarks.portal.soak.slurm import Allocation, QueuedJob
-from benchmarks.portal.soak.stays import State, Stay
+from benchmarks.portal.soak.slurm import Allocation, ListedJob
+from benchmarks.portal.soak.stays import StayState, Stay
 
-_LIVE = {State.STARTING, State.HERE, State.LEAVING}
+_LIVE = {StayState.STARTING, StayState.HERE, StayState.LEAVING}
 
 
-def lost(stays: Mapping[str, Stay], jobs: Iterable[QueuedJob]) -> Iterator[str]:
+def lost(stays: Mapping[str, Stay], jobs: Iterable[ListedJob]) -> Iterator[str]:
     """Give the users who have a session whose job does not run."""
     running = {job.job_id for job in jobs if job.state == "RUNNING"}
     for stay in stays.values():
-        if stay.state is State.HERE and stay.job_id not in running:
+        if stay.state is StayState.HERE and stay.job_id not in running:
             yield stay.user
 
 
-def doubled(sessions: Iterable[QueuedJob]) -> Iterator[str]:
+def doubled(sessions: Iterable[ListedJob]) -> Iterator[str]:
     """Give the users with two jobs of sessions that are not over."""
     counts = Counter(job.user for job in sessions if not job.is_over)
     yield from (user for user, count in counts.items() if count > 1)
 
 
-def orphans(stays: Mapping[str, Stay], sessions: Iterable[QueuedJob]) -> Iterator[str]:
+def orphans(stays: Mapping[str, Stay], sessions: Iterable[ListedJob]) -> Iterator[str]:
     """Give the jobs of sessions whose user has none and wants none."""
     for job in sessions:
         stay = stays.get(job.user)
@@ -39,7 +39,7 @@ def orphans(stays: Mapping[str, Stay], sessions: Iterable[QueuedJob]) -> Iterato
 def forgotten(stays: Mapping[str, Stay], ready: Collection[str]) -> Iterator[str]:
     """Give the users who have a session of which the hub does not know that it is ready."""
     for stay in stays.values():
-        if stay.state is State.HERE and stay.user not in ready:
+        if stay.state is StayState.HERE and stay.user not in ready:
             yield stay.user
 
 

@@ -13,8 +13,8 @@ from benchmarks.portal.answer_times import figures
 from benchmarks.portal.soak import accounts, day, injection, invariants, light_session
 from benchmarks.portal.soak.crowd import Crowd
 from benchmarks.portal.soak.findings import Findings
-from benchmarks.portal.soak.stays import State, Stays
-from benchmarks.portal.soak.watcher import Watcher
+from benchmarks.portal.soak.stays import StayState, Stays
+from benchmarks.portal.soak.watcher import InvariantWatcher
 from tests import faults
 from tests.instance import Instance
 from tests.waiting import until
@@ -37,12 +37,12 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DayOutcome:
     """What a day has shown."""
 
     wanted: Wanted
     findings: Findings
-    watcher: Watcher
+    watcher: InvariantWatcher
     planned: day.Day
 
     def as_json(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _recoveries(findings: Findings, name: str) -> list[float]:
     ]
 
 
-def soak(portal: Instance, wanted: Wanted) -> Outcome:
+def soak(portal: Instance, wanted: Wanted) -> DayOutcome:
     """Let a day pass on an instance that runs."""
     nodes = set(portal.slurm("sinfo", "--noheader", "--Node", "-o", "%N").split())
     scale = day.Scale(
@@ -107,13 +107,13 @@ def _day(
     planned: day.Day,
     users: Sequence[str],
     others: Sequence[str],
-) -> Outcome:
+) -> DayOutcome:
     findings, stays, over = Findings(), Stays(), threading.Event()
     crowd = Crowd(portal, findings, stays, frozenset(users[: wanted.real]), over)
-    watcher = Watcher(portal, stays, findings, over)
+    watcher = InvariantWatcher(portal, stays, findings, over)
     asker, submitter, *viewers = others
     for name in users:
-        stays.change(name, State.ABSENT)
+        stays.change(name, StayState.ABSENT)
     people: list[Callable[[], None]] = []
     for number, name in enumerate(users):
         visits = [visit for visit in planned.visits if visit.user == number]
@@ -133,7 +133,7 @@ def _day(
         for job in _left_behind(portal):
             findings.add("orphan job", f"at the end: {job}")
     watcher.judge()
-    return Outcome(wanted, findings, watcher, planned)
+    return DayOutcome(wanted, findings, watcher, planned)
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def _end_plain_jobs(portal: Instance, user: str) -> None:
     until(lambda: not portal.jobs(user=user), seconds=60, what="the plain jobs have ended")
 
 
-def told(outcome: Outcome, **more: Any) -> str:
+def told(outcome: DayOutcome, **more: Any) -> str:
     """Return the last line of the benchmark."""
     load = round(os.getloadavg()[0], 1)
     wanted = asdict(outcome.wanted)

@@ -17,7 +17,7 @@ _BY_USER = "Remote Procedure Call statistics by user"
 
 
 @dataclass(frozen=True)
-class QueuedJob:
+class ListedJob:
     """A job that Slurm still lists."""
 
     job_id: str
@@ -40,10 +40,10 @@ class Allocation:
     """Node and number."""
 
 
-def queue(portal: Instance) -> list[QueuedJob]:
+def queue(portal: Instance) -> list[ListedJob]:
     """Ask for all jobs, ended ones too as long as Slurm remembers them."""
     shown = portal.slurm("squeue", "--noheader", "--states=all", "-o", _QUEUE)
-    return [QueuedJob(*line.split("|", 3)) for line in shown.splitlines()]
+    return [ListedJob(*line.split("|", 3)) for line in shown.splitlines()]
 
 
 def allocations(portal: Instance) -> list[Allocation]:

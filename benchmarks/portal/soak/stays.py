@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class State(Enum):
+class StayState(Enum):
     """How far a user has come."""
 
     ABSENT = "absent"
@@ -21,7 +21,7 @@ class Stay:
     """One user at one moment; another object after each change."""
 
     user: str
-    state: State
+    state: StayState
     since: float
     """By the monotonic clock."""
     job_id: str = ""
@@ -35,7 +35,7 @@ class Stays:
     _stays: dict[str, Stay] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def change(self, user: str, state: State, job_id: str = "") -> None:
+    def change(self, user: str, state: StayState, job_id: str = "") -> None:
         """Note what a user is about to do, or what has come of it."""
         with self._lock:
             self._stays[user] = Stay(user, state, time.monotonic(), job_id)

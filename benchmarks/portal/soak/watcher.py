@@ -51,7 +51,7 @@ class _TwiceInARow:
 
 
 @dataclass
-class Watcher:
+class InvariantWatcher:
     """Three loops, each in a thread of its own."""
 
     portal: Instance

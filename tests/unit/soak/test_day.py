@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from benchmarks.portal.soak import day
-from benchmarks.portal.soak.day import DAY_HOURS, Scale, Visit
+from benchmarks.portal.soak.day import DAY_HOURS, Scale, PlannedVisit
 
 SCALE = Scale(seconds=5400, users=200, jobs=30, nodes_per_job=2, gpus_per_node=4, fault_seconds=180)
 FAULTS = ["hub killed", "proxy killed", "slurmd frozen"]
@@ -19,7 +19,7 @@ def drawing(seed: int) -> Random:
     return Random(seed)  # noqa: S311
 
 
-def visits_of(user: int, visits: Sequence[Visit]) -> list[Visit]:
+def visits_of(user: int, visits: Sequence[PlannedVisit]) -> list[PlannedVisit]:
     return [visit for visit in visits if visit.user == user]
 
 

@@ -3,32 +3,32 @@
 import pytest
 
 from benchmarks.portal.soak import invariants
-from benchmarks.portal.soak.slurm import Allocation, QueuedJob
-from benchmarks.portal.soak.stays import State, Stay, Stays
+from benchmarks.portal.soak.slurm import Allocation, ListedJob
+from benchmarks.portal.soak.stays import StayState, Stay, Stays
 
 
-def stay(state: State, job_id: str = "7", user: str = "anna") -> dict[str, Stay]:
+def stay(state: StayState, job_id: str = "7", user: str = "anna") -> dict[str, Stay]:
     return {user: Stay(user, state, 0, job_id)}
 
 
-def job(job_id: str = "7", state: str = "RUNNING", user: str = "anna") -> QueuedJob:
-    return QueuedJob(job_id, user, state, f"portal-{user}")
+def job(job_id: str = "7", state: str = "RUNNING", user: str = "anna") -> ListedJob:
+    return ListedJob(job_id, user, state, f"portal-{user}")
 
 
 @pytest.mark.parametrize(
     ("state", "jobs", "expected"),
     [
-        (State.HERE, [job()], []),
-        (State.HERE, [], ["anna"]),
-        (State.HERE, [job(state="COMPLETING")], ["anna"]),
-        (State.HERE, [job(job_id="8")], ["anna"]),
-        (State.STARTING, [], []),
-        (State.LEAVING, [], []),
-        (State.ABSENT, [], []),
+        (StayState.HERE, [job()], []),
+        (StayState.HERE, [], ["anna"]),
+        (StayState.HERE, [job(state="COMPLETING")], ["anna"]),
+        (StayState.HERE, [job(job_id="8")], ["anna"]),
+        (StayState.STARTING, [], []),
+        (StayState.LEAVING, [], []),
+        (StayState.ABSENT, [], []),
     ],
 )
 def test_a_session_is_lost_when_its_job_does_not_run(
-    state: State, jobs: list[QueuedJob], expected: list[str]
+    state: StayState, jobs: list[ListedJob], expected: list[str]
 ) -> None:
     assert list(invariants.lost(stay(state), jobs)) == expected
 
@@ -49,21 +49,26 @@ def test_two_jobs_of_one_user_are_one_too_many(states: list[str], expected: list
 
 @pytest.mark.parametrize(
     ("state", "expected"),
-    [(State.ABSENT, ["7"]), (State.STARTING, []), (State.HERE, []), (State.LEAVING, [])],
+    [
+        (StayState.ABSENT, ["7"]),
+        (StayState.STARTING, []),
+        (StayState.HERE, []),
+        (StayState.LEAVING, []),
+    ],
 )
-def test_a_job_whose_user_wants_none_is_an_orphan(state: State, expected: list[str]) -> None:
+def test_a_job_whose_user_wants_none_is_an_orphan(state: StayState, expected: list[str]) -> None:
     assert list(invariants.orphans(stay(state), [job()])) == expected
 
 
 def test_a_job_of_somebody_unknown_or_one_that_is_over_is_no_orphan() -> None:
     jobs = [job(user="other"), job(state="COMPLETED")]
-    assert list(invariants.orphans(stay(State.ABSENT), jobs)) == []
+    assert list(invariants.orphans(stay(StayState.ABSENT), jobs)) == []
 
 
 def test_a_session_that_the_hub_does_not_know_is_forgotten() -> None:
-    assert list(invariants.forgotten(stay(State.HERE), {"bob"})) == ["anna"]
-    assert list(invariants.forgotten(stay(State.HERE), {"anna"})) == []
-    assert list(invariants.forgotten(stay(State.STARTING), set())) == []
+    assert list(invariants.forgotten(stay(StayState.HERE), {"bob"})) == ["anna"]
+    assert list(invariants.forgotten(stay(StayState.HERE), {"anna"})) == []
+    assert list(invariants.forgotten(stay(StayState.STARTING), set())) == []
 
 
 def test_a_gpu_that_two_jobs_have_is_given_twice() -> None:
@@ -86,7 +91,7 @@ def test_the_p99_takes_a_hundred_values() -> None:
 def test_what_has_changed_meanwhile_is_not_judged() -> None:
     stays = Stays()
     for user in ("anna", "bob"):
-        stays.change(user, State.HERE, "7")
+        stays.change(user, StayState.HERE, "7")
     before = stays.now()
-    stays.change("anna", State.LEAVING)
+    stays.change("anna", StayState.LEAVING)
     assert set(stays.unchanged(before)) == {"bob"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.portal.soak import slurm
-from benchmarks.portal.soak.slurm import QueuedJob
+from benchmarks.portal.soak.slurm import ListedJob
 
 DATA = Path(__file__).parents[1] / "data"
 ALLOCATED = (DATA / "allocated_jobs_of_slurm_22.05.txt").read_text()
@@ -37,4 +37,4 @@ def test_a_list_of_nodes_is_read(words: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(("state", "is_over"), [("RUNNING", False), ("COMPLETING", True)])
 def test_a_job_that_slurm_ends_is_over(state: str, is_over: bool) -> None:
-    assert QueuedJob("1", "anna", state, "portal-anna").is_over is is_over
+    assert ListedJob("1", "anna", state, "portal-anna").is_over is is_over
