@@ -13,7 +13,7 @@ from websockets.exceptions import WebSocketException
 
 from benchmarks.portal.soak.day import PlainJob, PlannedVisit
 from benchmarks.portal.soak.findings import Findings
-from benchmarks.portal.soak.stays import StayState, Stays
+from benchmarks.portal.soak.stays import Stays, StayState
 from tests.instance import Instance
 from tests.visitor import Visitor
 

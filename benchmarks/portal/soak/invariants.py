@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from statistics import quantiles
 
 from benchmarks.portal.soak.slurm import Allocation, ListedJob
-from benchmarks.portal.soak.stays import StayState, Stay
+from benchmarks.portal.soak.stays import Stay, StayState
 
 _LIVE = {StayState.STARTING, StayState.HERE, StayState.LEAVING}
 

@@ -13,7 +13,7 @@ from benchmarks.portal.answer_times import figures
 from benchmarks.portal.soak import accounts, day, injection, invariants, light_session
 from benchmarks.portal.soak.crowd import Crowd
 from benchmarks.portal.soak.findings import Findings
-from benchmarks.portal.soak.stays import StayState, Stays
+from benchmarks.portal.soak.stays import Stays, StayState
 from benchmarks.portal.soak.watcher import InvariantWatcher
 from tests import faults
 from tests.instance import Instance

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from benchmarks.portal.soak import day
-from benchmarks.portal.soak.day import DAY_HOURS, Scale, PlannedVisit
+from benchmarks.portal.soak.day import DAY_HOURS, PlannedVisit, Scale
 
 SCALE = Scale(seconds=5400, users=200, jobs=30, nodes_per_job=2, gpus_per_node=4, fault_seconds=180)
 FAULTS = ["hub killed", "proxy killed", "slurmd frozen"]

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.portal.soak import invariants
 from benchmarks.portal.soak.slurm import Allocation, ListedJob
-from benchmarks.portal.soak.stays import StayState, Stay, Stays
+from benchmarks.portal.soak.stays import Stay, Stays, StayState
 
 
 def stay(state: StayState, job_id: str = "7", user: str = "anna") -> dict[str, Stay]:
