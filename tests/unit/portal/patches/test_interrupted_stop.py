@@ -2,14 +2,12 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from jupyterhub.apihandlers import default_handlers
+from jupyterhub.apihandlers.users import UserServerAPIHandler
 
-from dsportal.hub.patches import api_hardening, interrupted_stop
+from dsportal.hub.patches import interrupted_stop
 from dsportal.hub.patches.api_hardening import HardenedServerHandler
-from dsportal.hub.patches.interrupted_stop import InterruptedStopHandler
 
 
 class Interrupted:
@@ -37,12 +35,10 @@ def stopped(monkeypatch: pytest.MonkeyPatch, spawner: Interrupted) -> list[bool]
     async def delete(_: object, user_name: str, server_name: str = "") -> None:
         seen.append(spawner._stop_pending)
 
-    monkeypatch.setattr(HardenedServerHandler, "delete", delete)
-    handler: Any = InterruptedStopHandler.__new__(InterruptedStopHandler)
+    monkeypatch.setattr(interrupted_stop, "_delete_of_jupyterhub", delete)
     user = SimpleNamespace(orm_spawners={"": None}, spawners={"": spawner})
-    handler.find_user = lambda name: user
-    handler.application = SimpleNamespace(settings={"slow_stop_timeout": 0.05})
-    asyncio.run(InterruptedStopHandler.delete.__wrapped__(handler, "ada"))
+    handler = SimpleNamespace(find_user=lambda name: user, slow_stop_timeout=0.05)
+    asyncio.run(interrupted_stop.delete.__wrapped__(handler, "ada"))
     return seen
 
 
@@ -69,14 +65,7 @@ def test_others_are_jupyterhubs_affair(
     assert spawner.given_up == 0
 
 
-def test_it_takes_the_place_of_jupyterhubs_also_a_second_time() -> None:
-    before = list(default_handlers)
-    try:
-        for _ in range(2):
-            api_hardening.install()
-            interrupted_stop.install()
-        kinds = [one[1] for one in default_handlers]
-        assert HardenedServerHandler not in kinds
-        assert InterruptedStopHandler in kinds
-    finally:
-        default_handlers[:] = before
+def test_every_stop_through_the_api_begins_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UserServerAPIHandler, "delete", UserServerAPIHandler.delete)
+    interrupted_stop.install()
+    assert HardenedServerHandler.delete is interrupted_stop.delete
