@@ -24,6 +24,6 @@ def test_a_short_day_with_faults_at_random_breaks_nothing(portal: Instance) -> N
         faults=list(INJECTIONS),
     )
     outcome = soak(portal, wanted)
-    assert outcome.findings.counts["sessions"] > wanted.users / 2
+    assert outcome.findings.counts["sessions"] >= 5
     assert len(outcome.findings.disturbances) > 5
     assert outcome.findings.found == [], told(outcome)
