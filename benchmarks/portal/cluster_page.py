@@ -83,7 +83,8 @@ def _submit(cluster: VirtualCluster, user: str) -> str:
     return cluster.slurm(*argv, "--time=60", "--wrap=exec sleep 3000", user=user)
 
 
-async def _tokens(hub: Hub, names: Sequence[str]) -> dict[str, str]:
+async def tokens(hub: Hub, names: Sequence[str]) -> dict[str, str]:
+    """Make a token for each user of the hub."""
     headers = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}
     made = {}
     for name in names:
@@ -95,7 +96,7 @@ async def _tokens(hub: Hub, names: Sequence[str]) -> dict[str, str]:
     return made
 
 
-def _service(hub: Hub) -> int:
+def service(hub: Hub) -> int:
     """Return the number of the service's process."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -108,7 +109,8 @@ def _service(hub: Hub) -> int:
     raise RuntimeError("the hub has no process of the cluster page")
 
 
-def _memory_mb(pid: int) -> float:
+def most_memory_mb(pid: int) -> float:
+    """Return the most memory that a process has had."""
     (line,) = (
         line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "VmHWM" in line
     )
@@ -123,7 +125,7 @@ def _cpu_seconds(pid: int) -> float:
 async def _measure(
     hub: Hub, cluster: VirtualCluster, tokens: dict[str, str], owner: str, seconds: float
 ) -> dict[str, object]:
-    seen, service = Deliveries(), _service(hub)
+    seen, pid = Deliveries(), service(hub)
     viewers = [asyncio.create_task(_follow(hub, token, seen)) for token in tokens.values()]
     while seen.following < len(viewers):
         for viewer in viewers:
@@ -133,7 +135,7 @@ async def _measure(
         await asyncio.sleep(0.5)
     print(f"{seen.following} viewers follow", flush=True)
     changing = asyncio.create_task(_change(cluster, owner))
-    before, cpu, began = hub.counts(), _cpu_seconds(service), time.monotonic()
+    before, cpu, began = hub.counts(), _cpu_seconds(pid), time.monotonic()
     await asyncio.sleep(seconds)
     # Pictures that all have got: the last one may be on its way.
     snapshots = {as_of: all_ for as_of, all_ in seen.delays.items() if len(all_) == len(viewers)}
@@ -149,8 +151,8 @@ async def _measure(
         "seconds": round(took, 1),
         "delay_of_all_deliveries": figures([one for all_ in snapshots.values() for one in all_]),
         "delay_of_the_last_viewer": figures([max(all_) for all_ in snapshots.values()]),
-        "service_cpu_percent": round(100 * (_cpu_seconds(service) - cpu) / took, 1),
-        "service_memory_mb": _memory_mb(service),
+        "service_cpu_percent": round(100 * (_cpu_seconds(pid) - cpu) / took, 1),
+        "service_memory_mb": most_memory_mb(pid),
         "kilobytes_per_viewer_and_picture": round(
             seen.bytes_read / 1024 / len(viewers) / max(1, len(seen.delays)), 2
         ),
@@ -183,9 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         names = [*owners[1:], *(f"viewer{number}" for number in range(given.viewers))]
         names = names[: given.viewers]
         hub.add_users(names)
-        tokens = asyncio.run(_tokens(hub, names))
-        until(lambda: _answers(hub, tokens[names[0]]), seconds=60, what="the page answers")
-        result = asyncio.run(_measure(hub, cluster, tokens, owners[0], given.seconds))
+        shown_to = asyncio.run(tokens(hub, names))
+        until(lambda: answers(hub, shown_to[names[0]]), seconds=60, what="the page answers")
+        result = asyncio.run(_measure(hub, cluster, shown_to, owners[0], given.seconds))
     print(
         json.dumps(
             {
@@ -201,7 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
 
 
-def _answers(hub: Hub, token: str) -> bool:
+def answers(hub: Hub, token: str) -> bool:
+    """Say whether the service has a picture of the cluster."""
     headers = {"Authorization": f"token {token}"}
     status, _ = asyncio.run(http.request(hub.port, "GET", f"{_PATH}/api/v1/cluster", headers))
     return status == 200

@@ -20,7 +20,7 @@ _SUDOERS = Path("/etc/sudoers.d/portal-benchmark")
 
 @dataclass(frozen=True)
 class People:
-    """Accounts with homes, members of `GROUP`; and `HUB_USER`, which is not."""
+    """Accounts with homes, members of one group."""
 
     names: list[str]
     homes: Path
@@ -28,32 +28,50 @@ class People:
 
 @contextmanager
 def temporary(count: int, folder: Path) -> Iterator[People]:
-    """Make so many users with homes below ``folder``, and the hubs' user. As root."""
+    """Make so many members of `GROUP`, with homes below ``folder``, and the hubs' user. As root."""
     homes = folder / "homes"
     homes.mkdir()
-    with _LOCK.open("w") as lock:
-        # Another benchmark's people have the same names.
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield from _made(count, folder, homes)
-
-
-def _made(count: int, folder: Path, homes: Path) -> Iterator[People]:
-    people = People([f"bench{number:03}" for number in range(1, count + 1)], homes)
-    _remove()
-    try:
+    with _no_others():
         subprocess.run(["/usr/sbin/groupadd", GROUP], check=True)
         subprocess.run(
             ["/usr/sbin/useradd", "--system", "-M", "-d", str(folder), HUB_USER], check=True
         )
-        for name in people.names:
-            argv = ["/usr/sbin/useradd", "--no-log-init", "-N", "-g", GROUP, "-M"]
-            home = homes / name
-            subprocess.run([*argv, "-d", str(home), "-s", "/bin/bash", name], check=True)
-            home.mkdir(mode=0o700)
-            shutil.chown(home, name, GROUP)
-        yield people
-    finally:
+        yield _made(count, GROUP, homes)
+
+
+@contextmanager
+def members(count: int, group: str, homes: Path) -> Iterator[People]:
+    """Make so many users in a group that is there; their homes go with them. As root."""
+    with _no_others():
+        people = _made(count, group, homes)
+        try:
+            yield people
+        finally:
+            for name in people.names:
+                shutil.rmtree(homes / name, ignore_errors=True)
+
+
+@contextmanager
+def _no_others() -> Iterator[None]:
+    """Keep other benchmarks' people away, who have the same names; leave nobody behind."""
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove()
+        try:
+            yield
+        finally:
+            _remove()
+
+
+def _made(count: int, group: str, homes: Path) -> People:
+    people = People([f"bench{number:03}" for number in range(1, count + 1)], homes)
+    for name in people.names:
+        argv = ["/usr/sbin/useradd", "--no-log-init", "-N", "-g", group, "-M"]
+        home = homes / name
+        subprocess.run([*argv, "-d", str(home), "-s", "/bin/bash", name], check=True)
+        home.mkdir(mode=0o700)
+        shutil.chown(home, name, group)
+    return people
 
 
 @contextmanager

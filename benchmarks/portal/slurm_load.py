@@ -37,20 +37,22 @@ _LOOKS_PER_FORECAST = 6
 _SETTLE_SECONDS = 20.0
 
 
-async def _start(hub: Hub, users: list[str]) -> None:
+async def start(hub: Hub, users: list[str]) -> None:
+    """Start a session for each user, a few at a time."""
     turn = asyncio.Semaphore(5)
 
-    async def start(user: str) -> None:
+    async def start_one(user: str) -> None:
         async with turn:
             path = f"/hub/api/users/{user}/server"
             status, body = await http.request(hub.port, "POST", path, _HEADERS, "{}")
             if status not in (201, 202):
                 raise RuntimeError(f"{hub.kind}: {status} {body[-500:]}")
 
-    await asyncio.gather(*(start(user) for user in users))
+    await asyncio.gather(*(start_one(user) for user in users))
 
 
-def _are_ready(hub: Hub, count: int) -> bool:
+def are_ready(hub: Hub, count: int) -> bool:
+    """Say whether so many sessions are there, and all of them ready."""
     with hub.api as api:
         servers = [server for user in api.get("/users").json() for server in user["servers"]]
         ready = api.get("/users", params={"state": "ready"}).json()
@@ -131,9 +133,9 @@ def main() -> None:
         live = 0
         for sessions in _SESSIONS:
             for hub in running:
-                asyncio.run(_start(hub, users[live:sessions]))
+                asyncio.run(start(hub, users[live:sessions]))
                 until(
-                    lambda hub=hub, sessions=sessions: _are_ready(hub, sessions),  # type: ignore[misc]
+                    lambda hub=hub, sessions=sessions: are_ready(hub, sessions),  # type: ignore[misc]
                     seconds=300,
                     every=2,
                     what=f"{sessions} sessions are ready",

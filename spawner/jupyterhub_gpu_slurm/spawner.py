@@ -375,6 +375,22 @@ class GpuSlurmSpawner(SpawnerTraits):
         await self.job.end(self.session.id, self.job_id, now=now)
         self.reporter.note_stop(self.job.last)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the hub ended during the start, which is to go on with its job."""
+        return self.record.is_interrupted
+
+    async def give_up(self) -> None:
+        """End an interrupted start instead of going on with it; its job is cancelled.
+
+        While Slurm does not answer this goes on trying.
+        """
+        await self.job.end(self.session.id, self.job_id, now=True)
+        self.record.is_interrupted = False
+        self.clear_state()
+        self._write_state()
+        self.log.info("The interrupted start of %s is given up: it was stopped", self._log_name)
+
     def delete_forever(self) -> None:
         """Forget a named server that its user has deleted."""
         self._endings.pop(self._log_name, None)

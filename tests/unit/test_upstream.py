@@ -36,6 +36,9 @@ PATCHED = {
     "dsportal/hub/patches/host_names.py": {
         "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
     },
+    "dsportal/hub/patches/interrupted_stop.py": {
+        "jupyterhub.apihandlers.users:UserServerAPIHandler.delete": "89e4db7e9a97",
+    },
     "dsportal/hub/patches/managed_services.py": {
         "jupyterhub.app:JupyterHub.start_service": "22d72797a633",
         "jupyterhub.services.service:Service.start": "286137a12d04",

@@ -12,7 +12,13 @@ from typing import Any
 from jupyterhub import roles
 from traitlets.config import Config
 
-from dsportal.hub.patches import access_audit, api_hardening, next_url, session_tokens
+from dsportal.hub.patches import (
+    access_audit,
+    api_hardening,
+    interrupted_stop,
+    next_url,
+    session_tokens,
+)
 from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 
@@ -68,6 +74,7 @@ def configure_access(c: Config, settings: Settings) -> None:
     access_audit.install()
     next_url.install()
     api_hardening.install()
+    interrupted_stop.install()
     session_tokens.install()
     if access.server_access_groups:
         role = {"name": SERVER_ACCESS, "groups": list(access.server_access_groups)}

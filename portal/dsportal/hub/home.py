@@ -105,7 +105,13 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
         """Take what knows the sessions that are over."""
         self.recorder = recorder
 
-    async def render_template(self, name: str, **told: Any) -> str:
+    def render_template(self, name: str, sync: bool = False, **told: Any) -> Any:
+        """Return the page; one of an error is wanted at once, and is not ours."""
+        if sync:
+            return super().render_template(name, sync=True, **told)
+        return self._with_sessions(name, **told)
+
+    async def _with_sessions(self, name: str, **told: Any) -> str:
         """Add the cards and the last sessions."""
         user = told.get("user")
         if name == "home.html" and user is not None:

@@ -106,3 +106,25 @@ def test_a_restart_of_the_hub_keeps_a_session_and_its_kernel(
     assert user.run("import os; print(os.getppid())").strip() == pid
     user.stop()
     assert portal.jobs(user=USERS[0]) == []
+
+
+def test_a_stop_before_an_interrupted_start_goes_on_ends_it(portal: Instance, visit: Visit) -> None:
+    user = visit(USERS[0])
+    with portal.gpus_taken():
+        assert user.start(gpus=1).status_code == 202
+        until(lambda: portal.jobs(user=user.name), seconds=20, what="the start is in the queue")
+        faults.service("restart", "hub")
+        reconciler = until(
+            lambda: faults.service_of_hub("dsportal.reconciler"), seconds=60, what="it runs"
+        )
+        # It would go on with the start before anybody can stop it.
+        faults.stop(reconciler)
+        try:
+            faults.wait_for_hub(portal)
+            assert user.server() is None
+            assert user.api("DELETE", f"/users/{user.name}/server").status_code == 204
+            until(lambda: not portal.jobs(user=user.name), seconds=20, what="the job is cancelled")
+        finally:
+            os.kill(reconciler, signal.SIGCONT)
+    with pytest.raises(AssertionError, match="starts all the same"):
+        until(lambda: portal.jobs(user=user.name), seconds=20, what="it starts all the same")

@@ -152,6 +152,16 @@ def test_what_cannot_be_extended_says_so(spawner: StandInSpawner, server: str, s
     assert refused.value.status_code == status
 
 
+def test_the_page_of_an_error_is_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def render(_: object, name: str, sync: bool = False, **told: object) -> str:
+        assert sync
+        return f"{name}: {told['status_code']}"
+
+    monkeypatch.setattr(HomeHandler, "render_template", render)
+    handler: Any = SessionHomeHandler.__new__(SessionHomeHandler)
+    assert handler.render_template("error.html", sync=True, status_code=503) == "error.html: 503"
+
+
 def test_the_page_is_ours_however_often_it_is_put_in() -> None:
     before = list(default_handlers)
     try:

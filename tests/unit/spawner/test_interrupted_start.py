@@ -1,5 +1,6 @@
 """A port that a session says, and a start that the hub's end interrupted."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -80,3 +81,15 @@ def test_a_hub_that_notes_that_there_is_no_server_keeps_it(
     slurm.listed, slurm.words = {NUMBER: SESSION}, [RUNS]
     started(interrupted)
     assert slurm.told() == ["sessions"]
+
+
+def test_one_that_is_given_up_is_cancelled_and_forgotten(interrupted: Any, slurm: StandIn) -> None:
+    old = orm.APIToken.find(interrupted.user.db, interrupted.user.new_api_token())
+    interrupted.record.state, number = replace(interrupted.session, token_id=old.id), old.id
+    interrupted.job_id = f"{NUMBER}"
+    asyncio.run(interrupted.give_up())
+    assert slurm.orders == [("cancel", "ada", SESSION)]
+    assert not interrupted.is_interrupted
+    assert not interrupted.will_resume
+    assert not kept(interrupted).get("session_id")
+    assert interrupted.user.db.get(orm.APIToken, number) is None

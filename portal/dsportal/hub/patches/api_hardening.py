@@ -6,7 +6,9 @@ would wake somebody up.
 Tried with JupyterHub 6.1.1 and Tornado 6.6.1.
 """
 
+import asyncio
 import json
+import time
 from typing import Any
 
 from jupyterhub.apihandlers import APIHandler, default_handlers
@@ -23,6 +25,7 @@ LARGEST_BODY = 2**20
 """Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""
 
 _LONGEST_SECONDS = 2**31
+_PAUSE_SECONDS = 0.1
 
 _find_handler_of_tornado = web.Application.find_handler
 
@@ -72,10 +75,24 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
 
     patch = web.RequestHandler.patch
 
+    async def post(self, user_name: str, server_name: str = "") -> None:
+        """Start one. That it is stopped meanwhile is no fault, to which JupyterHub takes it."""
+        try:
+            await super().post(user_name, server_name)
+        except asyncio.CancelledError as error:
+            raise web.HTTPError(409, "The session was stopped while it started.") from error
+
     async def stop_single_user(self, user: Any, server_name: str = "") -> Any:
-        """Stop one, which remembers by whom."""
+        """Stop one, which remembers by whom.
+
+        A start that is cancelled may take longer to end than the second that JupyterHub gives it:
+        its job is cancelled. JupyterHub would fail then.
+        """
         if server_name in user.spawners:
-            user.spawners[server_name].note_stopper(self.current_user.name)
+            spawner = user.spawners[server_name]
+            spawner.note_stopper(self.current_user.name)
+            if not await _start_is_over(spawner, self.slow_stop_timeout):
+                raise web.HTTPError(503, "The start takes long to end; try again in a moment.")
         return await super().stop_single_user(user, server_name)
 
 
@@ -85,6 +102,15 @@ class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub h
     def patch(self, user_name: str) -> None:
         """Refuse it: whoever renames a user takes over what is that name's."""
         raise web.HTTPError(403, "Names, and who is an admin, come from the directory.")
+
+
+async def _start_is_over(spawner: Any, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while spawner.pending == "spawn":
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return True
 
 
 def install() -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -58,3 +59,59 @@ def test_a_sessions_options_are_checked_by_those_who_know_them() -> None:
     handler = HardenedServerHandler.__new__(HardenedServerHandler)
     assert isinstance(handler, UserServerAPIHandler)
     assert read({"name": 1, "users": 2}, handler) == {"name": 1, "users": 2}
+
+
+class Starting:
+    """The spawner of a start that is cancelled, which takes so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks = looks
+        self.stopper = ""
+
+    @property
+    def pending(self) -> str | None:
+        self._looks -= 1
+        return "spawn" if self._looks >= 0 else None
+
+    def note_stopper(self, name: str) -> None:
+        self.stopper = name
+
+
+def stopped(monkeypatch: pytest.MonkeyPatch, spawner: Starting, seconds: float) -> list[str | None]:
+    """Stop it; return what was pending when JupyterHub's own code came to it."""
+    seen: list[str | None] = []
+
+    async def stop(_: object, user: Any, server_name: str = "") -> None:
+        seen.append(spawner.pending)
+
+    monkeypatch.setattr(UserServerAPIHandler, "stop_single_user", stop)
+    monkeypatch.setattr(HardenedServerHandler, "current_user", SimpleNamespace(name="ada"))
+    handler: Any = HardenedServerHandler.__new__(HardenedServerHandler)
+    handler.application = SimpleNamespace(settings={"slow_stop_timeout": seconds})
+    asyncio.run(handler.stop_single_user(SimpleNamespace(spawners={"": spawner})))
+    return seen
+
+
+def test_a_stop_waits_for_the_end_of_the_start_that_it_cancels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spawner = Starting(looks=3)
+    assert stopped(monkeypatch, spawner, seconds=60) == [None]
+    assert spawner.stopper == "ada"
+
+
+def test_a_start_that_does_not_end_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(web.HTTPError) as told:
+        stopped(monkeypatch, Starting(looks=10_000), seconds=0.2)
+    assert told.value.status_code == 503
+
+
+def test_a_start_that_is_stopped_meanwhile_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def post(_: object, user_name: str, server_name: str = "") -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(UserServerAPIHandler, "post", post)
+    handler: Any = HardenedServerHandler.__new__(HardenedServerHandler)
+    with pytest.raises(web.HTTPError) as told:
+        asyncio.run(handler.post("ada"))
+    assert told.value.status_code == 409

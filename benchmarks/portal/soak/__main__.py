@@ -1,0 +1,54 @@
+"""A day of many users, compressed, with a fault at random every few minutes.
+
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.soak [--minutes 90] [--users 200]
+
+As root. On the test instance, deployed as a portal is; ``PORTAL_TEST_NODES`` in the environment
+gives it more virtual nodes than three. People are real Unix users with entries in the directory.
+Most sessions run `benchmarks.portal.soak.light_session`, some JupyterLab with a kernel that counts.
+What is asked, drawn and judged is in the modules of this package.
+
+Lines tell of faults and findings as they come; the last line is one JSON object. It ends with 1
+where an invariant was broken.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from benchmarks.commit import circumstances, commit
+from benchmarks.portal.soak.injection import INJECTIONS
+from benchmarks.portal.soak.run import Wanted, soak, told
+from tests import instance
+
+
+def wanted(arguments: Sequence[str] | None = None) -> Wanted:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=90)
+    parser.add_argument("--users", type=int, default=200)
+    parser.add_argument("--real", type=int, default=10, help="users with JupyterLab")
+    parser.add_argument("--form-viewers", type=int, default=100)
+    parser.add_argument("--cluster-viewers", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=30, help="on several nodes, in the mean")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--fault-seconds", type=float, default=180, help="from one fault to the next, in the mean"
+    )
+    parser.add_argument(
+        "--faults", nargs="*", default=list(INJECTIONS), choices=list(INJECTIONS), metavar="FAULT"
+    )
+    return Wanted(**vars(parser.parse_args(arguments)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the result; 1 where an invariant was broken."""
+    choice = wanted(arguments)
+    measured = commit()
+    with instance.running() as portal:
+        outcome = soak(portal, choice)
+    print(told(outcome, **circumstances(measured)))
+    return 1 if outcome.findings.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""What the portal's own processes and files take, and how fast that grows."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.portal.soak.trend import trend
+from tests import faults
+from tests.instance import LOGS, Instance
+
+HOUR_LIMITS: Mapping[str, float] = {"memory_mb": 20.0, "threads": 2.0, "descriptors": 10.0}
+"""Of a process, by what it is: what even the lower end of the interval must not exceed."""
+MOST: Mapping[str, float] = {
+    "memory_mb": 500.0,
+    "threads": 64.0,
+    "descriptors": 2000.0,
+    "database_mb": 64.0,
+    "logs_mb_per_hour": 64.0,
+}
+"""What nothing may ever exceed."""
+_JUDGED_AFTER_SECONDS = 3600.0
+"""Before, processes warm up: a slope is told, and not judged."""
+_SERVICES = ("dsportal.cluster", "dsportal.reconciler", "jupyterhub_idle_culler")
+_MEGABYTE = 1024 * 1024
+
+
+@dataclass
+class Growth:
+    """Samples of each figure, by the life of the process that they are of."""
+
+    portal: Instance
+    samples: dict[str, dict[object, list[tuple[float, float]]]] = field(default_factory=dict)
+
+    def sample(self, at: float) -> None:
+        """Measure now; what a fault has taken away is left out."""
+        for name, pid in _processes():
+            with suppress(OSError):
+                for what, value in _of_process(pid):
+                    self._keep(f"{name} {what}", pid, at, value)
+        state = Path(self.portal.settings["hub"]["state_dir"])
+        with suppress(OSError):
+            size = sum(file.stat().st_size for file in state.glob("jupyterhub.sqlite*"))
+            self._keep("database_mb", 0, at, size / _MEGABYTE)
+        with suppress(OSError):
+            size = sum(file.stat().st_size for file in LOGS.iterdir())
+            self._keep("logs_mb", 0, at, size / _MEGABYTE)
+
+    def _keep(self, name: str, life: object, at: float, value: float) -> None:
+        self.samples.setdefault(name, {}).setdefault(life, []).append((at, value))
+
+    def report(self) -> dict[str, Any]:
+        """Return for each figure: the most, the last, the slope with its interval."""
+        shown = {}
+        for name, series in sorted(self.samples.items()):
+            values = [value for points in series.values() for _, value in points]
+            slope = trend(series)
+            shown[name] = {
+                "most": round(max(values), 2),
+                "last": round(values[-1], 2),
+                "per_hour": slope and round(slope.per_hour, 2),
+                "interval": slope and [round(slope.low, 2), round(slope.high, 2)],
+            }
+        return shown
+
+    def broken(self) -> Iterator[str]:
+        """Give what exceeds its limit, in words."""
+        for name, series in sorted(self.samples.items()):
+            what = name.rpartition(" ")[2]
+            most = max(value for points in series.values() for _, value in points)
+            if most > MOST.get(what, most):
+                yield f"{name} was {most:.1f}, more than {MOST[what]:.0f}"
+            times = [at for points in series.values() for at, _ in points]
+            if max(times) - min(times) < _JUDGED_AFTER_SECONDS:
+                continue
+            slope = trend(series)
+            limit = MOST["logs_mb_per_hour"] if what == "logs_mb" else HOUR_LIMITS.get(what)
+            if slope and limit is not None and slope.low > limit:
+                yield f"{name} grows by {slope.per_hour:.1f} an hour, more than {limit:.0f}"
+
+
+def _processes() -> Iterator[tuple[str, int]]:
+    with suppress(AssertionError, ValueError):
+        yield "hub", int(faults.service("pid", "hub"))
+    for module in _SERVICES:
+        with suppress(AssertionError, OSError):
+            if pid := faults.service_of_hub(module):
+                yield module.rpartition(".")[2], pid
+
+
+def _of_process(pid: int) -> Iterator[tuple[str, float]]:
+    status = Path(f"/proc/{pid}/status").read_text()
+    of = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    yield "memory_mb", int(of["VmRSS"].split()[0]) / 1024
+    yield "threads", int(of["Threads"])
+    yield "descriptors", len(os.listdir(f"/proc/{pid}/fd"))

@@ -1,0 +1,49 @@
+"""A stop for a start that the hub's end interrupted, and that has not gone on yet.
+
+A hub that was started again has no server for such a start until the reconciler sends it anew:
+some seconds, or longer while Slurm does not answer. JupyterHub answers a stop then with 204 and
+does nothing, since there is no server to stop; and the session that nobody wants any more starts.
+Here the stop ends it.
+
+Tried with JupyterHub 6.1.1.
+"""
+
+import asyncio
+from typing import Any
+
+from jupyterhub.apihandlers.users import UserServerAPIHandler
+from jupyterhub.scopes import needs_scope
+
+_delete_of_jupyterhub = UserServerAPIHandler.delete
+
+
+@needs_scope("delete:servers")  # type: ignore[untyped-decorator]
+async def delete(self: Any, user_name: str, server_name: str = "") -> None:
+    """Give the start up, if there is one; 202 while that takes long, as for any stop."""
+    user = self.find_user(user_name)
+    if user is not None and server_name in user.orm_spawners:
+        spawner = user.spawners[server_name]
+        if not spawner.active and getattr(spawner, "is_interrupted", False):
+            await _give_up(spawner, self.slow_stop_timeout)
+    await _delete_of_jupyterhub(self, user_name, server_name)
+
+
+async def _give_up(spawner: Any, seconds: float) -> None:
+    # So that nobody starts it meanwhile: neither the reconciler nor the user.
+    spawner._stop_pending = True
+    spawner._stop_future = asyncio.ensure_future(_given_up(spawner))
+    done, _ = await asyncio.wait([spawner._stop_future], timeout=seconds)
+    for one in done:
+        one.result()
+
+
+async def _given_up(spawner: Any) -> None:
+    try:
+        await spawner.give_up()
+    finally:
+        spawner._stop_pending, spawner._stop_future = False, None
+
+
+def install() -> None:
+    """Let every stop through the API begin with this."""
+    UserServerAPIHandler.delete = delete

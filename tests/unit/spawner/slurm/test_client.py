@@ -1,0 +1,36 @@
+"""What is asked of Slurm and read beside the loop that serves everybody."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jupyterhub_gpu_slurm.slurm import parsing, queue
+from jupyterhub_gpu_slurm.slurm.client import SlurmClient
+
+CLIENT = SlurmClient("/bin", "/slurm.conf", (), time_limit=10)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "ask"),
+    [(parsing, "cluster", CLIENT.cluster), (queue, "jobs", CLIENT.queue)],
+)
+def test_a_long_answer_is_read_in_a_thread_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, ask: Callable[[], Any]
+) -> None:
+    async def answer(*_: object, **__: object) -> str:
+        return ""
+
+    readers: list[int] = []
+
+    def read(*_: object) -> str:
+        readers.append(threading.get_ident())
+        return "read"
+
+    monkeypatch.setattr(SlurmClient, "_ask", answer)
+    monkeypatch.setattr(module, name, read)
+    assert asyncio.run(ask()) == "read"
+    (reader,) = readers
+    assert reader != threading.get_ident()
