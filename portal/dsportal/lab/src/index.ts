@@ -10,6 +10,7 @@ import { notices } from './storage/notices';
 import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
+import { share } from './share/plugin';
 import { stop } from './session/stop';
 import { templates } from './launcher/templates';
 import { tensorboard } from './launcher/tensorboard';
@@ -30,6 +31,7 @@ export default [
   notices,
   notify,
   quota,
+  share,
   stop,
   templates,
   tensorboard,
