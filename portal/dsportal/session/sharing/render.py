@@ -17,8 +17,10 @@ _MEMORY_BYTES = 2 * 2**30
 
 def page(content: str) -> str:
     """Return the notebook as one page that needs nothing from elsewhere."""
-    notebook = nbformat.reads(content, as_version=4)
-    exporter = HTMLExporter(template_name="lab", embed_images=False)
+    notebook = nbformat.reads(content, as_version=4)  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        template_name="lab", embed_images=False
+    )
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
     html, _ = exporter.from_notebook_node(notebook)
     # A link leaves the frame, as it is not let lead it elsewhere.
