@@ -1,7 +1,7 @@
 // Share: a notebook for others to read, from the file browser and the palette.
 
 import { JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { Dialog, ICommandPalette, showDialog } from '@jupyterlab/apputils';
+import { Dialog, ICommandPalette } from '@jupyterlab/apputils';
 import { PageConfig, PathExt, URLExt } from '@jupyterlab/coreutils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
@@ -10,7 +10,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
 import { addStyle } from '../common/elements';
-import { ShareView, STYLE } from './view';
+import { ShareDialog, ShareView, STYLE } from './view';
 
 const SHARE = 'data-scientist-portal:share';
 
@@ -77,12 +77,12 @@ export const share: JupyterFrontEndPlugin<void> = {
         if (context?.model.dirty) {
           await context.save();
         }
-        await showDialog({
+        const view = new ShareView(app.serviceManager.serverSettings, texts, path, hub);
+        await new ShareDialog(view, {
           title: texts.__('Share %1', PathExt.basename(path)),
-          body: new ShareView(app.serviceManager.serverSettings, texts, path, hub),
           buttons: [Dialog.okButton({ label: texts.__('Close') })],
           focusNodeSelector: 'select'
-        });
+        }).launch();
       }
     });
     app.contextMenu.addItem({

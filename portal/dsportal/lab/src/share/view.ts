@@ -1,6 +1,6 @@
 // The dialog of sharing: with whom, and what is shared of this notebook so far.
 
-import { Clipboard } from '@jupyterlab/apputils';
+import { Clipboard, Dialog } from '@jupyterlab/apputils';
 import type { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
@@ -26,6 +26,27 @@ export const STYLE = `
 .portal-Share h3 { margin: 20px 0 0; font-size: var(--jp-ui-font-size1); }
 .portal-Share [hidden] { display: none; }
 `;
+
+/** Enter shares with those who were typed, and does not close the dialog. */
+export class ShareDialog extends Dialog<void> {
+  constructor(
+    private _view: ShareView,
+    options: Partial<Dialog.IOptions<void>>
+  ) {
+    super({ ...options, body: _view });
+  }
+
+  override handleEvent(event: Event): void {
+    const isEnter = event.type === 'keydown' && (event as KeyboardEvent).key === 'Enter';
+    if (isEnter && this._view.isTyping(event.target)) {
+      event.preventDefault();
+      event.stopPropagation();
+      this._view.share();
+    } else {
+      super.handleEvent(event);
+    }
+  }
+}
 
 /** Shares one notebook, and lists its shares. */
 export class ShareView extends Widget {
@@ -53,14 +74,7 @@ export class ShareView extends Widget {
     const button = this._button(texts.__('Share'), () => this._share());
     button.classList.add('jp-mod-accept');
     this._with.addEventListener('change', () => this._update());
-    this._names.addEventListener('keydown', event => {
-      if (event.key === 'Enter') {
-        // Else the dialog takes it, and closes.
-        event.preventDefault();
-        event.stopPropagation();
-        button.click();
-      }
-    });
+    this.share = () => button.click();
     const buttons = element('p');
     buttons.style.marginTop = '12px';
     buttons.append(button);
@@ -83,6 +97,14 @@ export class ShareView extends Widget {
     this._heading.textContent = texts.__('Shared so far');
     this._offer([]);
     this._refresh().catch(error => void (this._error.textContent = wordsOf(error)));
+  }
+
+  /** Share with whoever is chosen. */
+  readonly share: () => void;
+
+  /** Whether somebody is typing names. */
+  isTyping(target: EventTarget | null): boolean {
+    return target === this._names;
   }
 
   private _offer(groups: string[]): void {
