@@ -34,6 +34,8 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("[data-fact=gpus]")).to_have_text(re.compile("^2 .*GPUs$"))
     expect(page.locator("[data-fact=node]")).to_have_text(portal.job(job_id)["NodeList"])
     expect(page.locator("[data-left]")).to_have_text(re.compile("^5[0-9] min$"))
+    use = page.locator("[data-use='']")
+    expect(use).to_have_text(re.compile(r"^[\d.]+ of \d+ cores, 0\.[1-9] of [\d.]+ GiB$"))
     photograph(page, "home-card")
     assert axe.faults(page) == []
 

@@ -20,6 +20,7 @@ from dsportal.hub import (
     database,
     documentation,
     home,
+    live_use,
     internal_tls,
     logout,
     session_status,
@@ -312,4 +313,5 @@ def configure_usage(c: Config, settings: Settings) -> None:
     recorder = Recorder(record, timedelta(days=31 * settings.usage.keep_months))
     session_status.install(recorder)
     home.install(recorder)
+    live_use.install()
     c.GpuSlurmSpawner.session_observer = recorder.observer()

@@ -4,6 +4,7 @@ import { clock } from './session/clock';
 import { documentation } from './look/documentation';
 import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
+import { leave } from './session/leave';
 import { connectionLost, life } from './session/life';
 import { look } from './look/look';
 import { notices } from './storage/notices';
@@ -26,6 +27,7 @@ export default [
   environments,
   idle,
   jobs,
+  leave,
   life,
   look,
   notices,
