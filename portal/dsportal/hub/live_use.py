@@ -1,9 +1,9 @@
 """What a session uses now, for Home: the hub asks the session, and passes on two numbers.
 
-``GET /hub/portal/use?server=NAME`` answers the session's user with ``{"cores": N, "memory_bytes":
-N}``; ``null`` is not known. The session's server is its user's own, so what it says is checked to be
-a number, and it is given little time and room to say it. It lets the hub in by a token of the
-user's that opens this one session, for a quarter of an hour.
+``GET /hub/portal/use?server=NAME`` answers the session's user with
+``{"cores": N, "memory_bytes": N}``; ``null`` is not known. The session's server is its user's own,
+so what it says is checked to be a number, and it is given little time and room to say it. It lets
+the hub in by a token of the user's that opens this one session, for a quarter of an hour.
 
 Tried with JupyterHub 6.1.1.
 """

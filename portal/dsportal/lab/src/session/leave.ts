@@ -37,11 +37,11 @@ export const leave: JupyterFrontEndPlugin<void> = {
     const texts = translator.load('data_scientist_portal');
     const settings = await registry.load(PLUGIN);
     const job = PageConfig.getOption('portalJob');
-    await app.restored;
-    const { gpus } = await read(app.serviceManager.serverSettings);
-    if (gpus === 0) {
-      return;
-    }
+    let gpus = 0;
+    // Not awaited: JupyterLab waits for this function.
+    void app.restored.then(async () => {
+      gpus = (await read(app.serviceManager.serverSettings)).gpus;
+    });
     const tell = async (): Promise<void> => {
       const { deadline } = await read(app.serviceManager.serverSettings);
       const answer = await showDialog({
@@ -67,7 +67,8 @@ export const leave: JupyterFrontEndPlugin<void> = {
     window.addEventListener('beforeunload', event => {
       const isAsked = localStorage.getItem(KEY) === job;
       const isReloaded = Date.now() - reloads < RELOAD_MILLISECONDS;
-      if (settings.get(ASK).composite !== true || isAsked || isReloaded || life.isOver) {
+      const isWanted = gpus > 0 && settings.get(ASK).composite === true && !life.isOver;
+      if (!isWanted || isAsked || isReloaded) {
         return;
       }
       localStorage.setItem(KEY, job);
