@@ -51,6 +51,7 @@ export const leave: JupyterFrontEndPlugin<void> = {
           Dialog.cancelButton({ label: texts.__('Keep Session') }),
           Dialog.warnButton({ label: texts.__('Stop Session…') })
         ],
+        defaultButton: 0,
         checkbox: { label: texts.__('Do not remind me again') }
       });
       if (answer.isChecked) {
