@@ -4,6 +4,7 @@ import json
 import pwd
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.browser
 
 OWNER, READER, STRANGER = USERS[:3]
 NAME = "digits.ipynb"
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # It says of itself that it is trusted, and tries what it can in the browser of whoever opens it.
 _ATTACK = (
     "<script>window.top.document.title = 'taken'; document.title = 'taken';"
@@ -107,7 +109,7 @@ def test_a_shared_notebook_opens_for_its_reader(
     dialog.get_by_label("User names").press("Enter")
     expect(dialog.get_by_role("listitem")).to_contain_text(READER)
     expect(dialog.get_by_role("status")).to_contain_text("The link is copied")
-    for scheme in ("light", "dark"):
+    for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         is_light = "true" if scheme == "light" else "false"
         expect(page.locator("body")).to_have_attribute("data-jp-theme-light", is_light)
@@ -126,7 +128,7 @@ def test_a_shared_notebook_opens_for_its_reader(
     frame = other.frame_locator("iframe")
     expect(frame.get_by_text("98.9 %").last).to_be_visible()
     expect(other).to_have_title(f"{NAME} · shared by {OWNER}")
-    for scheme in ("light", "dark"):
+    for scheme in SCHEMES:
         other.emulate_media(color_scheme=scheme)
         for width, height in ((360, 740), (1440, 900)):
             other.set_viewport_size({"width": width, "height": height})
