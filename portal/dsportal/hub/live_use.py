@@ -57,7 +57,7 @@ def _number(value: object) -> float | None:
     return float(value) if math.isfinite(value) and 0 <= value < 2**60 else None
 
 
-class UseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
+class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Tells Home what a session of whoever asks uses."""
 
     def initialize(self, tokens: dict[str, tuple[str, float]]) -> None:
@@ -117,4 +117,4 @@ class UseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
 
 def install() -> None:
     """Put it into the hub."""
-    handlers.add(default_handlers, PATH, UseHandler, {"tokens": {}})
+    handlers.add(default_handlers, PATH, LiveUseHandler, {"tokens": {}})
