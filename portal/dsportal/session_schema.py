@@ -136,6 +136,8 @@ class SessionInput:
     """Folders with modulefiles."""
     environments_folder: str = ""
     """Where the user's own environments lie: ``~`` and ``{user}`` may be in it. Empty for none."""
+    shares_folder: str = ""
+    """Where what users share lies: ``{user}`` is in it. Empty for no sharing."""
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     """Kernels by their names, besides Python 3."""
     tools: Mapping[str, WebTool] = field(default_factory=dict)

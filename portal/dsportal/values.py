@@ -92,6 +92,13 @@ UsersFolder = Annotated[
         "empty",
     ),
 ]
+SharesFolder = Annotated[
+    UsersFolder,
+    _rule(
+        lambda value: not value or (value.startswith("/") and "{user}" in value),
+        "must be an absolute path with {user} in it, or empty",
+    ),
+]
 Umask = Annotated[
     Text,
     _rule(

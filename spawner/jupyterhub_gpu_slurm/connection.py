@@ -6,9 +6,14 @@ from typing import Self
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 from jupyterhub_gpu_slurm.resources import ResourceShape
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.association_cache import AssociationCache
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
+from jupyterhub_gpu_slurm.slurm.places import QueuePlace
 from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, PollIntervals
+
+_PATIENCE_SECONDS = 1.0
+"""How long a page waits for newer places where there are older ones."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,8 @@ class SlurmConnection:
     free: AvailabilityCounter
     forecasts: Forecaster
     accounts: AssociationCache
+    places: SharedAnswer[dict[int, QueuePlace]]
+    """In the queue, of the jobs that wait; asked for only while somebody waits."""
 
     @classmethod
     def through(
@@ -38,4 +45,5 @@ class SlurmConnection:
             AvailabilityCounter(shape),
             Forecaster(client),
             AssociationCache(client),
+            SharedAnswer(client.places, cluster_interval, patience=_PATIENCE_SECONDS),
         )

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import axe
 from tests.browser.lab import log_in
-from tests.instance import USERS, Instance
+from tests.instance import FILLER, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -34,6 +34,8 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("[data-fact=gpus]")).to_have_text(re.compile("^2 .*GPUs$"))
     expect(page.locator("[data-fact=node]")).to_have_text(portal.job(job_id)["NodeList"])
     expect(page.locator("[data-left]")).to_have_text(re.compile("^5[0-9] min$"))
+    use = page.locator("[data-use='']")
+    expect(use).to_have_text(re.compile(r"^[\d.]+ of \d+ cores, 0\.[1-9] of [\d.]+ GiB$"))
     photograph(page, "home-card")
     assert axe.faults(page) == []
 
@@ -104,14 +106,26 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
 def test_a_start_shows_what_was_asked_for_and_can_be_changed(
     portal: Instance, page: Page, user: Visitor, photograph: Callable[[Page, str], None]
 ) -> None:
+    ahead = ["sbatch", "--parsable", "--gres=gpu:4", "--mem=1G", "--time=30", "--output=/dev/null"]
     with portal.gpus_taken():
+        first = portal.slurm(*ahead, "--wrap=exec sleep 1", user=FILLER).strip()
         log_in(page, portal, USER, to=f"/hub/spawn/{USER}")
         page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for \d+ h"))
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        expect(page.locator("#progress-place")).to_have_text("2 of 2 in sxm2, by priority")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for width, height in ((360, 740), (1440, 900)):
+                page.set_viewport_size({"width": width, "height": height})
+                photograph(page, f"waiting-{scheme}-{width}")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
         photograph(page, "waiting-asked")
         assert axe.faults(page) == []
+
+        portal.slurm("scancel", first)
+        expect(page.locator("#progress-place")).to_have_text("1 of 1 in sxm2, by priority")
 
         # The form again, as the browser keeps it: it leads here, not to an error.
         page.go_back()

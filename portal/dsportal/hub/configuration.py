@@ -21,6 +21,7 @@ from dsportal.hub import (
     documentation,
     home,
     internal_tls,
+    live_use,
     logout,
     session_status,
     stylesheet,
@@ -312,4 +313,5 @@ def configure_usage(c: Config, settings: Settings) -> None:
     recorder = Recorder(record, timedelta(days=31 * settings.usage.keep_months))
     session_status.install(recorder)
     home.install(recorder)
+    live_use.install()
     c.GpuSlurmSpawner.session_observer = recorder.observer()

@@ -104,6 +104,7 @@ def _serve(told: SessionInput, home: Path, runtime_folder: Path) -> int:
         page={
             **page_config(told.look, told.folders, told.folder_notes, told.templates),
             "portalJob": os.environ.get("PORTAL_JOB_ID", ""),
+            "portalShares": told.shares_folder,
         },
         kernel_configuration=configuration.install(runtime_folder),
     )

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.work import OwnWork
 from dsportal.session.page import clock, notices, shutdown, templates, visits
 from dsportal.session.page.shutdown import ShutdownNotice
+from dsportal.session.sharing import routes as sharing
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tools import pages as tool_pages
 from dsportal.session.tools.run import ToolContext
@@ -132,6 +134,7 @@ class Components:
             ),
             *quota.routes(base_url, storage),
             *sampler.routes(base_url, self.use_watch),
+            *sharing.routes(base_url, sharing.Sharing(place.told.shares_folder, _user())),
             *visits.routes(base_url, self._visits),
             *(tensorboard.routes(base_url, self._tensorboards) if self._tensorboards else ()),
         ]
@@ -155,3 +158,7 @@ class Components:
             modules_init=self._place.told.modules_init,
             environment=dict(os.environ),
         )
+
+
+def _user() -> str:
+    return pwd.getpwuid(os.getuid()).pw_name

@@ -20,6 +20,7 @@ from dsportal.values import (
     PartitionName,
     Paths,
     Program,
+    SharesFolder,
     Umask,
     UsersFolder,
 )
@@ -162,6 +163,14 @@ class Session(Table):
         "Environments**). With packages of one's own each has some 20 MB to gigabytes: where homes "
         "are small, take a folder on the NAS that users can write, such as "
         "`/mnt/isilon/home/{user}/environments`; `{user}` is the user's name. Empty for none.",
+    )
+
+    shares_folder: SharesFolder = setting(
+        "",
+        "Where the notebooks lie that users share: on storage that all nodes see, below a folder "
+        "that is the user's own and that others may pass through, such as "
+        "`/mnt/isilon/users/{user}/shared`; `{user}` is the user's name. To share with single "
+        "people the storage must have POSIX ACLs. Empty for no sharing.",
     )
 
     @model_validator(mode="after")

@@ -23,6 +23,26 @@ require(["home"]);
   };
   count();
   setInterval(count, 10000);
+  // What each session uses: asked for while somebody looks.
+  const { base_url: base, xsrf_token: xsrf } = window.jhdata;
+  const gib = (bytes) => `${Number((bytes / 2 ** 30).toFixed(1))}`;
+  const words = ({ cores, memory_bytes: memory }, has) => {
+    const parts = [];
+    if (cores !== null) parts.push(`${Number(cores.toFixed(1))} of ${has.cores} cores`);
+    if (memory !== null) parts.push(`${gib(memory)} of ${gib(has.memoryMb * 2 ** 20)} GiB`);
+    return parts.join(", ") || "Not known yet";
+  };
+  const measure = async () => {
+    if (document.hidden) return;
+    for (const use of document.querySelectorAll("[data-use]")) {
+      const url = `${base}portal/use?${new URLSearchParams({ server: use.dataset.use })}`;
+      const answer = await fetch(url, { headers: { "X-XSRFToken": xsrf } }).catch(() => null);
+      use.textContent = answer?.ok ? words(await answer.json(), use.dataset) : "Not known";
+    }
+  };
+  measure();
+  setInterval(measure, 10000);
+  document.addEventListener("visibilitychange", measure);
   const stop = document.getElementById("stop");
   if (!stop) return;
   stop.addEventListener("keydown", (event) => {

@@ -15,6 +15,7 @@ from jupyterhub_gpu_slurm.errors import SessionEnded, SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.session import endings, progress
 from jupyterhub_gpu_slurm.session.deadline import StartLimits
 from jupyterhub_gpu_slurm.session.job import SessionJob
+from jupyterhub_gpu_slurm.slurm.places import QueuePlace
 from jupyterhub_gpu_slurm.slurm.records import JobState
 
 _INTERVAL = 0.5
@@ -122,13 +123,23 @@ class SessionStart:
         """
         said: dict[str, Any] = {}
         while True:
-            event = progress.event(self._job.last, self._asked_at, datetime.now(UTC))
+            job = self._job.last
+            event = progress.event(job, self._asked_at, datetime.now(UTC), await self._place())
             fewer = await self._fewer_free(gpus, gpu_type)
             event |= {"fewer_free": fewer} if fewer else {}
             if event != said:
                 said = event
                 yield event
             await asyncio.sleep(_INTERVAL)
+
+    async def _place(self) -> QueuePlace | None:
+        job = self._job.last
+        if job is None or job.state is not JobState.PENDING:
+            return None
+        try:
+            return (await self._slurm.places.get()).get(job.job_id)
+        except SlurmError:
+            return None
 
     async def _fewer_free(self, gpus: int, gpu_type: str | None) -> int:
         """Return how many GPUs one session could have now, if fewer than asked for; else 0."""

@@ -17,12 +17,14 @@ from jupyterhub_gpu_slurm.slurm import (
     launcher_answers,
     launcher_client,
     parsing,
+    places,
     program,
     queue,
 )
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 from jupyterhub_gpu_slurm.slurm.associations import Accounting, Association
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter
+from jupyterhub_gpu_slurm.slurm.places import QueuePlace
 from jupyterhub_gpu_slurm.slurm.privacy import JobPrivacy
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Job, QueuedJob
 
@@ -135,6 +137,10 @@ class SlurmClient:
         word = secrets.token_hex(8)
         shown = await self._ask(commands.queue(), more=commands.shown(word))
         return await asyncio.to_thread(queue.jobs, shown, word)
+
+    async def places(self) -> dict[int, QueuePlace]:
+        """Return the places in the queue of the jobs that wait, as far as Slurm shows them."""
+        return places.places(await self._ask(commands.waiting()))
 
     async def gpu_shares(self) -> dict[int, tuple[GpuAllocation, ...]]:
         """Return which GPUs each job holds, on each of its nodes in turn."""

@@ -46,6 +46,12 @@ def queue() -> list[str]:
     return ["squeue", "--noheader", "--all"]
 
 
+def waiting() -> list[str]:
+    """Ask for every job that waits, once for each of its partitions, with its priority there."""
+    shown = "%i|%Q|%P|%r"
+    return ["squeue", "--noheader", "--all", "--priority", "--states=PENDING", "-o", shown]
+
+
 def marked(word: str) -> dict[str, str]:
     """Say that `queue` is to tell the jobs' names.
 

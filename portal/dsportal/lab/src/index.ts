@@ -4,12 +4,14 @@ import { clock } from './session/clock';
 import { documentation } from './look/documentation';
 import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
+import { leave } from './session/leave';
 import { connectionLost, life } from './session/life';
 import { look } from './look/look';
 import { notices } from './storage/notices';
 import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
+import { share } from './share/plugin';
 import { stop } from './session/stop';
 import { templates } from './launcher/templates';
 import { tensorboard } from './launcher/tensorboard';
@@ -25,11 +27,13 @@ export default [
   environments,
   idle,
   jobs,
+  leave,
   life,
   look,
   notices,
   notify,
   quota,
+  share,
   stop,
   templates,
   tensorboard,

@@ -66,6 +66,14 @@ class History:
         self._last = reading
         self._gpus = reading.gpus.gpus or self._gpus
 
+    def now(self) -> dict[str, float | int | None]:
+        """Give the last sample's processor and memory; ``None`` is not known."""
+        last = self._samples[-1] if self._samples else None
+        return {
+            "cores": last.cores if last else None,
+            "memory_bytes": last.memory_bytes if last else None,
+        }
+
     def tell(self, since: int = 0) -> dict[str, Any]:
         """Give what the page shows, from the sample after number ``since`` on.
 

@@ -1,6 +1,7 @@
 """Keeps the last hour of what the session uses, whether a page is open or not.
 
 ``GET /portal/use`` tells all of it; with ``?since=N``, what came after sample N.
+``GET /portal/use/now`` tells the last sample's processor and memory: Home asks.
 """
 
 import asyncio
@@ -55,6 +56,24 @@ class UseHandler(APIHandler):
         self.finish(json.dumps(self.watch.history.tell(int(since)), separators=(",", ":")))
 
 
+class NowHandler(APIHandler):
+    """Tells Home, through the hub."""
+
+    _track_activity = False
+
+    def initialize(self, watch: UseWatch) -> None:
+        """Take the session's watch."""
+        self.watch = watch
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Give what is used now."""
+        self.finish(json.dumps(self.watch.history.now()))
+
+
 def routes(base_url: str, watch: UseWatch) -> list[tuple[str, type[APIHandler], dict[str, Any]]]:
     """Give the server's route."""
-    return [(url_path_join(base_url, "portal/use"), UseHandler, {"watch": watch})]
+    return [
+        (url_path_join(base_url, "portal/use"), UseHandler, {"watch": watch}),
+        (url_path_join(base_url, "portal/use/now"), NowHandler, {"watch": watch}),
+    ]

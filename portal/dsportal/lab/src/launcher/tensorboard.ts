@@ -32,8 +32,10 @@ const START_MILLISECONDS = 3_000;
 /** So that moving through a list with the arrow keys asks for the last folder only. */
 const PAUSE_MILLISECONDS = 150;
 
-// The toolbar has one line at its usual width with this button too.
+// The toolbar has one line at its usual width with this button too. Cloning is in the Git panel and
+// in the Git menu.
 const STYLE = `
+.jp-FileBrowser-toolbar.jp-Toolbar [data-jp-item-name='gitClone'] { display: none; }
 .jp-FileBrowser-toolbar.jp-Toolbar .jp-ToolbarButtonComponent[data-command='launcher:create'] {
   width: 36px;
 }`;

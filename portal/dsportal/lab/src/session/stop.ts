@@ -15,7 +15,8 @@ import { wordsOf } from '../common/server';
 import { ISessionLife } from './life';
 import { notStopped, stopQuestion, unsaved } from './words';
 
-const STOP = 'data-scientist-portal:stop-session';
+/** The command. */
+export const STOP = 'data-scientist-portal:stop-session';
 /** How long it may take until the hub knows. */
 const STOPPING_MILLISECONDS = 60_000;
 

@@ -20,6 +20,16 @@ export function unusedWarning(unused: string, end: number, texts: ITexts): strin
   ].join(' ');
 }
 
+/** Say what happens to the GPUs when the page is closed; `deadline` is `null` without a limit. */
+export function leaving(gpus: number, deadline: number | null, texts: ITexts): string {
+  const held = texts._n('%1 GPU stays reserved for you', '%1 GPUs stay reserved for you', gpus);
+  const until =
+    deadline === null
+      ? texts.__('until you stop the session')
+      : texts.__('until %1, or until you stop the session', hour(deadline));
+  return `${held} ${until}. ${texts.__('Kernels go on when this tab is closed.')}`;
+}
+
 /** Say when the session ends. */
 export function endsAt(deadline: number, texts: ITexts): string {
   return texts.__('This session ends at %1', hour(deadline));

@@ -1,0 +1,120 @@
+"""What a session uses now, for Home: the hub asks the session, and passes on two numbers.
+
+``GET /hub/portal/use?server=NAME`` answers the session's user with
+``{"cores": N, "memory_bytes": N}``; ``null`` is not known. The session's server is its user's own,
+so what it says is checked to be a number, and it is given little time and room to say it. It lets
+the hub in by a token of the user's that opens this one session, for a quarter of an hour.
+
+Tried with JupyterHub 6.1.1.
+"""
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from jupyterhub.handlers import BaseHandler, default_handlers
+from jupyterhub.utils import make_ssl_context, url_path_join
+from tornado import web
+from tornado.httpclient import HTTPError, HTTPRequest
+from tornado.simple_httpclient import SimpleAsyncHTTPClient
+
+from dsportal.hub import handlers
+
+PATH = "/portal/use"
+"""Below the hub's own address."""
+
+_TOKEN_SECONDS = 900
+_MOST_SECONDS = 3.0
+_MOST_BYTES = 4096
+_NOTE = "Home: what the session uses"
+
+
+@dataclass(frozen=True)
+class LiveUse:
+    """What a session uses. ``None``: not known."""
+
+    cores: float | None = None
+    memory_bytes: int | None = None
+
+
+def use_from(body: bytes) -> LiveUse:
+    """Read what a session says; what is not a number that could be true is not known."""
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        return LiveUse()
+    if not isinstance(told, dict):
+        return LiveUse()
+    cores, memory = _number(told.get("cores")), _number(told.get("memory_bytes"))
+    return LiveUse(cores, None if memory is None else round(memory))
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value < 2**60 else None
+
+
+class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Tells Home what a session of whoever asks uses."""
+
+    def initialize(self, tokens: dict[str, tuple[str, float]]) -> None:
+        """Take what has been made: a session's token, and when it is no longer used."""
+        self.tokens = tokens
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Ask the session."""
+        user, name = self.current_user, self.get_argument("server", "")
+        spawner = user.spawners[name] if name in {"", *user.orm_spawners} else None
+        if spawner is None or not spawner.ready:
+            raise web.HTTPError(409, "This session is not running.")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(asdict(await self._ask(spawner))))
+
+    async def _ask(self, spawner: Any) -> LiveUse:
+        keys = ("internal_ssl_key", "internal_ssl_cert")
+        key, certificate = (self.settings.get(name) for name in keys)
+        request = HTTPRequest(
+            url_path_join(spawner.server.url, "portal/use/now"),
+            headers={"Authorization": f"token {self._token(spawner)}"},
+            request_timeout=_MOST_SECONDS,
+            connect_timeout=_MOST_SECONDS,
+            follow_redirects=False,
+            ssl_options=make_ssl_context(
+                key, certificate, cafile=self.settings.get("internal_ssl_ca")
+            ),
+        )
+        client = SimpleAsyncHTTPClient(
+            force_instance=True, max_buffer_size=2 * _MOST_BYTES, max_body_size=_MOST_BYTES
+        )
+        try:
+            return use_from((await client.fetch(request)).body)
+        except (HTTPError, OSError) as error:
+            self.log.debug("The session of %s does not say what it uses: %s", spawner.user, error)
+            return LiveUse()
+        finally:
+            client.close()
+
+    def _token(self, spawner: Any) -> str:
+        # Another start of the session is another address.
+        key = f"{spawner.user.name}/{spawner.name} {spawner.server.url}"
+        now = time.monotonic()
+        for old in [each for each, (_, end) in self.tokens.items() if end <= now]:
+            del self.tokens[old]
+        if key not in self.tokens:
+            token = spawner.user.new_api_token(
+                note=_NOTE,
+                expires_in=_TOKEN_SECONDS,
+                scopes=[f"access:servers!server={spawner.user.name}/{spawner.name}"],
+            )
+            self.tokens[key] = (token, now + _TOKEN_SECONDS - 60)
+        return self.tokens[key][0]
+
+
+def install() -> None:
+    """Put it into the hub."""
+    handlers.add(default_handlers, PATH, LiveUseHandler, {"tokens": {}})

@@ -1,0 +1,201 @@
+// The dialog of sharing: with whom, and what is shared of this notebook so far.
+
+import { Clipboard, Dialog } from '@jupyterlab/apputils';
+import type { ServerConnection } from '@jupyterlab/services';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+
+import { namesIn, namesOf } from './audience';
+import { readShares, share, stopSharing, type IAudience, type IShare } from './server';
+import { element } from '../common/elements';
+import { wordsOf } from '../common/server';
+
+const PEOPLE = 'people:';
+const LINK = 'link:';
+
+export const STYLE = `
+.portal-Share { width: min(34rem, 80vw); }
+.portal-Share p { margin: 0 0 8px; }
+.portal-Share label { display: block; margin: 8px 0 2px; font-weight: 600; }
+.portal-Share select, .portal-Share input { box-sizing: border-box; width: 100%; }
+.portal-Share [role='alert'] { color: var(--jp-error-color1); overflow-wrap: anywhere; }
+.portal-Share ul { margin: 8px 0 0; padding: 0; list-style: none; max-height: 30vh; overflow-y: auto; }
+.portal-Share li { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 8px;
+  padding: 8px 0; border-top: 1px solid var(--jp-border-color2); }
+.portal-Share li > div { flex: 1 1 12rem; min-width: 0; overflow-wrap: anywhere; }
+.portal-Share h3 { margin: 20px 0 0; font-size: var(--jp-ui-font-size1); }
+.portal-Share [hidden] { display: none; }
+`;
+
+/** Enter shares with those who were typed, and does not close the dialog. */
+export class ShareDialog extends Dialog<void> {
+  constructor(
+    private _view: ShareView,
+    options: Partial<Dialog.IOptions<void>>
+  ) {
+    super({ ...options, body: _view });
+  }
+
+  override handleEvent(event: Event): void {
+    const isEnter = event.type === 'keydown' && (event as KeyboardEvent).key === 'Enter';
+    if (isEnter && this._view.isTyping(event.target)) {
+      event.preventDefault();
+      event.stopPropagation();
+      this._view.share();
+    } else {
+      super.handleEvent(event);
+    }
+  }
+}
+
+/** Shares one notebook, and lists its shares. */
+export class ShareView extends Widget {
+  constructor(
+    private _settings: ServerConnection.ISettings,
+    private _texts: TranslationBundle,
+    private _path: string,
+    private _hub: string
+  ) {
+    super();
+    const texts = _texts;
+    this.addClass('portal-Share');
+    this._with.id = 'portal-share-with';
+    this._with.className = 'jp-mod-styled';
+    this._names.id = 'portal-share-names';
+    this._names.className = 'jp-mod-styled';
+    this._names.autocomplete = 'off';
+    this._names.spellcheck = false;
+    this._error.setAttribute('role', 'alert');
+    this._status.setAttribute('role', 'status');
+    const withLabel = element('label', '', texts.__('Share with'));
+    withLabel.htmlFor = this._with.id;
+    this._namesLabel.textContent = texts.__('User names');
+    this._namesLabel.htmlFor = this._names.id;
+    const button = this._button(texts.__('Share'), () => this._share());
+    button.classList.add('jp-mod-accept');
+    this._with.addEventListener('change', () => this._update());
+    this.share = () => button.click();
+    const buttons = element('p');
+    buttons.style.marginTop = '12px';
+    buttons.append(button);
+    this.node.append(
+      element(
+        'p',
+        '',
+        texts.__('Others can read the notebook as it is saved now, and take a copy of their own.')
+      ),
+      withLabel,
+      this._with,
+      this._namesLabel,
+      this._names,
+      buttons,
+      this._error,
+      this._status,
+      this._heading,
+      this._list
+    );
+    this._heading.textContent = texts.__('Shared so far');
+    this._offer([]);
+    this._refresh().catch(error => void (this._error.textContent = wordsOf(error)));
+  }
+
+  /** Share with whoever is chosen. */
+  readonly share: () => void;
+
+  /** Whether somebody is typing names. */
+  isTyping(target: EventTarget | null): boolean {
+    return target === this._names;
+  }
+
+  private _offer(groups: string[]): void {
+    const texts = this._texts;
+    const chosen = this._with.value || PEOPLE;
+    this._with.replaceChildren(
+      new Option(texts.__('Single people'), PEOPLE),
+      ...groups.map(name => new Option(texts.__('The group %1', name), `group:${name}`)),
+      new Option(texts.__('Everybody on the cluster who has the link'), LINK)
+    );
+    this._with.value = chosen;
+    this._update();
+  }
+
+  private _update(): void {
+    const isPeople = this._with.value === PEOPLE;
+    this._names.hidden = this._namesLabel.hidden = !isPeople;
+  }
+
+  private _chosen(): IAudience {
+    const value = this._with.value;
+    if (value === PEOPLE) {
+      return { kind: 'people', names: namesIn(this._names.value) };
+    }
+    return value === LINK
+      ? { kind: 'link', names: [] }
+      : { kind: 'group', names: [value.slice('group:'.length)] };
+  }
+
+  private async _share(): Promise<void> {
+    const made = await share(this._settings, this._path, this._chosen());
+    this._names.value = '';
+    await this._refresh();
+    this._copy(made);
+  }
+
+  private async _refresh(): Promise<void> {
+    const told = await readShares(this._settings);
+    this._offer(told.groups);
+    const shares = told.shares.filter(one => one.path === this._path);
+    this._heading.hidden = shares.length === 0;
+    this._list.replaceChildren(...shares.map(one => this._row(one)));
+  }
+
+  private _row(one: IShare): HTMLElement {
+    const texts = this._texts;
+    const row = element('li');
+    const anyone = texts.__('Everybody who has the link');
+    const who = namesOf(one.audience, anyone);
+    const words = element('div', '', who);
+    const day = new Date(one.at * 1000);
+    words.append(element('div', '', texts.__('as of %1', day.toLocaleString())));
+    const copy = this._button(texts.__('Copy Link'), () => this._copy(one));
+    copy.setAttribute('aria-label', texts.__('Copy the link for %1', who));
+    const stop = this._button(texts.__('Stop Sharing'), async () => {
+      await stopSharing(this._settings, one.id);
+      this._status.textContent = texts.__('No longer shared: %1.', who);
+      await this._refresh();
+    });
+    stop.setAttribute('aria-label', texts.__('Stop sharing with %1', who));
+    row.append(words, copy, stop);
+    return row;
+  }
+
+  private _copy(one: IShare): void {
+    Clipboard.copyToSystem(this._hub + one.link);
+    this._status.textContent = this._texts.__('The link is copied: send it to them.');
+  }
+
+  private _button(label: string, act: () => void | Promise<void>): HTMLButtonElement {
+    const button = element('button', 'jp-mod-styled', label);
+    button.type = 'button';
+    button.addEventListener('click', async () => {
+      this._error.textContent = this._status.textContent = '';
+      button.disabled = true;
+      try {
+        await act();
+      } catch (error) {
+        this._error.textContent = wordsOf(error);
+      } finally {
+        button.disabled = false;
+      }
+    });
+    return button;
+  }
+
+  private _with = document.createElement('select');
+  private _names = document.createElement('input');
+  private _namesLabel = document.createElement('label');
+  private _error = element('p');
+  private _status = element('p');
+  private _heading = element('h3');
+  private _list = element('ul');
+}

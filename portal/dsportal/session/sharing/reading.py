@@ -1,0 +1,65 @@
+"""A share as its reader's session opens it. Whatever is there, its owner may have put there."""
+
+import os
+import pwd
+import re
+import stat
+from dataclasses import dataclass
+
+from dsportal.session.sharing import words
+from dsportal.session.sharing.access import SharingError
+from dsportal.session.sharing.shares import MAX_BYTES
+
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}", re.ASCII)
+# A pipe or a device must neither hold up the session nor become its terminal.
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What was shared."""
+
+    owner: str
+    name: str
+    content: bytes
+    at: int
+    """When, in seconds since 1970."""
+
+
+def folder_of(setting: str, user: str) -> str:
+    """Return a user's folder of shares, as ``session.shares_folder`` has it.
+
+    >>> folder_of("/mnt/isilon/users/{user}/shared", "ann")
+    '/mnt/isilon/users/ann/shared'
+    """
+    return setting.replace("{user}", user)
+
+
+def place_of(setting: str, owner: str, share: str, name: str) -> str:
+    """Return where a share's notebook lies; raises `SharingError` for names that no share has."""
+    if not _USER.fullmatch(owner) or "/" in name or "\0" in name or name.startswith("."):
+        raise SharingError(words.NOT_FOR_YOU.format(owner=owner))
+    return f"{folder_of(setting, owner)}/{share}/{name}"
+
+
+def read(place: str, owner: str) -> Shared:
+    """Read a share with the reader's own rights; raises `SharingError`.
+
+    The file must be its owner's own: a link on the way would show what the reader alone may see, as
+    if the owner shared it.
+    """
+    refusal = SharingError(words.NOT_FOR_YOU.format(owner=owner))
+    try:
+        uid = pwd.getpwnam(owner).pw_uid
+        file = os.open(place, _FLAGS)
+    except (KeyError, OSError, ValueError) as error:
+        raise refusal from error
+    told = os.fstat(file)
+    if not stat.S_ISREG(told.st_mode) or told.st_uid != uid or told.st_size > MAX_BYTES:
+        os.close(file)
+        raise refusal
+    with os.fdopen(file, "rb") as opened:
+        content = opened.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise refusal
+    return Shared(owner, place.rpartition("/")[2], content, round(told.st_mtime))

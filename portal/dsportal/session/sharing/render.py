@@ -1,0 +1,40 @@
+"""Turns somebody else's notebook into a page: ``python -I -m dsportal.session.sharing.render``.
+
+Reads the notebook on standard input, writes HTML. A process of its own with limits, since a
+notebook may be made to keep its reader's busy, or fill its memory. What it writes is as hostile as
+what it read: it is for a frame without scripts.
+"""
+
+import resource
+import sys
+
+import nbformat
+from nbconvert import HTMLExporter
+
+_CPU_SECONDS = 60
+_MEMORY_BYTES = 2 * 2**30
+
+
+def page(content: str) -> str:
+    """Return the notebook as one page that needs nothing from elsewhere."""
+    notebook = nbformat.reads(content, as_version=4)  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        template_name="lab", embed_images=False
+    )
+    exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
+    html, _ = exporter.from_notebook_node(notebook)
+    # A link leaves the frame, as it is not let lead it elsewhere.
+    return str(html).replace("<head>", '<head><base target="_blank">', 1)
+
+
+def main() -> int:
+    """Do it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    content = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    sys.stdout.buffer.write(page(content).encode("utf-8", errors="replace"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

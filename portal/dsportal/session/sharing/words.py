@@ -1,0 +1,31 @@
+"""What users read about sharing."""
+
+NO_AUDIENCE = (
+    "Say with whom: the user names of some people, one group, or everybody who has the link."
+)
+NO_USER = "There is no user {name} on this cluster."
+NO_GROUP = "You are not in a group {name}; you can share with your own groups only."
+NO_ACL = (
+    "The storage cannot give single people a right to read. Share with a group, or with everybody "
+    "who has the link."
+)
+NO_FOLDER = (
+    "Your folder for shared notebooks, {folder}, cannot be used: {reason}. Tell the "
+    "administrators: session.shares_folder."
+)
+NO_NOTEBOOK = "{path} is not a notebook. Only notebooks are shared."
+TOO_LARGE = (
+    "{name} has more than {limit_mb} MB. Clear the outputs of cells (Edit, Clear Outputs of All "
+    "Cells), then share it."
+)
+NOT_READ = "{path} cannot be read: {reason}."
+NO_SHARE = "You do not share this any more."
+OFF = "Sharing is off on this cluster."
+BAD_ORDER = 'The body must be {"path": TEXT, "kind": TEXT, "names": [TEXT]}, and nothing else.'
+NOT_FOR_YOU = (
+    "{owner} does not share this with you, or does not share it any more. Ask for a new link."
+)
+NOT_SHOWN = (
+    "This notebook cannot be shown: it is damaged, or takes too long. "
+    "A copy may open in JupyterLab."
+)

@@ -1,0 +1,100 @@
+"""JupyterLab's tab is closed: whoever leaves GPUs reserved hears of it, once, unless it is off."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Dialog, Page, expect
+
+from tests.browser import axe
+from tests.browser.lab import open_lab
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[3]
+
+
+@pytest.fixture
+def asked(page: Page) -> list[str]:
+    """What the browser asks; each time the user stays."""
+    kinds: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        kinds.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    return kinds
+
+
+def close(page: Page) -> None:
+    """Close the tab as a person does."""
+    page.locator(".jp-Launcher").click(position={"x": 5, "y": 5})
+    page.close(run_before_unload=True)
+
+
+def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
+    portal: Instance,
+    page: Page,
+    visit: Callable[[str], Visitor],
+    asked: list[str],
+    photograph: Callable[[Page, str], None],
+) -> None:
+    user = visit(USER)
+    user.leave()
+    user.start_and_wait(gpus=2, hours=1)
+    open_lab(page, portal, USER)
+    page.wait_for_timeout(2000)
+    close(page)
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(re.compile(r"2 GPUs stay reserved for you until \d+:\d\d"))
+    assert asked == ["beforeunload"]
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        # Whether the theme follows is the user's choice, which earlier tests may have made.
+        page.wait_for_timeout(1500)
+        for width, height in ((360, 740), (1440, 900)):
+            page.set_viewport_size({"width": width, "height": height})
+            photograph(page, f"leaving-{scheme}-{width}")
+    assert axe.faults(page, ".jp-Dialog") == []
+    dialog.get_by_role("button", name="Stop Session…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Stop this session?")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    with page.expect_event("close"):
+        close(page)
+    assert asked == ["beforeunload"]
+
+
+def test_who_holds_no_gpus_is_not_asked(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor], asked: list[str]
+) -> None:
+    user = visit(USER)
+    user.leave()
+    user.start_and_wait(gpus=0, hours=1)
+    open_lab(page, portal, USER)
+    page.wait_for_timeout(2000)
+    with page.expect_event("close"):
+        close(page)
+    assert asked == []
+
+
+def test_the_file_browsers_buttons_are_in_one_row(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor]
+) -> None:
+    user = visit(USER)
+    user.start_and_wait(gpus=0, hours=1)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_lab(page, portal, USER)
+    buttons = page.locator(".jp-FileBrowser-toolbar > .jp-Toolbar-item:visible")
+    expect(buttons).to_have_count(6)
+    boxes = [button.bounding_box() for button in buttons.all()]
+    assert len({round(box["y"]) for box in boxes if box}) == 1
+    names = [button.get_attribute("data-jp-item-name") for button in buttons.all()]
+    assert "tensorboard" in names
+    # Cloning is in Git's own menu.
+    page.get_by_role("menuitem", name="Git", exact=True).click()
+    expect(page.get_by_role("menuitem", name="Clone a Repository")).to_be_visible()

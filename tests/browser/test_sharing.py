@@ -1,0 +1,201 @@
+"""A notebook that is shared: its reader opens it in a session of their own, and others do not."""
+
+import json
+import pwd
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import axe
+from tests.browser.lab import item, log_in, open_lab, wait_for_notebook
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+OWNER, READER, STRANGER = USERS[:3]
+NAME = "digits.ipynb"
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+# It says of itself that it is trusted, and tries what it can in the browser of whoever opens it.
+_ATTACK = (
+    "<script>window.top.document.title = 'taken'; document.title = 'taken';"
+    "fetch('/hub/api/user')</script>"
+    "<img src=x onerror=\"window.top.document.title = 'taken'\">"
+)
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Digits\n" + _ATTACK},
+        {
+            "cell_type": "code",
+            "id": "b",
+            "execution_count": 1,
+            "metadata": {"trusted": True},
+            "source": "print('98.9 %')",
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": "98.9 %\n"},
+                {"output_type": "display_data", "metadata": {}, "data": {"text/html": _ATTACK}},
+                {
+                    "output_type": "display_data",
+                    "metadata": {},
+                    "data": {"application/javascript": "document.title = 'taken'"},
+                },
+            ],
+        },
+    ],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def home_of(name: str) -> Path:
+    return Path(pwd.getpwnam(name).pw_dir)
+
+
+@pytest.fixture
+def owner(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
+    """The owner's session, with the notebook in the home and nothing shared."""
+    owner = visit(OWNER)
+    owner.start_and_wait(gpus=0)
+    notebook, places = home_of(OWNER) / NAME, home_of(OWNER) / ".jupyter/lab/workspaces"
+    shared = Path(portal.settings["session"]["shares_folder"].replace("{user}", OWNER))
+    portal.slurm("/bin/rm", "-rf", str(places), str(shared), user=OWNER)
+    portal.slurm("/usr/bin/tee", str(notebook), user=OWNER, stdin=json.dumps(NOTEBOOK))
+    yield owner
+    portal.slurm("/bin/rm", "-rf", str(places), str(shared), str(notebook), user=OWNER)
+
+
+@pytest.fixture
+def reader(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
+    reader = visit(READER)
+    reader.start_and_wait(gpus=0)
+    left = [str(home_of(READER) / name) for name in (".jupyter/lab/workspaces", NAME)]
+    portal.slurm("/bin/rm", "-rf", *left, user=READER)
+    yield reader
+    portal.slurm("/bin/rm", "-rf", *left, user=READER)
+
+
+def share(owner: Visitor, kind: str, *names: str) -> str:
+    """Share the notebook; return the link below the reader's session."""
+    body = {"path": NAME, "kind": kind, "names": names}
+    answer = owner.session("POST", "/portal/shares", json=body)
+    assert answer.status_code == 201, answer.text
+    return f"/{answer.json()['link']}"
+
+
+def test_a_shared_notebook_opens_for_its_reader(
+    portal: Instance,
+    chromium: Browser,
+    page: Page,
+    owner: Visitor,
+    reader: Visitor,
+    photograph: Callable[[Page, str], None],
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=portal.url)
+    open_lab(page, portal, OWNER)
+    item(page, NAME).click(button="right")
+    # JupyterLab's own link leads each reader to a file of their own.
+    expect(page.get_by_role("menuitem", name="Copy Shareable Link")).to_have_count(0)
+    page.get_by_role("menuitem", name="Share…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Share with")).to_be_focused()
+    dialog.get_by_label("User names").fill("nobody-of-this-name")
+    dialog.get_by_role("button", name="Share", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("There is no user nobody-of-this-name")
+    dialog.get_by_label("User names").fill(READER)
+    dialog.get_by_label("User names").press("Enter")
+    expect(dialog.get_by_role("listitem")).to_contain_text(READER)
+    expect(dialog.get_by_role("status")).to_contain_text("The link is copied")
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        # Whether the theme follows is the user's choice, which earlier tests may have made.
+        page.wait_for_timeout(1500)
+        for width, height in ((360, 740), (1440, 900)):
+            page.set_viewport_size({"width": width, "height": height})
+            photograph(page, f"share-{scheme}-{width}")
+    assert axe.faults(page, ".jp-Dialog") == []
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{portal.url}/hub/user-redirect/portal/shared/{OWNER}/")
+
+    theirs = chromium.new_context(viewport={"width": 1440, "height": 900})
+    other = theirs.new_page()
+    log_in(other, portal, READER, to=link.removeprefix(portal.url))
+    expect(other.get_by_role("heading", name=NAME)).to_be_visible()
+    assert f"/user/{READER}/portal/shared/{OWNER}/" in other.url
+    frame = other.frame_locator("iframe")
+    expect(frame.get_by_text("98.9 %").last).to_be_visible()
+    expect(other).to_have_title(f"{NAME} · shared by {OWNER}")
+    for scheme in SCHEMES:
+        other.emulate_media(color_scheme=scheme)
+        for width, height in ((360, 740), (1440, 900)):
+            other.set_viewport_size({"width": width, "height": height})
+            photograph(other, f"shared-{scheme}-{width}")
+            assert other.evaluate("document.documentElement.scrollWidth") <= width
+    # What the frame holds is the owner's.
+    assert axe.faults(other, "header") == []
+
+    # The copy is the reader's, and no more trusted than what anybody sends.
+    other.get_by_role("button", name="Open My Own Copy").click()
+    wait_for_notebook(other)
+    expect(other.locator(".jp-OutputArea").get_by_text("98.9 %")).to_be_visible()
+    expect(other).not_to_have_title("taken")
+    copy = home_of(READER) / NAME
+    assert json.loads(copy.read_text()) == NOTEBOOK
+    assert copy.stat().st_uid == pwd.getpwnam(READER).pw_uid
+    theirs.close()
+
+    # Stopped, the link is dead.
+    dialog.get_by_role("button", name=f"Stop sharing with {READER}").click()
+    expect(dialog.get_by_role("listitem")).to_have_count(0)
+    path = link.partition("/hub/user-redirect")[2]
+    assert reader.session("GET", path).status_code == 404
+
+
+def test_only_those_can_read_it_with_whom_it_is_shared(
+    portal: Instance, owner: Visitor, reader: Visitor, visit: Callable[[str], Visitor]
+) -> None:
+    stranger = visit(STRANGER)
+    stranger.start_and_wait(gpus=0)
+
+    def seen(path: str) -> tuple[int, int]:
+        return reader.session("GET", path).status_code, stranger.session("GET", path).status_code
+
+    assert seen(share(owner, "people", READER)) == (200, 404)
+    assert seen(share(owner, "people", READER, STRANGER)) == (200, 200)
+    assert seen(share(owner, "link")) == (200, 200)
+    (group,) = owner.session("GET", "/portal/shares").json()["groups"]
+    assert group.endswith("-data-scientists")
+    assert seen(share(owner, "group", group)) == (200, 200)
+    foreign = {"path": NAME, "kind": "group", "names": ["root"]}
+    assert owner.session("POST", "/portal/shares", json=foreign).status_code == 400
+
+    # By the files themselves, too: neither the names nor what is there.
+    shared = Path(portal.settings["session"]["shares_folder"].replace("{user}", OWNER))
+    path = share(owner, "people", READER)
+    _, _, _, share_id, name = path.split("/")[-5:]
+    file = f"{shared}/{share_id}/{name}"
+    assert "98.9 %" in portal.slurm("/bin/cat", file, user=READER)
+    for argv in (["/bin/cat", file], ["/bin/ls", str(shared)]):
+        with pytest.raises(RuntimeError, match="denied"):
+            portal.slurm(*argv, user=STRANGER)
+
+    # Nor can the owner show readers a file of their own as if it were shared.
+    secret = home_of(READER) / "secret.ipynb"
+    portal.slurm("/usr/bin/tee", str(secret), user=READER, stdin="{}")
+    portal.slurm("/bin/ln", "-sf", str(secret), f"{shared}/{share_id}/x.ipynb", user=OWNER)
+    assert reader.session("GET", path.replace(name, "x.ipynb")).status_code == 404
+    portal.slurm("/bin/rm", str(secret), user=READER)
+
+
+def test_without_a_session_the_link_leads_to_the_form_and_then_to_the_notebook(
+    portal: Instance, page: Page, owner: Visitor, visit: Callable[[str], Visitor]
+) -> None:
+    visit(READER).leave()
+    path = share(owner, "people", READER)
+    log_in(page, portal, READER, to=f"/hub/user-redirect{path}")
+    page.locator("label", has_text="No GPU").first.click()
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("heading", name=NAME)).to_be_visible(timeout=90_000)
