@@ -26,8 +26,7 @@ def pack(archive: Path, name: str, locks: Sequence[str], work: Path) -> None:
     git = ["/usr/bin/git", "-c", f"safe.directory={bootstrap.REPOSITORY}"]
     git += ["archive", "--format=tar", f"--prefix={name}/", f"--output={sources}", "HEAD"]
     bootstrap.call_in(bootstrap.REPOSITORY, git)
-    with tarfile.open(sources) as opened:
-        opened.extractall(work, filter="data")
+    unpack(sources, work)
     for lock in locks:
         bootstrap.say(f"fetching the packages of {lock}")
         fetch_python(lock, work / "packages/python")
@@ -60,6 +59,12 @@ def fetch_javascript(lock: str, cache: Path, work: Path) -> None:
     bootstrap.call(npm)
 
 
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar file of our own making, by the program that an administrator uses."""
+    folder.mkdir(parents=True, exist_ok=True)
+    bootstrap.call(["/usr/bin/tar", "--extract", "--file", archive, "--directory", folder])
+
+
 def owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     """Leave who made it out of it."""
     entry.uid = entry.gid = 0
@@ -72,8 +77,7 @@ def install(archive: Path, name: str, work: Path) -> dict[str, Path]:
     bootstrap.say("installing without network")
     cache = work / "cache"
     cache.mkdir(parents=True)
-    with tarfile.open(archive) as opened:
-        opened.extractall(work, filter="data")
+    unpack(archive, work)
     (work / "packages").rename(cache / "packages")
     argv = ["/usr/bin/unshare", "--net", "--", f"{work / name}/deploy/venv"]
     argv += ["--root", str(work / "environments"), "--json", *INSTALLED]
