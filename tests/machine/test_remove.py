@@ -66,7 +66,7 @@ def test_nothing_is_left_but_what_the_page_names(machine: Machine) -> None:
 
     # Nobody is there to be asked about data.
     with pytest.raises((AssertionError, subprocess.CalledProcessError)):
-        machine.run(*REMOVE, **lent())
+        machine.run(*REMOVE, seconds=120, **lent())
     assert visit(machine) == {"ready": True, "said": "42\n"}
 
     machine.run(*REMOVE, "--keep-data", seconds=600, **lent())
