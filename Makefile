@@ -1,5 +1,5 @@
 # On Debian 12, all but `check` as root. What each does is in the program it calls.
-.PHONY: up down check test test-all mutants bench docs locks
+.PHONY: up down check test test-all mutants bench docs locks release
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH VIRTUAL_ENV
 DEV = $$(deploy/venv dev)/bin
 
@@ -17,4 +17,5 @@ docs: /usr/bin/python3
 	PYTHONPATH=notebook_templates/benchmarks $(DEV)/python -m benchmarks.papers_and_ours docs/reference/papers-and-ours.md
 	$(DEV)/zensical build --clean --strict
 locks: /usr/bin/python3 ; deploy/lock
+release: /usr/bin/python3 ; deploy/release
 /usr/bin/python3: ; apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends python3

@@ -38,6 +38,11 @@ HOW_MADE = b"2"
 INDEXES = {"kernel-pytorch": "https://download.pytorch.org/whl/cpu"}
 _CACHE = "/var/cache" if os.geteuid() == 0 else str(Path.home() / ".cache")
 CACHE = Path(os.environ.get("PORTAL_CACHE", f"{_CACHE}/data-scientist-portal"))
+PACKAGES = CACHE / "packages"
+"""Where an administrator puts a release's packages for machines without network (deploy/release).
+
+Where this folder is, everything comes from it, and no registry is asked.
+"""
 
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
 SYSTEM_PACKAGES = {
@@ -153,11 +158,17 @@ def install_with_pip(lock: Path, final: Path) -> None:
         "--quiet",
         "--no-cache-dir",
     ]
-    call([*pip, "--require-hashes", "--only-binary=:all:", "-r", lock])
+    call([*pip, "--require-hashes", "--only-binary=:all:", *brought_along(), "-r", lock])
     for script in (building / "bin").iterdir():
         if script.is_file() and not script.is_symlink():
             rename_interpreter(script, building, final)
     building.rename(final)
+
+
+def brought_along() -> list[str | Path]:
+    """Tell pip or uv to look nowhere but in `PACKAGES`, where it is."""
+    folder = PACKAGES / "python"
+    return ["--no-index", "--find-links", folder] if folder.is_dir() else []
 
 
 def rename_interpreter(script: Path, old: Path, new: Path) -> None:
@@ -208,9 +219,15 @@ def install_with_npm(name: str, building: Path) -> None:
     building.mkdir()
     for file in ("package.json", "package-lock.json"):
         shutil.copyfile(folder / file, building / file)
-    npm: list[str | Path] = ["/usr/bin/npm", "ci", "--prefix", building, "--cache", CACHE / "npm"]
+    npm: list[str | Path] = ["/usr/bin/npm", "ci", "--prefix", building, *npm_cache()]
     npm += ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     call([*npm, *options])
+
+
+def npm_cache() -> list[str | Path]:
+    """Tell npm where its cache is, and that there is nothing else where `PACKAGES` is."""
+    folder = PACKAGES / "npm"
+    return ["--offline", "--cache", folder] if folder.is_dir() else ["--cache", CACHE / "npm"]
 
 
 def sources_of(name: str) -> list[str | Path]:
@@ -218,6 +235,8 @@ def sources_of(name: str) -> list[str | Path]:
 
     A machine whose pip knows folders of wheels (find-links) is one that has them from there.
     """
+    if folder := brought_along():
+        return folder
     if name not in INDEXES:
         return []
     if places := pip_find_links():

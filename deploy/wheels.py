@@ -22,23 +22,29 @@ def build_wheels(folder: Path = bootstrap.CACHE / "wheels") -> list[Path]:
 
     Python wants a wheel's name in its own form, so the folder carries the hash of what is in it.
     """
-    hatchling = bootstrap.deploy_environment() / "bin/hatchling"
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     with bootstrap.only_one(folder, "wheels"):
         building = folder / ".building"
         shutil.rmtree(building, ignore_errors=True)
-        for name in bootstrap.DISTRIBUTIONS:
-            copy_sources(Path(name), building / "sources")
-        build_extension(building / "sources" / LAB)
-        for name in bootstrap.DISTRIBUTIONS:
-            argv: list[str | Path] = [hatchling, "build", "-t", "wheel", "-d", building / "wheels"]
-            run_in(building / "sources" / name, argv)
-        wheels = sorted((building / "wheels").glob("*.whl"))
+        wheels = build(building, "wheel")
         final = folder / bootstrap.content_hash(wheels)
         if not final.exists():
-            (building / "wheels").rename(final)
+            (building / "dist").rename(final)
         shutil.rmtree(building)
     return [final / wheel.name for wheel in wheels]
+
+
+def build(folder: Path, *targets: str) -> list[Path]:
+    """Build them from copies below FOLDER as ``wheel`` or ``sdist``, and return the files there."""
+    hatchling = bootstrap.deploy_environment() / "bin/hatchling"
+    for name in bootstrap.DISTRIBUTIONS:
+        copy_sources(Path(name), folder / "sources")
+    build_extension(folder / "sources" / LAB)
+    for name in bootstrap.DISTRIBUTIONS:
+        for target in targets:
+            argv: list[str | Path] = [hatchling, "build", "-t", target, "-d", folder / "dist"]
+            run_in(folder / "sources" / name, argv)
+    return sorted((folder / "dist").iterdir())
 
 
 def copy_sources(path: Path, folder: Path) -> None:

@@ -26,6 +26,7 @@ from jpegs import JpegImage, JpegSource, PictureError
 
 FORMATS: dict[str, Any] = {"tfrecord": tfrecord, "recordio": recordio, "webdataset": tarshards}
 PLAN, FINISHED, MANIFEST = "plan.json", "finished.jsonl", "manifest.json"
+SCHEMA_VERSION = 1  # of these three files, said in the first
 OVERHEAD_BYTES = 2048  # of a record, at most: names, lengths, checksums, tar's blocks
 SAMPLE = 8  # pictures that are enlarged to learn how large the others become
 BLOCK_BYTES = 1 << 20
@@ -192,6 +193,7 @@ def results(pool: ProcessPoolExecutor, running: list[Future[Shard]]) -> Iterator
 def digest(works: list[Work]) -> dict[str, Any]:
     """Describe all that decides the bytes: the plan, the files with their sizes, the classes."""
     plan = {key: value for key, value in asdict(works[0].plan).items() if key != "destination"}
+    plan = {"schema": SCHEMA_VERSION, **plan}
     files = json.dumps([[asdict(source) for source in work.sources] for work in works])
     sums = {"files_sha256": hashlib.sha256(files.encode()).hexdigest()}
     return {**plan, **sums, "classes": list(works[0].classes)}
@@ -201,7 +203,7 @@ def open_folder(folder: Path, plan: dict[str, Any], overwrite: bool) -> dict[int
     """Make the folder, or find what an earlier run of the same plan finished in it."""
     folder.mkdir(parents=True, exist_ok=True)
     there = folder / PLAN
-    same = there.exists() and json.loads(there.read_text()) == plan
+    same = there.exists() and read_plan(there) == plan
     if any(folder.iterdir()) and (overwrite or not same):
         if not overwrite:
             raise PrepareError(
@@ -225,7 +227,7 @@ def remove_shards(folder: Path) -> None:
 
 def shard_files(folder: Path) -> list[Path]:
     """Return the shards that are in a folder, whole or not all of them."""
-    name = json.loads((folder / PLAN).read_text())["name"]
+    name = read_plan(folder / PLAN)["name"]
     return list(folder.glob(f"{name}-*-of-*"))
 
 
@@ -333,9 +335,23 @@ def plan_of(folder: Path) -> tuple[ShardPlan, list[str]]:
     """Return what a folder of shards was written by, and the names of its classes."""
     if not (folder / PLAN).exists():
         raise PrepareError(f"{folder} has no {PLAN}: it has no shards that prepare.py wrote")
-    told = json.loads((folder / PLAN).read_text())
+    told = read_plan(folder / PLAN)
     plan = {field.name: told[field.name] for field in fields(ShardPlan) if field.name in told}
     return ShardPlan(**plan, destination=str(folder)), told["classes"]
+
+
+def read_plan(file: Path) -> dict[str, Any]:
+    """Read what shards were written by; raise PrepareError where newer programs wrote it.
+
+    One of before there were versions has the first.
+    """
+    told = {"schema": 1, **json.loads(file.read_text())}
+    if told["schema"] > SCHEMA_VERSION:
+        raise PrepareError(
+            f"{file} has schema {told['schema']}, and this program reads up to {SCHEMA_VERSION}: "
+            "open a new copy of the template"
+        )
+    return told
 
 
 def manifest(folder: Path) -> list[Shard]:

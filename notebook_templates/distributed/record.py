@@ -15,6 +15,8 @@ from typing import Any
 import transport
 from schedule import Schedule
 
+SCHEMA_VERSION = 1
+"""Of settings.json and summary.json; where none is said, it is this one."""
 UNTIMED_STEPS = 10
 # What may be another when a training goes on: it changes nothing that is learned.
 FREE = frozenset(
@@ -118,7 +120,7 @@ def same_run(
     ``is_begun``: whether there is a checkpoint. The first process keeps the settings.
     """
     wanted = {name: value for name, value in vars(settings).items() if name not in FREE}
-    wanted = json.loads(json.dumps(wanted | {"processes": processes}))
+    wanted = json.loads(json.dumps(wanted | {"processes": processes, "schema": SCHEMA_VERSION}))
     kept = results / "settings.json"
     if is_begun and kept.exists():
         before = json.loads(kept.read_text())
@@ -207,6 +209,7 @@ class Record:
         if not self.is_ours:
             return
         summary = {
+            "schema": SCHEMA_VERSION,
             "settings": vars(settings),
             "processes": processes,
             "device": device,

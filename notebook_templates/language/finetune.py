@@ -30,7 +30,16 @@ import torch
 import transformers
 from process_group import DataParallel
 from ranks import place
-from record import Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
+from record import (
+    SCHEMA_VERSION,
+    Record,
+    ResumeError,
+    StepTimer,
+    Stop,
+    run,
+    same_run,
+    write_whole,
+)
 from sampler import Sampler
 from torch import nn
 from transformers.pytorch_utils import Conv1D
@@ -287,6 +296,7 @@ def main(s: argparse.Namespace) -> None:
             speed = tokens / seconds if seconds else None
             use = None if speed is None else speed * every_token / (fastest * here.ranks)
             summary = {
+                "schema": SCHEMA_VERSION,
                 "settings": vars(s),
                 "processes": here.ranks,
                 "device": torch.cuda.get_device_name() if group.is_on_gpus else "CPU",

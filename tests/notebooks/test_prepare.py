@@ -99,3 +99,19 @@ def test_enlarged_pictures_are_larger_for_the_framework_too(
     found = printed(python_of("tensorflow"), TENSORFLOW, sorted(tmp_path.glob("train-*")))
     assert len(found) == SOUND
     assert {tuple(one) for one in found} == {(3 * HEIGHT, 3 * WIDTH, 3, 3 * HEIGHT, 3 * WIDTH)}
+
+
+def test_a_plan_of_before_there_were_versions_is_gone_on_with_and_a_newer_one_refused(
+    prepare: Run, pictures: Path, tmp_path: Path
+) -> None:
+    assert prepare("write", pictures, tmp_path, "--shards", 2).returncode == 0
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    older = {key: one for key, one in plan.items() if key != "schema"}
+    (tmp_path / "plan.json").write_text(json.dumps(older))
+    assert prepare("write", pictures, tmp_path, "--shards", 2).returncode == 0
+    assert json.loads((tmp_path / "plan.json").read_text()) == plan
+    (tmp_path / "plan.json").write_text(json.dumps(plan | {"schema": 2}))
+    for verb in (("write", pictures, tmp_path, "--shards", 2), ("verify", tmp_path)):
+        refused = prepare(*verb)
+        assert refused.returncode != 0
+        assert "has schema 2, and this program reads up to 1" in refused.stderr

@@ -24,6 +24,10 @@ class ResultError(ValueError):
     """A folder cannot take this run; the message says why and what to do."""
 
 
+class NewerResultError(ValueError):
+    """A result was written by newer programs; the message says what to do."""
+
+
 class Result:
     """A run's folder."""
 
@@ -125,10 +129,21 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 def summaries(base: Path, benchmark: str) -> list[dict[str, Any]]:
-    """Read the finished runs of a benchmark below a folder, oldest first."""
-    found = [json.loads(path.read_text()) for path in base.glob("**/summary.json")]
-    ours = [one for one in found if one.get("benchmark") == benchmark]
-    return sorted(ours, key=lambda one: str(one["date"]))
+    """Read the finished runs of a benchmark below a folder, oldest first.
+
+    Raises:
+        NewerResultError: one was written by newer programs.
+
+    """
+    found = {path: json.loads(path.read_text()) for path in base.glob("**/summary.json")}
+    ours = {path: one for path, one in found.items() if one.get("benchmark") == benchmark}
+    for path, one in ours.items():
+        if one.get("schema", SCHEMA_VERSION) > SCHEMA_VERSION:
+            raise NewerResultError(
+                f"{path} has schema {one['schema']}, and these programs read up to "
+                f"{SCHEMA_VERSION}: open a new copy of the template"
+            )
+    return sorted(ours.values(), key=lambda one: str(one["date"]))
 
 
 def words(values: Values) -> str:

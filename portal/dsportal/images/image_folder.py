@@ -20,6 +20,8 @@ from dsportal.images.errors import ImageError
 from dsportal.images.size import bytes_in
 
 _PARTS = ".partial"
+_VERSION = 1
+"""Of a record. A record that names none has 1: releases of before there were versions read it."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,16 @@ class ImageFolder:
     folder: Path
 
     def records(self) -> list[ImageRecord]:
-        """Return what is there; a record without its file, or one that makes no sense, is none."""
+        """Return what is there; a record without its file, or one that makes no sense, is none.
+
+        Raises:
+            ImageError: a record is of a newer release.
+
+        """
         found = []
         for file in sorted(self.folder.glob("*.sif.json")):
             try:
-                record = ImageRecord(**json.loads(file.read_text(encoding="utf-8")))
+                record = _read(file)
             except (OSError, TypeError, ValueError):
                 continue
             if f"{record.file}.json" == file.name and (self.folder / record.file).is_file():
@@ -107,6 +114,17 @@ class ImageFolder:
                     )
                 time.sleep(0.5)
             yield
+
+
+def _read(file: Path) -> ImageRecord:
+    content = dict(json.loads(file.read_text(encoding="utf-8")))
+    version = content.pop("version", _VERSION)
+    if isinstance(version, int) and version > _VERSION:
+        raise ImageError(
+            f"{file} has version {version}, and this command reads up to {_VERSION}: this host "
+            "has an older release of the portal. Tell an administrator"
+        )
+    return ImageRecord(**content)
 
 
 def _nothing() -> None:

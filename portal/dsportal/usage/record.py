@@ -22,7 +22,13 @@ _PATIENCE_SECONDS = 10.0
 _LOST_AFTER = timedelta(days=1)
 _UNKNOWN = Ending.UNKNOWN.value
 
-_SCHEMA = """\
+SCHEMA_VERSION = 1
+"""Of the tables, kept in the file's ``user_version``; a file of before there were versions has 0.
+
+Raise it when an older release would read the file wrongly, and let `_open` bring older files to it.
+"""
+
+_SCHEMA = f"""\
 CREATE TABLE IF NOT EXISTS sessions (
     session_id TEXT PRIMARY KEY,
     user TEXT NOT NULL,
@@ -37,6 +43,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     ending TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS sessions_by_start ON sessions (started);
+PRAGMA user_version = {SCHEMA_VERSION};
 """
 _SEEN = """\
 INSERT INTO sessions (session_id, user, groups, gpus, job_id, partition, node, started, seen)
@@ -66,6 +73,10 @@ _ONE = """\
 SELECT job_id, gpus, partition, node, started, ended, ending FROM sessions
 WHERE user = ? AND job_id = ? AND ended IS NOT NULL ORDER BY started DESC LIMIT 1
 """
+
+
+class NewerRecordError(sqlite3.DatabaseError):
+    """The file is of a newer release, and is left as it is."""
 
 
 @dataclass(frozen=True)
@@ -121,15 +132,34 @@ class UsageRecord:
             return []
         address = f"{self.file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_SECONDS)) as database:
+            self._schema_of(database)
             return database.execute(query, values).fetchall()
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.file, timeout=_PATIENCE_SECONDS)
+        try:
+            self._prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _prepare(self, database: sqlite3.Connection) -> None:
+        found = self._schema_of(database)
         # Readers do not wait for the writer, nor the writer for the disk; see hub/database.py.
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=NORMAL")
-        database.executescript(_SCHEMA)
-        return database
+        if found < SCHEMA_VERSION:
+            database.executescript(_SCHEMA)
+
+    def _schema_of(self, database: sqlite3.Connection) -> int:
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+        if found > SCHEMA_VERSION:
+            raise NewerRecordError(
+                f"{self.file} has schema {found}, and this release reads up to {SCHEMA_VERSION}: "
+                "deploy the release that wrote it, or move the file away to begin a new record"
+            )
+        return int(found)
 
 
 def _write(database: sqlite3.Connection, news: SessionNews) -> None:

@@ -80,6 +80,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
     ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
     ("deploy-a-cluster.md", 2): "tests/site/test_deployment.py",
+    ("install-without-network.md", 0): "deploy/release does it in a network of its own",
+    ("install-without-network.md", 1): "fetches some hundred MB; a release is tried as it is made",
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
     ("install-your-own-packages.md", 1): "needs a site with micromamba and conda's channels",
     ("measure-inference.md", 0): "tests/integration/measuring/test_inference.py",

@@ -1,5 +1,6 @@
 """A folder of images with their records."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,26 @@ def test_a_name_leads_to_what_it_was_last_pulled_as(tmp_path: Path) -> None:
         assert (tmp_path / link).resolve() == tmp_path / file
     assert not (tmp_path / link).readlink().is_absolute()
     assert [path.name for path in (tmp_path / link).parent.iterdir()] == ["x@1.sif"]
+
+
+def with_version(folder: Path, version: object) -> None:
+    file = folder / f"{RECORD.file}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"version": version}))
+
+
+def test_a_record_with_or_without_its_version_is_the_same(tmp_path: Path) -> None:
+    image_folder = ImageFolder(tmp_path)
+    put(image_folder)
+    assert "version" not in json.loads((tmp_path / f"{RECORD.file}.json").read_text())
+    with_version(tmp_path, 1)
+    assert image_folder.records() == [RECORD]
+
+
+def test_a_record_of_a_newer_release_is_not_taken_for_none(tmp_path: Path) -> None:
+    image_folder = ImageFolder(tmp_path)
+    put(image_folder)
+    with_version(tmp_path, 2)
+    with pytest.raises(
+        ImageError, match=r"has version 2, .* reads up to 1: this host has an older"
+    ):
+        image_folder.find(DIGEST, RECORD.file)

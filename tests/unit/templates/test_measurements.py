@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from measurement import machine, result, steps
-from measurement.result import Result, ResultError, summaries
+from measurement.result import NewerResultError, Result, ResultError, summaries
 from measurement.steps import Nodes, StepError
 
 SCHEMA = json.loads((Path(result.__file__).parents[1] / "schema.json").read_text())
@@ -88,6 +88,17 @@ def test_runs_of_a_benchmark_are_found_with_the_oldest_first(tmp_path: Path) -> 
     finished(tmp_path / "other", "storage")
     found = summaries(tmp_path, "training")
     assert [one["date"] for one in found] == ["2026-01-01", "2026-02-01"]
+
+
+def test_results_of_newer_programs_are_not_read_as_ours(tmp_path: Path) -> None:
+    summary = finished(tmp_path / "run")
+    (tmp_path / "run/summary.json").write_text(json.dumps(summary | {"schema": 2}))
+    with pytest.raises(NewerResultError, match=r"has schema 2, .* read up to 1: open a new copy"):
+        summaries(tmp_path, "training")
+    (tmp_path / "run/summary.json").write_text(
+        json.dumps({key: one for key, one in summary.items() if key != "schema"})
+    )
+    assert len(summaries(tmp_path, "training")) == 1
 
 
 # Two sockets with two cores of two threads each, as /proc/cpuinfo of an x86 host has them.

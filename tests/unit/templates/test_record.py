@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from record import (
+    SCHEMA_VERSION,
     Progress,
     Record,
     ResumeError,
@@ -141,3 +142,20 @@ def test_settings_without_a_checkpoint_are_begun_anew(tmp_path: Path) -> None:
 def test_a_setting_that_the_program_did_not_have_yet_is_no_other_training(tmp_path: Path) -> None:
     same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
     same_run(tmp_path, settings(broken="stop"), 2, is_first=True, is_begun=True)
+
+
+def test_a_training_of_before_there_were_versions_goes_on(tmp_path: Path) -> None:
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
+    file = tmp_path / "settings.json"
+    content = json.loads(file.read_text())
+    assert content.pop("schema") == SCHEMA_VERSION
+    file.write_text(json.dumps(content))
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=True)
+
+
+def test_a_training_of_newer_programs_is_another(tmp_path: Path) -> None:
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": SCHEMA_VERSION + 1}))
+    with pytest.raises(ResumeError, match=r"schema = 2, not 1: use another folder"):
+        same_run(tmp_path, settings(), 2, is_first=True, is_begun=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.usage.record import UsageRecord
+from dsportal.usage.record import SCHEMA_VERSION, NewerRecordError, UsageRecord
 from dsportal.usage.report import Use
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
@@ -150,3 +150,33 @@ def test_one_that_runs_is_not_over(record: UsageRecord) -> None:
     record.write([SEEN])
     assert record.ended("ada", 12) is None
     assert record.past("ada", 5) == []
+
+
+def version(record: UsageRecord) -> int:
+    with closing(sqlite3.connect(record.file)) as database:
+        return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def set_version(record: UsageRecord, number: int) -> None:
+    with closing(sqlite3.connect(record.file)) as database:
+        database.execute(f"PRAGMA user_version = {number}")
+
+
+def test_a_record_of_before_there_were_versions_is_read_and_gets_one(record: UsageRecord) -> None:
+    record.write([SEEN])
+    set_version(record, 0)
+    (before,) = uses(record)
+    record.write([STOPPED])
+    assert version(record) == SCHEMA_VERSION
+    assert (before.user, ended(record)) == ("ada", NOON + 30 * MINUTE)
+
+
+def test_a_record_of_a_newer_release_is_left_as_it_is(record: UsageRecord) -> None:
+    record.write([SEEN])
+    set_version(record, SCHEMA_VERSION + 1)
+    content = record.file.read_bytes()
+    said = rf"has schema {SCHEMA_VERSION + 1}, .* reads up to {SCHEMA_VERSION}: deploy the release"
+    for refused in (lambda: record.write([STOPPED]), lambda: uses(record)):
+        with pytest.raises(NewerRecordError, match=said):
+            refused()
+    assert record.file.read_bytes() == content

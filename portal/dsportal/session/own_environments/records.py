@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dsportal.session.own_environments import words
@@ -23,6 +23,8 @@ _LONGEST_PACKAGE = 300
 _MARK = ".portal-environment"
 _RECORD = "portal-environment.json"
 _MODULEFILES = ".modulefiles"
+_VERSION = 1
+"""Of a record; one of before there were versions has this, too."""
 
 
 class OwnEnvironmentError(Exception):
@@ -42,6 +44,8 @@ class EnvironmentRecord:
     """What was asked for when it was made."""
     python: str = ""
     """The version of Python."""
+    version: int = _VERSION
+    """Of this record. Of one that is newer than what is read here only this is known."""
 
     @property
     def on_words(self) -> str:
@@ -67,6 +71,8 @@ class OwnEnvironment:
         """Say why it cannot be used; empty where it can."""
         if self.record is None:
             return words.UNFINISHED
+        if self.record.version > _VERSION:
+            return words.NEWER
         is_there = not self.record.base or os.path.isdir(self.record.base)
         return "" if is_there and (self.path / "bin/python").exists() else words.BASE_GONE
 
@@ -194,8 +200,13 @@ def _read(name: str, given: object) -> EnvironmentRecord:
     """Read a record; what a user has put there is their word, and no more. Raises `ValueError`."""
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
+    version = given.get("version", _VERSION)
+    if not isinstance(version, int):
+        raise ValueError("version: not a whole number")
+    if version > _VERSION:
+        return EnvironmentRecord(name, version=version)
     found: dict[str, object] = {}
-    for key in (each.name for each in fields(EnvironmentRecord)):
+    for key in ("name", "on", "base", "packages", "python"):
         value = given.get(key)
         if key in ("on", "packages"):
             if not isinstance(value, list) or not all(isinstance(one, str) for one in value):

@@ -49,6 +49,7 @@ REMOVED = "{name} is removed."
 REMOVED_HALF = "Removed what was left of {name}, which had not been finished."
 NONE = "No environments yet. Make one: portal env create NAME --on MODULE PACKAGE..."
 UNFINISHED = "not finished: remove it, or create it again"
+NEWER = "made with a newer release of the portal, which this session is too old for"
 BASE_GONE = "what it was built on is gone: remove it and create it again"
 
 PLAIN_PYTHON = "plain Python"

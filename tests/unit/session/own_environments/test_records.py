@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from dsportal.session.own_environments import words
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
     EnvironmentRecord,
@@ -127,3 +128,23 @@ def test_the_size_is_what_lies_on_the_disk(tmp_path: Path) -> None:
     (tmp_path / "same").hardlink_to(tmp_path / "below/file")
     (tmp_path / "link").symlink_to("/usr")
     assert 100_000 <= size_of(tmp_path) < 120_000
+
+
+def rewritten(folder: EnvironmentFolder, change: dict[str, object], *left_out: str) -> None:
+    file = folder.place("nlp") / "portal-environment.json"
+    content = {key: one for key, one in json.loads(file.read_text()).items() if key not in left_out}
+    file.write_text(json.dumps(content | change))
+
+
+def test_a_record_of_before_there_were_versions_is_read(folder: EnvironmentFolder) -> None:
+    finished(folder, "nlp")
+    before = folder.find("nlp").record
+    rewritten(folder, {}, "version")
+    assert folder.find("nlp").record == before
+    assert folder.find("nlp").trouble == ""
+
+
+def test_what_a_newer_release_made_is_not_called_unfinished(folder: EnvironmentFolder) -> None:
+    finished(folder, "nlp")
+    rewritten(folder, {"version": 2, "on": {"another": "shape"}})
+    assert folder.find("nlp").trouble == words.NEWER

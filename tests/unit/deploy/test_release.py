@@ -1,0 +1,72 @@
+"""What a release is made of, before anything is built."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import bootstrap
+import offline
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+LAB = ROOT / "portal/dsportal/lab"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "deploy/release"))
+
+
+def repository(folder: Path, portal: str, spawner: str) -> Path:
+    for name, version in (("portal", portal), ("spawner", spawner)):
+        (folder / name).mkdir()
+        (folder / name / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n')
+    return folder
+
+
+def test_all_parts_of_a_release_have_its_version(script: dict[str, Any]) -> None:
+    version = script["version"](ROOT)
+    assert f'"jupyterhub-gpu-slurm=={version}"' in (ROOT / "portal/pyproject.toml").read_text()
+    assert json.loads((LAB / "package.json").read_text())["version"] == version
+    assert json.loads((LAB / "package-lock.json").read_text())["version"] == version
+
+
+def test_versions_that_differ_stop_a_release(script: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(bootstrap.DeploymentError, match=r"'portal': '0\.3\.0', 'spawner': '0\.2"):
+        script["version"](repository(tmp_path, "0.3.0", "0.2.0"))
+
+
+def test_a_file_that_is_built_differently_or_not_at_all_is_refused(
+    script: dict[str, Any], tmp_path: Path
+) -> None:
+    for folder, content in (("one", b"1"), ("same", b"1"), ("other", b"2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.whl").write_bytes(content)
+    (tmp_path / "none").mkdir()
+    files = [tmp_path / "one/a.whl"]
+    script["refuse_different"](files, tmp_path / "same")
+    for folder in ("other", "none"):
+        with pytest.raises(bootstrap.DeploymentError, match=r"a\.whl is not the same"):
+            script["refuse_different"](files, tmp_path / folder)
+
+
+def test_every_lock_that_is_packed_is_there() -> None:
+    for name in (*offline.PYTHON_LOCKS, *offline.JAVASCRIPT, *offline.INSTALLED):
+        assert bootstrap.lock_file(name).exists()
+
+
+def test_registries_are_asked_only_where_no_packages_were_brought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "PACKAGES", tmp_path / "packages")
+    assert bootstrap.brought_along() == []
+    assert "--offline" not in bootstrap.npm_cache()
+    for name in ("python", "npm"):
+        (tmp_path / "packages" / name).mkdir(parents=True)
+    assert bootstrap.sources_of("hub") == [
+        "--no-index",
+        "--find-links",
+        tmp_path / "packages/python",
+    ]
+    assert bootstrap.npm_cache() == ["--offline", "--cache", tmp_path / "packages/npm"]
