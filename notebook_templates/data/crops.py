@@ -32,10 +32,15 @@ FRAMES, IN_ORDER = (0xC0, 0xC1, 0xC2), (0xC0, 0xC1)
 BLOCKS = 16  # rows that are decoded together, at most
 
 
-def at_random(encoded: bytes, size: int, chance: random.Random) -> torch.Tensor:
-    """Return a random part of a picture, half of the times mirrored; raise DataError."""
+def at_random(
+    encoded: bytes, size: int, chance: random.Random, least: float = SHARE[0]
+) -> torch.Tensor:
+    """Return a random part of a picture, half of the times mirrored; raise DataError.
+
+    ``least``: the smallest share of the picture's area.
+    """
     picture = opened(encoded)
-    part = picture.part(random_box(picture.extent, chance), size)
+    part = picture.part(random_box(picture.extent, chance, least), size)
     return part.flip(1) if chance.random() < 0.5 else part
 
 
@@ -45,11 +50,11 @@ def in_the_middle(encoded: bytes, size: int) -> torch.Tensor:
     return picture.part(centre_box(picture.extent), size)
 
 
-def random_box(extent: tuple[int, int], chance: random.Random) -> Box:
+def random_box(extent: tuple[int, int], chance: random.Random, least: float = SHARE[0]) -> Box:
     """Draw a part of a picture of this width and height."""
     width, height = extent
     for _ in range(10):
-        area = width * height * chance.uniform(*SHARE)
+        area = width * height * chance.uniform(least, SHARE[1])
         ratio = math.exp(chance.uniform(math.log(RATIO[0]), math.log(RATIO[1])))
         wide, high = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
         if 0 < wide <= width and 0 < high <= height:

@@ -47,6 +47,9 @@ class Plan:
     transport: Mapping[str, Any] = field(default_factory=dict)
     """What the libraries that carry gradients are told: ``{"NCCL_ALGO": "Ring"}``."""
 
+    array: int = 0
+    """Tasks of a job array, each of which is the whole of this; 0: one job."""
+
     @property
     def tasks_per_node(self) -> int:
         """A process for each GPU."""
@@ -82,7 +85,8 @@ def script(plan: Plan, folder: Path) -> str:
         "# Written by a notebook; submit it again to continue where it stopped.",
         *(f"#SBATCH {directive}" for directive in _directives(plan)),
         "",
-        f"rm -f {_quoted(str(folder / 'error.txt'))}",
+        # A task of an array would remove another's.
+        *([] if plan.array else [f"rm -f {_quoted(str(folder / 'error.txt'))}"]),
         *(_IMAGE_LINES if plan.image else _module_lines(plan)),
         f"export OMP_NUM_THREADS={plan.cores_per_process}",
         *_transport_lines(plan),
@@ -97,11 +101,13 @@ def _directives(plan: Plan) -> list[str]:
         _whole(name, getattr(plan, name), 1)
     _whole("gpus_per_node", plan.gpus_per_node, 0)
     _whole("processes_per_node", plan.processes_per_node, 1)
+    _whole("array", plan.array, 0)
     gpus = [f"--gres=gpu:{plan.gpus_per_node}"] if plan.gpus_per_node else []
     partition = [f"--partition={_word('partition', plan.partition)}"] if plan.partition else []
     return [
         f"--job-name={_word('name', plan.name)}",
         *partition,
+        *([f"--array=1-{plan.array}"] if plan.array else []),
         f"--nodes={plan.nodes}",
         f"--ntasks-per-node={plan.tasks_per_node}",
         f"--cpus-per-task={plan.cores_per_process}",

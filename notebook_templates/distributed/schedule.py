@@ -37,12 +37,16 @@ class Schedule:
         """Make it from the command line; raises `ScheduleError` where the images fill no step."""
         s = settings
         schedule = cls(images, s.batch, ranks, s.epochs, s.steps, s.rate, s.warmup, readers)
-        if schedule.steps_an_epoch == 0:
+        return schedule.checked()
+
+    def checked(self) -> "Schedule":
+        """Return it; raises `ScheduleError` where the images fill no step."""
+        if self.steps_an_epoch == 0:
             raise ScheduleError(
-                f"{images} images do not fill one step of {s.batch} images on {ranks} "
-                "processes. Set a smaller batch."
+                f"{self.images} images do not fill one step of {self.batch} images on "
+                f"{self.ranks} processes. Set a smaller batch."
             )
-        return schedule
+        return self
 
     @property
     def total(self) -> int:

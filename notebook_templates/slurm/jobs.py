@@ -14,6 +14,7 @@ import html
 import os
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +142,14 @@ def find(name: str) -> BatchJob | None:
     numbers = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--Format=JobID:20")
     found = [int(number) for number in numbers.split()]
     return BatchJob(max(found)) if found else None
+
+
+def array_tasks(number: int) -> dict[str, int]:
+    """Count the tasks of a job array that wait or run, by Slurm's word; empty when it is over."""
+    columns = "--Format=ArrayJobID:20,State:20"
+    printed = _slurm("squeue", "--me", "--array", "--noheader", columns)
+    pairs = [line.split() for line in printed.splitlines()]
+    return dict(Counter(pair[1] for pair in pairs if pair[0] == str(number)))
 
 
 def tail(file: Path, lines: int | None = None, most_bytes: int = 100_000) -> str:

@@ -107,6 +107,12 @@ ELSEWHERE: Mapping[Key, str] = {
     ("size-storage.md", 1): "tests/unit/sizing/test_command.py",
     ("fine-tune-a-language-model.md", 0): "needs Hugging Face, which is not a registry of packages",
     ("fine-tune-a-language-model.md", 1): "tests/notebooks/test_language.py",
+    (
+        "fine-tune-a-vision-transformer.md",
+        0,
+    ): "needs Hugging Face, which is no registry of packages",
+    ("fine-tune-a-vision-transformer.md", 1): "tests/notebooks/test_vision.py",
+    ("search-for-hyper-parameters.md", 0): "tests/notebooks/test_sweep.py",
     ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
     ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
     ("train-on-several-nodes.md", 1): "tests/integration/templates/test_training.py",

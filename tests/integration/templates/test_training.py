@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -213,3 +214,61 @@ def test_a_program_of_ones_own_runs_on_both_nodes(desk: Desk, kernel: Callable[.
     printed = desk.run_all(name, "distributed/own_program.ipynb", **small, **more, **gone)
     assert "cannot access '/nowhere'" in printed
     assert not (desk.home / "logs/runs/own/fails/summary.json").exists()
+
+
+@pytest.mark.long
+def test_a_language_model_learns_on_two_processes_of_one_node(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"nodes": 1, "processes_per_node": 2, "steps": 40, "batch": 4, "minutes": 10}
+    patient = replace(desk, patience=280.0)
+    where = {"runs_dir": "~/logs/runs/language", "wait": True}
+    printed = patient.run_all(kernel(), "language/language.ipynb", **small, **where)
+    assert "The job completed" in printed
+    assert "1,024 tokens a step = 4 blocks x 128 x 2" in printed
+    run = desk.home / "logs/runs/language/tiny-1x2"
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["processes"] == 2
+    before, after = summary["held_out_loss"]
+    assert after < before - 0.1
+
+
+# The trials wait until they are let go on, so that they can be interrupted.
+_WAITING = """
+import time
+from pathlib import Path
+
+def objective(trial):
+    x = trial.suggest_float("x", -1, 1)
+    folder = Path(trial.user_attrs["folder"])
+    with (folder / "begun").open("a") as file:
+        print(x, file=file)
+    while not (folder.parent.parent / "go").exists():
+        time.sleep(0.05)
+    return x
+"""
+
+
+def test_a_sweep_runs_as_a_job_array_is_cancelled_and_resumed(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name = kernel()
+    desk.user.run_in(name, f"open('waiting.py', 'w').write({_WAITING!r})")
+    where = desk.user.run_in(name, "import os; print(os.path.abspath('waiting.py'))").strip()
+    given = {"objective": f"{where}:objective", "trials": 3, "tasks": 2, "gpus": 0, "cores": 1}
+    given |= {"memory_mb": 1500, "minutes": 5, "runs_dir": "~/logs/runs/sweeps"}
+    assert "job array" in desk.run_all(name, "sweeps/sweep.ipynb", **given)
+    study = desk.home / "logs/runs/sweeps/sweep"
+    begun = [study / "trials" / number / "begun" for number in ("0000", "0001")]
+    until(lambda: all(one.exists() for one in begun), seconds=PATIENCE, what="two trials run")
+    desk.user.run_in(name, "search.cancel(); await watching", seconds=PATIENCE)
+
+    desk.user.run_in(name, "(folder / 'go').touch(); search.submit(); await search.watch()",
+                     seconds=PATIENCE)  # fmt: skip
+    assert "True 3" in desk.user.run_in(
+        name, "print(search.is_done(), len(sweep.studies.counted(search.study)))"
+    )
+    for one in begun:
+        first, second = one.read_text().split()
+        assert first == second

@@ -137,3 +137,10 @@ def test_the_end_of_a_long_log_is_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("".join(f"line {number}\n" for number in range(100_000)))
     assert tail(log, 2) == "line 99998\nline 99999"
+
+
+def test_tasks_of_an_array_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = "41                  RUNNING\n41      PENDING\n7   RUNNING\n41      PENDING\n"
+    monkeypatch.setattr(jobs, "_slurm", lambda *_: printed)
+    assert jobs.array_tasks(41) == {"RUNNING": 1, "PENDING": 2}
+    assert jobs.array_tasks(40) == {}

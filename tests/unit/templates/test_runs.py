@@ -320,3 +320,13 @@ def test_other_words_are_another_run() -> None:
 def test_a_line_of_progress_is_said_with_what_it_has() -> None:
     line = {"step": 10, "steps": 500, "loss": 0.7, "tokens_per_second": 12_345.6}
     assert figures(line) == "step 10 of 500: 12,346 tokens/s, loss 0.7000"
+
+
+def test_a_job_array_is_each_task_the_whole_of_the_plan() -> None:
+    text = script(Plan(**PLAN, array=12, launch="once"), FOLDER)
+    assert "#SBATCH --array=1-12" in text.splitlines()
+    # A task that starts late would remove what another said of its failure.
+    assert "rm -f" not in text
+    assert "--array" not in script(Plan(**PLAN), FOLDER)
+    with pytest.raises(PlanError, match="array"):
+        script(Plan(**PLAN, array=-1), FOLDER)

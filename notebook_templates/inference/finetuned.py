@@ -1,0 +1,49 @@
+"""A network that the template *Fine-tune a vision transformer* has left, and pictures."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+# The vision template has the modules that read them.
+sys.path.append(str(Path(__file__).resolve().parent.parent / "vision"))
+import classifier
+import pictures
+
+SHARE_TO_TEST = 0.2  # of pictures that are in class folders alone, as train_vit.py's default
+SEED = 1
+SHAPES = "shapes"  # what the training drew, in its folder
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pictures as the network takes them, shape (n, 3, size, size), and their labels."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+
+def opened(
+    checkpoint: Path, data: str, most_to_train: int
+) -> tuple[classifier.Classifier, Part, Part]:
+    """Read a folder ``best`` and pictures to calibrate with and to test with.
+
+    ``data``: the folder that was trained on; "" for the shapes that the training drew.
+    ``most_to_train``: pictures of the training part that are read, chosen evenly.
+    """
+    model = classifier.read(checkpoint)
+    found = pictures.opened(data or str(checkpoint.parent / SHAPES), SHARE_TO_TEST, SEED)
+    if found.names != model.names:
+        raise classifier.ClassifierError(
+            f"{checkpoint} knows the classes {', '.join(model.names)}; the folder of pictures has "
+            f"{', '.join(found.names)}"
+        )
+    every = max(1, len(found.train) // most_to_train)
+    chosen = found.train[::every][:most_to_train]
+    parts = []
+    for files in (chosen, found.test or []):
+        pixels, labels = pictures.as_bytes(files, model.size)
+        parts.append(Part(np.asarray(model.normal(pixels)), labels.numpy().astype(np.int32)))
+    model.network.eval().requires_grad_(False)
+    return model, parts[0], parts[1]

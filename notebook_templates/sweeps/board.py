@@ -1,0 +1,89 @@
+"""A study on the screen: a table of the best trials and curves, while processes work on it."""
+
+import html
+import io
+from collections.abc import Callable
+from typing import Any
+
+import optuna
+import studies
+from optuna.trial import TrialState
+
+ROWS = 10
+LEAST_FOR_IMPORTANCE = 4  # trials that came to their end
+
+
+class SweepView:
+    """State, table, curves, and the buttons Cancel and Resume."""
+
+    def __init__(
+        self, cancel: Callable[[], object], resume: Callable[["SweepView"], object]
+    ) -> None:
+        """Show it below the cell."""
+        from IPython.display import display
+        from ipywidgets import HTML, Button, HBox, Image, VBox
+
+        self._state, self._table = HTML(), HTML()
+        self._curves = Image(format="png", layout={"width": "900px", "display": "none"})
+        self._cancel = Button(description="Cancel", icon="stop")
+        self._resume = Button(description="Resume", icon="play", disabled=True)
+        self._cancel.on_click(lambda _: cancel())
+        self._resume.on_click(lambda _: resume(self))
+        self._drawn: object = None
+        parts = [self._state, HBox([self._cancel, self._resume]), self._curves, self._table]
+        display(VBox(parts))
+
+    def show(self, study: optuna.Study, words: str, is_running: bool, is_done: bool) -> None:
+        """Show the study as it is now."""
+        self._state.value = f"<b>{html.escape(words)}</b>"
+        self._cancel.disabled, self._resume.disabled = not is_running, is_running or is_done
+        seen = [(t.number, t.state, len(t.intermediate_values)) for t in studies.counted(study)]
+        if not seen or seen == self._drawn:
+            return
+        self._drawn = seen
+        self._table.value = table(study).to_html(index=False, na_rep="")
+        self._curves.value = curves(study)
+        self._curves.layout.display = "block"
+
+
+def table(study: optuna.Study) -> Any:
+    """Return the best trials, best first, and those that run, as a data frame."""
+    columns = ("number", "state", "value", "duration", "params")
+    frame = study.trials_dataframe(attrs=columns)
+    frame = frame[frame["number"].isin([trial.number for trial in studies.counted(study)])]
+    upwards = study.direction == optuna.study.StudyDirection.MINIMIZE
+    frame["duration"] = frame["duration"].dt.total_seconds().round(1)
+    frame = frame.rename(columns={"duration": "seconds"})
+    frame.columns = [name.removeprefix("params_") for name in frame.columns]
+    return frame.sort_values("value", ascending=upwards, na_position="last").head(ROWS)
+
+
+def curves(study: optuna.Study) -> bytes:
+    """Draw the values, the course of each trial, and what matters how much; returns a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3), layout="constrained")
+    FigureCanvasAgg(figure)
+    values, course, matters = figure.subplots(1, 3)
+    found = studies.counted(study)
+    complete = [t for t in found if t.state == TrialState.COMPLETE]
+    better = max if study.direction == optuna.study.StudyDirection.MAXIMIZE else min
+    numbers = [trial.number for trial in complete]
+    reached = [float(trial.value) for trial in complete if trial.value is not None]
+    values.plot(numbers, reached, "o")
+    values.step(numbers, [better(reached[: n + 1]) for n in range(len(reached))], where="post")
+    values.set(title="value, and the best so far", xlabel="trial")
+    for trial in found:
+        steps = sorted(trial.intermediate_values)
+        is_pruned = trial.state == TrialState.PRUNED
+        look = {"color": "lightgrey", "zorder": 1} if is_pruned else {}
+        course.plot(steps, [trial.intermediate_values[step] for step in steps], **look)
+    course.set(title="course of each trial; grey: pruned", xlabel="step")
+    if len(complete) >= LEAST_FOR_IMPORTANCE and len(set(reached)) > 1:
+        share = optuna.importance.get_param_importances(study)
+        matters.barh(list(share)[::-1], list(share.values())[::-1])
+    matters.set(title="share in what makes a difference")
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=80)
+    return picture.getvalue()

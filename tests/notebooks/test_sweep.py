@@ -1,0 +1,192 @@
+"""The hyper-parameter sweep: it finds, ends early, begins again what was interrupted."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.instance import ROOT
+from tests.notebooks.running import printed_by
+from tests.waiting import until
+
+SWEEPS = ROOT / "notebook_templates" / "sweeps"
+# One value tells how the others come out; a trial of `slow` waits until it is let go on.
+OBJECTIVE = """
+import time
+from pathlib import Path
+
+import optuna
+
+def objective(trial):
+    x = trial.suggest_float("x", -1, 1)
+    for step in range(5):
+        trial.report(-abs(x), step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return -abs(x)
+
+def slow(trial):
+    x = trial.suggest_float("x", -1, 1)
+    folder = Path(trial.user_attrs["folder"])
+    with (folder / "begun").open("a") as file:
+        print(x, file=file)
+    while not (folder.parent.parent / "go").exists():
+        time.sleep(0.05)
+    return x
+
+def broken(trial):
+    trial.suggest_float("x", -1, 1)
+    raise ValueError("no such data")
+"""
+COUNT = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import studies
+study = studies.opened(Path(sys.argv[2]), "maximize", 1, 2)
+counted = studies.counted(study)
+print(json.dumps([[t.number, t.state.name, t.params["x"]] for t in counted]))
+"""
+
+
+@pytest.fixture
+def objective(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.py"
+    file.write_text(OBJECTIVE)
+    return file
+
+
+def started(
+    python: Path, results: Path, objective: str, trials: int, seed: int = 1
+) -> subprocess.Popen[str]:
+    argv = [str(python), "-B", str(SWEEPS / "try_all.py"), "--results", str(results)]
+    argv += ["--objective", objective, "--trials", str(trials), "--seed", str(seed)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def counted(python: Path, results: Path) -> list[tuple[int, str, float]]:
+    argv = [str(python), "-B", "-c", COUNT, str(SWEEPS), str(results)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    return [tuple(one) for one in json.loads(done.stdout)]
+
+
+def test_the_notebook_finds_a_network_that_reads_digits(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("pytorch")
+    printed = printed_by(SWEEPS / "sweep.ipynb", python, tmp_path, {"trials": 9})
+    _, _, best = printed.rpartition("best: trial ")
+    assert float(best.split()[1]) > 0.9
+    assert printed.count("\ntrial ") + printed.startswith("trial ") == 9
+    notebook = json.loads((tmp_path / "done.ipynb").read_text())
+    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
+    kinds = {kind for one in outputs for kind in one.get("data", {})}
+    assert {"image/png", "text/html"} <= kinds
+
+
+def test_processes_side_by_side_try_as_many_as_were_asked_for(
+    python_of: Callable[[str], Path], tmp_path: Path, objective: Path
+) -> None:
+    python, results = python_of("pytorch"), tmp_path / "study"
+    workers = [started(python, results, f"{objective}:objective", 30, seed) for seed in (1, 2)]
+    for worker in workers:
+        said, _ = worker.communicate(timeout=200)
+        assert worker.returncode == 0, said
+    found = counted(python, results)
+    assert [number for number, _, _ in found] == list(range(30))
+    states = [state for _, state, _ in found]
+    assert states.count("PRUNED") >= 3
+    assert states.count("COMPLETE") + states.count("PRUNED") == 30
+    assert min(abs(x) for _, state, x in found if state == "COMPLETE") < 0.1
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_trial_that_is_interrupted_is_begun_again_as_it_was(
+    python_of: Callable[[str], Path], tmp_path: Path, objective: Path, number: signal.Signals
+) -> None:
+    python, results = python_of("pytorch"), tmp_path / "study"
+    first = started(python, results, f"{objective}:slow", 2)
+    begun = results / "trials" / "0000" / "begun"
+    until(begun.exists, seconds=120, what="a trial is begun")
+    first.send_signal(number)
+    said, _ = first.communicate(timeout=60)
+    assert first.returncode == 0
+    assert f"interrupted by {number.name}" in said
+    (results / "go").touch()
+    said, _ = started(python, results, f"{objective}:slow", 2).communicate(timeout=120)
+    attempts = begun.read_text().split()
+    assert len(attempts) == 2
+    assert attempts[0] == attempts[1]
+    found = counted(python, results)
+    assert [state for _, state, _ in found] == ["COMPLETE", "COMPLETE"]
+    # A process that comes later does not propose what an earlier one did.
+    assert [x for _, _, x in found].count(float(attempts[0])) == 1
+
+
+def test_a_function_that_fails_says_why_and_ends(
+    python_of: Callable[[str], Path], tmp_path: Path, objective: Path
+) -> None:
+    python, results = python_of("pytorch"), tmp_path / "study"
+    said, _ = started(python, results, f"{objective}:broken", 2).communicate(timeout=120)
+    assert said.count("ValueError: no such data") == 2
+    assert "no such data" in (results / "trials/0001/error.txt").read_text()
+    said, _ = started(python, results, f"{objective}:gone", 2).communicate(timeout=120)
+    assert "has no gone" in said
+    assert "Traceback" not in said
+
+
+# In the place of Slurm: an account that may submit three tasks, of which one runs for a moment.
+ARRAY = """
+import asyncio, re, sys
+from pathlib import Path
+sys.path[:0] = [f"{sys.argv[1]}/{place}" for place in ("sweeps", "distributed", "slurm")]
+import jobs, plans, studies, sweep
+
+folder, asked = Path(sys.argv[2]), []
+queue = ["41 PENDING\\n41 RUNNING\\n40 RUNNING", "41 RUNNING", ""]
+
+def slurm(program, *arguments, folder=None):
+    if program == "squeue":
+        return queue.pop(0) if len(queue) > 1 else queue[0]
+    tasks = int(re.search("--array=1-([0-9]+)", Path(arguments[-1]).read_text())[1])
+    asked.append(tasks)
+    if tasks > 3:
+        raise jobs.SlurmCommandError(
+            "sbatch: error: AssocMaxSubmitJobLimit\\nsbatch: error: Batch job submission failed: "
+            "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+        )
+    return "41"
+
+jobs._slurm = slurm
+settings = {"trials": 9, "direction": "maximize", "seed": 1, "unpruned_steps": 2}
+plan = plans.Plan(nodes=1, gpus_per_node=0, settings=settings, launch="once", array=9)
+search = sweep.Sweep(folder, plan)
+left = studies.begun(search.study, folder, 9)
+left.suggest_float("x", -1, 1)
+print("submitted", search.submit(), asked)
+
+async def watched():
+    await search.watch()
+
+sweep.LOOK_SECONDS = 0.01
+print("found again", search.submit(), asked)
+asyncio.run(watched())
+print(search.is_done(), [trial.state.name for trial in search.study.get_trials()])
+print(sweep.best_of(search.study) == "")
+"""
+
+
+def test_fewer_tasks_are_submitted_where_a_user_may_not_have_all(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", ARRAY, str(SWEEPS.parent), str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert "submitted 41 [9, 4, 2]" in done.stdout
+    # The array is there: it is not submitted once more.
+    assert "found again 41 [9, 4, 2]" in done.stdout
+    # What an earlier process had left unfinished waits to be begun again.
+    assert "False ['FAIL', 'WAITING']" in done.stdout

@@ -1,0 +1,125 @@
+"""The fine-tuning of a vision transformer: it learns, continues exactly, and can be measured."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instance import ROOT
+from tests.notebooks.running import ONE_THREAD, printed_by
+
+TEMPLATES = ROOT / "notebook_templates"
+EPOCHS = 6
+CHANCE = 1 / 8
+LEARNED = 2.5 * CHANCE
+"""What the test accuracy is at least, after so few epochs."""
+FEW = {"epochs": EPOCHS, "operations": 1, "workers": 0, "checkpoint-every": 10}
+
+
+def finetune(python: Path, results: Path, **options: object) -> str:
+    words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+    program = TEMPLATES / "vision" / "train_vit.py"
+    done = subprocess.run(
+        [str(python), "-B", str(program), "--results", str(results), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        env={**os.environ, **ONE_THREAD},
+    )
+    return done.stdout + done.stderr
+
+
+def lines_of(results: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (results / "progress.jsonl").read_text().splitlines()]
+    timed = {"time", "elapsed_seconds", "images_per_second"}
+    return [{key: line[key] for key in line if key not in timed} for line in lines]
+
+
+@pytest.mark.timeout(900)
+def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("pytorch")
+    more = {"operations": 1, "workers": 0, "checkpoint-every": 10}
+    given = {"epochs": EPOCHS, "more": more}
+    printed = printed_by(TEMPLATES / "vision/vision.ipynb", python, tmp_path, given)
+    unbroken = tmp_path / "logs/vision/tiny-here"
+    summary = json.loads((unbroken / "summary.json").read_text())
+    assert summary["test_accuracy"] > LEARNED
+    assert summary["test_top5"] > summary["test_accuracy"]
+    assert f"accuracy {summary['test_accuracy']:.4f}" in printed
+    counts = summary["confusions"]
+    assert [sum(row) for row in counts] == [25] * 8
+    right = sum(counts[kind][kind] for kind in range(8))
+    assert right / 200 == pytest.approx(summary["test_accuracy"])
+    assert list((unbroken / "tensorboard").glob("events.*"))
+
+    # The same, stopped in the middle of an epoch; the model is a folder, as a real one is.
+    broken = tmp_path / "broken"
+    shutil.copytree(unbroken / "start", tmp_path / "model")
+    of_files = {"model": tmp_path / "model", "data": unbroken / "shapes", **FEW}
+    finetune(python, broken, steps=50, **of_files)
+    assert lines_of(broken)[-2]["step"] == 50
+    assert f"resumed after step 50 of {20 * EPOCHS}" in finetune(python, broken, **of_files)
+    # Where it stopped, it was tested once more than the unbroken.
+    found = [line for line in lines_of(broken) if "test_accuracy" not in line or line["step"] != 50]
+    wanted = lines_of(unbroken)
+    assert [line["step"] for line in found] == [line["step"] for line in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        assert {k: v for k, v in one.items() if k != "steps"} == pytest.approx(
+            {k: v for k, v in other.items() if k != "steps"}, abs=1e-5
+        )
+
+    # What it left goes into the inference template as it is.
+    home = tmp_path / "measured"
+    home.mkdir()
+    printed = printed_by(
+        TEMPLATES / "inference/inference.ipynb",
+        python,
+        home,
+        {
+            "checkpoint": str(unbroken / "best"),
+            "data_dir": "",
+            "speed_batches": [1, 2],
+            "speed_seconds": 0.05,
+        },
+    )
+    assert "8 classes, pictures of 32x32, 200 to test with" in printed
+    exact = next(line for line in printed.splitlines() if line.startswith("fp32 "))
+    assert float(exact.split()[1]) == pytest.approx(100 * summary["test_accuracy"], abs=0.51)
+
+
+def test_gradients_that_are_accumulated_are_those_of_the_whole_batch(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python, plain = python_of("pytorch"), {"steps": 4, "workers": 0, "report-every": 1}
+    first = tmp_path / "first"
+    finetune(python, first, steps=1, workers=0)
+    # Dropout would draw for parts what it does not for the whole.
+    told = json.loads((first / "start/config.json").read_text())
+    (first / "start/config.json").write_text(json.dumps(told | {"hidden_dropout_prob": 0.0}))
+    same = {"model": first / "start", "data": first / "shapes", **plain}
+    finetune(python, tmp_path / "whole", batch=32, **same)
+    finetune(python, tmp_path / "parts", batch=16, accumulate=2, **same)
+    losses = [
+        [line["loss"] for line in lines_of(tmp_path / name) if "loss" in line]
+        for name in ("whole", "parts")
+    ]
+    assert len(losses[0]) == 4
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_a_model_or_pictures_that_are_not_there_are_said_in_words(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    said = finetune(python_of("pytorch"), tmp_path / "run", model=tmp_path / "gone")
+    assert "there is no such folder with a config.json" in said
+    said += finetune(python_of("pytorch"), tmp_path / "other", data=tmp_path / "gone")
+    assert said.count("there is no such folder") == 2
+    assert "Traceback" not in said
