@@ -19,39 +19,44 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def clean_user(portal: Instance) -> Iterator[None]:
+def clean_user(portal: Instance) -> Iterator[Visitor]:
     """A user without a session, before and after, and without an earlier choice."""
     visitor = Visitor(portal, LIMITED)
     visitor.log_in()
     visitor.leave()
-    yield
+    yield visitor
     visitor.leave()
     visitor.close()
 
 
 @pytest.fixture
-def node(portal: Instance) -> Iterator[str]:
-    """A node that has a feature, for the time of a test."""
+def node(portal: Instance, clean_user: Visitor) -> Iterator[str]:
+    """A node that has a feature, for the time of a test, which the hub knows."""
     name = portal.slurm("sinfo", "--noheader", "-N", "-o", "%N").split()[0]
 
     def set_features(features: str) -> None:
         change = [f"AvailableFeatures={features}", f"ActiveFeatures={features}"]
         portal.slurm("scontrol", "update", f"NodeName={name}", *change)
 
+    def is_known() -> bool:
+        asked = {"gpus": 2, "hours": 1, "constraint": "nvlink"}
+        answer = clean_user.api("GET", f"/gpu-session/forecast/{LIMITED}", params=asked)
+        return bool(answer.raise_for_status().json()["state"] == "now")
+
     set_features("nvlink")
+    until(is_known, seconds=60, what="the hub has looked at the nodes again")
     yield name
     set_features("")
 
 
 def test_a_named_size_with_a_node_feature_becomes_the_job(
     portal: Instance,
-    clean_user: None,
     node: str,
     page: Page,
     photograph: Callable[[Page, str], None],
 ) -> None:
     log_in(page, portal, LIMITED, to="/hub/spawn")
-    expect(page.get_by_label("Node feature")).to_have_value("")
+    page.get_by_label("Node feature").select_option("")
     page.get_by_role("link", name=re.compile("^Course")).click()
     expect(page.get_by_label("Node feature")).to_have_value("nvlink")
     expect(page.get_by_label("Session time in hours")).to_have_value("1")
@@ -66,7 +71,7 @@ def test_a_named_size_with_a_node_feature_becomes_the_job(
 
 
 def test_a_named_size_is_a_link_that_fills_in_the_form(
-    portal: Instance, clean_user: None, node: str, page: Page
+    portal: Instance, node: str, page: Page
 ) -> None:
     log_in(page, portal, LIMITED, to="/hub/spawn")
     link = page.get_by_role("link", name=re.compile("^Course")).get_attribute("href")
