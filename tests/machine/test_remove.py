@@ -55,6 +55,7 @@ def masked(machine: Machine) -> list[str]:
     return machine.run("/usr/bin/find", "/etc/systemd/system", "-maxdepth", "1", *links).split()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(2400)
 def test_nothing_is_left_but_what_the_page_names(machine: Machine) -> None:
     masked_before, named_before = masked(machine), named_like_ours(machine)
