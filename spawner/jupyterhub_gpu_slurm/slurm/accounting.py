@@ -5,6 +5,7 @@ not look like Slurm's own output.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,7 +14,9 @@ from jupyterhub_gpu_slurm.errors import UnreadableOutput
 FIELDS = "JobIDRaw,User,AllocTRES,Start,End"
 # billing=8,cpu=8,gres/gpu:v100=2,gres/gpu=2,mem=96G,node=1; the one without a type has them all.
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)(?=,|$)", re.ASCII)
-_SETTING = re.compile(r"^(AccountingStorageType|AccountingStorageTRES)\s*=\s*(\S*)", re.MULTILINE)
+_SETTING = re.compile(
+    r"^(AccountingStorageType|AccountingStorageTRES|ClusterName)\s*=\s*(\S*)", re.MULTILINE
+)
 _NOT_YET = ("Unknown", "None", "")
 
 
@@ -29,11 +32,20 @@ class AccountedJob:
     """``None``: it runs."""
 
 
+def settings(text: str) -> dict[str, str]:
+    """Return what the answer to `commands.config` says of the accounting."""
+    return dict(_SETTING.findall(text))
+
+
+def is_kept(found: Mapping[str, str]) -> bool:
+    """Say whether there is an accounting, by its `settings`."""
+    return found.get("AccountingStorageType") == "accounting_storage/slurmdbd"
+
+
 def counts_gpus(text: str) -> bool:
     """Read the answer to `commands.config`: whether there is an accounting that counts GPUs."""
-    found = dict(_SETTING.findall(text))
-    is_there = found.get("AccountingStorageType") == "accounting_storage/slurmdbd"
-    return is_there and "gres/gpu" in found.get("AccountingStorageTRES", "").split(",")
+    found = settings(text)
+    return is_kept(found) and "gres/gpu" in found.get("AccountingStorageTRES", "").split(",")
 
 
 def jobs(since: datetime, until: datetime) -> list[str]:

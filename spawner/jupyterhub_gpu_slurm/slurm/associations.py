@@ -9,11 +9,10 @@ import re
 from dataclasses import dataclass
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.slurm.accounting import is_kept, settings
 from jupyterhub_gpu_slurm.slurm.parsing import known
 
 FIELDS = "User,DefaultAccount,Account,Partition,QOS"
-# scontrol show config: "AccountingStorageType   = accounting_storage/slurmdbd"
-_SETTING = re.compile(r"^(AccountingStorageType|ClusterName)\s*=\s*(\S+)", re.MULTILINE)
 # What a request can name, and a job's script may hold.
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 
@@ -40,11 +39,10 @@ class Accounting:
 
 def accounting(text: str) -> Accounting:
     """Read the answer to `commands.config`."""
-    found = dict(_SETTING.findall(text))
-    if "ClusterName" not in found:
+    found = settings(text)
+    if not found.get("ClusterName"):
         raise UnreadableOutput("scontrol does not tell ClusterName among Slurm's settings.")
-    kept = found.get("AccountingStorageType") == "accounting_storage/slurmdbd"
-    return Accounting(found["ClusterName"], kept)
+    return Accounting(found["ClusterName"], is_kept(found))
 
 
 def associations(username: str, cluster: str) -> list[str]:

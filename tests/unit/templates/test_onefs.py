@@ -1,7 +1,7 @@
 """What the NAS says of itself, asked of a stand-in over TLS."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -13,17 +13,7 @@ from filesystem.onefs import Onefs, OnefsError
 from measurement import machine, result
 from measurement.result import Result
 from reports import usage
-from tests.onefs import STATISTICS, StandIn, stand_in
-
-
-@pytest.fixture
-def nas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with stand_in(folder, "/ifs/data", tmp_path) as running:
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-        yield running
+from tests.onefs import STATISTICS, StandIn
 
 
 def test_statistics_come_by_key_and_unknown_ones_are_left_out(nas: StandIn) -> None:

@@ -4,26 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from filesystem import tiers
-from tests.onefs import StandIn, stand_in
+from tests.onefs import StandIn
 
 PROGRAM = Path(tiers.__file__).parents[1] / "tiering.py"
-
-
-@pytest.fixture
-def nas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with stand_in(folder, "/ifs/data", tmp_path) as running:
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-        yield running
 
 
 def run(nas: StandIn, results: Path, *more: str) -> "subprocess.CompletedProcess[str]":
