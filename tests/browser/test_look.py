@@ -162,8 +162,12 @@ def test_the_documentation_is_found_and_searched_without_another_site(
         log_in(page, portal, USER, to="/hub/token")
         page.get_by_role("link", name="Help", exact=True).click()
         expect(page.get_by_role("heading", level=1).first).to_be_visible()
+        # Its scripts draw the button, and until then the page hears no key.
+        expect(page.get_by_role("button", name=re.compile("^Search"))).to_be_visible()
         page.keyboard.press("/")
-        page.keyboard.type("extend session")
+        search = page.get_by_role("combobox", name="Search")
+        expect(search).to_be_focused()
+        search.press_sequentially("extend session")
         expect(
             page.get_by_role("link", name=re.compile("more time", re.IGNORECASE)).first
         ).to_be_visible()

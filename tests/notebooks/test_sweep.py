@@ -10,14 +10,13 @@ import pytest
 
 from tests.instance import ROOT
 from tests.notebooks.running import printed_by
+from tests.trials import WAITING
 from tests.waiting import until
 
 SWEEPS = ROOT / "notebook_templates" / "sweeps"
-# One value tells how the others come out; a trial of `slow` waits until it is let go on.
-OBJECTIVE = """
-import time
-from pathlib import Path
-
+# One value tells how the others come out.
+OBJECTIVE = f"""
+{WAITING}
 import optuna
 
 def objective(trial):
@@ -27,15 +26,6 @@ def objective(trial):
         if trial.should_prune():
             raise optuna.TrialPruned
     return -abs(x)
-
-def slow(trial):
-    x = trial.suggest_float("x", -1, 1)
-    folder = Path(trial.user_attrs["folder"])
-    with (folder / "begun").open("a") as file:
-        print(x, file=file)
-    while not (folder.parent.parent / "go").exists():
-        time.sleep(0.05)
-    return x
 
 def broken(trial):
     trial.suggest_float("x", -1, 1)
@@ -108,7 +98,7 @@ def test_a_trial_that_is_interrupted_is_begun_again_as_it_was(
     python_of: Callable[[str], Path], tmp_path: Path, objective: Path, number: signal.Signals
 ) -> None:
     python, results = python_of("pytorch"), tmp_path / "study"
-    first = started(python, results, f"{objective}:slow", 2)
+    first = started(python, results, f"{objective}:waiting", 2)
     begun = results / "trials" / "0000" / "begun"
     until(begun.exists, seconds=120, what="a trial is begun")
     first.send_signal(number)
@@ -116,7 +106,7 @@ def test_a_trial_that_is_interrupted_is_begun_again_as_it_was(
     assert first.returncode == 0
     assert f"interrupted by {number.name}" in said
     (results / "go").touch()
-    said, _ = started(python, results, f"{objective}:slow", 2).communicate(timeout=120)
+    said, _ = started(python, results, f"{objective}:waiting", 2).communicate(timeout=120)
     attempts = begun.read_text().split()
     assert len(attempts) == 2
     assert attempts[0] == attempts[1]

@@ -10,6 +10,7 @@ Tried with JupyterHub 6.1.1.
 
 import json
 import math
+import ssl
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -57,12 +58,21 @@ def _number(value: object) -> float | None:
     return float(value) if math.isfinite(value) and 0 <= value < 2**60 else None
 
 
+@dataclass(frozen=True)
+class WayIn:
+    """A way into one session, used until ``ends`` on the monotonic clock."""
+
+    token: str
+    tls: ssl.SSLContext
+    ends: float
+
+
 class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Tells Home what a session of whoever asks uses."""
 
-    def initialize(self, tokens: dict[str, tuple[str, float]]) -> None:
-        """Take what has been made: a session's token, and when it is no longer used."""
-        self.tokens = tokens
+    def initialize(self, entries: dict[str, WayIn]) -> None:
+        """Take the ways in that have been made, by session."""
+        self.entries = entries
 
     @web.authenticated
     async def get(self) -> None:
@@ -76,17 +86,14 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
         self.finish(json.dumps(asdict(await self._ask(spawner))))
 
     async def _ask(self, spawner: Any) -> LiveUse:
-        keys = ("internal_ssl_key", "internal_ssl_cert")
-        key, certificate = (self.settings.get(name) for name in keys)
+        entry = self._entry(spawner)
         request = HTTPRequest(
             url_path_join(spawner.server.url, "portal/use/now"),
-            headers={"Authorization": f"token {self._token(spawner)}"},
+            headers={"Authorization": f"token {entry.token}"},
             request_timeout=_MOST_SECONDS,
             connect_timeout=_MOST_SECONDS,
             follow_redirects=False,
-            ssl_options=make_ssl_context(
-                key, certificate, cafile=self.settings.get("internal_ssl_ca")
-            ),
+            ssl_options=entry.tls,
         )
         client = SimpleAsyncHTTPClient(
             force_instance=True, max_buffer_size=2 * _MOST_BYTES, max_body_size=_MOST_BYTES
@@ -99,22 +106,28 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
         finally:
             client.close()
 
-    def _token(self, spawner: Any) -> str:
+    def _entry(self, spawner: Any) -> WayIn:
         # Another start of the session is another address.
         key = f"{spawner.user.name}/{spawner.name} {spawner.server.url}"
         now = time.monotonic()
-        for old in [each for each, (_, end) in self.tokens.items() if end <= now]:
-            del self.tokens[old]
-        if key not in self.tokens:
+        for old in [each for each, entry in self.entries.items() if entry.ends <= now]:
+            del self.entries[old]
+        if key not in self.entries:
             token = spawner.user.new_api_token(
                 note=_NOTE,
                 expires_in=_TOKEN_SECONDS,
                 scopes=[f"access:servers!server={spawner.user.name}/{spawner.name}"],
             )
-            self.tokens[key] = (token, now + _TOKEN_SECONDS - 60)
-        return self.tokens[key][0]
+            self.entries[key] = WayIn(token, self._tls(), now + _TOKEN_SECONDS - 60)
+        return self.entries[key]
+
+    def _tls(self) -> ssl.SSLContext:
+        files = ("internal_ssl_key", "internal_ssl_cert", "internal_ssl_ca")
+        key, certificate, authority = (self.settings.get(name) for name in files)
+        context: ssl.SSLContext = make_ssl_context(key, certificate, cafile=authority)
+        return context
 
 
 def install() -> None:
     """Put it into the hub."""
-    handlers.add(default_handlers, PATH, LiveUseHandler, {"tokens": {}})
+    handlers.add(default_handlers, PATH, LiveUseHandler, {"entries": {}})

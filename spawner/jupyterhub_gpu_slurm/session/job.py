@@ -112,11 +112,13 @@ class SessionJob:
         while job.state is JobState.COMPLETING and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_ENDING_INTERVAL)
             job = await self.look(f"{job.job_id}", max_age=0)
-        self._listener.note_end(ending_of(job), job)
         ending = endings.ended(job)
-        self._log.info("The session of %s is over: %s", self._name, ending)
+        # Where two looked at the same moment, the first has told it.
+        if self.exit_status is None:
+            self._listener.note_end(ending_of(job), job)
+            self._log.info("The session of %s is over: %s", self._name, ending)
+            self.exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
         self._slurm.jobs.forget(job.job_id)
-        self.exit_status = 0 if job.slurm_state in ("COMPLETED", "CANCELLED") else 1
         return ending
 
     async def cancel(self, session_id: str, job_id: str = "") -> list[int]:

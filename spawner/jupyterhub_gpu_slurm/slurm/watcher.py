@@ -75,21 +75,16 @@ class JobWatcher:
         self._not_before = -float("inf")
         self._asking: asyncio.Task[None] | None = None
 
-    def watch(self, job_id: int) -> None:
-        """Ask for this job from now on."""
-        self._watched.add(job_id)
-
     def forget(self, job_id: int) -> None:
-        """Stop asking for this job."""
+        """Stop asking for this job; who waits for an answer still gets it."""
         self._watched.discard(job_id)
-        self._asked -= {job_id}
-        self._known.pop(job_id, None)
 
     async def job(self, job_id: int, *, max_age: float | None = None) -> Job:
         """Return a job as of at most ``max_age`` seconds ago (default: the quiet pace).
 
-        A job in state ``UNKNOWN`` when Slurm does not answer; in state ``GONE`` when two answers,
-        a while apart, did not have the job, and a second opinion did not either.
+        It is asked for from now on, with all others, until it is forgotten. A job in state
+        ``UNKNOWN`` when Slurm does not answer; in state ``GONE`` when two answers, a while apart,
+        did not have the job, and a second opinion did not either.
         """
         job = await self._job(job_id, self.pace.quiet if max_age is None else max_age)
         if job is None:
@@ -109,10 +104,10 @@ class JobWatcher:
 
     async def _job(self, job_id: int, max_age: float) -> Job | None:
         """Return a job, or ``None`` when Slurm answered and does not know it."""
-        self.watch(job_id)
         wanted_since = time.monotonic() - max_age
         patient_until = time.monotonic() + self.pace.patience
         while self._asked_at < wanted_since or job_id not in self._asked:
+            self._watched.add(job_id)
             if self._asking is None:
                 if time.monotonic() < self._not_before:
                     return Job(job_id, _UNKNOWN)

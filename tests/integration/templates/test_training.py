@@ -18,6 +18,7 @@ from tests import images
 from tests.desk import PATIENCE, Desk
 from tests.horovod import VERSION, build, modulefile
 from tests.instance import NODES
+from tests.trials import WAITING
 from tests.waiting import until
 
 NOTEBOOKS = {
@@ -234,29 +235,13 @@ def test_a_language_model_learns_on_two_processes_of_one_node(
     assert after < before - 0.1
 
 
-# The trials wait until they are let go on, so that they can be interrupted.
-_WAITING = """
-import time
-from pathlib import Path
-
-def objective(trial):
-    x = trial.suggest_float("x", -1, 1)
-    folder = Path(trial.user_attrs["folder"])
-    with (folder / "begun").open("a") as file:
-        print(x, file=file)
-    while not (folder.parent.parent / "go").exists():
-        time.sleep(0.05)
-    return x
-"""
-
-
 def test_a_sweep_runs_as_a_job_array_is_cancelled_and_resumed(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:
     name = kernel()
-    desk.user.run_in(name, f"open('waiting.py', 'w').write({_WAITING!r})")
+    desk.user.run_in(name, f"open('waiting.py', 'w').write({WAITING!r})")
     where = desk.user.run_in(name, "import os; print(os.path.abspath('waiting.py'))").strip()
-    given = {"objective": f"{where}:objective", "trials": 3, "tasks": 2, "gpus": 0, "cores": 1}
+    given = {"objective": f"{where}:waiting", "trials": 3, "tasks": 2, "gpus": 0, "cores": 1}
     given |= {"memory_mb": 1500, "minutes": 5, "runs_dir": "~/logs/runs/sweeps"}
     assert "job array" in desk.run_all(name, "sweeps/sweep.ipynb", **given)
     study = desk.home / "logs/runs/sweeps/sweep"

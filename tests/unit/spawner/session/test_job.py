@@ -1,5 +1,6 @@
 """A session's job by itself: no JupyterHub, and a stand-in for Slurm."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -31,6 +32,21 @@ def test_a_new_start_knows_nothing_of_the_one_before(job: SessionJob, slurm: Sta
     run(job.look(JOB_ID))
     job.begin()
     assert (job.last, job.exit_status) == (None, None)
+
+
+def test_an_end_that_two_see_at_once_is_told_once(
+    job: SessionJob, slurm: StandIn, ear: Ear
+) -> None:
+    slurm.words = [Job(NUMBER, "CANCELLED")]
+
+    async def both() -> list[str | None]:
+        looks = (job.check(SESSION, JOB_ID, is_ready=True) for _ in range(2))
+        return list(await asyncio.gather(*looks))
+
+    first, second = run(both())
+    assert first == second
+    assert "cancelled" in str(first)
+    assert ear.ends == [Ending.CANCELLED]
 
 
 @pytest.mark.parametrize(("failures", "is_done"), [([CommandTimedOut("?")], False), ([], True)])

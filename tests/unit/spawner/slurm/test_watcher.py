@@ -20,11 +20,13 @@ class FakeClient:
     seconds: float = 0.0
     questions: int = 0
     asked_at: list[float] = field(default_factory=list)
+    asked_for: frozenset[int] = frozenset()
     known_otherwise: set[int] = field(default_factory=set)
 
     async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
         self.questions += 1
         self.asked_at.append(time.monotonic())
+        self.asked_for = job_ids
         await asyncio.sleep(self.seconds)
         if self.fails:
             raise CommandFailed("no answer")
@@ -48,8 +50,6 @@ def test_many_who_ask_at_once_cost_one_question() -> None:
 
     async def ask() -> list[Job]:
         watch = watcher(client)
-        for number in range(100):
-            watch.watch(number)
         return list(await asyncio.gather(*(watch.job(number) for number in range(100))))
 
     jobs = asyncio.run(ask())
@@ -217,16 +217,41 @@ def test_a_new_job_is_asked_for_at_once() -> None:
     assert asyncio.run(ask()).state is JobState.PENDING
 
 
-def test_a_forgotten_job_is_asked_for_anew() -> None:
-    client = FakeClient({1: Job(1, "RUNNING")})
+def test_a_forgotten_job_is_asked_for_no_more() -> None:
+    client = FakeClient({number: Job(number, "RUNNING") for number in (1, 2)})
 
-    async def ask() -> Job:
+    async def ask() -> None:
         watch = watcher(client)
-        await watch.job(1)
+        await asyncio.gather(watch.job(1), watch.job(2))
+        assert client.asked_for == {1, 2}
         watch.forget(1)
-        return await watch.job(1)
+        await watch.job(2, max_age=0)
 
-    assert asyncio.run(ask()).state is JobState.RUNNING
+    asyncio.run(ask())
+    assert client.asked_for == {2}
+
+
+@pytest.mark.parametrize("max_age", [None, 0], ids=["any_answer", "a_new_answer"])
+def test_who_waits_is_told_of_a_job_that_another_forgets_meanwhile(max_age: float | None) -> None:
+    client = FakeClient({1: Job(1, "CANCELLED")}, seconds=0.05)
+
+    async def ask() -> JobState:
+        watch = watcher(client)
+
+        async def ask_and_forget() -> None:
+            await watch.job(1)
+            watch.forget(1)
+
+        async def ask_later() -> JobState:
+            await asyncio.sleep(0.02)
+            return (await watch.job(1, max_age=max_age)).state
+
+        async with asyncio.timeout(5):
+            _, state = await asyncio.gather(ask_and_forget(), ask_later())
+        return state
+
+    assert asyncio.run(ask()) is JobState.ENDED
+    assert client.questions == (1 if max_age is None else 2)
 
 
 @dataclass
