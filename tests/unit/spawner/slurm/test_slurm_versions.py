@@ -1,7 +1,8 @@
 """One node and one partition as each supported Slurm prints them.
 
-Composed after their sources, in https://github.com/SchedMD/slurm at the commits of `COMMITS`; what
-a real 22.05 printed is in `tests/unit/data`. Read there:
+`PRINTED` is what real clusters printed and others have published; what our own 22.05 printed is in
+`tests/unit/data`. The rest is composed after Slurm's sources, in
+https://github.com/SchedMD/slurm at the commits of `COMMITS`. Read there:
 
 - `slurm_sprint_node_table()` in `src/api/node_info.c` and `slurm_sprint_partition_info()` in
   `src/api/partition_info.c`: the words and their order;
@@ -157,3 +158,94 @@ def test_a_reason_without_a_time_is_the_rest_of_the_line() -> None:
     line = "NodeName=n CPUTot=8 RealMemory=1000 State=DOWN Partitions=dgx Reason=Not responding\n"
     (found,) = parsing.cluster(line, partition("22.05")).partitions[0].nodes
     assert found.reason == "Not responding"
+
+
+# 23.11.3: a report on AutoDetect=nvml in a public repository of Ansible roles, "scontrol show node
+# -d". 24.05.3: the documentation of UC Irvine's HPC3. 25.05.5: AWS PCS's user guide, on MPI ports.
+PRINTED = {
+    "23.11": """NodeName=worker1 Arch=x86_64 CoresPerSocket=10
+   CPUAlloc=0 CPUEfctv=20 CPUTot=20 CPULoad=0.01
+   AvailableFeatures=(null)
+   ActiveFeatures=(null)
+   Gres=gpu:quadro_p1000:1(S:0)
+   GresDrain=N/A
+   GresUsed=gpu:quadro_p1000:0(IDX:N/A)
+   NodeAddr=worker1 NodeHostName=worker1 Version=23.11.3
+   OS=Linux 5.14.0-611.20.1.el9_7.x86_64 #1 SMP PREEMPT_DYNAMIC Thu Jan 15 13:21:39 UTC 2026
+   RealMemory=62715 AllocMem=0 FreeMem=60823 Sockets=1 Boards=1
+   State=IDLE ThreadsPerCore=2 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   Partitions=debug,gpu
+   BootTime=2026-01-23T12:37:22 SlurmdStartTime=2026-01-24T11:35:30
+   LastBusyTime=2026-01-24T11:29:05 ResumeAfterTime=None
+   CfgTRES=cpu=20,mem=62715M,billing=20
+   AllocTRES=
+   CapWatts=n/a
+   CurrentWatts=0 AveWatts=0
+   ExtSensorsJoules=n/a ExtSensorsWatts=0 ExtSensorsTemp=n/a""",
+    "24.05": """NodeName=hpc3-gpu-16-00 Arch=x86_64 CoresPerSocket=20
+   CPUAlloc=26 CPUEfctv=40 CPUTot=40 CPULoad=6.80
+   AvailableFeatures=intel,avx512,mlx5_ib
+   ActiveFeatures=intel,avx512,mlx5_ib
+   Gres=gpu:V100:4
+   NodeAddr=hpc3-gpu-16-00 NodeHostName=hpc3-gpu-16-00 Version=24.05.3
+   OS=Linux 4.18.0-477.15.1.el8_8.x86_64 #1 SMP Wed Jun 28 15:04:18 UTC 2023
+   RealMemory=192000 AllocMem=150720 FreeMem=39430 Sockets=2 Boards=1
+   State=MIXED ThreadsPerCore=1 TmpDisk=228000 Weight=3 Owner=N/A MCS_label=N/A
+   Partitions=free-gpu,gpu
+   BootTime=2024-09-17T15:48:44 SlurmdStartTime=2024-10-22T16:04:19
+   LastBusyTime=2024-10-21T16:19:36 ResumeAfterTime=None
+   CfgTRES=cpu=40,mem=187.50G,billing=168,gres/gpu=4
+   AllocTRES=cpu=26,mem=150720M,gres/gpu=4
+   CurrentWatts=0 AveWatts=0""",
+    "25.05": """NodeName=hpc7g-1 Arch=aarch64 CoresPerSocket=1
+   CPUAlloc=0 CPUEfctv=64 CPUTot=64 CPULoad=0.00
+   AvailableFeatures=hpc7g
+   ActiveFeatures=hpc7g
+   Gres=(null)
+   NodeAddr=10.3.140.69 NodeHostName=ip-10-3-140-69 Version=25.05.5
+   OS=Linux 5.10.218-208.862.amzn2.aarch64 #1 SMP Tue Jun 4 16:52:10 UTC 2024
+   RealMemory=124518 AllocMem=0 FreeMem=110763 Sockets=64 Boards=1
+   State=IDLE+CLOUD ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   Partitions=efa
+   BootTime=2024-07-02T19:00:09 SlurmdStartTime=2024-07-08T19:33:25
+   LastBusyTime=2024-07-08T19:33:25 ResumeAfterTime=None
+   CfgTRES=cpu=64,mem=124518M,billing=64
+   AllocTRES=
+   CapWatts=n/a
+   CurrentWatts=0 AveWatts=0
+   ExtSensorsJoules=n/a ExtSensorsWatts=0 ExtSensorsTemp=n/a
+   Reason=Maintain Minimum Number Of Instances [root@2024-07-02T18:59:00]
+   InstanceId=i-04927897a9ce3c143 InstanceType=hpc7g.16xlarge""",
+}
+
+
+def printed_node(version: str, partition_name: str) -> Node:
+    """Read it as one line, as the portal asks for it."""
+    line = " ".join(PRINTED[version].split())
+    words = f"PartitionName={partition_name} Default=YES MaxTime=UNLIMITED State=UP\n"
+    (found,) = parsing.cluster(line, words).partitions[0].nodes
+    return found
+
+
+def test_a_gpu_that_nvml_found_is_read_as_23_11_printed_it() -> None:
+    found = printed_node("23.11", "gpu")
+    kinds = [(one.name, one.type, one.count, one.used) for one in found.gres]
+    assert kinds == [("gpu", "quadro_p1000", 1, 0)]
+    assert (found.cores, found.memory_mb, found.memory_used_mb) == (20, 62715, 0)
+    assert (found.gpus_free(), found.features) == (1, frozenset())
+
+
+def test_a_busy_node_is_read_as_24_05_printed_it() -> None:
+    found = printed_node("24.05", "free-gpu")
+    assert [(one.name, one.type, one.count) for one in found.gres] == [("gpu", "V100", 4)]
+    assert (found.cores, found.cores_used) == (40, 26)
+    assert (found.memory_mb, found.memory_used_mb) == (192000, 150720)
+    assert found.features == {"intel", "avx512", "mlx5_ib"}
+    assert (found.state, found.is_up) == ("MIXED", True)
+
+
+def test_a_cloud_node_is_read_as_25_05_printed_it() -> None:
+    found = printed_node("25.05", "efa")
+    assert (found.name, found.address, found.gres) == ("hpc7g-1", "10.3.140.69", ())
+    assert (found.state, found.is_up) == ("IDLE+CLOUD", True)
+    assert found.reason == "Maintain Minimum Number Of Instances"
