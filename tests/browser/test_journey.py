@@ -80,10 +80,9 @@ def test_log_in_choose_gpus_train_look_and_stop(
     photograph(page, "notebook")
 
     # TensorBoard, in a tab of its own, with a scalar chart drawn.
-    page.get_by_role("menuitem", name="File", exact=True).click()
-    page.get_by_role("menuitem", name="New Launcher").click()
+    toolbar = page.get_by_role("toolbar").filter(has=page.get_by_text("TensorFlow 2.21"))
     with page.expect_popup() as popup:
-        page.locator(".jp-LauncherCard", has_text="TensorBoard").last.click()
+        toolbar.get_by_role("button", name=re.compile("^TensorBoard")).click()
     board = popup.value
     expect(board.locator("scalar-card").first).to_be_visible(timeout=60_000)
     until(lambda: drawn_pixels(board) > 100, seconds=30, what="a scalar chart is drawn")

@@ -73,6 +73,15 @@ def test_a_template_is_chosen_in_the_launcher(
     assert "read-only" not in copy.read_text()
 
 
+def test_a_double_click_creates_at_once(portal: Instance, home: Path, page: Page) -> None:
+    open_lab(page, portal, USER)
+    page.locator(".jp-LauncherCard", has_text="New from Template").last.click()
+    rows = page.get_by_role("dialog").locator("label")
+    rows.filter(has_text="Handwritten digits with PyTorch").dblclick()
+    expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
+    assert (home / "pytorch-mnist.ipynb").owner() == USER
+
+
 def test_a_template_becomes_a_copy_from_the_file_browser(
     portal: Instance, home: Path, page: Page
 ) -> None:

@@ -113,6 +113,19 @@ def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
     assert second.evaluate("() => fetch(location.href).then(answer => answer.ok)")
 
 
+def test_the_launchers_card_opens_the_current_folder(
+    portal: Instance, session: Visitor, folder: Path, page: Page
+) -> None:
+    open_lab(page, portal, USER)
+    open_item(page, FOLDER)
+    open_item(page, "second")
+    expect(item(page, "second")).to_have_count(0)
+    with page.expect_popup() as popup:
+        page.locator(".jp-LauncherCard", has_text="TensorBoard").click()
+    see_curve(popup.value)
+    assert [board["folder"] for board in boards(session)] == [f"{FOLDER}/second"]
+
+
 def test_an_empty_folder_shows_its_curves_as_soon_as_there_are(
     portal: Instance, session: Visitor, folder: Path, page: Page
 ) -> None:

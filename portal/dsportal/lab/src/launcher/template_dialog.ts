@@ -20,6 +20,7 @@ export class TemplateDialog extends Dialog<string | null> {
       }
     };
     _choice.onChange = update;
+    _choice.onDoubleClick = () => this.resolve();
     update();
   }
 
@@ -69,6 +70,9 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
   /** Called when another template is chosen, or none. */
   onChange: () => void = () => undefined;
 
+  /** Called when a template is double-clicked: it is chosen then. */
+  onDoubleClick: () => void = () => undefined;
+
   /** Choose the first that is shown, and go there. */
   chooseFirst(): void {
     const first = this._rows.find(row => !row.node.hidden);
@@ -114,6 +118,7 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
       textOverflow: 'ellipsis',
       whiteSpace: 'nowrap'
     });
+    node.addEventListener('dblclick', () => this.onDoubleClick());
     node.append(input, ' ', title, about);
     this._rows.push({ template, node, input });
     return node;
