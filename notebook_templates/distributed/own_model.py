@@ -1,9 +1,6 @@
 """A network by its name: one of ours, timm's, or a function of the user's."""
 
-import importlib
-import sys
-from pathlib import Path
-
+import own_function
 import resnet
 from stages import MODELS
 from torch import nn
@@ -20,21 +17,21 @@ def build(model: str, classes: int, channels: int = 3) -> nn.Module:
     """
     if model in MODELS:
         return resnet.build(model, classes, channels)
-    module, colon, name = model.rpartition(":")
-    if not colon or not module or not name:
-        raise NetworkError(
-            f"model is {model!r}; it must be one of {', '.join(MODELS)}, timm:NAME, "
-            "MODULE:FUNCTION or FILE.py:FUNCTION"
-        )
-    if module.endswith(".py"):
-        file = Path(module).expanduser()
-        sys.path.insert(0, str(file.parent))
-        module = file.stem
+    if model.startswith("timm:"):
+        return _of_timm(model.removeprefix("timm:"), classes, channels)
     try:
-        found = importlib.import_module(module)
-        if module == "timm":
-            return found.create_model(name, num_classes=classes, in_chans=channels)
-        function = getattr(found, name)
-    except (ImportError, AttributeError) as error:
-        raise NetworkError(f"model is {model!r}: {error}") from error
-    return function(classes, channels)
+        function = own_function.find(model)
+    except own_function.FunctionError as error:
+        others = f"{', '.join(MODELS)}, timm:NAME"
+        raise NetworkError(f"model is none of {others}, and {error}") from error
+    network: nn.Module = function(classes, channels)
+    return network
+
+
+def _of_timm(name: str, classes: int, channels: int) -> nn.Module:
+    try:
+        import timm
+    except ImportError as error:
+        raise NetworkError(f"model is 'timm:{name}': {error}") from error
+    network: nn.Module = timm.create_model(name, num_classes=classes, in_chans=channels)
+    return network

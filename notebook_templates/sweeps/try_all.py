@@ -8,7 +8,6 @@ Slurm or by a user, one leaves its trial to the next that comes.
 """
 
 import argparse
-import importlib
 import os
 import signal
 import sys
@@ -18,13 +17,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 import optuna
+import own_function
 import studies
 from optuna.trial import TrialState
 from record import run
-
-
-class ObjectiveError(ValueError):
-    """There is no such function; the message says what may be given."""
 
 
 class TrialInterrupted(BaseException):
@@ -42,19 +38,6 @@ def settings() -> argparse.Namespace:
     add("--unpruned-steps", type=int, default=2, help="reports before pruning; -1: none is pruned")
     add("--seed", type=int, default=1, help="of what is tried; with one process it decides all")
     return parser.parse_args()
-
-
-def function_of(objective: str) -> Callable[[optuna.Trial], float]:
-    """Import the function of "FILE.py:FUNCTION"."""
-    file, _, name = objective.rpartition(":")
-    path = Path(file).expanduser()
-    if path.suffix != ".py" or not path.exists():
-        raise ObjectiveError(f"objective is {objective!r}; it must be FILE.py:FUNCTION")
-    sys.path.insert(0, str(path.resolve().parent))
-    found = getattr(importlib.import_module(path.stem), name, None)
-    if found is None:
-        raise ObjectiveError(f"objective is {objective!r}; {path} has no {name}")
-    return found
 
 
 class Interruption:
@@ -86,7 +69,7 @@ def main(s: argparse.Namespace) -> None:
     """Try until there are all trials."""
     folder = Path(s.results).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
-    objective = function_of(s.objective)
+    objective = own_function.find(s.objective)
     # Each process draws others; which, follows from the trials that there are.
     task = int(os.environ.get("SLURM_ARRAY_TASK_ID", "0"))
     study = studies.opened(folder, s.direction, s.seed * 10_000_000 + task, s.unpruned_steps)
@@ -119,4 +102,4 @@ def tried(
 
 
 if __name__ == "__main__":
-    run(main, settings(), ObjectiveError)
+    run(main, settings(), own_function.FunctionError)

@@ -124,7 +124,7 @@ def test_a_function_that_fails_says_why_and_ends(
     assert said.count("ValueError: no such data") == 2
     assert "no such data" in (results / "trials/0001/error.txt").read_text()
     said, _ = started(python, results, f"{objective}:gone", 2).communicate(timeout=120)
-    assert "has no gone" in said
+    assert "has no attribute 'gone'" in said
     assert "Traceback" not in said
 
 

@@ -113,6 +113,7 @@ ELSEWHERE: Mapping[Key, str] = {
     ): "needs Hugging Face, which is no registry of packages",
     ("fine-tune-a-vision-transformer.md", 1): "tests/notebooks/test_vision.py",
     ("search-for-hyper-parameters.md", 0): "tests/notebooks/test_sweep.py",
+    ("see-where-time-goes.md", 0): "tests/notebooks/test_profiling.py",
     ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
     ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
     ("train-on-several-nodes.md", 1): "tests/integration/templates/test_training.py",

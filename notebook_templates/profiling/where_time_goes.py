@@ -1,0 +1,126 @@
+#!/usr/bin/env python
+"""See where a training's time goes: waiting for data, computing, and in which operations.
+
+    python where_time_goes.py --results ~/logs/profiling/first --training example.py:training
+
+Some steps are timed as they are, for the shares; then some more under PyTorch's profiler, which
+makes them slower, for the operations. The folder has ``summary.json`` and ``trace.json.gz``.
+"""
+
+import argparse
+import gzip
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
+# The profiler's own words, which are for its developers.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+import own_function
+import shares
+import torch
+from record import run
+from torch.profiler import ProfilerActivity, profile
+
+TRACE = "trace.json.gz"
+_OPERATIONS = 12
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    add = parser.add_argument
+    add("--results", required=True, help="a folder for what is found")
+    add("--training", required=True, help="FILE.py:FUNCTION: returns batches and a step")
+    add("--options", type=json.loads, default={}, help="what the function is given, as JSON")
+    add("--steps", type=int, default=30, help="that are timed, and then as many that are traced")
+    add("--warm-up", type=int, default=10, help="steps before: compiling, first allocations")
+    return parser.parse_args()
+
+
+def endless(batches: Iterable[Any]) -> Iterator[Any]:
+    """Give the batches, again and again."""
+    return itertools.chain.from_iterable(itertools.repeat(batches))
+
+
+def settle() -> None:
+    """Wait until the GPU has done what it was given."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def timed(batches: Iterator[Any], step: Callable[[Any], object], steps: int) -> tuple[float, float]:
+    """Take steps; return the seconds, and those of them that were spent waiting for batches."""
+    settle()
+    waited, begun = 0.0, time.perf_counter()
+    for _ in range(steps):
+        asked = time.perf_counter()
+        batch = next(batches)
+        waited += time.perf_counter() - asked
+        step(batch)
+    settle()
+    return time.perf_counter() - begun, waited
+
+
+def traced(
+    batches: Iterator[Any], step: Callable[[Any], object], steps: int, file: Path
+) -> list[dict[str, Any]]:
+    """Take steps under the profiler, and write its trace; return the operations that take most."""
+    on_gpu = torch.cuda.is_available()
+    watched = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
+    with profile(activities=watched) as recorded:
+        timed(batches, step, steps)
+    recorded.export_chrome_trace(str(file))
+    of = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    operations = sorted(recorded.key_averages(), key=lambda each: -getattr(each, of))
+    total = sum(getattr(each, of) for each in operations) or 1
+    return [
+        {
+            "name": each.key,
+            "calls_per_step": round(each.count / steps, 1),
+            "milliseconds_per_step": round(getattr(each, of) / steps / 1e3, 4),
+            "share": round(getattr(each, of) / total, 4),
+        }
+        for each in operations[:_OPERATIONS]
+    ]
+
+
+def main(s: argparse.Namespace) -> None:
+    """Measure, and write what was found."""
+    folder = Path(s.results).expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    batches, step = own_function.find(s.training)(**s.options)
+    endless_batches = endless(batches)
+    timed(endless_batches, step, s.warm_up)
+    seconds, waited = timed(endless_batches, step, s.steps)
+    print(f"{s.steps} steps took {seconds:.2f} s, {1e3 * seconds / s.steps:.1f} ms each")
+    operations = traced(endless_batches, step, s.steps, folder / TRACE)
+    busy = None
+    if torch.cuda.is_available():
+        with gzip.open(folder / TRACE) as file:
+            # The same steps, so without what the profiler adds to the others.
+            busy = min(1.0, shares.gpu_seconds(json.load(file)) / seconds)
+    found = shares.Shares(waited / seconds, busy)
+    print(shares.advice(found))
+    summary = {
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
+        "torch": torch.__version__,
+        "training": s.training,
+        "options": s.options,
+        "steps": s.steps,
+        "seconds_per_step": round(seconds / s.steps, 6),
+        **{key: None if value is None else round(value, 4) for key, value in asdict(found).items()},
+        "advice": shares.advice(found),
+        "operations": operations,
+    }
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    run(main, settings(), own_function.FunctionError)
