@@ -78,9 +78,13 @@ class HubApi:
     url: str
     headers: dict[str, str]
 
+    def client(self) -> httpx.Client:
+        """Return a client that is let in."""
+        return httpx.Client(base_url=self.url, headers=self.headers, timeout=120)
+
     def time_a_start(self, user: str, options: dict[str, object]) -> float:
         """Start a server, wait for the event that it is ready, stop it; return the seconds."""
-        with httpx.Client(base_url=self.url, headers=self.headers, timeout=120) as http:
+        with self.client() as http:
             started = time.perf_counter()
             http.post(f"/users/{user}/server", json=options).raise_for_status()
             with http.stream("GET", f"/users/{user}/server/progress") as events:
@@ -92,13 +96,18 @@ class HubApi:
                         if event.get("ready"):
                             break
             seconds = time.perf_counter() - started
+        self.stop(user)
+        return seconds
+
+    def stop(self, user: str) -> None:
+        """Stop a server, and wait until it has ended."""
+        with self.client() as http:
             http.delete(f"/users/{user}/server").raise_for_status()
             until(
                 lambda: not http.get(f"/users/{user}").json()["servers"],
                 seconds=60,
-                what="the server has stopped",
+                what=f"the server of {user} has stopped",
             )
-        return seconds
 
 
 def free_port() -> int:
@@ -109,8 +118,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def upstream_hub(portal: Instance, folder: Path) -> Iterator[HubApi]:
-    """Run a second hub, with upstream's spawner, on the same cluster."""
+def upstream_hub(portal: Instance, folder: Path, more: str = "") -> Iterator[HubApi]:
+    """Run a second hub, with upstream's spawner and ``more`` settings, on the same cluster."""
     port, hub_port, api_port = free_port(), free_port(), free_port()
     (proxy,) = sorted(
         Path(portal.settings["session"]["python"]).parents[2].glob("proxy-*"),
@@ -127,6 +136,7 @@ def upstream_hub(portal: Instance, folder: Path) -> Iterator[HubApi]:
             bin=Path(sys.executable).parent,
             slurm_conf=portal.settings["slurm"]["config_file"],
         )
+        + more
     )
     with (folder / "upstream.log").open("wb") as log:
         process = subprocess.Popen(

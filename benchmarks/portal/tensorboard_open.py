@@ -52,18 +52,18 @@ class Eye:
         """Open it behind the pages that are looked at."""
         return cls(context.new_page())
 
-    def wait_for_chart(self, board: Page) -> None:
-        """Wait until the curve can be seen."""
+    def wait_for_chart(self, board: Page, pixels: int = 100) -> None:
+        """Wait until so much of the curve can be seen."""
         board.locator(CHART).first.wait_for(timeout=60_000)
-        until(lambda: self._sees(board), seconds=60, every=0, what="a chart is drawn")
+        until(lambda: self._sees(board, pixels), seconds=60, every=0, what="a chart is drawn")
 
-    def _sees(self, board: Page) -> bool:
+    def _sees(self, board: Page, pixels: int) -> bool:
         try:
             picture = board.locator(CHART).first.screenshot()
         except Error:
             return False  # drawn anew just now
         url = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-        return int(self.counter.evaluate(COUNT_PIXELS, [url, RUN_COLOUR])) > 100
+        return int(self.counter.evaluate(COUNT_PIXELS, [url, RUN_COLOUR])) >= pixels
 
 
 def time_ours(visitor: Visitor, lab: Page, eye: Eye) -> float:

@@ -1,0 +1,254 @@
+"""From the login to a training's first line and chart: seconds and clicks, beside upstream's hub.
+
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.journey [--runs 5]
+
+As root, with ``PORTAL_TEST_KEEP=1`` on the portal of the tests where it runs. In turn, each time in
+a fresh profile of one Chromium, two people do the same on the same cluster, with one GPU each:
+
+*ours* logs in, presses Start, opens the PyTorch template with **New from Template**, runs all its
+cells, and opens TensorBoard with the button in the notebook's toolbar.
+
+*upstream* logs in at a plain JupyterHub with ``batchspawner.SlurmSpawner`` (`session_start` says
+how it is set up), which starts JupyterLab at once; opens the same notebook through the folder
+``templates``, which its administrator has linked into the home, and runs all its cells. There is no
+TensorBoard behind that hub.
+
+Seconds are counted from the click on "Sign in": *usable* is when JupyterLab's launcher has the
+focus, which it takes last of all; *training* when the notebook shows the line of the first 100
+steps; *chart* when TensorBoard has drawn the first point. Nobody hesitates, so it is the time that
+a person waits. A click is a click, a double-click, or a key in place of one; the name and the
+password that are typed are none.
+
+The last line is one JSON object: seconds (medians, minima, maxima), clicks and ratios.
+"""
+
+import argparse
+import json
+import os
+import pwd
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+
+from benchmarks.commit import circumstances, commit
+from benchmarks.portal.session_start import UPSTREAM_USER, USER, HubApi, ratio, summary
+from benchmarks.portal.session_start import upstream_hub as plain_hub
+from benchmarks.portal.tensorboard_open import Eye
+from tests import instance
+from tests.browser.chromium import launch
+from tests.browser.lab import item
+from tests.instance import PASSWORD, Instance
+from tests.visitor import Visitor
+
+_TITLE = "Handwritten digits with PyTorch"
+_KERNEL = "PyTorch 2.13"
+_HAS_LAUNCHER = "() => document.activeElement?.closest('.jp-Launcher') !== null"
+_HAS_LINE = """
+() => document.querySelector('.jp-Notebook')?.textContent.includes('epoch 1  step   100')
+"""
+_POINT_PIXELS = 5
+_MOST_MILLISECONDS = 300_000
+
+_UPSTREAM = """
+c.JupyterHub.authenticator_class = "dummy"
+c.DummyAuthenticator.password = "{password}"
+c.SlurmSpawner.environment = {{**c.SlurmSpawner.environment, "JUPYTER_PATH": "{kernels}"}}
+"""
+
+
+@dataclass
+class Person:
+    """Somebody in front of a fresh browser."""
+
+    page: Page
+    clicks: int = 0
+    begun: float = 0.0
+    moments: dict[str, float] = field(default_factory=dict)
+
+    def sign_in(self, address: str, name: str) -> None:
+        """Open the address and log in; the time counts from here."""
+        self.page.goto(address)
+        self.page.locator("#username_input").fill(name)
+        self.page.locator("#password_input").fill(PASSWORD)
+        self.begun = time.perf_counter()
+        self.click(self.page.locator("#login_submit"))
+
+    def click(self, what: Locator) -> None:
+        """Click."""
+        self.clicks += 1
+        what.click()
+
+    def double_click(self, what: Locator) -> None:
+        """Click twice, which is one thing to do."""
+        self.clicks += 1
+        what.dblclick()
+
+    def sees(self, moment: str, holds: str) -> None:
+        """Wait for it, and note when it is."""
+        self.page.wait_for_function(holds, polling=20, timeout=_MOST_MILLISECONDS)
+        self.note(moment)
+
+    def note(self, moment: str) -> None:
+        """Note that this is reached."""
+        self.moments[moment] = time.perf_counter() - self.begun
+        self.moments[f"{moment}_clicks"] = self.clicks
+
+    def run_all(self) -> None:
+        """Run the open notebook's cells, once it has its kernel."""
+        self.page.get_by_text(f"{_KERNEL} | Idle").wait_for()
+        self.click(self.page.get_by_role("menuitem", name="Run", exact=True))
+        self.click(self.page.get_by_role("menuitem", name="Run All Cells", exact=True))
+        self.sees("training", _HAS_LINE)
+
+
+def at_ours(portal: Instance, person: Person, eye: Eye) -> None:
+    """Go the whole way at our portal."""
+    page = person.page
+    person.sign_in(portal.url, USER)
+    person.click(page.get_by_role("button", name="Start", exact=True))
+    person.sees("usable", _HAS_LAUNCHER)
+    person.click(page.locator(".jp-LauncherCard", has_text="New from Template").last)
+    row = page.get_by_role("dialog").locator("label").filter(has_text=_TITLE)
+    person.double_click(row)
+    person.run_all()
+    button = page.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name="TensorBoard")
+    with page.expect_popup() as popup:
+        person.click(button)
+    eye.wait_for_chart(popup.value, _POINT_PIXELS)
+    person.note("chart")
+
+
+def at_upstream(url: str, person: Person) -> None:
+    """Go as far as one comes at a plain hub."""
+    person.sign_in(url, UPSTREAM_USER)
+    person.sees("usable", _HAS_LAUNCHER)
+    for name in ("templates", "pytorch", "mnist.ipynb"):
+        person.double_click(item(person.page, name))
+    person.run_all()
+
+
+def _home(name: str) -> Path:
+    return Path(pwd.getpwnam(name).pw_dir)
+
+
+def _forget(portal: Instance, name: str) -> None:
+    """Remove what an earlier journey left in a home."""
+    left = (".jupyter/lab/workspaces", "pytorch-mnist.ipynb", "logs")
+    portal.slurm("/bin/rm", "-rf", *(str(_home(name) / path) for path in left), user=name)
+
+
+@contextmanager
+def _upstream(portal: Instance, folder: Path) -> Iterator[HubApi]:
+    """Run upstream's hub, as an administrator would set it up for this cluster."""
+    kernel = folder / "kernels" / "pytorch"
+    kernel.mkdir(parents=True)
+    environments = Path(portal.settings["session"]["python"]).parents[2]
+    python = max(
+        environments.glob("kernel-pytorch-*/bin/python"), key=lambda path: path.lstat().st_mtime
+    )
+    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": _KERNEL, "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(spec))
+    for place in (folder, kernel.parent, kernel):
+        place.chmod(0o755)
+    for name, target in portal.settings["session"]["folders"].items():
+        link = ["/bin/ln", "-sfn", target, str(_home(UPSTREAM_USER) / name)]
+        portal.slurm(*link, user=UPSTREAM_USER)
+    with plain_hub(portal, folder, _UPSTREAM.format(password=PASSWORD, kernels=folder)) as hub:
+        yield hub
+
+
+@contextmanager
+def _context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, ignore_https_errors=True)
+    context.set_default_timeout(_MOST_MILLISECONDS)
+    yield context
+    context.close()
+
+
+def measure(
+    portal: Instance, browser: Browser, upstream: HubApi, runs: int
+) -> dict[str, list[dict[str, float]]]:
+    """Let both go in turn; the first of each warms up."""
+    visitor = Visitor(portal, USER)
+    visitor.log_in().raise_for_status()
+    visitor.leave()
+    ways: dict[str, tuple[str, Callable[[Person, Eye], None], Callable[[], None]]] = {
+        "ours": (USER, lambda person, eye: at_ours(portal, person, eye), visitor.leave),
+        "upstream": (
+            UPSTREAM_USER,
+            lambda person, _: at_upstream(upstream.url.removesuffix("/hub/api"), person),
+            lambda: upstream.stop(UPSTREAM_USER),
+        ),
+    }
+    series: dict[str, list[dict[str, float]]] = {kind: [] for kind in ways}
+    for run in range(runs + 1):
+        for kind, (name, go, leave) in ways.items():
+            _forget(portal, name)
+            with _context(browser) as context:
+                eye = Eye.of(context)
+                person = Person(context.new_page())
+                go(person, eye)
+            leave()
+            words = "  ".join(f"{what} {value:.1f}" for what, value in person.moments.items())
+            print(f"{'warm-up' if run == 0 else f'run {run:2}'}  {kind:8}  {words}", flush=True)
+            if run:
+                series[kind].append(person.moments)
+    visitor.close()
+    return series
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print the result."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5, help="journeys of each kind")
+    runs = parser.parse_args(arguments).runs
+    measured = commit()
+    with (
+        instance.running() as portal,
+        tempfile.TemporaryDirectory() as name,
+        sync_playwright() as playwright,
+        _upstream(portal, Path(name)) as upstream,
+    ):
+        browser = launch(playwright)
+        series = measure(portal, browser, upstream, runs)
+        browser.close()
+    seconds = {
+        kind: {
+            what: summary([each[what] for each in each_kind])
+            for what in each_kind[0]
+            if not what.endswith("_clicks")
+        }
+        for kind, each_kind in series.items()
+    }
+    clicks = {
+        kind: {what: int(each_kind[-1][f"{what}_clicks"]) for what in seconds[kind]}
+        for kind, each_kind in series.items()
+    }
+    ratios = {
+        what: ratio([each[what] for each in series["ours"]], [e[what] for e in series["upstream"]])
+        for what in seconds["upstream"]
+    }
+    print(
+        json.dumps(
+            {
+                "benchmark": "journey",
+                "runs": runs,
+                "seconds": seconds,
+                "clicks": clicks,
+                "ours_over_upstream": ratios,
+                "goal": "6 clicks, and half of upstream's seconds to usable",
+                "load": round(os.getloadavg()[0], 1),
+                **circumstances(measured),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
