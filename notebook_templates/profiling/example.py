@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
-class Pictures(Dataset):
+class JpegPictures(Dataset):
     """JPEG files in memory, as a data set on a disk has them."""
 
     def __init__(self, count: int = 512, side: int = 192) -> None:
@@ -54,7 +54,7 @@ def training(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     pinned = device.type == "cuda"
     batches = DataLoader(
-        Pictures(), batch, shuffle=True, drop_last=True, num_workers=workers, pin_memory=pinned
+        JpegPictures(), batch, shuffle=True, drop_last=True, num_workers=workers, pin_memory=pinned
     )
     network = nn.Sequential(
         nn.Conv2d(3, width, 3, stride=2),

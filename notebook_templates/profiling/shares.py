@@ -13,7 +13,7 @@ WAITING = 0.1
 
 
 @dataclass(frozen=True)
-class Shares:
+class TimeShares:
     """Where the time of some steps went, as shares of it."""
 
     waiting: float
@@ -41,7 +41,7 @@ def gpu_seconds(trace: Mapping[str, Any]) -> float:
     return covered(spans) / 1e6
 
 
-def advice(shares: Shares) -> str:
+def advice(shares: TimeShares) -> str:
     """Say what holds the training up, and what to try."""
     waits = f"{shares.waiting:.0%} of the time the training waits for data"
     if shares.gpu is None:

@@ -106,7 +106,7 @@ def main(s: argparse.Namespace) -> None:
         with gzip.open(folder / TRACE) as file:
             # The same steps, so without what the profiler adds to the others.
             busy = min(1.0, shares.gpu_seconds(json.load(file)) / seconds)
-    found = shares.Shares(waited / seconds, busy)
+    found = shares.TimeShares(waited / seconds, busy)
     print(shares.advice(found))
     summary = {
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shares import Shares, advice, covered, gpu_seconds
+from shares import TimeShares, advice, covered, gpu_seconds
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,15 @@ def test_only_what_the_gpu_does_is_its_time() -> None:
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
-        (Shares(0.65, None), "No GPU. 65% of the time the training waits for data"),
-        (Shares(0.02, None), "a session with a GPU"),
-        (Shares(0.5, 0.95), "nothing holds it up"),
-        (Shares(0.4, 0.5), "idle 50% of the time, and 40% of the time the training waits for data"),
-        (Shares(0.02, 0.5), "the steps are too short"),
+        (TimeShares(0.65, None), "No GPU. 65% of the time the training waits for data"),
+        (TimeShares(0.02, None), "a session with a GPU"),
+        (TimeShares(0.5, 0.95), "nothing holds it up"),
+        (
+            TimeShares(0.4, 0.5),
+            "idle 50% of the time, and 40% of the time the training waits for data",
+        ),
+        (TimeShares(0.02, 0.5), "the steps are too short"),
     ],
 )
-def test_what_holds_it_up_is_named(shares: Shares, words: str) -> None:
+def test_what_holds_it_up_is_named(shares: TimeShares, words: str) -> None:
     assert words in advice(shares)
