@@ -8,6 +8,7 @@ fp32 and int8, and PyTorch bf16, which ONNX Runtime has no convolution for.
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,17 +163,20 @@ def saturates(cpuinfo: str) -> bool:
 def export(network: torch.nn.Module, path: Path, example: np.ndarray) -> None:
     """Write the network as ONNX, for batches of any size."""
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    torch.onnx.export(
-        network.eval().cpu(),
-        (torch.from_numpy(example),),
-        str(path),
-        input_names=["images"],
-        output_names=["logits"],
-        dynamic_shapes=({0: torch.export.Dim(BATCH)},),
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+    with warnings.catch_warnings():
+        # PyTorch 2.13 warns of its own use of it, where it copies what it exports.
+        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+        torch.onnx.export(
+            network.eval().cpu(),
+            (torch.from_numpy(example),),
+            str(path),
+            input_names=["images"],
+            output_names=["logits"],
+            dynamic_shapes=({0: torch.export.Dim(BATCH)},),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
 
 
 class OnnxNetwork:

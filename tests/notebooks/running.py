@@ -25,7 +25,10 @@ def kernel_argv(python: Path | None) -> list[str]:
 
 
 def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameters: object) -> Path:
-    """Run all cells with papermill in the kernel; return the notebook with its outputs."""
+    """Run all cells with papermill in the kernel; return the notebook with its outputs.
+
+    None of them is red, as JupyterLab shows what a cell writes to its standard error.
+    """
     # The kernel's environment has no papermill; the tests' has, and starts this kernel.
     specs = home / "share" / "jupyter" / "kernels" / kernel
     specs.mkdir(parents=True)
@@ -55,12 +58,18 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
             **ONE_THREAD,
         },
     )
+    assert written_to(done, "stderr") == ""
     return done
+
+
+def written_to(notebook: Path, stream: str) -> str:
+    """Return what all cells of a notebook that was run wrote to "stdout" or "stderr"."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return "".join("".join(one["text"]) for one in outputs if one.get("name") == stream)
 
 
 def printed_by(notebook: Path, python: Path, home: Path, parameters: Mapping[str, object]) -> str:
     """Run all cells in a Python kernel; return the standard output of all."""
     done = run("pytorch", kernel_argv(python), notebook, home=home, **parameters)
-    cells = json.loads(done.read_text(encoding="utf-8"))["cells"]
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    return "".join("".join(o["text"]) for o in outputs if o.get("name") == "stdout")
+    return written_to(done, "stdout")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import kernel_argv, run
+from tests.notebooks.running import kernel_argv, run, written_to
 
 TEMPLATES = ROOT / "notebook_templates"
 NOTEBOOKS = sorted(TEMPLATES.rglob("*.ipynb"))
@@ -97,10 +97,7 @@ def test_a_notebook_learns_digits_it_has_not_seen(
     notebook = TEMPLATES / framework / "mnist.ipynb"
     assert read(notebook)["metadata"]["kernelspec"]["name"] == kernel
     done = run(kernel, argv, notebook, home=tmp_path, epochs=epochs)
-    outputs = [output for cell in code_cells(read(done)) for output in cell["outputs"]]
-    printed = "".join(
-        "".join(output["text"]) for output in outputs if output.get("name") == "stdout"
-    )
+    printed = written_to(done, "stdout")
     lines = LINE.findall(printed)
     assert [int(step) for _, step, _, _ in lines] == list(range(100, 300 * epochs + 1, 100))
     assert [int(epoch) for epoch, _, _, _ in lines] == [
