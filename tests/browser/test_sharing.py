@@ -28,6 +28,7 @@ _ATTACK = (
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Digits\n" + _ATTACK},
+        {"cell_type": "markdown", "id": "c", "metadata": {}, "source": r"$$\frac{1}{n}$$"},
         {
             "cell_type": "code",
             "id": "b",
@@ -127,6 +128,7 @@ def test_a_shared_notebook_opens_for_its_reader(
     assert f"/user/{READER}/portal/shared/{OWNER}/" in other.url
     frame = other.frame_locator("iframe")
     expect(frame.get_by_text("98.9 %").last).to_be_visible()
+    expect(frame.locator("math mfrac")).to_be_visible()
     expect(other).to_have_title(f"{NAME} · shared by {OWNER}")
     for scheme in SCHEMES:
         other.emulate_media(color_scheme=scheme)

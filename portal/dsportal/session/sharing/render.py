@@ -9,7 +9,8 @@ import resource
 import sys
 
 import nbformat
-from nbconvert import HTMLExporter
+
+from dsportal.session.sharing.mathematics import MathExporter, draw_outputs
 
 _CPU_SECONDS = 60
 _MEMORY_BYTES = 2 * 2**30
@@ -18,7 +19,8 @@ _MEMORY_BYTES = 2 * 2**30
 def page(content: str) -> str:
     """Return the notebook as one page that needs nothing from elsewhere."""
     notebook = nbformat.reads(content, as_version=4)  # type: ignore[no-untyped-call]
-    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+    draw_outputs(notebook)
+    exporter = MathExporter(  # type: ignore[no-untyped-call]
         template_name="lab", embed_images=False
     )
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
