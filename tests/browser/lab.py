@@ -1,5 +1,6 @@
 """JupyterLab in a browser: how tests come to it, and when it has come to rest."""
 
+import pwd
 from urllib.parse import quote
 
 from playwright.sync_api import Locator, Page, expect
@@ -25,6 +26,8 @@ def wait_for_launcher(page: Page) -> None:
 
 def open_lab(page: Page, portal: Instance, name: str, to: str | None = None) -> None:
     """Log in as somebody whose session runs, with nothing of an earlier one on the screen."""
+    workspaces = f"{pwd.getpwnam(name).pw_dir}/.jupyter/lab/workspaces"
+    portal.slurm("/bin/rm", "-rf", workspaces, user=name)
     log_in(page, portal, name, to)
     wait_for_launcher(page)
 

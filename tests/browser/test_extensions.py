@@ -34,7 +34,7 @@ SETTINGS = ".jupyter/lab/user-settings/data-scientist-portal"
 def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
     """The home of somebody with a session, a repository and a program."""
     home = Path(pwd.getpwnam(USER).pw_dir)
-    made = [".jupyter/lab/workspaces", SETTINGS, "work", "long.ipynb", "Untitled.ipynb"]
+    made = [SETTINGS, "work", "long.ipynb", "Untitled.ipynb"]
 
     def as_user(*argv: str) -> None:
         portal.slurm(*argv, user=USER, home=str(home))

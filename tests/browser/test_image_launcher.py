@@ -24,8 +24,6 @@ def own(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
     visitor = visit(USER)
     visitor.start_and_wait(gpus=0)
     home = Path(visitor.run("import os; print(os.path.expanduser('~'))").strip())
-    # Nothing of an earlier session on the screen.
-    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
     folder = home / "images"
     folder.mkdir()
     shutil.copy(images.kernel_image(), folder / "tools.sif")

@@ -25,8 +25,7 @@ printf '10%%\\r\\033[32m100%%\\033[0m\\nthe needle\\n'; sleep 600
 @pytest.fixture
 def home(portal: Instance) -> Path:
     home = Path(pwd.getpwnam(USER).pw_dir)
-    for name in (".jupyter/lab/workspaces", "go"):
-        portal.slurm("/bin/rm", "-rf", str(home / name), user=USER)
+    portal.slurm("/bin/rm", "-rf", str(home / "go"), user=USER)
     return home
 
 

@@ -18,11 +18,11 @@ USER = USERS[3]
 
 @pytest.fixture
 def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
-    """The home of a user with a session, without anything of an earlier one on the screen."""
+    """The home of a user with a session, without what an earlier one left."""
     visitor = visit(USER)
     visitor.start_and_wait(gpus=0)
     home = Path(visitor.run("import os; print(os.path.expanduser('~'))").strip())
-    made = [".jupyter/lab/workspaces", "digits-logs", "Untitled.ipynb", "untitled.txt"]
+    made = ["digits-logs", "Untitled.ipynb", "untitled.txt"]
     paths = [str(home / name) for name in made]
     portal.slurm("/bin/rm", "-rf", *paths, user=USER)
     yield home

@@ -24,7 +24,6 @@ USER = USERS[3]
 def package(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
     """A package that a user with a session can read; the user has no environments."""
     home = Path(pwd.getpwnam(USER).pw_dir)
-    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
     shutil.rmtree(home / "environments", ignore_errors=True)
     folder = Path("/tmp", f"portal-{PREFIX}-packages")  # noqa: S108 - other users read it
     folder.mkdir(mode=0o755, exist_ok=True)

@@ -19,16 +19,15 @@ USER = USERS[2]
 
 @pytest.fixture
 def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
-    """The home of a user with a session, without copies or anything on the screen."""
+    """The home of a user with a session, without copies."""
     visitor = visit(USER)
     visitor.start_and_wait(gpus=0)
     home = Path(pwd.getpwnam(USER).pw_dir)
     made = [str(home / name) for name in ("work", "pytorch-mnist.ipynb", "sample.job")]
-    workspaces = str(home / ".jupyter/lab/workspaces")
-    portal.slurm("/bin/rm", "-rf", workspaces, *made, user=USER)
+    portal.slurm("/bin/rm", "-rf", *made, user=USER)
     portal.slurm("/bin/mkdir", made[0], user=USER)
     yield home
-    portal.slurm("/bin/rm", "-rf", workspaces, *made, user=USER)
+    portal.slurm("/bin/rm", "-rf", *made, user=USER)
 
 
 def test_a_template_is_chosen_in_the_launcher(

@@ -38,15 +38,14 @@ def folder(portal: Instance, session: Visitor) -> Iterator[Path]:
     """A folder with curves below two folders of it, and an empty one; no TensorBoard runs."""
     home = Path(pwd.getpwnam(USER).pw_dir)
     folder = home / FOLDER
-    workspaces = str(home / ".jupyter/lab/workspaces")
-    portal.slurm("/bin/rm", "-rf", workspaces, str(folder), user=USER)
+    portal.slurm("/bin/rm", "-rf", str(folder), user=USER)
     portal.slurm("/bin/mkdir", "-p", str(folder / "empty"), user=USER)
     for name in ("first/run 1", "second"):
         curves.write(portal, USER, folder / name)
     yield folder
     for board in boards(session):
         session.session("DELETE", f"/portal/tensorboard/{board['id']}")
-    portal.slurm("/bin/rm", "-rf", workspaces, str(folder), user=USER)
+    portal.slurm("/bin/rm", "-rf", str(folder), user=USER)
 
 
 def boards(session: Visitor) -> list[dict[str, str]]:

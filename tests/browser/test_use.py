@@ -1,8 +1,7 @@
 """What a session uses, as its user sees it. Only NVIDIA's library is a stand-in: tests/nvml."""
 
-import pwd
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -18,14 +17,11 @@ USER = USERS[3]
 
 
 @pytest.fixture
-def user(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
-    """A user without a session, or anything of an earlier one on the screen."""
-    workspaces = f"{pwd.getpwnam(USER).pw_dir}/.jupyter/lab/workspaces"
-    portal.slurm("/bin/rm", "-rf", workspaces, user=USER)
+def user(visit: Callable[[str], Visitor]) -> Visitor:
+    """A user without a session."""
     user = visit(USER)
     user.leave()
-    yield user
-    portal.slurm("/bin/rm", "-rf", workspaces, user=USER)
+    return user
 
 
 def panel(page: Page) -> Locator:
