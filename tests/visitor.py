@@ -176,6 +176,11 @@ class Visitor:
         finally:
             self.session("DELETE", f"/api/kernels/{kernel_id}")
 
+    def port(self) -> int:
+        """Return the port of the session's server."""
+        code = "import os; print(os.environ['JUPYTERHUB_SERVICE_URL'].split(':')[2].split('/')[0])"
+        return int(self.run(code))
+
     def type_in_terminal(
         self,
         line: str,

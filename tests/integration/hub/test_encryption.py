@@ -37,11 +37,6 @@ def files_of(user: Visitor) -> list[Path]:
     return [Path(line) for line in user.run(FILES.format(names=NAMES)).split()]
 
 
-def port_of(user: Visitor) -> int:
-    code = "import os; print(os.environ['JUPYTERHUB_SERVICE_URL'].split(':')[2].split('/')[0])"
-    return int(user.run(code))
-
-
 # --- between browsers and the proxy ---
 
 
@@ -159,21 +154,21 @@ def serial(portal: Instance) -> str:
 
 
 def test_a_sessions_port_is_closed_to_who_has_no_certificate(user: Visitor) -> None:
-    assert answer(port_of(user), unchecking(), f"/user/{user.name}/api") == b""
+    assert answer(user.port(), unchecking(), f"/user/{user.name}/api") == b""
 
 
 def test_another_session_of_the_node_cannot_connect(user: Visitor, stranger: Visitor) -> None:
     context = unchecking()
     key, certificate, _ = files_of(stranger)
     context.load_cert_chain(certificate, key)
-    assert answer(port_of(user), context, f"/user/{user.name}/api") == b""
+    assert answer(user.port(), context, f"/user/{user.name}/api") == b""
 
 
 def test_the_hubs_own_certificate_opens_it(portal: Instance, user: Visitor) -> None:
     folder = Path(portal.settings["hub"]["state_dir"]) / "internal-tls/hub-internal"
     context = unchecking()
     context.load_cert_chain(folder / "hub-internal.crt", folder / "hub-internal.key")
-    assert answer(port_of(user), context, f"/user/{user.name}/api").startswith(b"HTTP/1.1 200")
+    assert answer(user.port(), context, f"/user/{user.name}/api").startswith(b"HTTP/1.1 200")
 
 
 def test_a_sessions_key_is_its_users_alone(user: Visitor) -> None:

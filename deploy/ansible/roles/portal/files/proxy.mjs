@@ -40,6 +40,9 @@ const UNREAD_MS = 2_000;
 // The front keeps connections that it does not use for 60 s, and must be the one that closes them: a
 // request that it sends on one that closes at that moment would be lost.
 const UNUSED_MS = 75_000;
+// Sessions and services do so after 30 s (portal/dsportal/request_limits.py), and here the proxy must
+// be the one that closes.
+const UNUSED_BEHIND_MS = 20_000;
 // How many connections may wait to be accepted: as many as the kernel lets. To a socket in a folder
 // the next one is refused at once, and the front then says that the portal is away.
 const WAITING = 4096;
@@ -216,6 +219,8 @@ const proxy = new PortalProxy({
 });
 // Its own requests, for the pages of errors, show the certificate as well.
 Object.assign(proxy.httpsAgent.options, proxy.options.clientSsl);
+// An agent closes what is unused for so long; a request that is under way has all its time.
+for (const agent of [proxy.httpAgent, proxy.httpsAgent]) agent.options.timeout = UNUSED_BEHIND_MS;
 fs.rmSync(settings.socket, { force: true });
 proxy.proxyServer.listen({ path: settings.socket, backlog: WAITING }, () =>
   fs.chmodSync(settings.socket, 0o600),
