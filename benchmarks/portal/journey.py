@@ -14,11 +14,10 @@ how it is set up), which starts JupyterLab at once; opens the same notebook thro
 TensorBoard behind that hub.
 
 Seconds are counted from the click on "Sign in": *started* is when the session answers and the page
-of JupyterLab begins to load; *usable* when JupyterLab's launcher has the
-focus, which it takes last of all; *training* when the notebook shows the line of the first 100
-steps; *chart* when TensorBoard has drawn the first point. Nobody hesitates, so it is the time that
-a person waits. A click is a click, a double-click, or a key in place of one; the name and the
-password that are typed are none.
+of JupyterLab begins to load; *usable* when JupyterLab's launcher has the focus, which it takes last
+of all; *training* when the notebook shows the line of the first 100 steps; *chart* when TensorBoard
+has drawn the first point. Nobody hesitates, so it is the time that a person waits. A click is a
+click, a double-click, or a key in place of one; the name and the password that are typed are none.
 
 The last line is one JSON object: seconds (medians, minima, maxima), clicks and ratios.
 """

@@ -63,7 +63,7 @@ class WayIn:
     """A way into one session, used until ``ends`` on the monotonic clock."""
 
     token: str
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext | None
     ends: float
 
 
@@ -121,10 +121,10 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
             self.entries[key] = WayIn(token, self._tls(), now + _TOKEN_SECONDS - 60)
         return self.entries[key]
 
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self) -> ssl.SSLContext | None:
         files = ("internal_ssl_key", "internal_ssl_cert", "internal_ssl_ca")
         key, certificate, authority = (self.settings.get(name) for name in files)
-        context: ssl.SSLContext = make_ssl_context(key, certificate, cafile=authority)
+        context: ssl.SSLContext | None = make_ssl_context(key, certificate, cafile=authority)
         return context
 
 
