@@ -134,6 +134,9 @@ def quantise(
     prepared: Path, quantised: Path, calibration: Calibration, *, for_tensorrt: bool
 ) -> None:
     """Write the network at int8, calibrated."""
+    # A layer norm's vectors have one scale each, where a convolution has one for each channel: ONNX
+    # Runtime warns of every one of them.
+    logging.getLogger().addFilter(is_no_vector)
     quantize_static(
         str(prepared),
         str(quantised),
@@ -146,6 +149,12 @@ def quantise(
         reduce_range=not for_tensorrt and saturates(Path("/proc/cpuinfo").read_text()),
         extra_options={"ActivationSymmetric": for_tensorrt},
     )
+    logging.getLogger().removeFilter(is_no_vector)
+
+
+def is_no_vector(record: logging.LogRecord) -> bool:
+    """Say whether a line of the log is another than that a vector has no channels."""
+    return "is out-of-range for weight" not in record.getMessage()
 
 
 def saturates(cpuinfo: str) -> bool:
