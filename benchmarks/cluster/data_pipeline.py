@@ -25,9 +25,9 @@ from pathlib import Path
 from benchmarks.cluster.data_readers import BASE, END, READERS, ImageReader
 from benchmarks.commit import commit
 from tests.instance import ROOT
+from tests.notebooks.running import framework_python
 
 DATA = ROOT / "notebook_templates" / "data"
-ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 FORMATS = ("tfrecord", "recordio", "webdataset")
 STATES = ("cold", "warm", "warm, CPU time")
@@ -54,13 +54,13 @@ for label in range(10):
 def python_of(environment: str) -> str:
     """Return an environment's interpreter."""
     name = environment.removeprefix("kernel-")
+    if name != environment:
+        return str(framework_python(name))
+    # None of the deployment's.
     if named := os.environ.get(f"PORTAL_{name.upper()}_PYTHON"):
         return named
-    if name == environment:  # none of the deployment's
-        made = run([str(ROOT / "deploy/venv"), environment])
-        return f"{made.splitlines()[-1]}/bin/python"
-    places = ENVIRONMENTS.glob(f"{environment}-*/bin/python")
-    return str(max(places, key=lambda path: path.lstat().st_mtime))
+    made = run([str(ROOT / "deploy/venv"), environment])
+    return f"{made.splitlines()[-1]}/bin/python"
 
 
 def run(argv: list[str]) -> str:

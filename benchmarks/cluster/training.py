@@ -34,9 +34,9 @@ from benchmarks.commit import commit
 from benchmarks.portal import people, virtual_cluster
 from benchmarks.portal.virtual_cluster import VirtualCluster
 from tests.instance import ROOT
+from tests.notebooks.running import framework_python
 from tests.waiting import until
 
-ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 TEMPLATES = ROOT / "notebook_templates"
 CORES = sorted(os.sched_getaffinity(0))[:2]
 KINDS = ("bare", "job", "two nodes", "two bare", "plain", "bf16")
@@ -103,8 +103,7 @@ class Bench:
         for name in ("distributed", "data"):
             shutil.copytree(TEMPLATES / name, cluster.folder / "templates" / name)
         self.distributed = cluster.folder / "templates" / "distributed"
-        places = ENVIRONMENTS.glob("kernel-pytorch-*/bin/python")
-        self.python = str(max(places, key=lambda path: path.lstat().st_mtime))
+        self.python = str(framework_python("pytorch"))
 
     def speed(self, kind: str, number: int) -> float:
         """Train once; return images/s of all processes together."""

@@ -41,8 +41,9 @@ from benchmarks.portal.session_start import upstream_hub as plain_hub
 from benchmarks.portal.tensorboard_open import Eye
 from tests import instance
 from tests.browser.chromium import launch
-from tests.browser.lab import item
+from tests.browser.lab import forget_screen, item
 from tests.instance import PASSWORD, Instance
+from tests.notebooks.running import framework_python
 from tests.visitor import Visitor
 
 MOMENTS = ("usable", "training", "chart")
@@ -62,6 +63,16 @@ c.SlurmSpawner.environment = {{**c.SlurmSpawner.environment, "JUPYTER_PATH": "{k
 """
 
 
+@dataclass(frozen=True)
+class Milestone:
+    """When something is reached."""
+
+    seconds: float
+    """Since the click on "Sign in"."""
+    clicks: int
+    """Until then."""
+
+
 @dataclass
 class Person:
     """Somebody in front of a fresh browser."""
@@ -69,7 +80,7 @@ class Person:
     page: Page
     clicks: int = 0
     begun: float = 0.0
-    moments: dict[str, float] = field(default_factory=dict)
+    moments: dict[str, Milestone] = field(default_factory=dict)
 
     def sign_in(self, address: str, name: str) -> None:
         """Open the address and log in; the time counts from here."""
@@ -96,8 +107,7 @@ class Person:
 
     def note(self, moment: str) -> None:
         """Note that this is reached."""
-        self.moments[moment] = time.perf_counter() - self.begun
-        self.moments[f"{moment}_clicks"] = self.clicks
+        self.moments[moment] = Milestone(time.perf_counter() - self.begun, self.clicks)
 
     def comes_to_jupyterlab(self) -> None:
         """Wait until its page begins to load, and then until it can be used."""
@@ -151,7 +161,8 @@ def _home(name: str) -> Path:
 
 def _forget(portal: Instance, name: str) -> None:
     """Remove what an earlier journey left in a home."""
-    left = (".jupyter/lab/workspaces", "pytorch-mnist.ipynb", "logs")
+    forget_screen(portal, name)
+    left = ("pytorch-mnist.ipynb", "logs")
     portal.slurm("/bin/rm", "-rf", *(str(_home(name) / path) for path in left), user=name)
 
 
@@ -160,11 +171,7 @@ def _upstream(portal: Instance, folder: Path) -> Iterator[HubApi]:
     """Run upstream's hub, as an administrator would set it up for this cluster."""
     kernel = folder / "kernels" / "pytorch"
     kernel.mkdir(parents=True)
-    environments = Path(portal.settings["session"]["python"]).parents[2]
-    python = max(
-        environments.glob("kernel-pytorch-*/bin/python"), key=lambda path: path.lstat().st_mtime
-    )
-    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    argv = [str(framework_python("pytorch")), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     spec = {"argv": argv, "display_name": _KERNEL, "language": "python"}
     (kernel / "kernel.json").write_text(json.dumps(spec))
     for place in (folder, kernel.parent, kernel):
@@ -186,7 +193,7 @@ def _context(browser: Browser) -> Iterator[BrowserContext]:
 
 def measure(
     portal: Instance, browser: Browser, upstream: HubApi, runs: int, last: str
-) -> dict[str, list[dict[str, float]]]:
+) -> dict[str, list[dict[str, Milestone]]]:
     """Let both go in turn; the first of each warms up."""
     visitor = Visitor(portal, USER)
     visitor.log_in().raise_for_status()
@@ -199,7 +206,7 @@ def measure(
             lambda: upstream.stop(UPSTREAM_USER),
         ),
     }
-    series: dict[str, list[dict[str, float]]] = {kind: [] for kind in ways}
+    series: dict[str, list[dict[str, Milestone]]] = {kind: [] for kind in ways}
     for run in range(runs + 1):
         for kind, (name, go, leave) in ways.items():
             _forget(portal, name)
@@ -208,7 +215,10 @@ def measure(
                 person = Person(context.new_page())
                 go(person, eye)
             leave()
-            words = "  ".join(f"{what} {value:.1f}" for what, value in person.moments.items())
+            words = "  ".join(
+                f"{what} {one.seconds:.1f} s, {one.clicks} clicks"
+                for what, one in person.moments.items()
+            )
             print(f"{'warm-up' if run == 0 else f'run {run:2}'}  {kind:8}  {words}", flush=True)
             if run:
                 series[kind].append(person.moments)
@@ -234,27 +244,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         series = measure(portal, browser, upstream, runs, given.to)
         browser.close()
     seconds = {
-        kind: {
-            what: summary([each[what] for each in each_kind])
-            for what in each_kind[0]
-            if not what.endswith("_clicks")
-        }
-        for kind, each_kind in series.items()
+        kind: {what: [each[what].seconds for each in journeys] for what in journeys[0]}
+        for kind, journeys in series.items()
     }
     clicks = {
-        kind: {what: int(each_kind[-1][f"{what}_clicks"]) for what in seconds[kind]}
-        for kind, each_kind in series.items()
+        kind: {what: one.clicks for what, one in journeys[-1].items()}
+        for kind, journeys in series.items()
     }
     ratios = {
-        what: ratio([each[what] for each in series["ours"]], [e[what] for e in series["upstream"]])
-        for what in seconds["upstream"]
+        what: ratio(seconds["ours"][what], theirs) for what, theirs in seconds["upstream"].items()
     }
     print(
         json.dumps(
             {
                 "benchmark": "journey",
                 "runs": runs,
-                "seconds": seconds,
+                "seconds": {
+                    kind: {what: summary(values) for what, values in reached.items()}
+                    for kind, reached in seconds.items()
+                },
                 "clicks": clicks,
                 "ours_over_upstream": ratios,
                 "goal": "6 clicks, and half of upstream's seconds to usable",

@@ -110,7 +110,6 @@ def time_a_shells(portal: Instance, folder: Path, context: BrowserContext, eye: 
 def session(portal: Instance) -> Iterator[tuple[Visitor, Path]]:
     """Give a user with a session and a folder with a curve."""
     home = Path(pwd.getpwnam(USER).pw_dir)
-    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
     curves.write(portal, USER, home / FOLDER / "curve")
     visitor = Visitor(portal, USER)
     visitor.log_in().raise_for_status()

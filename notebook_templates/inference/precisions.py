@@ -10,6 +10,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,13 +91,15 @@ def build(
     """Write the network into ``folder`` and open it at fp32, half precision and int8."""
     folder.mkdir(parents=True, exist_ok=True)
     exported, prepared, quantised = (folder / f"{n}.onnx" for n in ("fp32", "prepared", "int8"))
-    export(network, exported, example)
-    quant_pre_process(str(exported), str(prepared))
+    with without_warnings():
+        export(network, exported, example)
+        quant_pre_process(str(exported), str(prepared))
     is_on_gpu = on_gpu()
     failed = {provider: tried(provider, prepared) for provider in (TENSORRT, CUDA) if is_on_gpu}
     has_tensorrt = is_on_gpu and not failed[TENSORRT]
     if not is_on_gpu or has_tensorrt:
-        quantise(prepared, quantised, calibration, for_tensorrt=has_tensorrt)
+        with without_warnings():
+            quantise(prepared, quantised, calibration, for_tensorrt=has_tensorrt)
     if not is_on_gpu:
         return [opened("fp32", prepared, CPU), autocast(network), opened("int8", quantised, CPU)]
     if has_tensorrt:
@@ -134,9 +137,6 @@ def quantise(
     prepared: Path, quantised: Path, calibration: Calibration, *, for_tensorrt: bool
 ) -> None:
     """Write the network at int8, calibrated."""
-    # A layer norm's vectors have one scale each, where a convolution has one for each channel: ONNX
-    # Runtime warns of every one of them.
-    logging.getLogger().addFilter(is_no_vector)
     quantize_static(
         str(prepared),
         str(quantised),
@@ -149,12 +149,6 @@ def quantise(
         reduce_range=not for_tensorrt and saturates(Path("/proc/cpuinfo").read_text()),
         extra_options={"ActivationSymmetric": for_tensorrt},
     )
-    logging.getLogger().removeFilter(is_no_vector)
-
-
-def is_no_vector(record: logging.LogRecord) -> bool:
-    """Say whether a line of the log is another than that a vector has no channels."""
-    return "is out-of-range for weight" not in record.getMessage()
 
 
 def saturates(cpuinfo: str) -> bool:
@@ -171,21 +165,40 @@ def saturates(cpuinfo: str) -> bool:
 
 def export(network: torch.nn.Module, path: Path, example: np.ndarray) -> None:
     """Write the network as ONNX, for batches of any size."""
+    torch.onnx.export(
+        network.eval().cpu(),
+        (torch.from_numpy(example),),
+        str(path),
+        input_names=["images"],
+        output_names=["logits"],
+        dynamic_shapes=({0: torch.export.Dim(BATCH)},),
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Leave out what PyTorch and ONNX Runtime warn of although nothing is wrong."""
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        # PyTorch 2.13 warns of its own use of it, where it copies what it exports.
-        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-        torch.onnx.export(
-            network.eval().cpu(),
-            (torch.from_numpy(example),),
-            str(path),
-            input_names=["images"],
-            output_names=["logits"],
-            dynamic_shapes=({0: torch.export.Dim(BATCH)},),
-            dynamo=True,
-            external_data=False,
-            verbose=False,
-        )
+    root = logging.getLogger()
+    root.addFilter(is_no_vector)
+    try:
+        with warnings.catch_warnings():
+            # PyTorch 2.13 uses it itself, where it copies what it exports.
+            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+            yield
+    finally:
+        root.removeFilter(is_no_vector)
+
+
+def is_no_vector(record: logging.LogRecord) -> bool:
+    """Say whether a line of the log is another than ONNX Runtime's on a vector.
+
+    A layer norm's vectors have one scale each, where a convolution has one for each channel.
+    """
+    return "is out-of-range for weight" not in record.getMessage()
 
 
 class OnnxNetwork:

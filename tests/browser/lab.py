@@ -24,10 +24,15 @@ def wait_for_launcher(page: Page) -> None:
     expect(page.locator(".jp-Launcher")).to_be_focused(timeout=90_000)
 
 
-def open_lab(page: Page, portal: Instance, name: str, to: str | None = None) -> None:
-    """Log in as somebody whose session runs, with nothing of an earlier one on the screen."""
+def forget_screen(portal: Instance, name: str) -> None:
+    """Have nothing on somebody's screen the next time: no open tabs, no panels."""
     workspaces = f"{pwd.getpwnam(name).pw_dir}/.jupyter/lab/workspaces"
     portal.slurm("/bin/rm", "-rf", workspaces, user=name)
+
+
+def open_lab(page: Page, portal: Instance, name: str, to: str | None = None) -> None:
+    """Log in as somebody whose session runs, with nothing of an earlier one on the screen."""
+    forget_screen(portal, name)
     log_in(page, portal, name, to)
     wait_for_launcher(page)
 

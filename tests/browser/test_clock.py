@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.lab import log_in, wait_for_notebook
+from tests.browser.lab import forget_screen, log_in, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -38,7 +38,7 @@ def home(portal: Instance) -> Iterator[Path]:
         folder / "plugin.jupyterlab-settings": settings,
         home / NOTEBOOK: EMPTY,
     }
-    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
+    forget_screen(portal, USER)
     for file, content in files.items():
         portal.slurm("/bin/mkdir", "-p", str(file.parent), user=USER)
         portal.slurm("/usr/bin/tee", str(file), user=USER, stdin=json.dumps(content))

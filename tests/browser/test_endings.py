@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests import faults
-from tests.browser.lab import log_in, wait_for_notebook
+from tests.browser.lab import forget_screen, log_in, wait_for_notebook
 from tests.browser.test_clock import EMPTY, time_left
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
@@ -25,7 +25,7 @@ NOTEBOOK = "endings-test.ipynb"
 @pytest.fixture
 def user(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
     home = Path(pwd.getpwnam(USER).pw_dir)
-    portal.slurm("/bin/rm", "-rf", str(home / ".jupyter/lab/workspaces"), user=USER)
+    forget_screen(portal, USER)
     portal.slurm("/usr/bin/tee", str(home / NOTEBOOK), user=USER, stdin=json.dumps(EMPTY))
     user = visit(USER)
     user.leave()

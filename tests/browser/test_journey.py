@@ -1,17 +1,15 @@
 """What a data scientist does on the first day, in a real browser."""
 
 import base64
-import pwd
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from jupyterhub_gpu_slurm.session.reasons import REASONS
 from tests import faults
-from tests.browser.lab import log_in, open_item, wait_for_launcher
+from tests.browser.lab import forget_screen, log_in, open_item, wait_for_launcher
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -27,8 +25,7 @@ ACCURACY = re.compile(
 @pytest.fixture
 def clean_user(portal: Instance) -> Iterator[str]:
     """A user without a session or anything of an earlier one on the screen."""
-    workspaces = Path(pwd.getpwnam(USER).pw_dir, ".jupyter", "lab", "workspaces")
-    portal.slurm("/bin/rm", "-rf", str(workspaces), user=USER)
+    forget_screen(portal, USER)
     yield USER
     visitor = Visitor(portal, USER)
     visitor.log_in()

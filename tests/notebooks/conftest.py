@@ -1,6 +1,5 @@
 """The environments of the kernels, as the deployment made them."""
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,25 +8,13 @@ import pytest
 
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
-from tests.notebooks.running import Run
-
-ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
+from tests.notebooks.running import Run, framework_python
 
 
 @pytest.fixture(scope="session")
 def python_of() -> Callable[[str], Path]:
-    """Find a framework's interpreter; ``PORTAL_TENSORFLOW_PYTHON`` and so on name another one."""
-
-    def find(framework: str) -> Path:
-        named = os.environ.get(f"PORTAL_{framework.upper()}_PYTHON")
-        if named:
-            return Path(named)
-        places = ENVIRONMENTS.glob(f"kernel-{framework}-*/bin/python")
-        found = sorted(places, key=lambda path: path.lstat().st_mtime)
-        assert found, f"no kernel-{framework} below {ENVIRONMENTS}; deploy/up test makes it"
-        return found[-1]
-
-    return find
+    """Find a framework's interpreter."""
+    return framework_python
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,14 @@
 """Notebooks run to the end with papermill, in a kernel of the deployment's environments."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -15,6 +17,17 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
 """Several notebooks run side by side: threads that wait for each other would take most of it."""
+
+
+def framework_python(framework: str) -> Path:
+    """Find a framework's interpreter; ``PORTAL_TENSORFLOW_PYTHON`` and so on name another one."""
+    named = os.environ.get(f"PORTAL_{framework.upper()}_PYTHON")
+    if named:
+        return Path(named)
+    places = ENVIRONMENTS.glob(f"kernel-{framework}-*/bin/python")
+    found = sorted(places, key=lambda path: path.lstat().st_mtime)
+    assert found, f"no kernel-{framework} below {ENVIRONMENTS}; deploy/up test makes it"
+    return found[-1]
 
 
 def kernel_argv(python: Path | None) -> list[str]:
