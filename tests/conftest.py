@@ -1,6 +1,7 @@
 """Fixtures for all tests that need the running portal."""
 
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 
 import hypothesis
@@ -15,11 +16,27 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
+_SAID_CHARACTERS = 4000
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name a test the same whichever instance it runs on."""
     if not isinstance(val, str) or instance.PREFIX not in val:
         return None
     return val.replace(instance.PREFIX, "test").encode("unicode_escape").decode()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Show what a program said that a test awaited to succeed: the error itself does not."""
+    try:
+        return (yield)
+    except subprocess.CalledProcessError as error:
+        for name, said in (("stdout", error.stdout), ("stderr", error.stderr)):
+            text = said.decode(errors="replace") if isinstance(said, bytes) else said
+            if text:
+                error.add_note(f"{name}: {text[-_SAID_CHARACTERS:]}")
+        raise
 
 
 COMPUTING = {"notebooks", "browser"}

@@ -71,7 +71,8 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
             **ONE_THREAD,
         },
     )
-    assert written_to(done, "stderr") == ""
+    red = written_to(done, "stderr")
+    assert not red, red
     return done
 
 
