@@ -92,6 +92,9 @@ def test_its_own_user_sees_it(portal: Instance, browser: BrowserContext, hostile
     kept = names_of_cookies(browser)
     assert {"ours", "here"} <= kept
     assert not {"root", "hub", "neighbour", "climbing", "wide"} & kept
+    # Its `register` is refused when the answer has come; until then there is a registration.
+    refused = "navigator.serviceWorker.register('worker.js', {scope: '/'}).then(() => 0, String)"
+    assert "scope" in str(page.evaluate(refused))
     workers = "navigator.serviceWorker.getRegistrations().then(all => all.length)"
     assert page.evaluate(workers) == 0
 
