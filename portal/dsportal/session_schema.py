@@ -138,6 +138,8 @@ class SessionInput:
     """Where the user's own environments lie: ``~`` and ``{user}`` may be in it. Empty for none."""
     shares_folder: str = ""
     """Where what users share lies: ``{user}`` is in it. Empty for no sharing."""
+    ssh: bool = False
+    """Whether the user may come in with SSH."""
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     """Kernels by their names, besides Python 3."""
     tools: Mapping[str, WebTool] = field(default_factory=dict)

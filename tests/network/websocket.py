@@ -30,7 +30,7 @@ class Websocket:
             self._end()
             raise
 
-    def send(self, text: str) -> None:
+    def send(self, text: str | bytes) -> None:
         """Send one message."""
         self._done(self._connection.send(text))
 
@@ -38,6 +38,11 @@ class Websocket:
         """Wait for the next message; raises TimeoutError after so many seconds."""
         message: str | bytes = self._done(asyncio.wait_for(self._connection.recv(), timeout))
         return message
+
+    def closed_with(self, seconds: float) -> int:
+        """Wait for the other end to close; return its code (RFC 6455, 7.4)."""
+        self._done(asyncio.wait_for(self._connection.wait_closed(), seconds))
+        return int(self._connection.close_code)
 
     def ping(self, seconds: float) -> None:
         """Wait for the answer to a ping; raises TimeoutError after so many seconds."""

@@ -24,6 +24,7 @@ from dsportal.hub import (
     live_use,
     logout,
     session_status,
+    ssh_page,
     stylesheet,
 )
 from dsportal.hub.access import configure_access
@@ -224,11 +225,13 @@ def configure_pages(c: Config, settings: Settings) -> None:
         "look": look,
         "is_encrypted": settings.hub.is_encrypted,
         "session_tokens": session_tokens.session_tokens,
+        "has_ssh": settings.session.ssh,
     }
     c.JupyterHub.logo_file = str(look.logo_file)
     logout.install()
     stylesheet.install(look.stylesheet, look.version)
     documentation.install(look.documentation_dir)
+    ssh_page.install(is_offered=settings.session.ssh)
 
 
 def configure_spawner(c: Config, settings: Settings) -> None:

@@ -35,6 +35,7 @@ def session_input(settings: Settings) -> dict[str, object]:
             module_paths=session.module_paths,
             environments_folder=session.environments_folder,
             shares_folder=session.shares_folder,
+            ssh=session.ssh,
             kernels={name: taken_from(Kernel, one) for name, one in settings.kernels.items()},
             tools={name: taken_from(WebTool, one) for name, one in settings.tools.items()},
             containers=_containers(settings.containers),

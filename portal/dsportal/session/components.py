@@ -25,6 +25,8 @@ from dsportal.session.own_environments.work import OwnWork
 from dsportal.session.page import clock, notices, shutdown, templates, visits
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.sharing import routes as sharing
+from dsportal.session.ssh import routes as ssh
+from dsportal.session.ssh.connection import SshServer
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tools import pages as tool_pages
 from dsportal.session.tools.run import ToolContext
@@ -137,6 +139,7 @@ class Components:
             *sharing.routes(base_url, sharing.Sharing(place.told.shares_folder, _user())),
             *visits.routes(base_url, self._visits),
             *(tensorboard.routes(base_url, self._tensorboards) if self._tensorboards else ()),
+            *(ssh.routes(base_url, self._ssh_server()) if place.told.ssh else ()),
         ]
 
     def _add_proxied_routes(self) -> None:
@@ -149,6 +152,9 @@ class Components:
         # Kernels' sockets are below the second.
         own = (os.environ.get("TMPDIR", "/tmp"), str(place.runtime_folder))  # noqa: S108
         return (*own, *place.told.mounts, *place.told.folders.values())
+
+    def _ssh_server(self) -> SshServer:
+        return SshServer(self._place.runtime_folder, self._place.home, os.environ)
 
     def _tool_place(self) -> ToolContext:
         return ToolContext(

@@ -173,6 +173,12 @@ class Session(Table):
         "people the storage must have POSIX ACLs. Empty for no sharing.",
     )
 
+    ssh: bool = setting(
+        True,
+        "Whether users may come into their sessions with SSH, for VS Code, scp and rsync. It needs "
+        "the program `sshd` of OpenSSH on the compute nodes; no service, and no port.",
+    )
+
     @model_validator(mode="after")
     def _templates_are_a_folder(self) -> Self:
         is_chosen = "templates" in self.model_fields_set and self.templates

@@ -1,0 +1,56 @@
+// The page "Connect with SSH": its token, as a file, and its buttons that copy.
+(() => {
+  const { base_url: base, xsrf_token: xsrf, user } = window.jhdata;
+  const form = document.getElementById("token-form");
+  const status = document.getElementById("token-status");
+  const button = form.querySelector("button");
+  const save = (text, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  const create = async () => {
+    const days = Number(document.getElementById("token-days").value);
+    const answer = await fetch(`${base}api/users/${encodeURIComponent(user)}/tokens`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-XSRFToken": xsrf },
+      body: JSON.stringify({
+        note: "SSH",
+        scopes: [`access:servers!user=${user}`],
+        ...(days ? { expires_in: days * 86400 } : {}),
+      }),
+    });
+    const told = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new Error(told.message ?? `the portal answers with status ${answer.status}`);
+    return told.token;
+  };
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    try {
+      save(await create(), "portal-token");
+      status.textContent = "Your browser has saved the file portal-token.";
+    } catch (error) {
+      status.textContent = `There is no token: ${error.message}`;
+    }
+    button.disabled = false;
+  });
+  for (const copy of document.querySelectorAll("[data-copy]")) {
+    const lines = copy.previousElementSibling;
+    copy.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(lines.textContent);
+        copy.textContent = "Copied";
+      } catch {
+        // Without HTTPS a page may not write to the clipboard: select, for Ctrl-C.
+        window.getSelection().selectAllChildren(lines);
+        copy.textContent = "Press Ctrl+C";
+      }
+      setTimeout(() => {
+        copy.textContent = "Copy";
+      }, 2000);
+    });
+  }
+})();
