@@ -61,6 +61,10 @@ PATCHED = {
     "dsportal/session/upstream/child_output.py": {
         "ipykernel.iostream:IOPubThread": "52a0adcd2281",
     },
+    "dsportal/session/upstream/code_formatter.py": {
+        "jupyterlab_code_formatter.formatters:RFormatter.importable.fget": "f9e509ec444a",
+        "jupyterlab_code_formatter.handlers:FormattersAPIHandler.get": "87bd7007d72d",
+    },
     "dsportal/session/upstream/hub_login.py": {
         f"{_SINGLE_USER}.check_hub_version": "1665ef6bd3c9",
         f"{_SINGLE_USER}.keep_activity_updated": "d9208a29cdc9",

@@ -54,7 +54,7 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     ),
     "code_formatter": LabExtension(
         "jupyterlab_code_formatter",
-        "jupyterlab_code_formatter",
+        "dsportal.session.upstream.code_formatter",
         {
             "jupyterlab_code_formatter:settings": {
                 "preferences": {"default_formatter": {"python": ["ruff", "ruffformat"]}}

@@ -1,0 +1,66 @@
+"""What was on the screen comes back, and JupyterLab does not wait for saving it again."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Response, Route, expect
+
+from tests.browser.lab import forget_screen, log_in, open_item, open_lab, wait_for_launcher
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor, session_of
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[4]
+FILE = "of-the-screen.txt"
+WORKSPACES = "**/lab/api/workspaces/*"
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    with session_of(portal, USER) as visitor:
+        visitor.run(f"open({FILE!r}, 'w').close()")
+        yield visitor
+        visitor.run(f"import os; os.remove({FILE!r})")
+
+
+def hold(route: Route) -> None:
+    """Leave what is to be saved without an answer."""
+    if route.request.method != "PUT":
+        route.continue_()
+
+
+def saves_it(answer: Response) -> bool:
+    """Say whether what was saved holds the file's tab."""
+    request = answer.request
+    return request.method == "PUT" and FILE in (request.post_data or "") and answer.ok
+
+
+@pytest.mark.usefixtures("user")
+def test_jupyterlab_does_not_wait_for_what_it_saves(portal: Instance, page: Page) -> None:
+    forget_screen(portal, USER)
+    page.route(WORKSPACES, hold)
+    log_in(page, portal, USER, to=f"/user/{USER}/lab")
+    wait_for_launcher(page)
+    expect(page.locator(".jp-DirListing-item").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("user")
+def test_what_was_open_comes_back(portal: Instance, page: Page) -> None:
+    open_lab(page, portal, USER, to=f"/user/{USER}/lab")
+    with page.expect_response(saves_it):
+        open_item(page, FILE)
+    tab = page.get_by_role("main").get_by_role("tab", name=FILE)
+    expect(tab).to_be_visible()
+    page.route(WORKSPACES, hold)
+    page.reload()
+    expect(tab).to_be_visible()
+    page.unroute(WORKSPACES)
+    # As JupyterLab has it: a copy of the screen, and an empty one.
+    page.goto(f"{portal.url}/user/{USER}/lab/workspaces/copy?clone")
+    expect(tab).to_be_visible()
+    expect(page).not_to_have_url(re.compile("clone"))
+    page.goto(f"{portal.url}/user/{USER}/lab?reset")
+    wait_for_launcher(page)
+    expect(tab).to_have_count(0)
