@@ -11,6 +11,7 @@ import { notices } from './storage/notices';
 import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
+import { restoring } from './session/restoring';
 import { share } from './share/plugin';
 import { stop } from './session/stop';
 import { templates } from './launcher/templates';
@@ -33,6 +34,7 @@ export default [
   notices,
   notify,
   quota,
+  restoring,
   share,
   stop,
   templates,
