@@ -47,6 +47,9 @@ class Plan:
     transport: Mapping[str, Any] = field(default_factory=dict)
     """What the libraries that carry gradients are told: ``{"NCCL_ALGO": "Ring"}``."""
 
+    is_elastic: bool = False
+    """Whether it may go on on another number of processes, with as large a batch together."""
+
     array: int = 0
     """Tasks of a job array, each of which is the whole of this; 0: one job."""
 
@@ -63,13 +66,18 @@ class Plan:
     @property
     def asked(self) -> dict[str, Any]:
         """What makes the run what it is: another learning rate is another run, more time is not."""
-        said = {
-            "settings": {name: str(value) for name, value in self.settings.items()},
+        settings = {name: str(value) for name, value in self.settings.items()}
+        if self.is_elastic:
+            settings["batch"] = str(int(settings["batch"]) * self.processes)
+        said: dict[str, object] = {
+            "settings": settings,
             "processes": [self.nodes, self.tasks_per_node, bool(self.gpus_per_node)],
             "program": list(self.words) or str(self.program),
             "modules": list(self.modules),
             "image": self.image,
         }
+        if self.is_elastic:
+            del said["processes"]
         if self.transport:
             said["transport"] = {name: str(value) for name, value in self.transport.items()}
         return dict(json.loads(json.dumps(said)))

@@ -1,33 +1,35 @@
 #!/usr/bin/env python
-"""Fine-tune a language model with LoRA on one CPU, one GPU, or many nodes; resume where it stopped.
+"""Fine-tune a language model on one CPU, one GPU, or many nodes; resume where it stopped.
 
     python finetune.py --results run1 --model /mnt/isilon/models/NAME --data ~/my-texts
     srun --ntasks-per-node=4 python finetune.py --results run1 ...     in a job: one process a GPU
 
-LoRA (Hu et al. 2021, arXiv:2106.09685) leaves the model's weights as they are and learns a small
-product of two matrices beside each: little memory, and some megabytes to keep. Each GPU holds the
-whole model, so it must fit into one. The model is a folder; nothing is asked of the internet.
+What learns is LoRA (lora.py), or, with --weights all, the whole model, divided over all processes
+with FSDP2 (fully_sharded.py). The model is a folder; nothing is asked of the internet.
 
 In RESULTS stay progress.jsonl, summary.json with the texts before and after, adapter/ (for
-peft.PeftModel.from_pretrained), checkpoint.pt, tensorboard/, and error.txt when a process failed.
+peft.PeftModel.from_pretrained) or model/ (for from_pretrained), the checkpoint, tensorboard/, and
+error.txt when a process failed.
 """
 
 import argparse
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 # The model and its tokenizer are files; without this they are looked for on the internet first.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
-import peft
+import causal_lm
+import fully_sharded
+import lora
 import texts
 import tiny
 import torch
 import transformers
+from causal_lm import ModelError, TokenProgress
 from process_group import DataParallel
 from ranks import place
 from record import (
@@ -42,14 +44,9 @@ from record import (
 )
 from sampler import Sampler
 from torch import nn
-from transformers.pytorch_utils import Conv1D
 
 TINY = "tiny"
-Tokenizer = transformers.PreTrainedTokenizerBase
-
-
-class ModelError(ValueError):
-    """The model or the lengths cannot be used; the message says why."""
+WAYS = {"lora": lora.Lora, "all": fully_sharded.FullySharded}
 
 
 def settings() -> argparse.Namespace:
@@ -59,10 +56,11 @@ def settings() -> argparse.Namespace:
     add("--results", required=True, help="folder for the results; several nodes must share it")
     add("--model", default=TINY, help="a model's folder, or 'tiny': one made here in half a minute")
     add("--data", default=texts.LICENCES, help="'licences', or a file or folder: .txt, .md, .jsonl")
+    add("--weights", default="lora", choices=WAYS, help="what learns: LoRA, or all weights (FSDP2)")
     add("--steps", type=int, default=100, help="of training; more with the same folder continue")
     add("--batch", type=int, default=8, help="blocks per process and step")
     add("--length", type=int, default=128, help="tokens in a block; at most what the model can")
-    add("--rate", type=float, default=2e-3, help="learning rate; real models: about 2e-4")
+    add("--rate", type=float, default=2e-3, help="learning rate; real models: LoRA 2e-4, all 2e-5")
     add("--rising", type=int, default=10, help="first steps, in which the rate rises")
     add("--lora-rank", type=int, default=8, help="columns of LoRA's matrices: what can be learnt")
     add("--targets", default="all-linear", help="layers with LoRA, separated by commas")
@@ -75,81 +73,6 @@ def settings() -> argparse.Namespace:
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
     add("--checkpoint-every", type=int, default=50, help="steps between checkpoints, at a report")
     return parser.parse_args()
-
-
-def with_lora(folder: str, s: argparse.Namespace) -> nn.Module:
-    """Read a model, and put LoRA beside its layers."""
-    numbers = torch.bfloat16 if s.precision == "bf16" else torch.float32
-    base = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, dtype=numbers
-    )
-    most = getattr(base.config, "max_position_embeddings", s.length)
-    if s.length > most:
-        raise ModelError(f"length is {s.length}; this model reads at most {most} tokens")
-    names = s.targets.split(",")
-    lora = peft.LoraConfig(
-        task_type="CAUSAL_LM",
-        r=s.lora_rank,
-        lora_alpha=2 * s.lora_rank,
-        target_modules=s.targets if names == ["all-linear"] else names,
-        # GPT-2 keeps its weights the other way round than everybody else.
-        fan_in_fan_out=any(isinstance(layer, Conv1D) for layer in base.modules()),
-    )
-    return peft.get_peft_model(base, lora)
-
-
-def blocks_of(tokenizer: Tokenizer, data: str, length: int) -> torch.Tensor:
-    """Return all texts as rows of so many tokens, an end between two texts."""
-    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-    numbers: list[int] = []
-    for text in texts.texts(data):
-        numbers += tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] + end
-    rows = len(numbers) // length
-    return torch.tensor(numbers[: rows * length], dtype=torch.long).view(rows, length)
-
-
-def flops_of_a_token(model: nn.Module) -> float:
-    """Return the operations that training on a token takes, attention's own products left out.
-
-    Two for each weight forward and two backward; the gradients of weights, two more, are LoRA's
-    alone (Kaplan et al. 2020, arXiv:2001.08361, section 2.1). Looking a token up takes none.
-    """
-    looked_up = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Embedding)}
-    used = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Linear)}
-    total = 0.0
-    for weight in model.parameters():
-        if id(weight) not in looked_up or id(weight) in used:
-            total += weight.numel() * (6 if weight.requires_grad else 4)
-    return total
-
-
-def fastest_flops(device: torch.device, numbers: torch.dtype) -> float:
-    """Measure the operations in a second that a large product of matrices reaches here."""
-    size = 8192 if device.type == "cuda" else 1024
-    one = torch.randn(size, size, device=device, dtype=numbers)
-    best = float("inf")
-    for _ in range(5):
-        begin = time.perf_counter()
-        (one @ one)[0, 0].item()
-        best = min(best, time.perf_counter() - begin)
-    return float(2 * size**3 / best)
-
-
-def continued(model: nn.Module, tokenizer: Tokenizer, s: argparse.Namespace,
-              device: torch.device) -> str:  # fmt: skip
-    """Let the model continue the prompt, always with the likeliest token."""
-    given = tokenizer(s.prompt, return_tensors="pt", add_special_tokens=True).to(device)
-    model.eval()
-    with torch.no_grad():
-        found = model.generate(
-            input_ids=given["input_ids"],
-            attention_mask=given["attention_mask"],
-            max_new_tokens=s.new_tokens,
-            do_sample=False,
-            pad_token_id=tokenizer.eos_token_id,
-        )
-    model.train()
-    return str(tokenizer.decode(found[0], skip_special_tokens=True))
 
 
 def main(s: argparse.Namespace) -> None:
@@ -171,10 +94,11 @@ def main(s: argparse.Namespace) -> None:
     if not folder.is_dir():
         raise ModelError(f"model is {s.model!r}; there is no such folder")
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    blocks = blocks_of(tokenizer, s.data, s.length)
+    blocks = causal_lm.blocks_of(tokenizer, s.data, s.length)
     held = max(1, round(len(blocks) * s.held_out))
     train, test = blocks[:-held], blocks[-held:][: s.held_out_blocks]
     share = Sampler(len(train), s.batch, here.rank, here.ranks, s.seed)
+    together = s.batch * here.ranks
     if share.steps == 0:
         raise ModelError(
             f"{len(train)} blocks of {s.length} tokens do not fill one step of {s.batch} blocks on "
@@ -183,83 +107,75 @@ def main(s: argparse.Namespace) -> None:
 
     # What is learnt, and how.
     torch.manual_seed(s.seed)
-    model = with_lora(str(folder), s).to(device)
-    learnt = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-    optimizer = torch.optim.AdamW(learnt.values(), lr=0.0, weight_decay=0.0)
+    way = WAYS[s.weights](folder, results, s, group)
+    model, optimizer = way.model, way.optimizer
+    learnt = [weight for weight in model.parameters() if weight.requires_grad]
     numbers = torch.bfloat16 if s.precision == "bf16" else torch.float32
     precision = torch.autocast(device.type, torch.bfloat16, enabled=s.precision == "bf16")
-    every_token = flops_of_a_token(model)
-    fastest = fastest_flops(device, numbers)
+    every_token = causal_lm.flops_of_a_token(model)
+    fastest = causal_lm.fastest_flops(device, numbers)
 
     def held_out_loss() -> float:
         """Return the mean loss of the blocks that are not trained on; the processes divide them."""
         model.eval()
-        total, mine = 0.0, test[here.rank :: here.ranks]
+        total = 0.0
         with torch.no_grad(), precision:
-            for rows in mine.split(s.batch):
-                rows = rows.to(device)
-                total += float(model(input_ids=rows, labels=rows).loss) * len(rows)
+            for begin in range(0, len(test), together):
+                rows = test[begin + here.rank * s.batch :][: s.batch]
+                # Where a model is divided, all processes compute, or none does.
+                some = rows if len(rows) else test[:1]
+                loss = model(input_ids=some.to(device), labels=some.to(device)).loss
+                total += float(loss) * len(rows)
         model.train()
-        summed, count = group.sums(total, len(mine))
-        return summed / count
+        return group.sums(total)[0] / len(test)
+
+    def written() -> str:
+        return causal_lm.continued(model, tokenizer, s.prompt, s.new_tokens, device)
 
     # What was reached before.
-    trained, _ = group.joined(model, optimizer)
-    checkpoint = results / "checkpoint.pt"
-    same_run(results, s, here.ranks, here.is_first, checkpoint.exists())
-    step, before, loss_before = 0, "", 0.0
-    tokens, seconds = 0, 0.0
-    if checkpoint.exists():
-        kept = torch.load(checkpoint, map_location=device, weights_only=True)
-        model.load_state_dict(kept["learnt"], strict=False)
-        optimizer.load_state_dict(kept["optimizer"])
-        step, before, loss_before = kept["step"], kept["before"], kept["loss_before"]
-        tokens, seconds = kept["tokens"], kept["seconds"]
-    else:
-        loss_before = held_out_loss()
-        before = continued(model, tokenizer, s, device) if here.is_first else ""
-    record = Record(results, here.is_first, step)
+    is_begun = group.sums(here.is_first and way.has_checkpoint)[0] > 0
+    asked = vars(s) if way.keeps_size else {**vars(s), "batch": together}
+    processes = here.ranks if way.keeps_size else 0
+    same_run(results, argparse.Namespace(**asked), processes, here.is_first, is_begun)
+    reached = (
+        way.load() if is_begun else TokenProgress(before=written(), loss_before=held_out_loss())
+    )
+    record = Record(results, here.is_first, reached.step)
     all_weights = sum(weight.numel() for weight in model.parameters())
-    few = sum(weight.numel() for weight in learnt.values())
+    few = sum(weight.numel() for weight in learnt)
     record.say(
-        f"{s.model}: {all_weights:,} weights, of which {few:,} are LoRA's and learn",
+        f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
         f"{len(train):,} blocks of {s.length} tokens to train on, {len(test)} held out",
-        f"{s.batch * here.ranks * s.length:,} tokens a step = "
+        f"{together * s.length:,} tokens a step = "
         f"{s.batch} blocks x {s.length} tokens x {here.ranks} processes",
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
-        f"held-out loss before: {loss_before:.4f}",
+        f"held-out loss before: {reached.loss_before:.4f}",
     )
-    if step:
-        record.say(f"resumed after step {step} of {s.steps}")
-
-    def save() -> None:
-        states = {"learnt": {name: weight.detach() for name, weight in learnt.items()}}
-        states |= {"optimizer": optimizer.state_dict(), "step": step, "tokens": tokens}
-        states |= {"seconds": seconds, "before": before, "loss_before": loss_before}
-        write_whole(checkpoint, lambda stream: torch.save(states, stream))
+    if reached.step:
+        record.say(f"resumed after step {reached.step} of {s.steps}")
 
     model.train()
-    is_stopped, timer, saved_at = False, StepTimer(), step
+    is_stopped, timer, saved_at = False, StepTimer(), reached.step
     loss_sum, count = torch.zeros((), device=device), 0
     timer.begin()
-    while step < s.steps and not is_stopped:
-        epoch, first = divmod(step, share.steps)
+    while reached.step < s.steps and not is_stopped:
+        epoch, first = divmod(reached.step, share.steps)
         for chosen in share.epoch(epoch, first):
             # So that a model's dropout, too, is that of a training without a break.
-            torch.manual_seed((s.seed * 1_000_003 + step) * here.ranks + here.rank)
+            torch.manual_seed((s.seed * 1_000_003 + reached.step) * here.ranks + here.rank)
             rows = train[[index for _, index in chosen]].to(device)
             for parameters in optimizer.param_groups:
-                parameters["lr"] = s.rate * min(1.0, (step + 1) / s.rising)
+                parameters["lr"] = s.rate * min(1.0, (reached.step + 1) / s.rising)
             with precision:
-                loss = trained(input_ids=rows, labels=rows).loss
+                loss = way.trained(input_ids=rows, labels=rows).loss
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(learnt.values(), 1.0)
+            nn.utils.clip_grad_norm_(learnt, 1.0)
             optimizer.step()
-            step += 1
+            reached.step += 1
             timer.step(rows.numel(), loss.item)
             loss_sum, count = loss_sum + loss.detach(), count + 1
-            if step % s.report_every and step != s.steps:
+            if reached.step % s.report_every and reached.step != s.steps:
                 continue
 
             # A report: what all processes did since the last.
@@ -268,10 +184,11 @@ def main(s: argparse.Namespace) -> None:
             stretch = timer.end()
             speed = stretch.images * here.ranks / stretch.seconds
             if stretch.is_settled:
-                tokens, seconds = tokens + stretch.images * here.ranks, seconds + stretch.seconds
+                reached.tokens += stretch.images * here.ranks
+                reached.seconds += stretch.seconds
             line = {
                 "epoch": epoch + 1,
-                "step": step,
+                "step": reached.step,
                 "steps": s.steps,
                 "loss": losses / counts,
                 "held_out_loss": held_out_loss(),
@@ -279,40 +196,42 @@ def main(s: argparse.Namespace) -> None:
                 "flops_use": round(speed * every_token / (fastest * here.ranks), 4),
             }
             record.add(line)
-            if is_stopped or step == s.steps or step - saved_at >= s.checkpoint_every:
-                saved_at = step
-                if here.is_first:
-                    save()
-            if is_stopped or step == s.steps:
+            is_last = is_stopped or reached.step == s.steps
+            if is_last or reached.step - saved_at >= s.checkpoint_every:
+                saved_at = reached.step
+                way.save(reached)
+            if is_last:
                 break
             loss_sum, count = torch.zeros((), device=device), 0
             timer.begin()
+    way.finish()
 
-    if is_stopped and step < s.steps:
-        record.say(f"stopped after step {step} of {s.steps}: run again to resume")
+    if is_stopped and reached.step < s.steps:
+        record.say(f"stopped after step {reached.step} of {s.steps}: run again to resume")
     else:
-        loss_after = held_out_loss()
+        loss_after, after = held_out_loss(), written()
+        exported = way.export()
         if here.is_first:
-            speed = tokens / seconds if seconds else None
+            speed = reached.tokens / reached.seconds if reached.seconds else None
             use = None if speed is None else speed * every_token / (fastest * here.ranks)
             summary = {
                 "schema": SCHEMA_VERSION,
                 "settings": vars(s),
                 "processes": here.ranks,
                 "device": torch.cuda.get_device_name() if group.is_on_gpus else "CPU",
-                "steps": step,
+                "steps": reached.step,
                 "weights": all_weights,
                 "weights_learnt": few,
                 "tokens_per_second": speed,
                 "flops_use": use,
-                "held_out_loss": [loss_before, loss_after],
-                "generated": [before, continued(model, tokenizer, s, device)],
+                "held_out_loss": [reached.loss_before, loss_after],
+                "generated": [reached.before, after],
+                "result": exported,
                 "torch": torch.__version__,
             }
-            model.save_pretrained(results / "adapter")
             text = json.dumps(summary, indent=1).encode()
             write_whole(results / "summary.json", writer(text))
-            record.say(f"held-out loss {loss_before:.4f} before, {loss_after:.4f} after")
+            record.say(f"held-out loss {reached.loss_before:.4f} before, {loss_after:.4f} after")
     group.leave()
 
 

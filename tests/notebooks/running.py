@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.instance import ROOT
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
+TRAINING = ROOT / "notebook_templates" / "distributed"
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 
 ONE_THREAD = {
@@ -87,3 +90,33 @@ def printed_by(notebook: Path, python: Path, home: Path, parameters: Mapping[str
     """Run all cells in a Python kernel; return the standard output of all."""
     done = run("pytorch", kernel_argv(python), notebook, home=home, **parameters)
     return written_to(done, "stdout")
+
+
+def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
+    """Run a program as srun starts it on nodes with one process each; return what they end with."""
+    shared = {
+        "SLURM_NTASKS": str(processes),
+        "SLURM_LOCALID": "0",
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEP_TASKS_PER_NODE": f"1(x{processes})",
+        "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
+        "SLURM_JOB_ID": str(os.getpid()),
+        "OMP_NUM_THREADS": "1",
+        **variables,
+    }
+    running = [
+        subprocess.Popen(
+            argv,
+            cwd=TRAINING,
+            env={**os.environ, **shared, "SLURM_PROCID": str(rank), "SLURM_NODEID": str(rank)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for rank in range(processes)
+    ]
+    try:
+        return [one.wait(180) for one in running]
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()

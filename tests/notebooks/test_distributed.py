@@ -1,7 +1,6 @@
 """What the trainings compute by themselves, in the kernels' own environments."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
+from tests.notebooks.running import TRAINING, as_by_srun
 
 TEMPLATES = ROOT / "notebook_templates"
-TRAINING = TEMPLATES / "distributed"
 PUBLISHED = {"50": 25_557_032, "101": 44_549_160, "152": 60_192_808}
 COUNTS = {
     "pytorch": """
@@ -142,36 +141,6 @@ def test_shards_that_are_not_finished_are_refused(
     done = seen(python_of("tensorflow"), "half", tmp_path)
     assert done.returncode != 0
     assert "is not finished; prepare it again" in done.stderr
-
-
-def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
-    """Run a program as srun starts it on nodes with one process each; return what they end with."""
-    shared = {
-        "SLURM_NTASKS": str(processes),
-        "SLURM_LOCALID": "0",
-        "SLURM_STEP_ID": "0",
-        "SLURM_STEP_TASKS_PER_NODE": f"1(x{processes})",
-        "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
-        "SLURM_JOB_ID": str(os.getpid()),
-        "OMP_NUM_THREADS": "1",
-        **variables,
-    }
-    running = [
-        subprocess.Popen(
-            argv,
-            cwd=TRAINING,
-            env={**os.environ, **shared, "SLURM_PROCID": str(rank), "SLURM_NODEID": str(rank)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for rank in range(processes)
-    ]
-    try:
-        return [one.wait(180) for one in running]
-    finally:
-        for one in running:
-            one.kill()
-            one.wait()
 
 
 def options(results: Path, nas: Path, **more: object) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import printed_by
+from tests.notebooks.running import as_by_srun, printed_by
 
 LANGUAGE = ROOT / "notebook_templates" / "language"
 MARGIN = 0.25
@@ -21,10 +21,14 @@ def lines_of(results: Path) -> dict[int, dict[str, Any]]:
     return {line["step"]: line for line in lines}
 
 
-def finetune(python: Path, results: Path, **options: object) -> str:
+def finetuning(python: Path, results: Path, **options: object) -> list[str]:
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+    return [str(python), "-B", str(LANGUAGE / "finetune.py"), "--results", str(results), *words]
+
+
+def finetune(python: Path, results: Path, **options: object) -> str:
     done = subprocess.run(
-        [str(python), "-B", str(LANGUAGE / "finetune.py"), "--results", str(results), *words],
+        finetuning(python, results, **options),
         capture_output=True,
         text=True,
         check=False,
@@ -75,3 +79,38 @@ def test_a_model_or_text_that_is_not_there_is_said_in_words(
     said = finetune(python_of("pytorch"), tmp_path / "run", model=tmp_path / "gone")
     assert "there is no such folder" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.timeout(900)
+def test_all_weights_learn_in_parts_on_any_number_of_processes(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("pytorch")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    said = finetune(python, whole, weights="all", steps=20, batch=6)
+    summary = json.loads((whole / "summary.json").read_text())
+    before, after = summary["held_out_loss"]
+    assert after < before - MARGIN, said
+    assert summary["weights_learnt"] == summary["weights"]
+
+    # The same on two processes, stopped after half of it, and to its end on three. What was not
+    # written to its end is no checkpoint.
+    same = {"weights": "all", "model": whole / "base"}
+    assert as_by_srun(finetuning(python, parts, steps=10, batch=3, **same), 2) == [0, 0]
+    assert len(list((parts / "checkpoints/step-10").glob("*.distcp"))) == 2
+    half = parts / "checkpoints/step-15"
+    half.mkdir()
+    (half / "__0_0.distcp").touch()
+    assert as_by_srun(finetuning(python, parts, steps=20, batch=2, **same), 3) == [0, 0, 0]
+    assert [one.name for one in (parts / "checkpoints").iterdir()] == ["step-20"]
+    found, wanted = lines_of(parts), lines_of(whole)
+    assert sorted(found) == sorted(wanted) == [10, 20]
+    for value in ("loss", "held_out_loss"):
+        first, second = ([lines[step][value] for step in wanted] for lines in (found, wanted))
+        assert first == pytest.approx(second, abs=1e-4)
+
+    # What came of it is a model as any other; and another number of blocks a step is refused.
+    finetune(python, tmp_path / "next", model=parts / "model", steps=0)
+    begun = json.loads((tmp_path / "next/summary.json").read_text())["held_out_loss"][0]
+    assert begun == pytest.approx(after, abs=1e-3)
+    assert "with batch = 6, not 8" in finetune(python, parts, steps=30, batch=8, **same)

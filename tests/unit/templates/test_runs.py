@@ -330,3 +330,13 @@ def test_a_job_array_is_each_task_the_whole_of_the_plan() -> None:
     assert "--array" not in script(Plan(**PLAN), FOLDER)
     with pytest.raises(PlanError, match="array"):
         script(Plan(**PLAN, array=-1), FOLDER)
+
+
+def test_an_elastic_run_is_the_same_on_other_nodes_with_as_large_a_batch() -> None:
+    def asked(nodes: int, batch: int, **more: object) -> dict[str, Any]:
+        plan = PLAN | {"nodes": nodes, "settings": {"batch": batch, "rate": 0.1}, **more}
+        return Plan(**plan).asked
+
+    assert asked(2, 4, is_elastic=True) == asked(4, 2, is_elastic=True)
+    assert asked(2, 4, is_elastic=True) != asked(4, 4, is_elastic=True)
+    assert asked(2, 4) != asked(4, 2)

@@ -1,0 +1,96 @@
+"""Causal language models: texts as blocks of tokens, the cost of a token, what a model writes."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import texts
+import torch
+import transformers
+from torch import nn
+
+Tokenizer = transformers.PreTrainedTokenizerBase
+
+
+class ModelError(ValueError):
+    """The model or the lengths cannot be used; the message says why."""
+
+
+@dataclass
+class TokenProgress:
+    """How far a training is: what a checkpoint keeps besides what was learnt."""
+
+    step: int = 0
+    tokens: int = 0
+    """Of all processes, in the steps that are timed."""
+    seconds: float = 0.0
+    """Of these."""
+    before: str = ""
+    """What the model wrote before the first step."""
+    loss_before: float = 0.0
+
+
+def read(folder: Path, numbers: torch.dtype, length: int) -> nn.Module:
+    """Read a model that can take blocks of so many tokens; nothing is asked of the internet."""
+    model: nn.Module = transformers.AutoModelForCausalLM.from_pretrained(
+        str(folder), local_files_only=True, dtype=numbers
+    )
+    most = getattr(model.config, "max_position_embeddings", length)
+    if length > most:
+        raise ModelError(f"length is {length}; this model reads at most {most} tokens")
+    return model
+
+
+def blocks_of(tokenizer: Tokenizer, data: str, length: int) -> torch.Tensor:
+    """Return all texts as rows of so many tokens, an end between two texts."""
+    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+    numbers: list[int] = []
+    for text in texts.texts(data):
+        numbers += tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] + end
+    rows = len(numbers) // length
+    return torch.tensor(numbers[: rows * length], dtype=torch.long).view(rows, length)
+
+
+def flops_of_a_token(model: nn.Module) -> float:
+    """Return the operations that training on a token takes, attention's own products left out.
+
+    Two for each weight forward and two backward, and two more for the gradient of a weight that
+    learns (Kaplan et al. 2020, arXiv:2001.08361, section 2.1). Looking a token up takes none.
+    """
+    looked_up = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Embedding)}
+    used = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Linear)}
+    total = 0.0
+    for weight in model.parameters():
+        if id(weight) not in looked_up or id(weight) in used:
+            total += weight.numel() * (6 if weight.requires_grad else 4)
+    return total
+
+
+def fastest_flops(device: torch.device, numbers: torch.dtype) -> float:
+    """Measure the operations in a second that a large product of matrices reaches here."""
+    size = 8192 if device.type == "cuda" else 1024
+    one = torch.randn(size, size, device=device, dtype=numbers)
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter()
+        (one @ one)[0, 0].item()
+        best = min(best, time.perf_counter() - begin)
+    return float(2 * size**3 / best)
+
+
+def continued(
+    model: nn.Module, tokenizer: Tokenizer, prompt: str, new_tokens: int, device: torch.device
+) -> str:
+    """Let the model continue the prompt, always with the likeliest token."""
+    given = tokenizer(prompt, return_tensors="pt", add_special_tokens=True).to(device)
+    model.eval()
+    with torch.no_grad():
+        found = model.generate(
+            input_ids=given["input_ids"],
+            attention_mask=given["attention_mask"],
+            max_new_tokens=new_tokens,
+            do_sample=False,
+            pad_token_id=tokenizer.eos_token_id,
+        )
+    model.train()
+    return str(tokenizer.decode(found[0], skip_special_tokens=True))
