@@ -88,6 +88,6 @@ class DataParallel(ProcessGroup):
 
     def leave(self) -> None:
         """Let the others go."""
-        if self.here.ranks > 1:
+        if dist.is_initialized():
             dist.barrier()
             dist.destroy_process_group()

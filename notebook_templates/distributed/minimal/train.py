@@ -8,6 +8,7 @@ srun --ntasks-per-node=4 python train.py             in a Slurm job, over all it
 
 import json
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -88,9 +89,12 @@ def main() -> None:
             right = (model(points.to(device)).argmax(1).cpu() == labels).float().mean().item()
         print(f"test accuracy {right:.4f}", flush=True)
     if ranks > 1:
-        # Who leaves while a thread of Gloo's still holds a tensor is aborted (PyTorch 2.13).
         dist.barrier()
         dist.destroy_process_group()
+        # DistributedDataParallel keeps Gloo's threads (PyTorch 2.13). One that still holds a tensor
+        # when the interpreter ends aborts the process, so it ends here.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ AS_ROOT: Mapping[Key, Run] = {
 }
 ELSEWHERE: Mapping[Key, str] = {
     ("add-a-kernel.md", 0): "tests/integration/session/test_modules.py",
+    ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
     ("connect-your-directory.md", 0): "tests/integration/authentication/test_directory.py",
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
