@@ -201,3 +201,30 @@ def test_a_strangers_requests_leave_no_lines(portal: Instance, http: httpx.Clien
 
 def test_a_wire_is_closed_where_no_request_comes(wire: Wire) -> None:
     assert wire.statuses() in ([], [408])
+
+
+@pytest.mark.parametrize(
+    ("path", "is_compressed"),
+    [
+        ("/static/favicons/favicon.ico", False),
+        ("/lab/api/settings", True),
+        ("/lab/api/settings?ids_only=true", True),
+        ("/lab", False),
+        ("/api/contents", False),
+        ("/lab/api/workspaces", False),
+    ],
+)
+def test_nothing_is_compressed_whose_size_could_tell_of_a_secret(
+    owner: Visitor, path: str, is_compressed: bool
+) -> None:
+    """Programs, and what nobody's request adds to: the others' pages, answers and files are not."""
+    answer = owner.session("GET", path)
+    answer.raise_for_status()
+    encoding = answer.headers.get("Content-Encoding")
+    assert encoding == ("gzip" if is_compressed else None)
+
+
+def test_jupyterlabs_programs_are_compressed(owner: Visitor) -> None:
+    page = owner.session("GET", "/lab").text
+    (program,) = re.findall(r'src="/user/[^/]+(/static/lab/main\.[0-9a-f]+\.js[^"]*)"', page)
+    assert owner.session("GET", program).headers["Content-Encoding"] == "gzip"
