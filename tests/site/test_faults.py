@@ -105,11 +105,16 @@ def test_a_host_that_was_cut_off_for_two_minutes_comes_back_with_its_session(
     assert neighbour.http.get("/hub/home").status_code == 200
     assert neighbour.server(), "the session was given up"
 
-    until(
-        lambda: portal.states()["compute2"] == "mixed",
-        seconds=ASKED_AGAIN_SECONDS,
-        what="compute2 is back",
-    )
+    try:
+        until(
+            lambda: portal.states()["compute2"] == "mixed",
+            seconds=ASKED_AGAIN_SECONDS,
+            what="compute2 is back",
+        )
+    except AssertionError as error:
+        error.add_note(portal.slurm("scontrol", "show", "node", "compute2"))
+        error.add_note(portal.slurm("squeue", "--all"))
+        raise
     until(lambda: answers(neighbour), seconds=60, what="the session answers")
     assert portal.jobs(user="user2") == jobs
     assert neighbour.run_in(cut_off.kernel, "print(kept)") == "42\n"
