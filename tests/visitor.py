@@ -126,9 +126,10 @@ class Visitor:
             if name:
                 self.api("DELETE", server._server_path, json={"remove": True})
 
-    def token(self) -> str:
-        """Make an API token of this user's, as a script would use."""
-        answer = self.api("POST", f"/users/{self.name}/tokens", json={"note": "a test"})
+    def token(self, **asked: object) -> str:
+        """Make an API token of this user's, as a script would use; for all that the user may do."""
+        wanted = {"note": "a test", **asked}
+        answer = self.api("POST", f"/users/{self.name}/tokens", json=wanted)
         answer.raise_for_status()
         return str(answer.json()["token"])
 

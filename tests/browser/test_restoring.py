@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Response, Route, expect
 
-from tests.browser.lab import forget_screen, log_in, open_item, open_lab, wait_for_launcher
+from tests.browser.lab import open_item, open_lab, wait_for_launcher
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -39,10 +39,8 @@ def saves_it(answer: Response) -> bool:
 
 @pytest.mark.usefixtures("user")
 def test_jupyterlab_does_not_wait_for_what_it_saves(portal: Instance, page: Page) -> None:
-    forget_screen(portal, USER)
     page.route(WORKSPACES, hold)
-    log_in(page, portal, USER, to=f"/user/{USER}/lab")
-    wait_for_launcher(page)
+    open_lab(page, portal, USER, to=f"/user/{USER}/lab")
     expect(page.locator(".jp-DirListing-item").first).to_be_visible()
 
 
