@@ -1,4 +1,4 @@
-"""What was on the screen comes back, and JupyterLab does not wait for saving it again."""
+"""What was on the screen comes back, and JupyterLab does nothing for nothing until it is there."""
 
 import re
 from collections.abc import Iterator
@@ -42,6 +42,16 @@ def test_jupyterlab_does_not_wait_for_what_it_saves(portal: Instance, page: Page
     page.route(WORKSPACES, hold)
     open_lab(page, portal, USER, to=f"/user/{USER}/lab")
     expect(page.locator(".jp-DirListing-item").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("user")
+def test_jupyterlab_does_not_ask_whether_it_should_be_built(portal: Instance, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    open_lab(page, portal, USER, to=f"/user/{USER}/lab")
+    # It asks as one of its plugins starts: before the page is at rest, as it does for terminals.
+    assert [url for url in asked if "/api/terminals" in url]
+    assert [url for url in asked if "/lab/api/build" in url] == []
 
 
 @pytest.mark.usefixtures("user")

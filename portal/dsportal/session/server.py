@@ -96,7 +96,12 @@ def settings(place: SessionContext) -> Config:
                 "tornado_settings": {
                     "headers": {"Referrer-Policy": "same-origin"},
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
-                    "page_config_data": dict(place.page),
+                    "page_config_data": {
+                        **place.page,
+                        # A session's JupyterLab is not its user's to build. Asked with each page
+                        # whether it should be, it would run yarn for 0.25 s.
+                        "buildAvailable": False,
+                    },
                     "xsrf_cookie_kwargs": {"secure": place.told.is_encrypted, "samesite": "Lax"},
                 },
             },
