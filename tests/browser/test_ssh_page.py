@@ -73,6 +73,12 @@ def test_without_a_session_the_page_leads_to_the_start(portal: Instance, page: P
     log_in(page, portal, USERS[0], to="/hub/portal/ssh")
     page.get_by_role("link", name="start it").click()
     expect(page.get_by_role("button", name="Start")).to_be_visible()
+    # A named session is started by its own form, which makes it known.
+    page.goto(f"{portal.url}/hub/spawn/{USERS[0]}/second")
+    page.goto(f"{portal.url}/hub/portal/ssh?server=second")
+    expect(page.get_by_text("ssh portal-second")).to_be_visible()
+    page.get_by_role("link", name="start it").click()
+    expect(page).to_have_url(f"{portal.url}/hub/spawn/{USERS[0]}/second")
     answer = page.goto(f"{portal.url}/hub/portal/ssh?server=nobody")
     assert answer is not None
     assert answer.status == 404

@@ -48,6 +48,7 @@ class SshPageHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
             address=address,
             # Of ssh_config(5): what stands for the session.
             alias=f"portal-{name}" if name else "portal",
+            session_name=name,
             is_running=user.spawners[name].ready,
             token_days=token_days(self.settings["token_expires_in_max_seconds"]),
         )
