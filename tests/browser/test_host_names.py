@@ -308,6 +308,16 @@ def test_admins_and_nobody_else_are_told_that_passwords_are_not_encrypted(
         screen.page.screenshot(path=tmp_path / "admin.png")
 
 
+@pytest.mark.usefixtures("owner")
+def test_who_may_open_sessions_finds_them_in_the_admins_table(
+    named: Instance, chromium: Browser
+) -> None:
+    with screen_of(named, chromium, ADMIN) as screen:
+        screen.page.goto(f"{named.url}/hub/admin")
+        row = screen.page.get_by_test_id(f"user-row-{OWNER}")
+        expect(row.get_by_role("button", name="Access Session")).to_be_visible()
+
+
 # --- what a page of another user has no hold on ---
 
 

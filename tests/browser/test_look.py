@@ -118,10 +118,16 @@ def test_nobody_is_shut_out_of_the_admins_page(
 ) -> None:
     log_in(page, portal, ADMIN, to="/hub/admin")
     expect(page.get_by_role("button", name=f"Details of {ADMIN}")).to_be_visible()
-    expect(page.get_by_role("button", name="Stop All")).to_be_visible()
     assert not re.search("server", page.locator("#react-admin-hook").inner_text(), re.IGNORECASE)
     assert_is_fit_to_use(page, "admin")
     photograph(page, "admin")
+    page.get_by_role("button", name="Add Users").click()
+    expect(page.get_by_label("Usernames, one per line")).to_be_visible()
+    assert_is_fit_to_use(page, "admin, add users")
+    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Delete User").first.click()
+    expect(page.get_by_role("heading", name=re.compile("^Delete user "))).to_be_visible()
+    assert_is_fit_to_use(page, "admin, delete a user")
 
 
 def test_light_and_dark_follow_the_system_until_one_is_chosen(

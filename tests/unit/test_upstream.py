@@ -21,6 +21,7 @@ PATCHED = {
     "dsportal/hub/patches/api_hardening.py": {
         "jupyterhub.apihandlers.auth:OAuthTokenHandler.post": "6fafd9c2f37e",
         "jupyterhub.apihandlers.base:APIHandler.get_json_body": "1db1b9543415",
+        "jupyterhub.apihandlers.users:UserAPIHandler.delete": "4471bb7f6590",
         "jupyterhub.apihandlers.users:UserAPIHandler.patch": "38479466b485",
         "jupyterhub.apihandlers.users:UserServerAPIHandler": "fff16db4e388",
         "tornado.web:Application.find_handler": "d93d26c5435e",

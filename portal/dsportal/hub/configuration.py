@@ -226,6 +226,7 @@ def configure_pages(c: Config, settings: Settings) -> None:
         "is_encrypted": settings.hub.is_encrypted,
         "session_tokens": session_tokens.session_tokens,
         "has_ssh": settings.session.ssh,
+        "has_user_hosts": bool(settings.hub.subdomain_host),
     }
     c.JupyterHub.logo_file = str(look.logo_file)
     logout.install()

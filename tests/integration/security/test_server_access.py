@@ -50,6 +50,8 @@ def test_an_admin_cannot_open_it(admin: Visitor, owner: Visitor) -> None:
         ("GET", "/users/OWNER/tokens", None),
         ("PATCH", "/users/ADMIN", {"name": "someone"}),
         ("PATCH", "/users/OWNER", {"admin": True}),
+        ("POST", "/users/another", {"admin": True}),
+        ("POST", "/users", {"usernames": ["another"], "admin": True}),
         ("POST", "/shares/OWNER/", {"user": "ADMIN"}),
         ("POST", "/share-codes/OWNER/", {}),
         ("POST", "/groups/ENTERERS/users", {"users": ["ADMIN"]}),
@@ -71,6 +73,13 @@ def test_an_admin_has_no_way_round(
 def test_an_admin_adds_and_removes_users(admin: Visitor) -> None:
     assert admin.api("POST", "/users/someone").status_code == 201
     assert admin.api("DELETE", "/users/someone").status_code == 204
+
+
+def test_a_user_with_a_session_is_not_deleted(admin: Visitor, owner: Visitor) -> None:
+    answer = admin.api("DELETE", f"/users/{owner.name}")
+    assert answer.status_code == 409
+    assert answer.json()["message"] == f"Stop the sessions of {owner.name} first."
+    assert owner.server() is not None
 
 
 def test_a_token_of_theirs_is_seen_by_the_user_too(enterer: Visitor, owner: Visitor) -> None:

@@ -16,6 +16,7 @@ from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, Tok
 from jupyterhub.apihandlers.groups import GroupPropertiesAPIHandler
 from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
 from jupyterhub.handlers.base import BaseHandler
+from jupyterhub.scopes import needs_scope
 from tornado import web
 
 from dsportal.hub import handlers
@@ -24,6 +25,7 @@ from dsportal.response_headers import head_as_get
 LARGEST_BODY = 2**20
 """Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""
 
+_NOT_THE_HUBS = "Names, and who is an admin, come from the directory."
 _LONGEST_SECONDS = 2**31
 _PAUSE_SECONDS = 0.1
 
@@ -101,7 +103,18 @@ class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub h
 
     def patch(self, user_name: str) -> None:
         """Refuse it: whoever renames a user takes over what is that name's."""
-        raise web.HTTPError(403, "Names, and who is an admin, come from the directory.")
+        raise web.HTTPError(403, _NOT_THE_HUBS)
+
+    @needs_scope("delete:users")  # type: ignore[untyped-decorator]
+    async def delete(self, user_name: str) -> None:
+        """Delete a user who has no session.
+
+        JupyterHub stops one that runs, and fails at one that starts and at a named one.
+        """
+        user = self.find_user(user_name)
+        if user is not None and user.active:
+            raise web.HTTPError(409, f"Stop the sessions of {user_name} first.")
+        await super().delete(user_name)
 
 
 async def _start_is_over(spawner: Any, seconds: float) -> bool:
@@ -154,6 +167,8 @@ def _check_members(body: dict[str, Any]) -> None:
     for name in _MEMBERS.keys() & body.keys():
         if not any(_is_one(body[name], kind) for kind in _MEMBERS[name]):
             raise web.HTTPError(400, f"{name} is of the wrong type.")
+    if body.get("admin"):
+        raise web.HTTPError(403, _NOT_THE_HUBS)
     seconds = body.get("expires_in")
     if seconds is not None and not 0 < seconds <= _LONGEST_SECONDS:
         raise web.HTTPError(400, f"expires_in must be from 1 to {_LONGEST_SECONDS}.")

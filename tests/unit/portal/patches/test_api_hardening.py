@@ -55,6 +55,12 @@ def test_what_the_api_takes_is_read_as_it_is(body: object) -> None:
     assert read(body) == body
 
 
+def test_nobody_is_made_an_admin_by_the_api() -> None:
+    with pytest.raises(web.HTTPError) as refused:
+        read({"usernames": ["ada"], "admin": True})
+    assert refused.value.status_code == 403
+
+
 def test_a_sessions_options_are_checked_by_those_who_know_them() -> None:
     handler = HardenedServerHandler.__new__(HardenedServerHandler)
     assert isinstance(handler, UserServerAPIHandler)
