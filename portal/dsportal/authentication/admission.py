@@ -6,7 +6,7 @@ from typing import Any
 
 from jupyterhub.auth import Authenticator
 from tornado import web
-from traitlets import Float, Set, Unicode, default
+from traitlets import Float, Int, Set, Unicode, default
 
 from dsportal.authentication.groups import standing
 from dsportal.authentication.names import unix_name, without_realm
@@ -32,10 +32,22 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
     contact = Unicode(
         "the administrators of the portal", help="Whom a user who may not log in is told to ask."
     ).tag(config=True)
+    minimum_uid = Int(
+        1000, help="The lowest Unix number of somebody who may log in; lower are the system's."
+    ).tag(config=True)
     login_timeout = Float(20.0, help="Seconds that one login may take in all.").tag(config=True)
 
     @default("manage_groups")
     def _default_manage_groups(self) -> bool:
+        return True
+
+    # Who is in no group any more, or closed, starts nothing, by whatever way.
+    @default("refresh_pre_spawn")
+    def _default_refresh_pre_spawn(self) -> bool:
+        return True
+
+    @default("auth_refresh_strict")
+    def _default_auth_refresh_strict(self) -> bool:
         return True
 
     async def get_authenticated_user(
@@ -77,6 +89,15 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         if self.is_let_in(username, (authentication or {}).get("groups") or ()):
             return True
         raise web.HTTPError(403, NOT_ALLOWED.format(contact=self.contact))
+
+    @staticmethod
+    def may_refuse(handler: Any) -> None:
+        """Let ``refresh_user`` answer False to a request.
+
+        JupyterHub 6.1.1 reads an attribute then that it sets with a token only.
+        """
+        if handler is not None and not hasattr(handler, "_token_authenticated"):
+            handler._token_authenticated = False
 
     def is_let_in(self, name: str, groups: Iterable[str]) -> bool:
         """Whether the groups or ``allowed_users`` let somebody in; the log has why not."""

@@ -25,7 +25,7 @@ from dsportal.authentication.errors import DirectoryError, Locked, Refused
 from dsportal.authentication.layout import SCHEMAS, Layout, default_realm
 from dsportal.authentication.names import shown, unix_name, without_realm
 from dsportal.authentication.throttle import TOO_MANY
-from dsportal.authentication.unix_account import refuse_other_spelling
+from dsportal.authentication.unix_account import refuse_unfit
 from dsportal.authentication.words import DIRECTORY_SILENT
 
 # Options of LDAPAuthenticator that this class answers in its own way. One that a site set for its
@@ -128,15 +128,6 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
     def _default_bind_as(self) -> str:
         return f"{{name}}@{self.realm}" if self.kind == "active_directory" else ""
 
-    # Who is in no group any more, or closed, starts nothing, by whatever way.
-    @default("refresh_pre_spawn")
-    def _default_refresh_pre_spawn(self) -> bool:
-        return True
-
-    @default("auth_refresh_strict")
-    def _default_auth_refresh_strict(self) -> bool:
-        return True
-
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._refuse_replaced_options()
@@ -178,9 +169,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         """
         if self._reader is None or time.monotonic() < self._no_refresh_until:
             return True
-        if handler is not None and not hasattr(handler, "_token_authenticated"):
-            # JupyterHub 6.1.1 reads it when the answer is False, and sets it with a token only.
-            handler._token_authenticated = False
+        self.may_refuse(handler)
         try:
             account = await self._asked(
                 partial(self._directory.look_up, user.name),
@@ -200,7 +189,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
     def _log_in(self, name: str, password: str, deadline: float) -> DirectoryAccount | None:
         account = self._directory.log_in(name, password, deadline)
         if account is not None:
-            refuse_other_spelling(account.name)
+            refuse_unfit(account.name, self.minimum_uid)
         return account
 
     async def _asked(

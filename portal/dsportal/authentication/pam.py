@@ -5,18 +5,22 @@ PAM's pam_unix lets a program check the password of somebody else only where it 
 """
 
 import asyncio
-import grp
-import os
-import pwd
 from typing import Any
 
+import pamela
 from jupyterhub.auth import PAMAuthenticator
 from tornado import web
 from traitlets import default
 
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
+from dsportal.authentication.errors import Refused
 from dsportal.authentication.names import shown, unix_name
+from dsportal.authentication.unix_account import groups_of, refuse_unfit
 from dsportal.authentication.words import PAM_SILENT
+
+_CLOSED = {6, 7, 12, 13}
+"""The answers of pam_acct_mgmt(3) that are a no: PERM_DENIED, AUTH_ERR, NEW_AUTHTOK_REQD and
+ACCT_EXPIRED. USER_UNKNOWN also comes from a directory that is silent."""
 
 
 class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc]  # no types
@@ -39,31 +43,48 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
                 asked = {"username": name, "password": password}
                 if not await super().authenticate(handler, asked):
                     return None
-                groups = await asyncio.to_thread(groups_of, name)
+                groups = await asyncio.to_thread(self._groups_of, name)
+        except (Refused, KeyError) as refusal:
+            self.log.warning("Login of %s refused: %s", shown(name), refusal)
+            return None
         except TimeoutError as error:
             self.log.error(
                 "Login of %s failed: PAM gave no answer within %g s", name, self.login_timeout
             )
             raise web.HTTPError(NO_ANSWER, PAM_SILENT) from error
-        return None if groups is None else self.auth_model(name, groups)
+        return self.auth_model(name, groups)
 
+    async def refresh_user(self, user: Any, handler: Any = None) -> bool | dict[str, Any]:
+        """Look again at the account of somebody who is logged in; False ends their login.
 
-def groups_of(name: str) -> tuple[str, ...] | None:
-    """List the Unix groups of a user; None where the machine knows the user by another name."""
-    try:
-        account = pwd.getpwnam(name)
-    except KeyError:
-        return None
-    if account.pw_name != name:
-        return None
-    return tuple(_group_names(os.getgrouplist(name, account.pw_gid)))
-
-
-def _group_names(gids: list[int]) -> list[str]:
-    names = []
-    for gid in gids:
+        JupyterHub asks every ``auth_refresh_age`` seconds that somebody is active, and before each
+        start. A machine that gives no answer, or does not know the user, changes nothing: it may be
+        its directory that is silent, and nothing starts for somebody unknown.
+        """
+        self.may_refuse(handler)
+        loop = asyncio.get_running_loop()
         try:
-            names.append(grp.getgrgid(gid).gr_name)
-        except KeyError:
-            continue  # a number without a name gives no rights
-    return names
+            async with asyncio.timeout(self.login_timeout):
+                groups = await loop.run_in_executor(self.executor, self._look_up, user.name)
+        except Refused as refusal:
+            self.log.warning("%s is not let in any more: %s", user.name, refusal.reason)
+            return False
+        except (TimeoutError, KeyError, pamela.PAMError) as error:
+            why = str(error) or f"PAM gave no answer within {self.login_timeout:g} s"
+            self.log.warning("The account of %s stays as it is: %s", user.name, why)
+            return True
+        return self.auth_model(user.name, groups) if self.is_let_in(user.name, groups) else False
+
+    def _look_up(self, name: str) -> tuple[str, ...]:
+        if self.check_account:
+            try:
+                pamela.check_account(name, service=self.service, encoding=self.encoding)
+            except pamela.PAMError as error:
+                if error.errno not in _CLOSED:
+                    raise
+                raise Refused(f"the account is closed: {error}") from error
+        return self._groups_of(name)
+
+    def _groups_of(self, name: str) -> tuple[str, ...]:
+        refuse_unfit(name, self.minimum_uid)
+        return groups_of(name)

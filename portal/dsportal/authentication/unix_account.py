@@ -1,20 +1,42 @@
-"""Whether the machine, and so Slurm, knows somebody by the name that the hub has for them."""
+"""Whether an account of the machine is somebody's who may log in.
 
+These functions may ask a directory: call them in a thread.
+"""
+
+import grp
+import os
 import pwd
 
 from dsportal.authentication.errors import Refused
 
 
-def refuse_other_spelling(name: str) -> None:
-    """Raise Refused where the machine writes a name differently.
+def refuse_unfit(name: str, minimum_uid: int) -> None:
+    """Raise Refused where the machine writes a name differently, or has it for itself.
 
     Jobs would belong to ``Jane.Doe`` and sessions to ``jane.doe``, and the hub would take the jobs
-    for nobody's. It may ask a directory: call it in a thread.
+    for nobody's. ``root`` and the accounts of services are nobody's at all.
     """
     try:
-        spelling = pwd.getpwnam(name).pw_name
+        account = pwd.getpwnam(name)
     except KeyError:
         # The first start will say so; the directory may know users before the machine does.
         return
-    if spelling != name:
-        raise Refused(f"this machine calls {name} {spelling}, with capitals")
+    if account.pw_name != name:
+        raise Refused(f"this machine calls {name} {account.pw_name}, with capitals")
+    if account.pw_uid < minimum_uid:
+        raise Refused(f"{name} has the number {account.pw_uid}, below minimum_uid = {minimum_uid}")
+
+
+def groups_of(name: str) -> tuple[str, ...]:
+    """List the Unix groups of a user; raise KeyError where the machine knows no such user."""
+    return tuple(_group_names(os.getgrouplist(name, pwd.getpwnam(name).pw_gid)))
+
+
+def _group_names(gids: list[int]) -> list[str]:
+    names = []
+    for gid in gids:
+        try:
+            names.append(grp.getgrgid(gid).gr_name)
+        except KeyError:
+            continue  # a number without a name gives no rights
+    return names

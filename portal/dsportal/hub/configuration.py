@@ -198,6 +198,7 @@ def configure_authentication(c: Config, settings: Settings) -> None:
     chosen.allowed_groups = set(authentication.allowed_groups)
     chosen.admin_groups = set(authentication.admin_groups)
     chosen.contact = authentication.contact
+    chosen.minimum_uid = authentication.minimum_uid
     # Groups decide at each login, whoever the hub has met before.
     c.Authenticator.allow_all = False
     c.Authenticator.allow_existing_users = False

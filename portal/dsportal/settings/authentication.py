@@ -126,6 +126,12 @@ class Authentication(Table):
     contact: Name = setting(
         "the administrators of the portal", "Whom a user who may not log in is told to ask."
     )
+    minimum_uid: int = setting(
+        1000,
+        "The lowest Unix number (uid) of somebody who may log in; `root` and the accounts of "
+        "services have lower ones.",
+        ge=1,
+    )
     ldap: Ldap = Ldap()
 
     @model_validator(mode="after")

@@ -8,9 +8,10 @@ import os
 import pwd
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +125,33 @@ def test_a_wrong_password_is_refused(account: Account, password: str) -> None:
 @pytest.mark.parametrize("name", ["nobody-here", "", "root\n", "*", "a" * 4000])
 def test_an_unknown_name_is_refused(account: Account, name: str) -> None:
     assert log_in(name, PASSWORD, allowed_groups={account.group}) is None
+
+
+@pytest.fixture
+def service() -> Iterator[Callable[[str], str]]:
+    """Make a PAM service that checks passwords, and judges accounts by a module of its own."""
+    files: list[Path] = []
+
+    def make(account: str) -> str:
+        file = Path("/etc/pam.d", f"t{secrets.token_hex(6)}")
+        files.append(file)
+        file.write_text(f"auth required pam_unix.so\naccount required {account}\n")
+        return file.name
+
+    yield make
+    for file in files:
+        file.unlink()
+
+
+def test_besides_the_password_the_account_is_asked_about(
+    account: Account, service: Callable[[str], str]
+) -> None:
+    answers = [
+        log_in(account.name, PASSWORD, allowed_groups={account.group}, service=service(module))
+        for module in ("pam_permit.so", "pam_deny.so")
+    ]
+    assert isinstance(answers[0], dict)
+    assert answers[1] is None
 
 
 def test_a_hub_that_cannot_read_the_passwords_lets_nobody_in(account: Account) -> None:

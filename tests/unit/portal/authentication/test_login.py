@@ -59,7 +59,7 @@ def directory() -> StandIn:
 
 @pytest.fixture
 def authenticator(directory: StandIn, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(ldap, "refuse_other_spelling", lambda name: None)
+    monkeypatch.setattr(ldap, "refuse_unfit", lambda name, minimum_uid: None)
     made: Any = DirectoryAuthenticator(
         lookup_dn_search_user="cn=reader", realm="example.org", login_timeout=7.0, **GROUPS
     )
@@ -179,10 +179,10 @@ def test_a_slow_directory_does_not_hold_up_the_hub(authenticator: Any, directory
 def test_another_users_spelling_is_refused(
     authenticator: Any, directory: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(name: str) -> None:
+    def refuse(name: str, minimum_uid: int) -> None:
         raise Refused(f"the system calls {name} otherwise")
 
-    monkeypatch.setattr(ldap, "refuse_other_spelling", refuse)
+    monkeypatch.setattr(ldap, "refuse_unfit", refuse)
     assert login(authenticator) is None
     directory.says = None
     assert login(authenticator) is None

@@ -1,0 +1,40 @@
+"""Which accounts of the machine are somebody's who may log in."""
+
+import grp
+import os
+import pwd
+
+import pytest
+
+from dsportal.authentication.errors import Refused
+from dsportal.authentication.unix_account import groups_of, refuse_unfit
+
+
+def test_root_is_refused() -> None:
+    with pytest.raises(Refused, match="root has the number 0, below minimum_uid = 1000"):
+        refuse_unfit("root", 1000)
+
+
+def test_the_lowest_number_is_let_in_and_one_below_is_not() -> None:
+    nobody = pwd.getpwnam("nobody")
+    refuse_unfit("nobody", nobody.pw_uid)
+    with pytest.raises(Refused, match="below minimum_uid"):
+        refuse_unfit("nobody", nobody.pw_uid + 1)
+
+
+def test_who_is_unknown_is_left_to_the_first_start() -> None:
+    refuse_unfit("no-such-user", 1000)
+    with pytest.raises(KeyError):
+        groups_of("no-such-user")
+
+
+def test_the_name_service_may_write_a_name_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = pwd.struct_passwd(("Jane.Doe", "x", 5000, 5000, "", "/", ""))
+    monkeypatch.setattr(pwd, "getpwnam", lambda name: entry)
+    with pytest.raises(Refused, match="with capitals"):
+        refuse_unfit("jane.doe", 1000)
+
+
+def test_the_primary_group_counts_too() -> None:
+    account = pwd.getpwuid(os.getuid())
+    assert grp.getgrgid(account.pw_gid).gr_name in groups_of(account.pw_name)
