@@ -3,13 +3,15 @@
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import hypothesis
 import pytest
 
 from tests import instance
-from tests.instance import Instance
-from tests.visitor import Visitor
+from tests.desk import Desk
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor, session_of
 
 # How long an example takes is the machine's affair.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -85,3 +87,25 @@ def visit(portal: Instance) -> Iterator[Callable[[str], Visitor]]:
         for visitor in visitors:
             leaving.callback(visitor.close)
             leaving.callback(visitor.leave)
+
+
+@pytest.fixture(scope="module")
+def desk(portal: Instance) -> Iterator[Desk]:
+    with session_of(portal, USERS[2]) as visitor:
+        home = Path(visitor.run("import os; print(os.environ['HOME'])").strip())
+        visitor.run("import shutil; shutil.rmtree('logs', ignore_errors=True)")
+        yield Desk(visitor, home)
+
+
+@pytest.fixture
+def kernel(desk: Desk) -> Iterator[Callable[..., str]]:
+    """Open kernels that end with the test."""
+    opened: list[str] = []
+
+    def open_one(name: str = "pytorch") -> str:
+        opened.append(desk.user.open_kernel(kernel=name))
+        return opened[-1]
+
+    yield open_one
+    for name in opened:
+        desk.user.session("DELETE", f"/api/kernels/{name}")

@@ -117,7 +117,7 @@ ELSEWHERE: Mapping[Key, str] = {
     ("see-where-time-goes.md", 0): "tests/notebooks/test_profiling.py",
     ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
     ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
-    ("train-on-several-nodes.md", 1): "tests/integration/templates/test_training.py",
+    ("train-on-several-nodes.md", 1): "tests/notebooks/test_training_jobs.py",
     ("use-containers.md", 0): "tests/integration/images/test_own_image.py",
     ("use-https.md", 0): "needs certbot and a name that the world knows",
     ("use-the-spawner-alone.md", 0): "tests/deploy/test_spawner_alone.py",
