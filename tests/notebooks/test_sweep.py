@@ -133,7 +133,7 @@ ARRAY = """
 import asyncio, re, sys
 from pathlib import Path
 sys.path[:0] = [f"{sys.argv[1]}/{place}" for place in ("sweeps", "distributed", "slurm")]
-import jobs, plans, studies, sweep
+import job_array, jobs, plans, studies, sweep
 
 folder, asked = Path(sys.argv[2]), []
 queue = ["41 PENDING\\n41 RUNNING\\n40 RUNNING", "41 RUNNING", ""]
@@ -161,7 +161,7 @@ print("submitted", search.submit(), asked)
 async def watched():
     await search.watch()
 
-sweep.LOOK_SECONDS = 0.01
+job_array.LOOK_SECONDS = 0.01
 print("found again", search.submit(), asked)
 asyncio.run(watched())
 print(search.is_done(), [trial.state.name for trial in search.study.get_trials()])
