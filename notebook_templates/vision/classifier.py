@@ -91,7 +91,12 @@ def read(folder: Path, names: Sequence[str] | None = None) -> Classifier:
     }  # fmt: skip
     try:
         network = transformers.AutoModelForImageClassification.from_pretrained(
-            str(folder), local_files_only=True, dtype=torch.float32, **others
+            str(folder),
+            local_files_only=True,
+            # A model's own code is not run, and nobody is asked at a prompt whether it may be.
+            trust_remote_code=False,
+            dtype=torch.float32,
+            **others,
         )
     except (OSError, ValueError) as error:
         raise ClassifierError(f"model is {str(folder)!r}: {error}") from error

@@ -1,0 +1,125 @@
+#!/usr/bin/env python
+"""Run a model over a run's files: all that are left, or a job array task's share of them.
+
+    python infer_files.py --results run1 --model ~/logs/vision/NAME/best --data ~/pictures
+
+Images get their likeliest classes; a text file is a prompt, which a language model continues.
+Ended by Slurm or by a user, it leaves whole parts (file_results.py); run again, it does the rest.
+A file that cannot be read is done, too: its result says why.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
+import loaded_models
+import model_folders
+from completions import RequestError, Sampling
+from file_results import (
+    FILES,
+    PARTS,
+    DataFolderError,
+    FileResults,
+    groups,
+    list_files,
+    listed,
+    part_of,
+    share,
+)
+from loaded_models import ImageModel, TextModel
+from model_folders import ModelFolderError
+from record import Stop, run, write_whole
+
+
+def settings() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    add = parser.add_argument
+    add("--results", required=True, help="the run's folder; several nodes must share it")
+    add("--model", required=True, help="a model's folder")
+    add("--data", required=True, help="a folder of images, or of .txt files with a prompt each")
+    add("--batch", type=int, default=32, help="files that are computed, and written, together")
+    add("--max-tokens", type=int, default=64, help="that a language model writes for a prompt")
+    return parser.parse_args()
+
+
+def main(s: argparse.Namespace) -> None:
+    """Do what is left."""
+    stop = Stop()
+    folder, data = Path(s.results).expanduser(), Path(s.data).expanduser()
+    described = model_folders.described(Path(s.model).expanduser())
+    if not (folder / FILES).exists():
+        list_files(folder, data, described.kind)
+    files = listed(folder)
+    task, tasks = place_in_array()
+    left = share(files, FileResults(folder).done(), task, tasks)
+    print(f"task {task + 1} of {tasks}: {len(left)} files to do", flush=True)
+    if not left:
+        return
+    model = loaded_models.read(described)
+    (folder / PARTS).mkdir(exist_ok=True)
+    for group in groups(left, s.batch):
+        if stop.is_wanted:
+            print("interrupted: run again to do the rest", flush=True)
+            return
+        names = [files[place] for place in group]
+        found = results(model, [data / name for name in names], s.max_tokens)
+        write_part(folder / PARTS / part_of(group), names, found)
+        print(f"{len(names)} files done", flush=True)
+
+
+def write_part(file: Path, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> None:
+    """Write the results of some files, all of them or none."""
+    lines = [json.dumps({"file": name, **one}) for name, one in zip(names, found, strict=True)]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    write_whole(file, lambda stream: stream.write(content))
+
+
+def place_in_array() -> tuple[int, int]:
+    """Return this task's number, from 0, and how many there are; the only one without an array."""
+    first = int(os.environ.get("SLURM_ARRAY_TASK_MIN", "0"))
+    number = int(os.environ.get("SLURM_ARRAY_TASK_ID", "0"))
+    return number - first, int(os.environ.get("SLURM_ARRAY_TASK_COUNT", "1"))
+
+
+def results(
+    model: TextModel | ImageModel, files: Sequence[Path], max_tokens: int
+) -> list[dict[str, Any]]:
+    """Return what the model says of each file, or why it cannot."""
+    read: dict[int, bytes] = {}
+    found: dict[int, dict[str, Any]] = {}
+    for index, file in enumerate(files):
+        try:
+            read[index] = file.read_bytes()
+        except OSError as error:
+            found[index] = {"error": str(error.strerror)}
+    for index, answer in zip(read, answers(model, list(read.values()), max_tokens), strict=True):
+        if isinstance(answer, RequestError):
+            found[index] = {"error": str(answer)}
+        elif isinstance(model, ImageModel):
+            found[index] = {"classes": [asdict(one) for one in answer]}
+        else:
+            found[index] = {"text": answer.text, "is_finished": answer.is_finished}
+    return [found[index] for index in range(len(files))]
+
+
+def answers(
+    model: TextModel | ImageModel, contents: Sequence[bytes], max_tokens: int
+) -> Sequence[Any]:
+    """Ask the model about all files at once."""
+    if not contents:
+        return []
+    if isinstance(model, ImageModel):
+        return model.classified(contents)
+    prompts = [content.decode(errors="replace") for content in contents]
+    return model.written(Sampling(max_tokens=max_tokens, temperature=0.0), prompts)
+
+
+if __name__ == "__main__":
+    run(main, settings(), DataFolderError, ModelFolderError)
