@@ -70,9 +70,14 @@ def pids_of_digits(visitor: Visitor) -> list[int]:
 
 
 def test_a_tool_is_offered_where_its_module_is(user: Visitor) -> None:
-    assert set(user.instance.settings["tools"]) == {"digits", "elsewhere"}
-    cards = user.session("GET", "/portal/tools").json()["tools"]
-    assert [(card["name"], card["title"]) for card in cards] == [("digits", "DIGITS (stand-in)")]
+    assert set(user.instance.settings["tools"]) == {"digits", "model-server", "elsewhere"}
+    assert titles(user) == {"digits": "DIGITS (stand-in)", "model-server": "Model server"}
+
+
+def titles(visitor: Visitor) -> dict[str, str]:
+    """Return the tools that are there, by their names."""
+    cards = visitor.session("GET", "/portal/tools").json()["tools"]
+    return {card["name"]: card["title"] for card in cards}
 
 
 def test_two_users_of_a_node_have_one_each_on_the_same_port(user: Visitor, other: Visitor) -> None:
@@ -81,7 +86,8 @@ def test_two_users_of_a_node_have_one_each_on_the_same_port(user: Visitor, other
         assert answer.status_code == 200, answer.text
         assert f"Jobs in <code>{home_of(visitor)}/digits-logs</code>" in answer.text
     cards = user.session("GET", "/portal/tools").json()["tools"]
-    assert [card["state"] for card in cards] == ["running"]
+    states = {card["name"]: card["state"] for card in cards}
+    assert states == {"digits": "running", "model-server": "stopped"}
 
 
 REACH = """

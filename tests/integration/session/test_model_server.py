@@ -1,0 +1,142 @@
+"""The card *Model server*: a user's own model, behind the user's own login."""
+
+import os
+import pwd
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests import tiny_models
+from tests.instance import USERS, Instance, trust
+from tests.notebooks.running import framework_python
+from tests.visitor import Visitor, session_of
+from tests.waiting import until
+
+PAGE = "/tools/model-server/"
+VISIT = {"Accept": "text/html"}
+# As the page says, and as OpenAI's clients send a token.
+ASK = """
+import requests, urllib3
+urllib3.disable_warnings()  # the session does not know the tests' authority
+answer = requests.post(
+    {url!r},
+    headers={{"Authorization": "Bearer " + {token!r}}},
+    json={{"prompt": "This License", "max_tokens": 8}},
+    timeout=60,
+    verify=False,
+)
+print(answer.status_code, answer.text)
+"""
+AT_SOCKET = """
+import os, subprocess
+socket = os.environ["JUPYTER_RUNTIME_DIR"] + "/tool-model-server.sock"
+argv = ["curl", "--silent", "--unix-socket", socket, "http://localhost/v1/models"]
+print(subprocess.run(argv, capture_output=True, text=True).stdout)
+"""
+REACH = """
+import socket
+try:
+    socket.socket(socket.AF_UNIX).connect({path!r})
+    print("connected")
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+@pytest.fixture(scope="module")
+def other(portal: Instance) -> Iterator[Visitor]:
+    with session_of(portal, USERS[1]) as other:
+        yield other
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a language model in a run's folder, who has opened the server's page."""
+    account = pwd.getpwnam(USERS[0])
+    run = Path(account.pw_dir) / "logs" / "served"
+    shutil.rmtree(run, ignore_errors=True)
+    run.parent.mkdir(exist_ok=True)
+    tiny_models.text(framework_python("pytorch"), run / "<i>model<i>")
+    for path in (run.parent, run, *run.rglob("*")):
+        os.chown(path, account.pw_uid, account.pw_gid)
+    with session_of(portal, USERS[0]) as user:
+        until(lambda: opened(user).status_code == 200, seconds=180, what="the page is there")
+        yield user
+    shutil.rmtree(run)
+
+
+def opened(visitor: Visitor) -> httpx.Response:
+    """Open the page as a browser does: at first it may say that the server starts."""
+    url = f"{visitor.instance.host_of(visitor.name)}/user/{visitor.name}{PAGE}"
+    headers = {"Authorization": f"token {visitor.token()}", **VISIT}
+    return httpx.get(url, headers=headers, timeout=60, follow_redirects=True, verify=trust())
+
+
+def load(user: Visitor) -> None:
+    """Load the model that the page lists."""
+    folder = str(Path(pwd.getpwnam(user.name).pw_dir) / "logs/served/<i>model<i>")
+    begun = user.session("POST", f"{PAGE}load", json={"folder": folder})
+    assert begun.status_code == 202, begun.text
+    until(
+        lambda: user.session("GET", f"{PAGE}state").json()["state"] == "ready",
+        seconds=60,
+        what="the model is loaded",
+    )
+
+
+def test_the_page_lists_the_models_in_the_users_runs(user: Visitor) -> None:
+    page = opened(user)
+    assert "served/&lt;i&gt;model&lt;i&gt;" in page.text
+    assert "<i>" not in page.text
+    assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+    assert page.headers["Server"] == "portal"
+
+
+def test_a_program_asks_it_with_a_token(user: Visitor) -> None:
+    load(user)
+    url = f"{user.instance.host_of(user.name)}/user/{user.name}{PAGE}v1/completions"
+    said = user.run(ASK.format(url=url, token=user.token()), kernel="pytorch")
+    assert said.split()[0] == "200", said
+    assert '"completion_tokens":' in said
+
+
+def test_a_program_in_the_session_asks_it_without_a_token(user: Visitor) -> None:
+    load(user)
+    assert '"id": "served/<i>model<i>"' in user.run(AT_SOCKET)
+
+
+def test_nobody_else_reaches_it(user: Visitor, other: Visitor) -> None:
+    load(user)
+    runtime = user.run("import os; print(os.environ['JUPYTER_RUNTIME_DIR'])").strip()
+    path = f"{runtime}/tool-model-server.sock"
+    assert Path(path).is_socket()
+    assert other.run(REACH.format(path=path)).strip() == "Permission denied"
+    url = f"{user.instance.host_of(user.name)}/user/{user.name}{PAGE}"
+    for headers in ({}, {"Authorization": f"token {other.token()}"}):
+        for place in ("", "state", "v1/models"):
+            answer = httpx.get(url + place, headers=headers | VISIT, verify=trust())
+            assert answer.status_code in (302, 403), place
+        asked = {"prompt": "This", "max_tokens": 2}
+        answer = httpx.post(f"{url}v1/completions", headers=headers, json=asked, verify=trust())
+        assert answer.status_code in (302, 403)
+    # Nor does another page in the user's own browser, which sends the cookies along.
+    assert user.http.post(f"/user/{user.name}{PAGE}load", json={}).status_code == 403
+
+
+def test_it_has_no_token_and_no_port(user: Visitor) -> None:
+    uid = pwd.getpwnam(user.name).pw_uid
+    (server,) = (
+        folder
+        for folder in Path("/proc").glob("[0-9]*")
+        if folder.stat().st_uid == uid
+        and (folder / "cmdline").read_bytes().split(b"\0")[1].endswith(b"/model_server.py")
+    )
+    assert b"JUPYTERHUB" not in (server / "environ").read_bytes()
+    inodes = {os.readlink(one) for one in (server / "fd").iterdir() if one.is_symlink()}
+    for table in ("tcp", "tcp6"):
+        rows = [line.split() for line in (server / "net" / table).read_text().splitlines()[1:]]
+        listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+        assert not listening & inodes
