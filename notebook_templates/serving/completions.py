@@ -49,6 +49,15 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Prompt:
+    """A text to continue."""
+
+    text: str
+    is_whole: bool = False
+    """Whether it has all special tokens, as a conversation that a template has written."""
+
+
+@dataclass(frozen=True)
 class TextRequest:
     """Texts to continue."""
 

@@ -20,7 +20,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 import loaded_models
 import model_folders
-from completions import RequestError, Sampling
+from completions import Prompt, RequestError, Sampling
 from file_results import (
     FILES,
     PARTS,
@@ -117,7 +117,7 @@ def answers(
         return []
     if isinstance(model, ImageModel):
         return model.classified(contents)
-    prompts = [content.decode(errors="replace") for content in contents]
+    prompts = [Prompt(content.decode(errors="replace")) for content in contents]
     return model.written(Sampling(max_tokens=max_tokens, temperature=0.0), prompts)
 
 

@@ -19,7 +19,7 @@ import crops
 import peft
 import torch
 import transformers
-from completions import RequestError, Sampling, WrittenText, until_stop
+from completions import Prompt, RequestError, Sampling, WrittenText, until_stop
 from digits import DataError
 from model_folders import ModelFolder, ModelFolderError
 
@@ -59,37 +59,45 @@ class TextModel:
         self._device = device
         self._most = getattr(network.config, "max_position_embeddings", None)
 
-    def prompt_of(self, messages: Sequence[Any]) -> str:
+    def prompt_of(self, messages: Sequence[Any]) -> Prompt:
         """Write a conversation as the model has learned them; raises `RequestError`."""
         if not self._tokenizer.chat_template:
             raise RequestError(
                 "this model has no chat template: it continues texts. Use /v1/completions."
             )
-        return str(
-            self._tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True
-            )
+        text = self._tokenizer.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=True
         )
+        return Prompt(str(text), is_whole=True)
 
-    def written(self, sampling: Sampling, prompts: Sequence[str]) -> list[WrittenText | Exception]:
+    def written(
+        self, sampling: Sampling, prompts: Sequence[Prompt]
+    ) -> list[WrittenText | Exception]:
         """Continue texts together; one that is too long gets a `RequestError`."""
         answers: dict[int, WrittenText | Exception] = {}
-        lengths = [len(self._tokenizer(prompt)["input_ids"]) for prompt in prompts]
-        for index, length in enumerate(lengths):
+        given: dict[int, list[int]] = {}
+        for index, prompt in enumerate(prompts):
+            tokens = self._tokenizer(prompt.text, add_special_tokens=not prompt.is_whole)
+            given[index] = tokens["input_ids"]
+            length = len(given[index])
             if self._most is not None and length + sampling.max_tokens > self._most:
+                del given[index]
                 answers[index] = RequestError(
                     f"the prompt has {length} tokens and max_tokens is {sampling.max_tokens}; "
                     f"this model can take {self._most} together"
                 )
-        fits = [index for index in range(len(prompts)) if index not in answers]
-        if fits:
-            found = self._continued(sampling, [prompts[index] for index in fits])
-            for index, (text, tokens, is_finished) in zip(fits, found, strict=True):
-                answers[index] = WrittenText(text, lengths[index], tokens, is_finished)
+        if given:
+            found = self._continued(sampling, list(given.values()))
+            for (index, tokens), (text, count, is_finished) in zip(
+                given.items(), found, strict=True
+            ):
+                answers[index] = WrittenText(text, len(tokens), count, is_finished)
         return [answers[index] for index in range(len(prompts))]
 
-    def _continued(self, sampling: Sampling, prompts: list[str]) -> list[tuple[str, int, bool]]:
-        given = self._tokenizer(prompts, return_tensors="pt", padding=True).to(self._device)
+    def _continued(
+        self, sampling: Sampling, tokens: list[list[int]]
+    ) -> list[tuple[str, int, bool]]:
+        given = self._tokenizer.pad({"input_ids": tokens}, return_tensors="pt").to(self._device)
         drawn = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         if sampling.seed is not None:
             torch.manual_seed(sampling.seed)

@@ -28,6 +28,7 @@ import loaded_models
 import model_folders
 from batcher import Batcher
 from completions import (
+    Prompt,
     RequestError,
     Sampling,
     WrittenText,
@@ -63,7 +64,7 @@ class ServedModel:
         self._seconds: float | None = None
         self.folder: ModelFolder | None = None
         self.error = ""
-        self.texts: Batcher[Sampling, str, WrittenText] = self._batcher(self._written)
+        self.texts: Batcher[Sampling, Prompt, WrittenText] = self._batcher(self._written)
         self.images: Batcher[str, bytes, list[ClassProbability]] = self._batcher(self._classified)
 
     def _batcher(self, compute: Any) -> Any:
@@ -117,7 +118,7 @@ class ServedModel:
             raise RequestError(f"the model that is loaded does not {kinds[kind]}")
         return self._loaded
 
-    def _written(self, sampling: Sampling, prompts: Sequence[str]) -> Any:
+    def _written(self, sampling: Sampling, prompts: Sequence[Prompt]) -> Any:
         return self.ready(TextModel).written(sampling, prompts)
 
     def _classified(self, _: str, images: Sequence[bytes]) -> Any:
@@ -240,7 +241,7 @@ class CompletionsHandler(ModelHandler):
         asked = text_request(self.body())
         self.served.ready(TextModel)
         name = self.served.folder.name if self.served.folder else ""
-        asking = [self.served.texts.ask(asked.sampling, prompt) for prompt in asked.prompts]
+        asking = [self.served.texts.ask(asked.sampling, Prompt(one)) for one in asked.prompts]
         texts = await asyncio.gather(*asking)
         self.finish(text_answer(name, _number("cmpl"), int(time.time()), texts))
 

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -86,8 +87,9 @@ def test_a_model_is_chosen_loaded_and_tried(
     expect(server.get_by_role("alert")).to_be_hidden()
     expect(server.locator("#python")).to_contain_text(f"{address}/v1/classify")
     assert faults(server) == []
-    for scheme in ("light", "dark"):
-        server.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        server.emulate_media(color_scheme=scheme)
         photograph(server, f"model-server-{scheme}")
 
     # A page that is opened again shows what is loaded; a folder may be entered.

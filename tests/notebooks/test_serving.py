@@ -1,6 +1,7 @@
 """The model server answers as its models do when they are called themselves."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -143,6 +144,21 @@ def test_a_seed_repeats_what_is_drawn(server: ModelClient, models: Path) -> None
     load(server, models / "text")
     drawn = [server.complete("is", max_tokens=20, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_conversation_is_written_by_the_models_template(
+    server: ModelClient, models: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(models / "text", tmp_path / "chat")
+    template = "{% for one in messages %}{{ one.role }} {{ one.content }}<end>{% endfor %}is"
+    (tmp_path / "chat" / "chat_template.jinja").write_text(template)
+    load(server, tmp_path / "chat")
+    messages = [{"role": "user", "content": "This"}, {"role": "assistant", "content": "free"}]
+    sampling = {"max_tokens": 12, "temperature": 0}
+    answer = server.ask("/v1/chat/completions", {"messages": messages, **sampling})
+    (choice,) = answer["choices"]
+    written = "user This<end>assistant free<end>is"
+    assert choice["message"]["content"] == server.complete(written, **sampling) != ""
 
 
 def test_requests_that_arrive_together_are_batched(

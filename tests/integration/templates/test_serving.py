@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.desk import PATIENCE, Desk
 from tests.notebooks.running import framework_python
 from tests.notebooks.test_serving import CLASSIFY, SERVING, output_of
@@ -12,7 +14,7 @@ from tests.waiting import until
 
 NOTEBOOK = "serving/serving.ipynb"
 JOB = {"tasks": 2, "gpus": 0, "cores": 1, "memory_mb": 1500, "minutes": 10, "requests": 16}
-COPIES = 10
+COPIES = 4
 MANY = """
 import shutil
 from pathlib import Path
@@ -31,6 +33,7 @@ def lines_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
+@pytest.mark.timeout(600)
 def test_an_array_is_cancelled_and_resumed_and_its_answers_are_the_models_own(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:

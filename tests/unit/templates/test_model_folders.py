@@ -75,7 +75,8 @@ def test_a_broken_config_is_said(tmp_path: Path, content: str) -> None:
 
 
 def test_an_adapter_needs_the_folder_of_its_base(tmp_path: Path) -> None:
-    for number, base in enumerate((tmp_path / "gone", "gpt2")):
+    bases: list[Path | str] = [tmp_path / "gone", "gpt2"]
+    for number, base in enumerate(bases):
         learnt = adapter(tmp_path / f"adapter{number}", base)
         with pytest.raises(ModelFolderError, match=f"no folder {base}, its base model"):
             model_folders.described(learnt)
