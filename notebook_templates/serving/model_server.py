@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import ctypes
 import json
+import logging
 import os
 import signal
 import time
@@ -41,6 +42,7 @@ from loaded_models import ClassProbability, ImageModel, TextModel
 from model_folders import ModelFolder, ModelFolderError
 from tornado import httpserver, netutil, web
 
+log = logging.getLogger("model-server")
 MOST_BYTES = 20 * 2**20
 """Of a request: an image, or prompts."""
 BATCH = 32  # requests that are computed together, at most
@@ -93,6 +95,7 @@ class ServedModel:
         try:
             self._loaded = await loop.run_in_executor(self._executor, loaded_models.read, folder)
         except ModelFolderError as error:
+            log.warning("A model is not loaded", exc_info=error)
             self.error = str(error)
         self._seconds = time.monotonic() - self._began
 
@@ -192,6 +195,7 @@ class PageHandler(ModelHandler):
         self.render(
             str(FILES / "page.html"),
             models=[shown(one) for one in there],
+            most_bytes=MOST_BYTES,
             roots=[from_home(root) for root in self.roots],
         )
 
@@ -320,7 +324,10 @@ async def main(s: argparse.Namespace) -> None:
     os.umask(0o077)
     server.add_socket(netutil.bind_unix_socket(str(s.unix_socket), mode=0o600))
     if s.model is not None:
-        served.load(model_folders.described(s.model.expanduser()))
+        try:
+            served.load(model_folders.described(s.model.expanduser()))
+        except ModelFolderError as error:
+            raise SystemExit(str(error)) from error
     told = asyncio.Event()
     if s.with_parent:
         # prctl(2), PR_SET_PDEATHSIG: a kernel that is killed leaves no server behind.

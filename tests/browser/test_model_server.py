@@ -6,7 +6,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -47,7 +46,11 @@ def choose(page: Page, name: str) -> None:
 
 
 def test_a_model_is_chosen_loaded_and_tried(
-    portal: Instance, runs: Path, page: Page, photograph: Callable[[Page, str], None]
+    portal: Instance,
+    runs: Path,
+    page: Page,
+    tmp_path: Path,
+    photograph: Callable[[Page, str], None],
 ) -> None:
     open_lab(page, portal, USER)
     with page.expect_popup() as popup:
@@ -87,10 +90,15 @@ def test_a_model_is_chosen_loaded_and_tried(
     expect(server.get_by_role("alert")).to_be_hidden()
     expect(server.locator("#python")).to_contain_text(f"{address}/v1/classify")
     assert faults(server) == []
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    for scheme in schemes:
-        server.emulate_media(color_scheme=scheme)
-        photograph(server, f"model-server-{scheme}")
+    photograph(server, "model-server")
+    server.emulate_media(color_scheme="dark")
+    assert faults(server) == []
+    server.screenshot(path=tmp_path / "model-server-dark.png")
+
+    server.get_by_label("Drop an image here").set_input_files(
+        {"name": "large.png", "mimeType": "image/png", "buffer": bytes(20 * 2**20 + 1)}
+    )
+    expect(server.get_by_role("alert")).to_have_text("large.png is larger than 20 MiB.")
 
     # A page that is opened again shows what is loaded; a folder may be entered.
     server.reload()

@@ -2,6 +2,7 @@
 'use strict';
 
 const LOOK_MILLISECONDS = 700;
+const MOST_BYTES = Number(document.body.dataset.mostBytes);
 const byId = id => document.getElementById(id);
 // What the browser shows as this page's address, whatever the session has put before it.
 const address = new URL('.', location.href).href.replace(/\/$/, '');
@@ -111,6 +112,9 @@ async function follow() {
 }
 
 async function classify(file) {
+  if (file.size > MOST_BYTES) {
+    throw new Error(`${file.name} is larger than ${MOST_BYTES / 2 ** 20} MiB.`);
+  }
   const given = await ask('v1/classify', {
     method: 'POST',
     headers: { 'Content-Type': file.type || 'application/octet-stream' },

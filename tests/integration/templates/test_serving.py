@@ -18,6 +18,7 @@ COPIES = 4
 MANY = """
 import shutil
 from pathlib import Path
+shutil.rmtree("many", ignore_errors=True)
 for number in range({copies}):
     shutil.copytree({source!r}, Path("many") / str(number), dirs_exist_ok=True)
 """
