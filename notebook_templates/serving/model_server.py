@@ -186,7 +186,7 @@ class ModelHandler(web.RequestHandler):
             super().log_exception(typ, value, tb)
 
 
-class PageHandler(ModelHandler):
+class ModelPageHandler(ModelHandler):
     """The page."""
 
     async def get(self) -> None:
@@ -283,7 +283,7 @@ def application(served: ServedModel, roots: Sequence[Path]) -> web.Application:
     """Return all that the server answers to."""
     given = {"served": served, "roots": roots}
     routes: list[Any] = [
-        (r"/", PageHandler, given),
+        (r"/", ModelPageHandler, given),
         (r"/state", StateHandler, given),
         (r"/load", LoadHandler, given),
         (r"/v1/models", ModelsHandler, given),

@@ -54,7 +54,7 @@ function show(served) {
   const words = {
     empty: '',
     loading: `Loading ${model?.name} (${model?.size_mb} MB), ${Math.round(served.seconds)} s`,
-    ready: `${model?.name} is loaded; it took ${served.seconds} s.`,
+    ready: `${model?.name} is loaded; it took ${served.seconds?.toFixed(1)} s.`,
     failed: `${model?.name} is not loaded.`
   };
   byId('status').textContent = words[served.state];
