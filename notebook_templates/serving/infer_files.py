@@ -64,6 +64,7 @@ def main(s: argparse.Namespace) -> None:
         return
     model = loaded_models.read(described)
     (folder / PARTS).mkdir(exist_ok=True)
+    done = 0
     for group in groups(left, s.batch):
         if stop.is_wanted:
             print("interrupted: run again to do the rest", flush=True)
@@ -71,7 +72,8 @@ def main(s: argparse.Namespace) -> None:
         names = [files[place] for place in group]
         found = results(model, [data / name for name in names], s.max_tokens)
         write_part(folder / PARTS / part_of(group), names, found)
-        print(f"{len(names)} files done", flush=True)
+        done += len(names)
+        print(f"{done} of {len(left)} files done", flush=True)
 
 
 def write_part(file: Path, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> None:
