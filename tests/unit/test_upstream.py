@@ -66,6 +66,22 @@ PATCHED = {
         "jupyterlab_code_formatter.formatters:RFormatter.importable.fget": "f9e509ec444a",
         "jupyterlab_code_formatter.handlers:FormattersAPIHandler.get": "87bd7007d72d",
     },
+    "dsportal/session/upstream/debug_adapter.py": {
+        "debugpy.adapter.__main__:main": "596ba6e0d418",
+        "debugpy.adapter.clients:Client.attach_request": "7d7078922d85",
+        "debugpy.adapter.clients:Client.report_sockets": "993bd087cad2",
+        "debugpy.adapter.servers:Connection": "87a09d823754",
+    },
+    "dsportal/session/upstream/debugger.py": {
+        "ipykernel.debugger:DebugpyClient": "0acaefdaea5d",
+        "ipykernel.debugger:Debugger.attach": "438563edce69",
+        "ipykernel.debugger:Debugger.start": "84e9e3bb2879",
+        "ipykernel.compiler:get_file_name": "9986d54225b6",
+        "ipykernel.compiler:get_tmp_directory": "cd9dda709b42",
+        "pydevd:PyDB.connect": "fd48a2fbcfe4",
+        "pydevd:_locked_settrace": "a09e07bef410",
+        "_pydev_bundle.pydev_monkey:_on_forked_process": "477db9c92a3c",
+    },
     "dsportal/session/upstream/hub_login.py": {
         f"{_SINGLE_USER}.check_hub_version": "1665ef6bd3c9",
         f"{_SINGLE_USER}.keep_activity_updated": "d9208a29cdc9",

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _UPSTREAM = Path(__file__).parents[1] / "upstream"
-_PARTS = ("child_output.py", "pip_magic.py")
+_PARTS = ("child_output.py", "pip_magic.py", "debugger.py")
 """For the kernels' Python, and not imported here."""
+_ADAPTER = "debug_adapter.py"
+"""A program that one of them starts."""
 # ipykernel reads one file more than its own; traitlets lets that read others, by whole paths.
 _WHOLE = "kernel_configuration.py"
 # A word of the command, or a word within one that a shell reads.
@@ -18,7 +20,7 @@ _CONNECTION_FILE = "{connection_file}"
 
 def install(folder: Path) -> Path:
     """Put the file of configuration where images see it as well; return where it is."""
-    for name in _PARTS:
+    for name in (*_PARTS, _ADAPTER):
         shutil.copyfile(_UPSTREAM / name, folder / name)
     file = folder / _WHOLE
     file.write_text(

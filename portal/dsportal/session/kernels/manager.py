@@ -94,10 +94,16 @@ class SessionKernels(KernelSpecManager):
         return Path(sys.prefix, "share/jupyter/kernels", _PYTHON3)
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        """Give a kernel's spec, with what keeps ipykernel from opening a port of its own."""
+        """Give a kernel's spec, with what keeps ipykernel from opening a port of its own.
+
+        JupyterLab offers no debugger for other kernels: theirs listens on a port for everybody.
+        """
         spec = self._spec_as_written(kernel_name)
         if self.configuration:
-            spec.argv = with_configuration(spec.argv, self.configuration)
+            argv = with_configuration(spec.argv, self.configuration)
+            if argv == spec.argv:
+                spec.metadata = {**spec.metadata, "debugger": False}
+            spec.argv = argv
         return spec
 
     def _spec_as_written(self, kernel_name: str) -> KernelSpec:

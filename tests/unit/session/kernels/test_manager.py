@@ -107,3 +107,26 @@ def test_every_ipykernel_is_told_of_our_configuration(prefix: Path) -> None:
     assert {argv[-1] for argv in told.values()} == {"--config=/c.py"}
     # The offered one stays as it was: it is asked for again and again.
     assert kernels.get_kernel_spec("pytorch").argv == [*IPYKERNEL, "--config=/c.py"]
+
+
+def test_a_debugger_is_offered_where_it_opens_no_port(prefix: Path) -> None:
+    own_file = [*IPYKERNEL, "--config=/home/me/own.py"]
+    xeus = ["xpython", "-f", "{connection_file}"]
+    given = {"with": [*IPYKERNEL], "own-file": own_file, "xpython": xeus}
+    offered = {
+        name: {
+            "argv": argv,
+            "display_name": name,
+            "language": "python",
+            "metadata": {"debugger": True, "kept": 1},
+        }
+        for name, argv in given.items()
+    }
+    kernels = SessionKernels(configuration="/c.py", offered=offered)
+    metadata = {name: kernels.get_kernel_spec(name).metadata for name in offered}
+    assert metadata == {
+        "with": {"debugger": True, "kept": 1},
+        "own-file": {"debugger": False, "kept": 1},
+        "xpython": {"debugger": False, "kept": 1},
+    }
+    assert offered["xpython"]["metadata"] == {"debugger": True, "kept": 1}

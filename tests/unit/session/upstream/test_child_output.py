@@ -1,7 +1,6 @@
 """ipykernel as it is, with our file of configuration: tells when what that mends has changed."""
 
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty
@@ -9,45 +8,18 @@ from typing import Any
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
-from dsportal.session.kernels.configuration import install, with_configuration
+from dsportal.session.kernels.configuration import with_configuration
 from tests.network import sockets
 from tests.waiting import until
 
-IPYKERNEL = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 FORK = """
 import multiprocessing
 child = multiprocessing.get_context("fork").Process(target=print, args=["from a fork"])
 child.start()
 child.join()
 """
-
-
-@pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """A kernel as a session starts it."""
-    # A socket's path may have 107 characters at most.
-    manager = KernelManager(
-        transport="ipc", connection_file=str(tmp_path_factory.mktemp("k") / "kernel.json")
-    )
-    file = install(Path(manager.connection_file).parent)
-    argv = with_configuration(IPYKERNEL, str(file))
-    manager._kernel_spec = KernelSpec(argv=argv, display_name="a test", language="python")
-    manager.start_kernel()
-    yield manager
-    manager.shutdown_kernel(now=True)
-    manager.cleanup_resources()
-
-
-@pytest.fixture(scope="module")
-def client(manager: KernelManager) -> Iterator[BlockingKernelClient]:
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield client
-    client.stop_channels()
 
 
 def written_by(client: BlockingKernelClient, code: str) -> str:
