@@ -61,6 +61,8 @@ EXTENSIONS: Mapping[str, LabExtension] = {
             }
         },
     ),
+    # JupyterLab's own; what it asks of kernels is in upstream/debugger.py.
+    "debugger": LabExtension("@jupyterlab/debugger-extension"),
 }
 
 

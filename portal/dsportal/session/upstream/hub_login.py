@@ -23,9 +23,6 @@ PageConfigHook = Callable[[Any, dict[str, Any]], dict[str, Any]]
 
 # Plugins of JupyterLab that would ask for what is not there, or open what is closed.
 DISABLED_PLUGINS = (
-    # The debugger of a Python kernel listens on a TCP port of localhost and asks nobody who
-    # they are (debugpy 1.8): on a shared node, anybody could run code as the user.
-    "@jupyterlab/debugger-extension",
     # News and updates come from the outer network, and sessions are updated by the admins.
     "@jupyterlab/apputils-extension:announcements",
     # Installing into the session's environment, which is read-only.
