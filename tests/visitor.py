@@ -169,6 +169,17 @@ class Visitor:
         with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
             return execute(socket, code, seconds)
 
+    def switch_debugger_on(self, kernel_id: str) -> None:
+        """Have a kernel's debugger begin, as JupyterLab does; see the Debug Adapter Protocol."""
+        asked = {"adapterID": "", "linesStartAt1": True, "columnsStartAt1": True}
+        with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
+            for number, command in enumerate(("initialize", "attach"), start=1):
+                request = {"type": "request", "seq": number, "command": command, "arguments": asked}
+                ask(socket, "control", "debug_request", request)
+                while (reply := json.loads(socket.recv(timeout=60)))["channel"] != "control":
+                    pass
+                assert reply["content"]["success"], reply
+
     def run(self, code: str, *, kernel: str = "python3", seconds: float = 60) -> str:
         """Run code in a new kernel; return all that it wrote, errors too."""
         kernel_id = self.open_kernel(kernel=kernel)
@@ -209,28 +220,25 @@ class Visitor:
         return screen
 
 
-def execute(socket: Websocket, code: str, seconds: float) -> str:
-    """Send code over a kernel's websocket; return its output when the kernel is idle again."""
+def ask(socket: Websocket, channel: str, kind: str, content: dict[str, Any]) -> str:
+    """Send a kernel a message; return its number."""
     message_id = uuid.uuid4().hex
     header = {
         "msg_id": message_id,
-        "msg_type": "execute_request",
+        "msg_type": kind,
         "username": "",
         "session": uuid.uuid4().hex,
         "version": "5.3",
     }
+    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+    socket.send(json.dumps({"channel": channel, **message}))
+    return message_id
+
+
+def execute(socket: Websocket, code: str, seconds: float) -> str:
+    """Send code over a kernel's websocket; return its output when the kernel is idle again."""
     content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True}
-    socket.send(
-        json.dumps(
-            {
-                "channel": "shell",
-                "header": header,
-                "parent_header": {},
-                "metadata": {},
-                "content": content,
-            }
-        )
-    )
+    message_id = ask(socket, "shell", "execute_request", content)
     written = ""
     while True:
         received = socket.recv(timeout=seconds)

@@ -176,6 +176,8 @@ def test_a_kernel_in_an_image_opens_no_port(user: Visitor, kernel: str) -> None:
     kernel_id = user.open_kernel(kernel=kernel)
     try:
         assert "42" in user.run_in(kernel_id, "cat(6 * 7)" if kernel == IN_R else "print(6 * 7)")
+        if kernel == SITES:
+            user.switch_debugger_on(kernel_id)
         assert len(sockets.tcp_ports_of_job(USER, job)) == 1
     finally:
         user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()

@@ -79,7 +79,7 @@ def test_its_pages_and_terminals_work_through_the_portal(user: Visitor) -> None:
 
 
 def test_it_listens_on_its_one_port_only(portal: Instance, user: Visitor) -> None:
-    """With a kernel, whose forked processes can say something all the same."""
+    """With a kernel, whose forked processes can say something, and that can be debugged."""
     (job,) = portal.jobs(user=user.name)
     kernel_id = user.open_kernel()
     until(
@@ -88,6 +88,7 @@ def test_it_listens_on_its_one_port_only(portal: Instance, user: Visitor) -> Non
         seconds=60,
         what="a fork's output is shown",
     )
+    user.switch_debugger_on(kernel_id)
     assert len(sockets.tcp_ports_of_job(user.name, job)) == 1
     user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()
 

@@ -140,12 +140,13 @@ def visitors(portal: Instance, started_at: float) -> Iterator[tuple[Visitor, Vis
 
 @pytest.fixture(scope="module")
 def session(portal: Instance, visitors: tuple[Visitor, Visitor]) -> Iterator[Session]:
-    """A session in use: a kernel, a terminal and a TensorBoard run."""
+    """A session in use: a kernel with its debugger, a terminal and a TensorBoard run."""
     visitor, _ = visitors
     folder = Path(pwd.getpwnam(HOST).pw_dir, FOLDER)
     curves.write(portal, HOST, folder)
     kernel_id = visitor.open_kernel()
     server_pid = int(visitor.run_in(kernel_id, "import os; print(os.getppid())"))
+    visitor.switch_debugger_on(kernel_id)
     visitor.session("POST", "/api/terminals").raise_for_status()
     opened = visitor.session("GET", f"/tensorboard/?folder={FOLDER}")
     assert opened.status_code == 302
@@ -225,7 +226,7 @@ def test_the_server_asks_the_neighbour_for_the_login(
 
 
 def test_the_session_listens_on_its_one_port_only(session: Session) -> None:
-    """Server, kernel, terminal and TensorBoard."""
+    """Server, kernel and its debugger, terminal and TensorBoard."""
     assert sockets.tcp_ports_of_job(HOST, session.job) == [session.server.port]
 
 
