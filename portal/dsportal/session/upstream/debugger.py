@@ -42,15 +42,15 @@ class DebugAdapter(object):  # noqa: UP004 - as Python 2.7 has it
 
     def __init__(self):
         # type: () -> None
-        self._ours, self._theirs = socket.socketpair()
-        self._held = [self._ours]
-        self._process = None  # type: subprocess.Popen[bytes] | None
+        self._held = []  # type: list[socket.socket]
 
     def start(self):
         # type: () -> None
         """Start it. It ends with this process; an interrupt of the kernel's group is not for it."""
+        self._control, theirs = socket.socketpair()
+        self._held.append(self._control)
         library = os.path.dirname(os.path.dirname(debugpy.__file__))
-        number = self._theirs.fileno()
+        number = theirs.fileno()
         program = os.path.join(_FOLDER, "debug_adapter.py")
         with open(os.devnull, "r+b") as null:
             self._process = subprocess.Popen(
@@ -61,14 +61,14 @@ class DebugAdapter(object):  # noqa: UP004 - as Python 2.7 has it
                 pass_fds=(number,),
                 start_new_session=True,
             )
-        self._theirs.close()
+        theirs.close()
 
     def connection(self):
         # type: () -> socket.socket
         """Give one end of a new pair; the adapter gets the other one."""
         ours, theirs = socket.socketpair()
         rights = array.array("i", [theirs.fileno()])
-        self._ours.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        self._control.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         theirs.close()
         self._held.append(ours)
         return ours
