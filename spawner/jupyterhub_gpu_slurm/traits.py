@@ -156,8 +156,9 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     end_timeout = Float(
         60.0,
         help="""
-        Seconds that Stop waits for a cancelled job to leave its node. Slurm ends what does not end
-        by itself after its ``KillWait``.
+        Seconds that a job which has ended may take to leave its node. Stop waits for that, and so
+        does the session's end: how it came, Slurm tells only then. It kills what does not end by
+        itself after its ``KillWait``.
         """,
     ).tag(config=True)
     slurm_operator = Unicode(

@@ -81,7 +81,7 @@ async def live_state(user: Any, job_id: int) -> str:
             return "stopping"
         # Asks Slurm, so that a session that died is noticed now.
         if spawner.active and (not spawner.ready or await spawner.poll_and_notify() is None):
-            return "running"
+            return "stopping" if spawner.job.is_leaving else "running"
     return "ended"
 
 

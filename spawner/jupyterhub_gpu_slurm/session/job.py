@@ -64,10 +64,16 @@ class SessionJob:
         """What Slurm said last."""
         self.exit_status: int | None = None
         """How it ended; ``None`` while it is not known to be over."""
+        self._leaves_since: float | None = None
 
     def begin(self) -> None:
         """Know nothing of a job any more, nor of its end."""
-        self.last = self.exit_status = None
+        self.last = self.exit_status = self._leaves_since = None
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it has ended, but is still on its node."""
+        return self.last is not None and self.last.state is JobState.COMPLETING
 
     def forget(self, job_id: str) -> None:
         """Do not ask for the job any more."""
@@ -94,24 +100,37 @@ class SessionJob:
     async def check(self, session_id: str, job_id: str, *, is_ready: bool) -> str | None:
         """Return how the job has ended, in words; ``None`` unless Slurm says that it has.
 
-        One that waits in the queue again, after its session ``is_ready``, is cancelled.
+        Until the job has left its node Slurm says no more than that it completes: the next calls
+        wait for its last word, for as long as one that is stopped may take to leave. One that waits
+        in the queue again, after its session ``is_ready``, is cancelled.
         """
         job = await self.look(job_id)
         if is_ready and job.state is JobState.PENDING:
             return await self._end_requeued(session_id, job_id)
-        return await self.record_end(job) if job.state.is_over else None
+        job = await self._last_word(job)
+        if not job.state.is_over:
+            return None
+        now = asyncio.get_running_loop().time()
+        self._leaves_since = self._leaves_since or now
+        if self.is_leaving and now - self._leaves_since < self._end_timeout:
+            return None
+        return self._note_end(job)
 
     # --- the end ---
 
     async def record_end(self, job: Job) -> str:
-        """Remember that the job is over; return how it ended, in words.
+        """Remember that the job is over; return how it ended, in words, as far as that is known."""
+        return self._note_end(await self._last_word(job))
 
-        Until the job has left its node Slurm says "completing"; its last word is worth a moment.
-        """
+    async def _last_word(self, job: Job) -> Job:
+        """Wait a moment for what Slurm says of a job that is completing once it has left."""
         deadline = asyncio.get_running_loop().time() + _LAST_WORD_SECONDS
         while job.state is JobState.COMPLETING and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_ENDING_INTERVAL)
             job = await self.look(f"{job.job_id}", max_age=0)
+        return job
+
+    def _note_end(self, job: Job) -> str:
         ending = endings.ended(job)
         # Where two looked at the same moment, the first has told it.
         if self.exit_status is None:

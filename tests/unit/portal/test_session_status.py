@@ -36,8 +36,15 @@ NEWS = SessionNews(
 class StandInSpawner:
     """Stands in for a session of the hub's."""
 
-    def __init__(self, job_id: str = "12", pending: str | None = None, ends: bool = False) -> None:
+    def __init__(
+        self,
+        job_id: str = "12",
+        pending: str | None = None,
+        ends: bool = False,
+        is_leaving: bool = False,
+    ) -> None:
         self.job_id, self.pending, self._ends = job_id, pending, ends
+        self.job = SimpleNamespace(is_leaving=is_leaving)
         self.ready = pending is None
         self.active = True
 
@@ -102,6 +109,7 @@ def test_nothing_is_told_of_anybody_elses(record: UsageRecord, other: dict[str, 
         (StandInSpawner(), "running"),
         (StandInSpawner(ends=True), "ended"),
         (StandInSpawner(pending="stop"), "stopping"),
+        (StandInSpawner(is_leaving=True), "stopping"),
         (StandInSpawner(pending="spawn"), "running"),
         (StandInSpawner(job_id="13"), "ended"),
     ],

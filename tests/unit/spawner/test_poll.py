@@ -71,8 +71,23 @@ def test_slurms_last_word_is_waited_for(session: Any, slurm: StandIn) -> None:
     assert "OUT_OF_MEMORY" in session._endings[session._log_name]
 
 
-def test_but_not_for_ever(session: Any, slurm: StandIn) -> None:
+def test_a_session_whose_epilog_takes_long_is_over_when_slurm_says_why(
+    session: Any, slurm: StandIn
+) -> None:
+    heard: list[SessionNews] = []
+    session.session_observer = heard.append
     slurm.words = [COMPLETES]
+    assert [polled(session), polled(session)] == [None, None]
+    assert session.job.is_leaving
+    assert session._endings == {}
+    slurm.words = [job("OUT_OF_MEMORY")]
+    assert polled(session) == 1
+    assert not session.job.is_leaving
+    assert [news.ending for news in heard] == [Ending.OUT_OF_MEMORY]
+
+
+def test_but_not_for_ever(session: Any, slurm: StandIn) -> None:
+    session.end_timeout, slurm.words = 0.0, [COMPLETES]
     assert polled(session) == 1
     assert "Job 12 is over (COMPLETING)" in session._endings[session._log_name]
 
