@@ -89,10 +89,11 @@ class SshConnection:
 
     async def write(self, data: bytes) -> None:
         """Hand over what the client sent; returns when there is room for more."""
-        if self._process.stdin is not None:
+        into = self._process.stdin
+        if into is not None and not into.is_closing():
             with suppress(ConnectionError):  # it has ended: `run` says so
-                self._process.stdin.write(data)
-                await self._process.stdin.drain()
+                into.write(data)
+                await into.drain()
 
     async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
         """Send what the server says, until it ends."""
@@ -109,6 +110,10 @@ class SshConnection:
         with suppress(ProcessLookupError):
             self._process.terminate()
         await self._process.wait()
+        if self._process.stdin is not None:
+            # Why it was closed is of interest to nobody; unasked, Python 3.11 complains of it.
+            with suppress(ConnectionError, TimeoutError):
+                await asyncio.wait_for(self._process.stdin.wait_closed(), _STOP_SECONDS)
         await self._telling
         shutil.rmtree(self._folder)
 

@@ -1,7 +1,9 @@
 """With a program in the place of sshd, which the machine of these tests need not have."""
 
 import asyncio
+import gc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,13 +67,18 @@ def test_the_server_finds_its_settings_and_keys(home: Path) -> None:
 
 
 def test_what_has_ended_takes_no_more(home: Path) -> None:
+    complaints: list[dict[str, Any]] = []
+
     async def act() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, said: complaints.append(said))
         connection = await server(home, "#!/bin/sh\nexit 1\n").connect(KEYS)
         for _ in range(100):
             await connection.write(b"x" * 65536)
         await connection.close()
 
     asyncio.run(act())
+    gc.collect()
+    assert complaints == []
 
 
 def test_a_node_without_the_server_says_so(home: Path) -> None:
