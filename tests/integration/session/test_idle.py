@@ -127,7 +127,7 @@ def test_a_command_that_computes_in_a_closed_terminal_is_use(
     name = user.session("POST", "/api/terminals").json()["name"]
     with user.socket(f"/terminals/websocket/{name}") as socket:
         # A part of a core is use; the other tests want the rest.
-        loop = "while :; do for i in {1..9999}; do :; done; sleep 0.2; done"
+        loop = "while :; do for i in {1..99999}; do :; done; sleep 0.2; done"
         socket.send(json.dumps(["stdin", f"{loop}\r"]))
     lives_on(user, portal, job_id)
 

@@ -19,6 +19,11 @@ import subprocess
 import sys
 import threading
 
+# What pydevd says at its import, of breakpoints in the part of the standard library that is frozen,
+# would be in the session's log with each kernel.
+_QUIET = "PYDEVD_DISABLE_FILE_VALIDATION"
+_said_before = os.environ.get(_QUIET)
+os.environ[_QUIET] = "1"
 try:
     from asyncio import Future  # noqa: F401 - in types
     from collections.abc import Callable  # noqa: F401
@@ -30,6 +35,10 @@ try:
     from tornado.iostream import IOStream
 except ImportError:
     debugger = None  # this kernel has none
+if _said_before is None:
+    del os.environ[_QUIET]
+else:
+    os.environ[_QUIET] = _said_before
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 # What ipykernel has debugpy listen on, and connects to: the adapter, wherever that is.

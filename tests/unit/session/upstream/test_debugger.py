@@ -143,6 +143,19 @@ def processes_of(manager: KernelManager) -> list[int]:
     return [kernel, *map(int, children)]
 
 
+def test_a_kernel_starts_without_a_word(start_kernel: Start, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    _, client = start_kernel("/bin/sh", "-c", f'exec "$@" 2> {said}', "sh")
+    shown: list[str] = []
+    client.execute_interactive(
+        "import os; print(sorted(name for name in os.environ if 'VALIDATION' in name))",
+        output_hook=lambda message: shown.append(message["content"].get("text", "")),
+        timeout=60,
+    )
+    assert "".join(shown).strip() == "[]"
+    assert said.read_text() == ""
+
+
 def test_a_cell_stops_shows_its_variables_and_continues(debugging: Debugging) -> None:
     thread, _ = debugging.stop_in(CODE, 2)
     assert debugging.variables(thread) == {"number": "21"}
