@@ -115,7 +115,15 @@ def running(portal: Instance, *lines: str) -> Iterator[AccountedCluster]:
         _start(["/usr/sbin/slurmctld", "-D"], folder, stack, user="slurm", env=environment)
         _start(["/usr/sbin/slurmd", "-D", "-N", NODE], folder, stack, env=environment)
         until(lambda: _is_idle(cluster), seconds=30, what=f"{NODE} is idle")
+        stack.callback(_end_jobs, cluster)
         yield cluster
+
+
+def _end_jobs(cluster: AccountedCluster) -> None:
+    """Leave no job: what a Slurm has not ended when it is taken down goes on."""
+    if left := cluster.slurm("squeue", "--noheader", "--format=%A").split():
+        cluster.slurm("scancel", *left)
+    until(lambda: not cluster.slurm("squeue", "--noheader"), seconds=60, what="no job is left")
 
 
 def _knows_cluster(cluster: AccountedCluster) -> bool:

@@ -152,7 +152,6 @@ def accounted(portal: Instance) -> Iterator[AccountedCluster]:
         cluster.slurm(*waits, "--gres=gpu:3", user=OTHER)
         cluster.slurm(*waits, "--gres=gpu:4", user=OTHER)
         yield cluster
-        cluster.slurm("scancel", f"--user={OTHER}")
 
 
 def test_a_limit_of_the_accounting_is_why_a_job_waits(accounted: AccountedCluster) -> None:
