@@ -60,7 +60,7 @@ class FileBatch:
 
         Where an array works on them already, that is it.
         """
-        if self.array.number and self.array.tasks():
+        if self.array.tasks():
             return
         files = list_files(self.folder, Path(self.plan.settings["data"]), self._model.kind)
         left = len(files) - len(self._results.done())

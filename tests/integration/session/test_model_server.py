@@ -11,6 +11,7 @@ import pytest
 
 from tests import tiny_models
 from tests.instance import USERS, Instance, trust
+from tests.network import sockets
 from tests.notebooks.running import framework_python
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
@@ -135,8 +136,4 @@ def test_it_has_no_token_and_no_port(user: Visitor) -> None:
         and (folder / "cmdline").read_bytes().split(b"\0")[1].endswith(b"/model_server.py")
     )
     assert b"JUPYTERHUB" not in (server / "environ").read_bytes()
-    inodes = {os.readlink(one) for one in (server / "fd").iterdir() if one.is_symlink()}
-    for table in ("tcp", "tcp6"):
-        rows = [line.split() for line in (server / "net" / table).read_text().splitlines()[1:]]
-        listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
-        assert not listening & inodes
+    assert [one for one in sockets.of_processes({int(server.name)}) if one.kind == "tcp"] == []
