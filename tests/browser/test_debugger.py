@@ -14,6 +14,7 @@ from tests.browser.lab import open_lab
 from tests.hostile import debug_client
 from tests.instance import USERS, Instance
 from tests.network import sockets
+from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -69,9 +70,7 @@ def variable(page: Page, shown: str) -> Locator:
 
 
 def adapters() -> set[int]:
-    argv = ["/usr/bin/pgrep", "--full", "--euid", USER, "--", "debug_adapter.py"]
-    asked = subprocess.run(argv, check=False, capture_output=True, text=True)
-    return {int(pid) for pid in asked.stdout.split()}
+    return {process.pid for process in running("debug_adapter.py", user=USER)}
 
 
 def attacked() -> dict[int, str | None]:

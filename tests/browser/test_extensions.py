@@ -2,7 +2,6 @@
 
 import pwd
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.lab import open_item, open_lab
 from tests.instance import USERS, Instance
+from tests.processes import running
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -91,11 +91,10 @@ def test_git_and_completion_know_a_repository(
     )
     owned = [line for line in listening.splitlines() if "users:" in line]
     assert len(owned) == 1, listening
-    asked = ("/usr/bin/pgrep", "--full", "--euid", USER, "--", "-I -m pylsp")
-    running = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    assert running("pylsp", user=USER)
     visit(USER).stop()
     until(
-        lambda: not any(Path("/proc", pid).exists() for pid in running),
+        lambda: not running("pylsp", user=USER),
         seconds=30,
         what="the language server has ended with the session",
     )

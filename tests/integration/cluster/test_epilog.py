@@ -10,11 +10,14 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.instance import LOGS, NODES, USERS, Instance
+from tests.processes import running
 from tests.waiting import until
 
 USER = USERS[3]
@@ -42,15 +45,12 @@ def job(portal: Instance, tmp_path: Path) -> Iterator[Callable[[], tuple[str, di
 
 def environment_of(job_id: str) -> dict[str, str]:
     """Read the environment of a job's program."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "cmdline").read_bytes() == b"sleep\x00987\x00":
-                entries = (folder / "environ").read_text().split("\0")
-                found = dict(entry.split("=", 1) for entry in entries if "=" in entry)
-                if found.get("SLURM_JOB_ID") == job_id:
-                    return found
-        except OSError:
-            continue
+    for process in running("sleep", "987", user=USER):
+        # One that ends just now.
+        with suppress(psutil.Error):
+            environment = process.environ()
+            if environment.get("SLURM_JOB_ID") == job_id and process.name() == "sleep":
+                return environment
     return {}
 
 

@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests import images
 from tests.instance import USERS, Instance
 from tests.network import sockets
+from tests.processes import running
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -56,7 +58,7 @@ def home(portal: Instance, tools: Path) -> Iterator[Path]:
     """A home with images of the user's own, good and bad."""
     account = pwd.getpwnam(USER)
     folder = Path(account.pw_dir, "images")
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     shutil.copy(images.kernel_image(), folder / "mine.sif")
     with images.kernel_image().open("rb") as image:
         (folder / "short.sif").write_bytes(image.read(2**20))
@@ -242,17 +244,9 @@ def test_a_hostile_image_changes_its_own_kernel_alone(user: Visitor, home: Path)
             trace.unlink()
 
 
-def of_images(user: str) -> list[str]:
+def of_images(user: str) -> list[psutil.Process]:
     """Return the user's processes that show an image or wait for what runs in one."""
-    uid = pwd.getpwnam(user).pw_uid
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if folder.stat().st_uid == uid:
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return [line for line in found if "squashfuse" in line or line.startswith("Apptainer")]
+    return running("squashfuse", user=user) + running("Apptainer", user=user)
 
 
 COUNT = """\

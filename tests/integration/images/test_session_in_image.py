@@ -11,6 +11,7 @@ from jupyterhub_gpu_slurm.options import words
 from tests import faults, images
 from tests.instance import USERS, Instance
 from tests.network import sockets
+from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -98,10 +99,11 @@ def test_it_ends_with_its_job(portal: Instance, visit: Callable[[str], Visitor])
     visitor = visit(USERS[1])
     visitor.start_and_wait(gpus=0, image="whole")
     visitor.stop()
-    uid = portal.slurm("/usr/bin/id", "-u", visitor.name).strip()
     with suppress(AssertionError):
-        until(lambda: not processes_of(uid), seconds=30, what="all its processes have ended")
-    assert processes_of(uid) == []
+        until(
+            lambda: not running(user=visitor.name), seconds=30, what="all its processes have ended"
+        )
+    assert running(user=visitor.name) == []
 
 
 @pytest.mark.parametrize(
@@ -129,15 +131,3 @@ def test_an_image_that_the_hub_cannot_see_says_what_it_lacks_when_it_starts(
     until(lambda: visitor.server() is None, seconds=60, what="the start has failed")
     page = visitor.http.get(f"/hub/spawn-pending/{visitor.name}").text
     assert "The gone one ended" in page
-
-
-def processes_of(uid: str) -> list[str]:
-    """Return the processes of a user."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"\nUid:\t{uid}\t" in (folder / "status").read_text():
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.instance import Instance
+from tests.processes import running
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -26,17 +27,9 @@ def as_user(name: str, *argv: str) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture(scope="module")
 def pids(portal: Instance, owner: Visitor) -> list[int]:
     """The processes of the owner's session, a kernel among them."""
-    uid = pwd.getpwnam(owner.name).pw_uid
-    found = [int(one.name) for one in Path("/proc").glob("[0-9]*") if is_of(one, uid)]
+    found = [process.pid for process in running(user=owner.name)]
     assert len(found) >= 2
     return found
-
-
-def is_of(process: Path, uid: int) -> bool:
-    try:
-        return process.stat().st_uid == uid
-    except FileNotFoundError:
-        return False
 
 
 def test_a_session_cannot_read_anothers_environment(stranger: Visitor, pids: list[int]) -> None:

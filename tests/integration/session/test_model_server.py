@@ -13,6 +13,7 @@ from tests import tiny_models
 from tests.instance import USERS, Instance, trust
 from tests.network import sockets
 from tests.notebooks.running import framework_python
+from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -128,12 +129,7 @@ def test_nobody_else_reaches_it(user: Visitor, other: Visitor) -> None:
 
 
 def test_it_has_no_token_and_no_port(user: Visitor) -> None:
-    uid = pwd.getpwnam(user.name).pw_uid
-    (server,) = (
-        folder
-        for folder in Path("/proc").glob("[0-9]*")
-        if folder.stat().st_uid == uid
-        and (folder / "cmdline").read_bytes().split(b"\0")[1].endswith(b"/model_server.py")
-    )
-    assert b"JUPYTERHUB" not in (server / "environ").read_bytes()
-    assert [one for one in sockets.of_processes({int(server.name)}) if one.kind == "tcp"] == []
+    found = running("/model_server.py", user=user.name)
+    (server,) = (one for one in found if one.cmdline()[1].endswith("/model_server.py"))
+    assert not [name for name in server.environ() if "JUPYTERHUB" in name]
+    assert [one for one in sockets.of_processes({server.pid}) if one.kind == "tcp"] == []

@@ -14,6 +14,7 @@ from tests import curves
 from tests.instance import USERS, Instance
 from tests.network import sockets
 from tests.network.sockets import Listener
+from tests.processes import running
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -169,9 +170,7 @@ def attack(visitors: tuple[Visitor, Visitor]) -> Callable[[str], Any]:
 
 
 def listeners_of(user: str) -> list[Listener]:
-    uid = pwd.getpwnam(user).pw_uid
-    pids = {int(path.name) for path in Path("/proc").glob("[0-9]*") if owner(path) == uid}
-    return sockets.of_processes(pids)
+    return sockets.of_processes({process.pid for process in running(user=user)})
 
 
 def owner(path: Path) -> int | None:

@@ -13,6 +13,7 @@ from dsportal.session.tensorboard import words
 from tests import curves
 from tests.instance import USERS, Instance
 from tests.network import sockets
+from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -75,14 +76,9 @@ def test_only_its_own_user_is_let_in(portal: Instance, user: Visitor) -> None:
     assert f"{HOME}/second" in listed(user)
 
 
-def process_of(board_id: str) -> Path:
-    commands = {path.parent: read(path) for path in Path("/proc").glob("[0-9]*/cmdline")}
-    (process,) = [
-        path
-        for path, command in commands.items()
-        if b"tensorboard/server.py" in command and board_id.encode() in command
-    ]
-    return process
+def process_of(board_id: str) -> int:
+    (process,) = running("tensorboard/server.py", board_id)
+    return process.pid
 
 
 def test_its_process_listens_on_one_socket_that_only_its_user_can_reach(user: Visitor) -> None:
@@ -90,7 +86,7 @@ def test_its_process_listens_on_one_socket_that_only_its_user_can_reach(user: Vi
     assert seen(user, address).status_code == 200
     board_id = address.rstrip("/").rpartition("/")[2]
     process = process_of(board_id)
-    (listener,) = sockets.of_processes({int(process.name)})
+    (listener,) = sockets.of_processes({process})
     socket = Path(listener.address)
     assert socket.is_socket()
     assert socket.stat().st_mode & 0o777 == 0o600
@@ -177,7 +173,7 @@ def test_a_link_on_another_page_asks_first(user: Visitor, site: str) -> None:
 def test_a_link_on_another_page_wakes_none(user: Visitor) -> None:
     address = asked(user, "second").headers["Location"]
     board_id = address.rstrip("/").rpartition("/")[2]
-    os.kill(int(process_of(board_id).name), signal.SIGKILL)
+    os.kill(process_of(board_id), signal.SIGKILL)
     until(lambda: f"{HOME}/second" not in listed(user), seconds=10, what="it has ended")
     elsewhere = {"Sec-Fetch-Site": "cross-site"}
     answer = seen(user, address, headers=elsewhere)

@@ -10,6 +10,7 @@ import pytest
 
 from dsportal.session.tools import words
 from tests.instance import USERS, Instance
+from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -56,17 +57,7 @@ def request(
 
 
 def pids_of_digits(visitor: Visitor) -> list[int]:
-    """Find the user's processes that are DIGITS."""
-    uid = pwd.getpwnam(visitor.name).pw_uid
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            argv = (folder / "cmdline").read_bytes().split(b"\0")
-            if folder.stat().st_uid == uid and any(b"digits-devserver" in word for word in argv):
-                found.append(int(folder.name))
-        except OSError:
-            continue  # it has ended meanwhile
-    return found
+    return [process.pid for process in running("digits-devserver", user=visitor.name)]
 
 
 def test_a_tool_is_offered_where_its_module_is(user: Visitor) -> None:
