@@ -25,7 +25,8 @@ def make(apptainer: str, image: Path) -> None:
         install = ["mmdebstrap", "--quiet", "--mode=root", "--variant=apt"]
         argv = [*install, f"--include={','.join(PACKAGES)}", RELEASE, str(root)]
         subprocess.run(argv, stdout=sys.stderr, check=True, timeout=900)
-        argv = [apptainer, "--quiet", "build", str(half), str(root)]
+        packing = "--mksquashfs-args=-comp zstd -Xcompression-level 6"
+        argv = [apptainer, "--quiet", "build", packing, str(half), str(root)]
         subprocess.run(argv, stdout=sys.stderr, check=True, timeout=600)
         half.rename(image)
 
