@@ -8,8 +8,15 @@ import pytest
 from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
+from jupyterhub_gpu_slurm.traits import SpawnerTraits
 from tests.unit.spawner.sessions import SESSION
 from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of, stand_in_for_slurm
+
+
+@pytest.fixture(autouse=True)
+def unconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the connection to Slurm that another has made."""
+    monkeypatch.setattr(SpawnerTraits, "_connection", None)
 
 
 @pytest.fixture

@@ -49,11 +49,11 @@ def test_an_end_that_two_see_at_once_is_told_once(
     assert ear.ends == [Ending.CANCELLED]
 
 
-@pytest.mark.parametrize(("failures", "is_done"), [([CommandTimedOut("?")], False), ([], True)])
+@pytest.mark.parametrize(("failures", "is_done"), [((CommandTimedOut("?"),), False), ((), True)])
 def test_a_requeued_job_is_over_once_slurm_takes_the_order(
-    job: SessionJob, slurm: StandIn, ear: Ear, failures: list[Any], is_done: bool
+    job: SessionJob, slurm: StandIn, ear: Ear, failures: tuple[Any, ...], is_done: bool
 ) -> None:
-    slurm.failures = failures
+    slurm.failures = list(failures)
     slurm.words = [Job(NUMBER, "PENDING")]
     assert (run(job.check(SESSION, JOB_ID, is_ready=True)) is not None) is is_done
     assert ear.ends == ([Ending.REQUEUED] if is_done else [])
