@@ -8,6 +8,7 @@ import bootstrap
 
 REPORTS = bootstrap.CACHE / "reports"
 """What each run of pytest has left: one file of JUnit's XML."""
+_WRONG = ("failure", "error")
 SHOWN = 12
 """Lines shown of what one failure says: its end, where the reason stands."""
 
@@ -42,11 +43,26 @@ def failures(report: bytes) -> list[str]:
     """
     found = []
     for case in read(report).iter("testcase"):
-        for outcome in (*case.iter("failure"), *case.iter("error")):
+        for outcome in (one for one in case if one.tag in _WRONG):
             lines = [line for line in (outcome.text or "").splitlines() if line.strip()]
             words = f"{outcome.tag.upper()} {name_of(case)} ({float(case.get('time', 0)):.0f} s)"
             found.append("\n".join([words, *(f"    {line[:200]}" for line in lines[-SHOWN:])]))
     return found
+
+
+def has_passed(report: bytes, package: str) -> bool:
+    """Say whether a run had tests of a package, such as ``tests.browser``, and none failed.
+
+    Raises:
+        ValueError: as `read`.
+
+    """
+    cases = [
+        case
+        for case in read(report).iter("testcase")
+        if f"{case.get('classname')}.".startswith(f"{package}.")
+    ]
+    return bool(cases) and not [one for case in cases for one in case if one.tag in _WRONG]
 
 
 def failures_in(report: Path) -> list[str]:

@@ -79,7 +79,7 @@ async def live_state(user: Any, job_id: int) -> str:
             continue
         if spawner.pending == "stop":
             return "stopping"
-        # Asks Slurm, so that a session that died is noticed now.
+        # The hub's own look, at its pace: a session that has died is noticed by it.
         if spawner.active and (not spawner.ready or await spawner.poll_and_notify() is None):
             return "stopping" if spawner.job.is_leaving else "running"
     return "ended"

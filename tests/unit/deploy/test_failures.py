@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from failures import SHOWN, failures, failures_in
+from failures import SHOWN, failures, failures_in, has_passed
 
 TESTS = """
 import pytest
@@ -52,3 +52,14 @@ def test_a_report_that_was_not_finished_is_no_report(report: bytes) -> None:
 def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:
     (found,) = failures_in(tmp_path / "site.xml")
     assert found.startswith("ERROR site: ")
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"),
+    [("tests.browser", True), ("tests.notebooks", False), ("tests.note", False)],
+)
+def test_a_package_has_passed_where_others_have_failed(package: str, expected: bool) -> None:
+    cases = '<testcase classname="tests.browser.test_a" name="b"/>'
+    cases += '<testcase classname="tests.notebooks.test_c" name="d"><error/></testcase>'
+    report = f"<testsuites><testsuite>{cases}</testsuite></testsuites>"
+    assert has_passed(report.encode(), package) is expected
