@@ -8,7 +8,14 @@ import pytest
 
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
-from tests.notebooks.running import Run, framework_python
+from tests.notebooks.running import ONE_THREAD, Run, framework_python
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each program compute with one thread."""
+    for name, value in ONE_THREAD.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")
