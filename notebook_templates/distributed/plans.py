@@ -48,7 +48,7 @@ class Plan:
     """What the libraries that carry gradients are told: ``{"NCCL_ALGO": "Ring"}``."""
 
     is_elastic: bool = False
-    """Whether it may go on on another number of processes, with as large a batch together."""
+    """Whether it may go on on another number of processes; a ``batch``, of each, in proportion."""
 
     array: int = 0
     """Tasks of a job array, each of which is the whole of this; 0: one job."""
@@ -67,7 +67,7 @@ class Plan:
     def asked(self) -> dict[str, Any]:
         """What makes the run what it is: another learning rate is another run, more time is not."""
         settings = {name: str(value) for name, value in self.settings.items()}
-        if self.is_elastic:
+        if self.is_elastic and "batch" in settings:
             settings["batch"] = str(int(settings["batch"]) * self.processes)
         said: dict[str, object] = {
             "settings": settings,

@@ -18,6 +18,7 @@ from tests.instance import ROOT
 
 TEMPLATES = ROOT / "notebook_templates"
 OF_TENSORFLOW = {"images_tensorflow", "resnet_keras", "train_resnet_tensorflow"}
+OF_JAX = {"sharded_lm", "train_sharded"}
 BOTH = {"make_mnist_stand_in", "runs", "digits"}
 LOCKS = {
     "kernel-pytorch": "pytorch",
@@ -62,9 +63,9 @@ def modules_of(framework: str) -> list[str]:
     files = [file for file in sorted(TEMPLATES.glob("*/*.py"))]
     ours = {file.stem for file in files}
     chosen = {
-        "pytorch": ours - OF_TENSORFLOW,
+        "pytorch": ours - OF_TENSORFLOW - OF_JAX,
         "tensorflow": OF_TENSORFLOW | BOTH,
-        "jax": {"digits"},
+        "jax": {"digits"} | OF_JAX,
     }
     return sorted(chosen[framework] | imported_by_notebooks(framework))
 

@@ -235,6 +235,28 @@ def test_a_language_model_learns_on_two_processes_of_one_node(
     assert after < before - 0.1
 
 
+def test_a_divided_model_goes_on_on_another_number_of_nodes(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name, patient = kernel("jax"), replace(desk, patience=280.0)
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"texts": 16, "length": 64, "width": 64, "layers": 2, "steps": 400, "minutes": 10}
+    small |= {"model_devices": 1, "cpu_devices": 1, "runs_dir": "~/logs/runs/sharding"}
+    small |= {"processes_per_node": 1, "more": {"checkpoint_every": 10}}
+    patient.run_all(name, "jax/sharding.ipynb", **small | {"nodes": 2})
+    run = desk.home / "logs/runs/sharding/transformer"
+    until(lambda: list(run.glob("checkpoints/*0")), seconds=120, what="there is a checkpoint")
+    desk.user.run_in(name, "run.job.cancel()")
+    assert "CANCELLED" in desk.user.run_in(name, "print((await watching).word)", seconds=PATIENCE)
+    printed = patient.run_all(name, "jax/sharding.ipynb", **small | {"nodes": 1, "wait": True})
+    assert "The job completed" in printed
+    assert re.search(r"resumed after step \d+0 of 400", (run / "processes.log").read_text())
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["processes"] == 1
+    before, after = summary["held_out_loss"]
+    assert after < before - 2
+
+
 def test_a_sweep_runs_as_a_job_array_is_cancelled_and_resumed(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:

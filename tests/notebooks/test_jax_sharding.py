@@ -1,0 +1,103 @@
+"""A model divided over many devices with JAX: it learns, and the same on any number of them.
+
+The devices are what a CPU pretends to have, as JAX offers it: here are no GPUs.
+"""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instance import ROOT
+from tests.notebooks.running import as_by_srun, printed_by
+
+FOLDER = ROOT / "notebook_templates" / "jax"
+MARGIN = 1.0
+"""What the held-out loss falls by, at least; it was 2.9 in as many steps."""
+SMALL = {"texts": 16, "length": 64, "width": 64, "layers": 2}
+
+
+def training(python: Path, results: Path, **options: object) -> list[str]:
+    words = [
+        word
+        for name, value in {**SMALL, **options}.items()
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    return [str(python), "-B", str(FOLDER / "train_sharded.py"), "--results", str(results), *words]
+
+
+def train(python: Path, results: Path, **options: object) -> str:
+    argv = training(python, results, **options)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=280)
+    return done.stdout + done.stderr
+
+
+def losses_of(results: Path) -> dict[int, tuple[float, float]]:
+    lines = [json.loads(line) for line in (results / "progress.jsonl").read_text().splitlines()]
+    return {line["step"]: (line["loss"], line["held_out_loss"]) for line in lines}
+
+
+def summary_of(results: Path) -> dict[str, Any]:
+    return dict(json.loads((results / "summary.json").read_text()))
+
+
+@pytest.mark.timeout(900)
+def test_the_notebook_learns_on_devices_that_hold_a_part_each(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    printed = printed_by(FOLDER / "sharding.ipynb", python_of("jax"), tmp_path, {"steps": 30})
+    run = tmp_path / "logs/sharding/transformer-here"
+    summary = summary_of(run)
+    before, after = summary["held_out_loss"]
+    assert after < before - MARGIN
+    assert f"held-out loss {before:.4f} before, {after:.4f} after" in printed
+    assert summary["devices"] == 4
+    # What is divided lies in four parts; norms and places are everywhere.
+    whole = 4 * summary["weights"] / 1e6
+    assert whole / 4 < summary["megabytes_on_a_device"] < whole / 3.5
+    assert list((run / "tensorboard").glob("events.*"))
+    notebook = json.loads((tmp_path / "done.ipynb").read_text())
+    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
+    assert any("image/png" in one.get("data", {}) for one in outputs)
+
+
+@pytest.mark.timeout(900)
+def test_it_is_the_same_on_any_devices_and_processes_and_after_a_break(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("jax")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(python, whole, steps=20)
+    # Four devices of one process, two of which work on the same texts; then two processes.
+    train(python, parts, steps=10, cpu_devices=4, model_devices=2)
+    assert sorted(losses_of(parts)) == [10]
+    assert as_by_srun(training(python, parts, steps=20, model_devices=2), 2) == [0, 0]
+    assert (summary_of(parts)["devices"], summary_of(parts)["processes"]) == (2, 2)
+    assert [folder.name for folder in (parts / "checkpoints").iterdir()] == ["20"]
+    found, wanted = losses_of(parts), losses_of(whole)
+    assert sorted(found) == sorted(wanted) == [10, 20]
+    for step, losses in wanted.items():
+        assert found[step] == pytest.approx(losses, abs=1e-4)
+    # Another rate is another training.
+    said = train(python, parts, steps=30, rate=0.1)
+    assert "holds a training with rate = 0.002, not 0.1" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cpu_devices": 4, "model_devices": 3}, "model_devices is 3; it must divide the 4"),
+        ({"cpu_devices": 4, "texts": 6}, "4 groups of devices must divide texts, 6"),
+        ({"data": "/nowhere"}, "there are no .txt"),
+        ({"length": 100_000}, "do not fill a step of 16"),
+    ],
+)
+def test_what_cannot_be_is_said_in_words(
+    python_of: Callable[[str], Path], tmp_path: Path, options: dict[str, Any], words: str
+) -> None:
+    said = train(python_of("jax"), tmp_path / "run", **options)
+    assert words in said
+    assert "Traceback" not in said
