@@ -152,7 +152,9 @@ class Record:
             leave_out_after(self._file, step)
             # What was before a break counts, the break does not.
             self._began -= _elapsed_before(self._file)
-            self._curves = Curves(results / "tensorboard", step)
+            self._curves = curves(results / "tensorboard", step)
+            if self._curves is None:
+                self.say("no curves for TensorBoard: its package is not installed here")
 
     def say(self, *texts: str) -> None:
         """Print lines into the job's log."""
@@ -168,7 +170,8 @@ class Record:
             when = {"time": round(time.time(), 3), "elapsed_seconds": elapsed}
             stream.write(json.dumps({**when, **line}) + "\n")
         values = {name: value for name, value in line.items() if isinstance(value, float)}
-        self._curves.add(int(line["step"]), values)
+        if self._curves:
+            self._curves.add(int(line["step"]), values)
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in values.items())
         self.say(f"epoch {line['epoch']}  step {line['step']}  {words}")
 
@@ -225,6 +228,14 @@ class Record:
         write_whole(self._results / "summary.json", lambda stream: stream.write(text))
         speed = progress.images_per_second
         self.say("done" if speed is None else f"done: {speed:.5g} images/s")
+
+
+def curves(folder: Path, step: int) -> "Curves | None":
+    """Go on with a folder's curves; ``None`` where an environment has no TensorBoard."""
+    try:
+        return Curves(folder, step)
+    except ModuleNotFoundError:
+        return None
 
 
 class Curves:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ def test_only_the_first_process_writes(tmp_path: Path) -> None:
     record.add({"epoch": 1, "step": 1, "loss": 1.0})
     record.finish(argparse.Namespace(), Progress(1, 2, 3.0), 2, "CPU", None, {})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_training_goes_on_without_tensorboards_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    Record(tmp_path, is_ours=True, step=0).add({"epoch": 1, "step": 1, "loss": 1.0})
+    assert json.loads((tmp_path / "progress.jsonl").read_text())["loss"] == 1.0
+    assert "no curves for TensorBoard" in capsys.readouterr().out
 
 
 def test_a_file_is_there_whole_or_as_before(tmp_path: Path) -> None:

@@ -1,0 +1,112 @@
+"""All that we want to know of a GPU, in one command.
+
+    python -m benchmarks.cluster.gpu [--minutes 25] [--tiny]
+
+With any Python that has PyTorch and transformers, and sees one GPU; from the repository's root;
+nothing is installed, and nothing is asked of the internet. In this order, as far as the minutes go:
+
+- the language template beside a plain loop and transformers.Trainer, LoRA (where peft is) and all
+  weights (`benchmarks.cluster.training_language`);
+- ResNet-50 beside a plain loop and timm's (`benchmarks.cluster.training_gpu`);
+- the JAX template, on as many devices as there are (where JAX is).
+
+A part that fails, or for which there is no time, says why, and the others go on. ``--tiny`` takes
+sizes for a CPU, to show that it runs. The last line is one JSON object: each part's own.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.commit import circumstances, commit
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARDED = ROOT / "notebook_templates/jax/train_sharded.py"
+_MODULES = "benchmarks.cluster"
+LANGUAGE = ["-m", f"{_MODULES}.training_language", "--rounds", "3"]
+SMALL_LANGUAGE = [
+    *("--layers", "2", "--width", "64", "--length", "64", "--vocabulary", "1024"),
+    *("--precision", "fp32", "--steps", "15"),
+]
+SMALL_RESNET = [
+    *("--model", "tiny", "--size", "32", "--batches", "8", "--precisions", "fp32"),
+    *("--steps", "40", "--rounds", "1"),
+]
+LARGE_RESNET = ["--batches", "128,256", "--precisions", "bf16", "--steps", "60"]
+LARGE_SHARDED = [
+    *("--width", "1024", "--layers", "12", "--heads", "16", "--length", "1024"),
+    *("--texts", "16", "--precision", "bf16", "--steps", "60"),
+]
+SMALL_SHARDED = ["--steps", "20", "--width", "64", "--texts", "8"]
+_LAST = 1500
+"""Characters that are kept of what a part said when it failed."""
+
+
+def parts(is_tiny: bool, results: Path) -> dict[str, list[str]]:
+    """Return what is run: the arguments of Python, by the part's name."""
+    language = SMALL_LANGUAGE if is_tiny else []
+    sharded = SMALL_SHARDED if is_tiny else LARGE_SHARDED
+    resnet = SMALL_RESNET if is_tiny else LARGE_RESNET
+    return {
+        "language, LoRA": [*LANGUAGE, "--weights", "lora", *language],
+        "language, all weights": [*LANGUAGE, "--weights", "all", *language],
+        "resnet": ["-m", f"{_MODULES}.training_gpu", *resnet],
+        "jax": [str(SHARDED), "--results", str(results), *sharded],
+    }
+
+
+def run(name: str, arguments: list[str], seconds: float) -> dict[str, object]:
+    """Run a part; return its result, or why there is none."""
+    print(f"--- {name}", flush=True)
+    if seconds < 1:
+        return {"failed": "no time was left"}
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-B", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        said = error.stdout.decode(errors="replace") if error.stdout else ""
+        return {"failed": "no time was left", "said": said[-_LAST:]}
+    print(done.stdout[-_LAST:], flush=True)
+    took = {"seconds": round(time.monotonic() - started, 1)}
+    if done.returncode:
+        return {"failed": f"ended with {done.returncode}", "said": done.stdout[-_LAST:], **took}
+    last = done.stdout.rstrip().rpartition("\n")[2]
+    return {**(json.loads(last) if last.startswith("{") else {}), **took}
+
+
+def main() -> None:
+    """Run all parts, and print what came out."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=25.0, help="for all together")
+    parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
+    given = parser.parse_args()
+    end = time.monotonic() + 60 * given.minutes
+    with tempfile.TemporaryDirectory() as place:
+        results = Path(place, "sharded")
+        found = {
+            name: run(name, arguments, end - time.monotonic())
+            for name, arguments in parts(given.tiny, results).items()
+        }
+        summary = results / "summary.json"
+        if summary.exists():
+            found["jax"] |= json.loads(summary.read_text())
+    print(json.dumps({"benchmark": "gpu", "parts": found, **circumstances(commit())}))
+
+
+if __name__ == "__main__":
+    main()
