@@ -14,6 +14,6 @@ def running(*words: str, user: str = "") -> list[psutil.Process]:
         # One that has ended, and that nobody has taken note of yet, has no command line.
         argv = about["cmdline"] or []
         is_users = uid in (None, about["uids"].effective)
-        return is_users and bool(argv) and all(any(word in one for one in argv) for word in words)
+        return is_users and all(any(word in one for one in argv) for word in words)
 
     return [one for one in psutil.process_iter(["uids", "cmdline"]) if is_one(one.info)]

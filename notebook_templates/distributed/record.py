@@ -100,6 +100,12 @@ def write_whole(file: Path, write: Callable[[Any], object]) -> None:
     building.replace(file)
 
 
+def write_json(file: Path, value: object) -> None:
+    """Write a value as JSON, whole or not at all."""
+    text = json.dumps(value, indent=1).encode()
+    write_whole(file, lambda stream: stream.write(text))
+
+
 def leave_out_after(file: Path, step: int) -> None:
     """Keep the lines of progress up to a step: what came after it will be written again."""
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []
@@ -136,8 +142,7 @@ def same_run(
                 "the same settings to continue"
             )
     elif is_first:
-        text = json.dumps(wanted, indent=1).encode()
-        write_whole(kept, lambda stream: stream.write(text))
+        write_json(kept, wanted)
 
 
 class Record:
@@ -224,8 +229,7 @@ class Record:
             **versions,
             **transport.recorded(os.environ),
         }
-        text = json.dumps(summary, indent=1).encode()
-        write_whole(self._results / "summary.json", lambda stream: stream.write(text))
+        write_json(self._results / "summary.json", summary)
         speed = progress.images_per_second
         self.say("done" if speed is None else f"done: {speed:.5g} images/s")
 

@@ -12,10 +12,8 @@ a process failed.
 """
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +40,7 @@ from record import (
     Stop,
     run,
     same_run,
-    write_whole,
+    write_json,
 )
 from sampler import Sampler
 
@@ -243,8 +241,7 @@ def main(s: argparse.Namespace) -> None:
                 "held_out_loss": [first_loss, last_loss],
                 "jax": jax.__version__,
             }
-            text = json.dumps(summary, indent=1).encode()
-            write_whole(results / "summary.json", writer(text))
+            write_json(results / "summary.json", summary)
             record.say(f"held-out loss {first_loss:.4f} before, {last_loss:.4f} after")
     if here.ranks > 1:
         jax.distributed.shutdown()
@@ -279,11 +276,6 @@ def restored(
     structure = jax.tree_util.tree_structure(moment_shapes)
     in_order = [kept.moments[name] for name in leaves(moment_shapes)]
     return weights, jax.tree_util.tree_unflatten(structure, in_order), dict(kept.reached)
-
-
-def writer(content: bytes) -> Callable[..., object]:
-    """Return what writes these bytes into a stream."""
-    return lambda stream: stream.write(content)
 
 
 if __name__ == "__main__":

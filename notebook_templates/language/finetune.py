@@ -13,10 +13,8 @@ error.txt when a process failed.
 """
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 # The model and its tokenizer are files; without this they are looked for on the internet first.
@@ -40,7 +38,7 @@ from record import (
     Stop,
     run,
     same_run,
-    write_whole,
+    write_json,
 )
 from sampler import Sampler
 from torch import nn
@@ -229,15 +227,9 @@ def main(s: argparse.Namespace) -> None:
                 "result": exported,
                 "torch": torch.__version__,
             }
-            text = json.dumps(summary, indent=1).encode()
-            write_whole(results / "summary.json", writer(text))
+            write_json(results / "summary.json", summary)
             record.say(f"held-out loss {reached.loss_before:.4f} before, {loss_after:.4f} after")
     group.leave()
-
-
-def writer(content: bytes) -> Callable[..., object]:
-    """Return what writes these bytes into a stream."""
-    return lambda stream: stream.write(content)
 
 
 if __name__ == "__main__":

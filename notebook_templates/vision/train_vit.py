@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +31,17 @@ import torch
 from classifier import Classifier, ClassifierError
 from process_group import DataParallel
 from ranks import place
-from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
+from record import (
+    Progress,
+    Record,
+    ResumeError,
+    StepTimer,
+    Stop,
+    run,
+    same_run,
+    write_json,
+    write_whole,
+)
 from sampler import Sampler
 from schedule import Schedule, ScheduleError
 from torch import nn
@@ -263,8 +272,7 @@ def main(s: argparse.Namespace) -> None:
             **json.loads((results / "best" / "found.json").read_text()),
             "torch": torch.__version__,
         }
-        text = json.dumps(summary, indent=1).encode()
-        write_whole(results / "summary.json", writer(text))
+        write_json(results / "summary.json", summary)
         record.say(f"best accuracy {best:.4f}, after step {summary['best_step']}")
     group.leave()
 
@@ -287,11 +295,6 @@ def keep_best(
     }
     averaged = Classifier(mean.module, model.names, model.size, model.mean, model.deviation)
     classifier.write(results / "best", averaged, {"found.json": json.dumps(found)})
-
-
-def writer(content: bytes) -> Callable[..., object]:
-    """Return what writes these bytes into a stream."""
-    return lambda stream: stream.write(content)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,6 @@ def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
         "SLURM_STEP_TASKS_PER_NODE": f"1(x{processes})",
         "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
         "SLURM_JOB_ID": str(os.getpid()),
-        "OMP_NUM_THREADS": "1",
         **variables,
     }
     running = [

@@ -1,7 +1,6 @@
 """The networks that are measured, and how: in the kernels' own environment."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -55,8 +54,6 @@ def ask(python_of: Callable[[str], Path]) -> Callable[..., Any]:
         done = subprocess.run(
             argv,
             cwd=BENCHMARKS,
-            # Threads that wait for each other stand still where others want the cores, too.
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
             check=False,

@@ -1,6 +1,5 @@
 """The smallest training: the same file for one process, under torchrun, and as srun starts it."""
 
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -21,7 +20,6 @@ def test_the_smallest_training_learns(
     done = subprocess.run(
         [str(python_of("pytorch")), "-B", *starter, str(TRAIN)],
         cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=True,

@@ -49,7 +49,7 @@ def environment_of(job_id: str) -> dict[str, str]:
         # One that ends just now.
         with suppress(psutil.Error):
             environment = process.environ()
-            if environment.get("SLURM_JOB_ID") == job_id and process.name() == "sleep":
+            if process.cmdline() == ["sleep", "987"] and environment.get("SLURM_JOB_ID") == job_id:
                 return environment
     return {}
 
