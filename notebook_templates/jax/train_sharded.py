@@ -211,8 +211,8 @@ def main(s: argparse.Namespace) -> None:
                 keeper.save(
                     reached.step,
                     args=ocp.args.Composite(
-                        weights=ocp.args.StandardSave(nnx.to_pure_dict(weights)),
-                        moments=ocp.args.StandardSave(leaves(moments)),
+                        weights=ocp.args.StandardSave(weights),
+                        moments=ocp.args.StandardSave(moments),
                         reached=ocp.args.JsonSave(kept),
                     ),
                 )
@@ -247,12 +247,6 @@ def main(s: argparse.Namespace) -> None:
         jax.distributed.shutdown()
 
 
-def leaves(moments: Any) -> dict[str, Any]:
-    """Return what an optimizer keeps by the names of its places: what Orbax reads back as it is."""
-    found, _ = jax.tree_util.tree_flatten_with_path(moments)
-    return {jax.tree_util.keystr(path): leaf for path, leaf in found}
-
-
 def restored(
     keeper: Any, step: int, shapes: Any, of_weights: Any, optimizer: Any, of_moments: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
@@ -261,21 +255,16 @@ def restored(
     def wanted(shape: Any, sharding: Any) -> Any:
         return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
 
-    moment_shapes = jax.eval_shape(optimizer.init, shapes)
-    weights = jax.tree_util.tree_map(wanted, shapes, of_weights)
-    moments = jax.tree_util.tree_map(wanted, moment_shapes, of_moments)
+    moments = jax.eval_shape(optimizer.init, shapes)
     kept = keeper.restore(
         step,
         args=ocp.args.Composite(
-            weights=ocp.args.StandardRestore(nnx.to_pure_dict(weights)),
-            moments=ocp.args.StandardRestore(leaves(moments)),
+            weights=ocp.args.StandardRestore(jax.tree_util.tree_map(wanted, shapes, of_weights)),
+            moments=ocp.args.StandardRestore(jax.tree_util.tree_map(wanted, moments, of_moments)),
             reached=ocp.args.JsonRestore(),
         ),
     )
-    nnx.replace_by_pure_dict(weights, kept.weights)
-    structure = jax.tree_util.tree_structure(moment_shapes)
-    in_order = [kept.moments[name] for name in leaves(moment_shapes)]
-    return weights, jax.tree_util.tree_unflatten(structure, in_order), dict(kept.reached)
+    return kept.weights, kept.moments, dict(kept.reached)
 
 
 if __name__ == "__main__":
