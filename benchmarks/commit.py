@@ -10,14 +10,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def commit() -> str:
-    """Return the commit of this clone, in short; ``unknown`` outside a repository."""
-    done = subprocess.run(
-        ["/usr/bin/git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
+    """Return the commit of this clone, in short; ``unknown`` outside one, or without git."""
+    argv = ["/usr/bin/git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    except FileNotFoundError:
+        return "unknown"
     return done.stdout.strip() or "unknown"
 
 

@@ -1,12 +1,13 @@
 """All that we want to know of a GPU, in one command.
 
-    python -m benchmarks.cluster.gpu [--minutes 25] [--tiny]
+    python -m benchmarks.cluster.gpu [--minutes 25] [--rounds 3] [--tiny]
 
 With any Python that has PyTorch and transformers, and sees one GPU; from the repository's root;
 nothing is installed, and nothing is asked of the internet. In this order, as far as the minutes go:
 
 - the language template beside a plain loop and transformers.Trainer, LoRA (where peft is) and all
   weights (`benchmarks.cluster.training_language`);
+- the vision template beside a plain loop and timm's (`benchmarks.cluster.training_vision`);
 - ResNet-50 beside a plain loop and timm's (`benchmarks.cluster.training_gpu`);
 - the JAX template, on as many devices as there are (where JAX is).
 
@@ -28,16 +29,22 @@ from benchmarks.commit import circumstances, commit
 ROOT = Path(__file__).resolve().parents[2]
 SHARDED = ROOT / "notebook_templates/jax/train_sharded.py"
 _MODULES = "benchmarks.cluster"
-LANGUAGE = ["-m", f"{_MODULES}.training_language", "--rounds", "3"]
+LANGUAGE = ["-m", f"{_MODULES}.training_language"]
+VISION = ["-m", f"{_MODULES}.training_vision"]
+RESNET = ["-m", f"{_MODULES}.training_gpu"]
 SMALL_LANGUAGE = [
     *("--layers", "2", "--width", "64", "--length", "64", "--vocabulary", "1024"),
     *("--precision", "fp32", "--steps", "15"),
 ]
+SMALL_VISION = [
+    *("--layers", "2", "--width", "64", "--size", "32", "--patch", "8", "--batch", "8"),
+    *("--precision", "fp32", "--steps", "15"),
+]
 SMALL_RESNET = [
     *("--model", "tiny", "--size", "32", "--batches", "8", "--precisions", "fp32"),
-    *("--steps", "40", "--rounds", "1"),
+    *("--steps", "40"),
 ]
-LARGE_RESNET = ["--batches", "128,256", "--precisions", "bf16", "--steps", "60"]
+LARGE_RESNET = ["--batches", "256", "--precisions", "bf16", "--steps", "60"]
 LARGE_SHARDED = [
     *("--width", "1024", "--layers", "12", "--heads", "16", "--length", "1024"),
     *("--texts", "16", "--precision", "bf16", "--steps", "60"),
@@ -47,15 +54,18 @@ _LAST = 1500
 """Characters that are kept of what a part said when it failed."""
 
 
-def parts(is_tiny: bool, results: Path) -> dict[str, list[str]]:
+def parts(is_tiny: bool, rounds: int, results: Path) -> dict[str, list[str]]:
     """Return what is run: the arguments of Python, by the part's name."""
     language = SMALL_LANGUAGE if is_tiny else []
-    sharded = SMALL_SHARDED if is_tiny else LARGE_SHARDED
+    vision = SMALL_VISION if is_tiny else []
     resnet = SMALL_RESNET if is_tiny else LARGE_RESNET
+    sharded = SMALL_SHARDED if is_tiny else LARGE_SHARDED
+    turns = ["--rounds", str(rounds)]
     return {
-        "language, LoRA": [*LANGUAGE, "--weights", "lora", *language],
-        "language, all weights": [*LANGUAGE, "--weights", "all", *language],
-        "resnet": ["-m", f"{_MODULES}.training_gpu", *resnet],
+        "language, LoRA": [*LANGUAGE, *turns, "--weights", "lora", *language],
+        "language, all weights": [*LANGUAGE, *turns, "--weights", "all", *language],
+        "vision": [*VISION, *turns, *vision],
+        "resnet": [*RESNET, *turns, *resnet],
         "jax": [str(SHARDED), "--results", str(results), *sharded],
     }
 
@@ -93,6 +103,7 @@ def main() -> None:
     """Run all parts, and print what came out."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=25.0, help="for all together")
+    parser.add_argument("--rounds", type=int, default=3, help="of those that are compared")
     parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
     given = parser.parse_args()
     end = time.monotonic() + 60 * given.minutes
@@ -100,7 +111,7 @@ def main() -> None:
         results = Path(place, "sharded")
         found = {
             name: run(name, arguments, end - time.monotonic())
-            for name, arguments in parts(given.tiny, results).items()
+            for name, arguments in parts(given.tiny, given.rounds, results).items()
         }
         summary = results / "summary.json"
         if summary.exists():

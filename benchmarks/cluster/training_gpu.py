@@ -21,17 +21,16 @@ import argparse
 import itertools
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.commit import commit
+from benchmarks.cluster.turns import compared, in_turns
+from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
 DISTRIBUTED = ROOT / "notebook_templates" / "distributed"
@@ -188,12 +187,13 @@ class GpuBench:
     def compare(self, best: Measured) -> dict[str, list[float]]:
         """Let ours, the plain loop and timm's network take turns."""
         kinds = ["ours", "plain", *(["timm"] if self._has_timm() else [])]
-        speeds: dict[str, list[float]] = {kind: [] for kind in kinds}
-        for number, kind in itertools.product(range(1, self.given.rounds + 1), kinds):
-            run = self.ours if kind == "ours" else lambda *what, kind=kind: self.loop(kind, *what)
-            speeds[kind].append(run(best.precision, best.batch))
-            print(f"round {number} {kind}: {speeds[kind][-1]:.1f} images/s", flush=True)
-        return speeds
+
+        def measure(kind: str, _: int) -> float:
+            if kind == "ours":
+                return self.ours(best.precision, best.batch)
+            return self.loop(kind, best.precision, best.batch)
+
+        return in_turns(kinds, self.given.rounds, measure, "images/s")
 
     def ours(self, precision: str, batch: int) -> float:
         """Run our program; return its images/s."""
@@ -257,21 +257,17 @@ def result(
     speeds: dict[str, list[float]],
 ) -> dict[str, object]:
     """Put what was measured together, with the machine."""
-    medians = {kind: statistics.median(of) for kind, of in speeds.items()}
-    arithmetic = medians["ours"] * card.flop_per_image
+    arithmetic = statistics.median(speeds["ours"]) * card.flop_per_image
     return {
         "benchmark": "training_gpu",
         "is_on_gpu": card.card is not None,
-        "configuration": vars(given) | {"python": platform.python_version()},
+        "configuration": vars(given),
         "sweep": [asdict(one) for one in sweep],
         "best": {"precision": best.precision, "batch": best.batch},
-        "images_per_second": {kind: [round(one, 1) for one in of] for kind, of in speeds.items()},
-        "ratio_to_ours": {kind: round(one / medians["ours"], 3) for kind, one in medians.items()},
+        **compared(speeds, "images_per_second"),
         "share_of_peak": round(arithmetic / card.matmul_flop_per_second[best.precision], 3),
         "card": asdict(card),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "commit": commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **circumstances(commit()),
     }
 
 

@@ -17,14 +17,12 @@ one JSON object with the medians of the rounds' ratios.
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.cluster.turns import compared, in_turns, said_by
 from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,7 +120,6 @@ def main() -> None:
     """Let all take turns, and print the result."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--python", default=sys.executable, help="one that has PyTorch and transformers")
     add("--rounds", type=int, default=5)
     add("--weights", default="lora", choices=("lora", "all"))
     add("--layers", type=int, default=12, help="of GPT-2; its smallest has 12 of width 768")
@@ -133,23 +130,28 @@ def main() -> None:
     add("--steps", type=int, default=60)
     add("--precision", default="bf16", choices=("fp32", "bf16"))
     given = parser.parse_args()
+    uses = []
     with tempfile.TemporaryDirectory() as place:
         model = Path(place, "model")
         sizes = (given.layers, given.width, given.length, given.vocabulary)
-        _run(given.python, ["-c", MAKE, str(LANGUAGE), str(model), *map(str, sizes)])
-        speeds: dict[str, list[float]] = {kind: [] for kind in KINDS}
-        uses = []
-        for number in range(given.rounds):
-            # Who is first changes from round to round.
-            for kind in KINDS[number % len(KINDS) :] + KINDS[: number % len(KINDS)]:
-                if kind == "ours":
-                    speed, use = ours(given, model, Path(place, f"run-{number}"))
-                    uses.append(use)
-                else:
-                    speed = loop(given, kind, model)
-                speeds[kind].append(speed)
-                print(f"round {number + 1} {kind}: {speed:,.0f} tokens/s", flush=True)
-    print(json.dumps(result(given, speeds, uses)))
+        said_by([sys.executable, "-B", "-c", MAKE, str(LANGUAGE), str(model), *map(str, sizes)])
+
+        def measure(kind: str, number: int) -> float:
+            if kind != "ours":
+                return loop(given, kind, model)
+            speed, use = ours(given, model, Path(place, f"run-{number}"))
+            uses.append(use)
+            return speed
+
+        speeds = in_turns(KINDS, given.rounds, measure, "tokens/s")
+    result = {
+        "benchmark": "training_language",
+        "settings": vars(given),
+        **compared(speeds, "tokens_per_second"),
+        "flops_use": round(statistics.median(uses), 4),
+        **circumstances(commit()),
+    }
+    print(json.dumps(result))
 
 
 def ours(given: argparse.Namespace, model: Path, results: Path) -> tuple[float, float]:
@@ -168,7 +170,7 @@ def ours(given: argparse.Namespace, model: Path, results: Path) -> tuple[float, 
         "held-out-blocks": 1,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    _run(given.python, [str(LANGUAGE / "finetune.py"), *words])
+    said_by([sys.executable, "-B", str(LANGUAGE / "finetune.py"), *words])
     summary = json.loads((results / "summary.json").read_text())
     return summary["tokens_per_second"], summary["flops_use"]
 
@@ -177,42 +179,8 @@ def loop(given: argparse.Namespace, kind: str, model: Path) -> float:
     """Run one of the others; return its tokens/s."""
     numbers = (given.batch, given.length, given.steps, UNTIMED_STEPS)
     words = [kind, str(model), given.weights, given.precision, *map(str, numbers)]
-    said = _run(given.python, ["-c", LOOP, str(LANGUAGE), *words])
+    said = said_by([sys.executable, "-B", "-c", LOOP, str(LANGUAGE), *words])
     return float(json.loads(said.splitlines()[-1])["tokens_per_second"])
-
-
-def result(
-    given: argparse.Namespace, speeds: dict[str, list[float]], uses: Sequence[float]
-) -> dict[str, object]:
-    """Return what is compared: ours over each of the others, round by round."""
-    return {
-        "benchmark": "training_language",
-        "settings": {name: value for name, value in vars(given).items() if name != "python"},
-        "tokens_per_second": {
-            kind: round(statistics.median(all_), 1) for kind, all_ in speeds.items()
-        },
-        "ours_over": {
-            kind: [round(mine / other, 4) for mine, other in zip(speeds["ours"], all_, strict=True)]
-            for kind, all_ in speeds.items()
-            if kind != "ours"
-        },
-        "flops_use": round(statistics.median(uses), 4),
-        **circumstances(commit()),
-    }
-
-
-def _run(python: str, arguments: Sequence[str]) -> str:
-    done = subprocess.run(
-        [python, "-B", *arguments],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{' '.join(arguments[:1])[:60]} failed:\n{done.stderr[-2000:]}")
-    return done.stdout
 
 
 if __name__ == "__main__":
