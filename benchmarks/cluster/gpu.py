@@ -63,10 +63,10 @@ def parts(is_tiny: bool, rounds: int, results: Path) -> dict[str, list[str]]:
     turns = ["--rounds", str(rounds)]
     return {
         "language, LoRA": [*LANGUAGE, *turns, "--weights", "lora", *language],
-        "language, all weights": [*LANGUAGE, *turns, "--weights", "all", *language],
         "vision": [*VISION, *turns, *vision],
-        "resnet": [*RESNET, *turns, *resnet],
+        "language, all weights": [*LANGUAGE, *turns, "--weights", "all", *language],
         "jax": [str(SHARDED), "--results", str(results), *sharded],
+        "resnet": [*RESNET, *turns, *resnet],
     }
 
 

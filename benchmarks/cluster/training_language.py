@@ -103,7 +103,7 @@ else:
     with tempfile.TemporaryDirectory() as results:
         given = transformers.TrainingArguments(
             output_dir=results, per_device_train_batch_size=batch, max_steps=steps,
-            learning_rate=1e-4, weight_decay=0.0, max_grad_norm=1.0, optim="adamw_torch",
+            learning_rate=1e-4, weight_decay=0.0, max_grad_norm=1.0,
             bf16=precision == "bf16" and device.type == "cuda", use_cpu=device.type == "cpu",
             save_strategy="no", logging_strategy="no", report_to="none", disable_tqdm=True,
         )

@@ -161,7 +161,8 @@ def main(s: argparse.Namespace) -> None:
         for chosen in share.epoch(epoch, first):
             # So that a model's dropout, too, is that of a training without a break.
             torch.manual_seed((s.seed * 1_000_003 + reached.step) * here.ranks + here.rank)
-            rows = train[[index for _, index in chosen]].to(device)
+            rows = train[[index for _, index in chosen]]
+            rows = (rows.pin_memory() if group.is_on_gpus else rows).to(device, non_blocking=True)
             for parameters in optimizer.param_groups:
                 parameters["lr"] = s.rate * min(1.0, (reached.step + 1) / s.rising)
             with precision:

@@ -53,7 +53,9 @@ class FullySharded:
         for layer in layers_of(model):
             fully_shard(layer, mesh=mesh, mp_policy=policy)
         self.model = self.trained = fully_shard(model, mesh=mesh, mp_policy=policy)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=0.0, weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=0.0, weight_decay=0.0, fused=group.is_on_gpus
+        )
 
     @property
     def has_checkpoint(self) -> bool:

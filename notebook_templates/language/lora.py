@@ -42,7 +42,9 @@ class Lora:
         self._learnt = {
             name: one for name, one in self.model.named_parameters() if one.requires_grad
         }
-        self.optimizer = torch.optim.AdamW(self._learnt.values(), lr=0.0, weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            self._learnt.values(), lr=0.0, weight_decay=0.0, fused=group.is_on_gpus
+        )
         self.trained, _ = group.joined(self.model, self.optimizer)
 
     @property

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 # The model is files; without this they are looked for on the internet first.
@@ -45,11 +46,20 @@ class Classifier:
 
     def normal(self, pixels: torch.Tensor) -> torch.Tensor:
         """Make bytes of shape (n, height, width, 3) what the network takes."""
-        mean, deviation = (
-            torch.tensor(values, device=pixels.device).view(3, 1, 1)
-            for values in (self.mean, self.deviation)
+        mean, deviation = _of_bytes(self.mean, self.deviation, pixels.device)
+        numbers = pixels.permute(0, 3, 1, 2).to(
+            torch.float32, memory_format=torch.contiguous_format
         )
-        return ((pixels.permute(0, 3, 1, 2).float() / 255 - mean) / deviation).contiguous()
+        return numbers.sub_(mean).div_(deviation)
+
+
+@cache
+def _of_bytes(
+    mean: tuple[float, ...], deviation: tuple[float, ...], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return mean and deviation of bytes; once, since a GPU waits for what comes from Python."""
+    of = torch.tensor((mean, deviation), device=device).mul_(255).view(2, 3, 1, 1)
+    return of[0], of[1]
 
 
 class Logits(nn.Module):
