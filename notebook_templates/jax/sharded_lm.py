@@ -49,22 +49,6 @@ def grid(model_devices: int) -> Mesh:
     return jax.make_mesh(shape, ("data", "model"), axis_types=(AxisType.Auto, AxisType.Auto))
 
 
-def attention_for(query: jax.Array) -> str:
-    """Name how attention is computed: by cuDNN where it can, which keeps no scores of all pairs.
-
-    It can on NVIDIA GPUs from Ampere on, in 16 bits, for heads of 8, 16, ... 128 numbers (Dao et
-    al. 2022, arXiv:2205.14135).
-    """
-    head = query.shape[-1]
-    has_16_bits = query.dtype in (jnp.bfloat16, jnp.float16)
-    can = jax.default_backend() == "gpu" and has_16_bits and head % 8 == 0 and head <= 128
-    return "cudnn" if can and _is_ampere_or_later() else "xla"
-
-
-def _is_ampere_or_later() -> bool:
-    return float(getattr(jax.devices()[0], "compute_capability", "0")) >= 8.0
-
-
 class Block(nnx.Module):
     """Attention to earlier bytes, and two layers for each byte."""
 
@@ -89,9 +73,7 @@ class Block(nnx.Module):
         parts = self.to_heads(self.before_attention(seen))
         parts = parts.reshape(texts, length, self.heads, 3, width // self.heads)
         query, key, value = (parts[:, :, :, part] for part in range(3))
-        found = jax.nn.dot_product_attention(
-            query, key, value, is_causal=True, implementation=attention_for(query)
-        )
+        found = jax.nn.dot_product_attention(query, key, value, is_causal=True)
         seen = seen + self.from_heads(found.reshape(texts, length, width))
         return seen + self.down(jax.nn.gelu(self.up(self.before_layers(seen))))
 

@@ -50,9 +50,12 @@ class FullySharded:
             # Gradients are added up as the weights are kept, in FP32.
             policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
         model = causal_lm.read(folder, torch.float32, s.length)
-        for layer in layers_of(model):
-            fully_shard(layer, mesh=mesh, mp_policy=policy)
-        self.model = self.trained = fully_shard(model, mesh=mesh, mp_policy=policy)
+        # A process alone has nothing to divide: autocast gives it the same precision, for less.
+        if group.here.ranks > 1:
+            for layer in layers_of(model):
+                fully_shard(layer, mesh=mesh, mp_policy=policy)
+            model = fully_shard(model, mesh=mesh, mp_policy=policy)
+        self.model = self.trained = model.to(group.device)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, weight_decay=0.0, fused=group.is_on_gpus
         )

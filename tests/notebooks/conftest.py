@@ -18,6 +18,13 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+@pytest.fixture
+def without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the GPUs of a machine that has some, from a test that is about processors."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+
+
 @pytest.fixture(scope="session")
 def python_of() -> Callable[[str], Path]:
     """Find a framework's interpreter."""

@@ -12,6 +12,7 @@ import pytest
 from links import bus
 from tests.instance import ROOT
 
+pytestmark = pytest.mark.usefixtures("without_gpu")
 BENCHMARKS = ROOT / "notebook_templates" / "benchmarks"
 SCHEMA = json.loads((BENCHMARKS / "schema.json").read_text())
 SMALL = ("--processes=2", "--least=4096", "--most=65536", "--iterations=3", "--repeats=1")

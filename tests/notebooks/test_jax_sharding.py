@@ -14,6 +14,7 @@ import pytest
 from tests.instance import ROOT
 from tests.notebooks.running import as_by_srun, printed_by
 
+pytestmark = pytest.mark.usefixtures("without_gpu")
 FOLDER = ROOT / "notebook_templates" / "jax"
 MARGIN = 1.0
 """What the held-out loss falls by, at least; it was 2.9 in as many steps."""

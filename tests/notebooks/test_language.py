@@ -109,8 +109,15 @@ def test_all_weights_learn_in_parts_on_any_number_of_processes(
         first, second = ([lines[step][value] for step in wanted] for lines in (found, wanted))
         assert first == pytest.approx(second, abs=1e-4)
 
+    # What one process began two continue, and one what three began.
+    assert as_by_srun(finetuning(python, whole, weights="all", steps=30, batch=3), 2) == [0, 0]
+    finetune(python, parts, steps=30, batch=6, **same)
+    assert sorted(lines_of(parts)) == [10, 20, 30]
+    assert lines_of(parts)[30]["loss"] == pytest.approx(lines_of(whole)[30]["loss"], abs=1e-4)
+    after = lines_of(parts)[30]["held_out_loss"]
+
     # What came of it is a model as any other; and another number of blocks a step is refused.
     finetune(python, tmp_path / "next", model=parts / "model", steps=0)
     begun = json.loads((tmp_path / "next/summary.json").read_text())["held_out_loss"][0]
     assert begun == pytest.approx(after, abs=1e-3)
-    assert "with batch = 6, not 8" in finetune(python, parts, steps=30, batch=8, **same)
+    assert "with batch = 6, not 8" in finetune(python, parts, steps=40, batch=8, **same)

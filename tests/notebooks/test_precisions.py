@@ -9,6 +9,7 @@ import pytest
 
 from tests.instance import ROOT
 
+pytestmark = pytest.mark.usefixtures("without_gpu")
 TEMPLATES = ROOT / "notebook_templates"
 # A GPU is not available: what asks for one is told that there is, and computes on the CPU.
 CODE = """
