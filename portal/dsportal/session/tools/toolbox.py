@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import logging
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class ManagedTool:
         self._run: ToolRun | None = None
         self._starting: asyncio.Task[None] | None = None
         self._failure: Failure | None = None
-        self._is_there = not order.modules
+        self._is_there = False
         self._ask_again_at = 0.0
 
     @property
@@ -81,9 +82,14 @@ class ManagedTool:
         return failure
 
     async def is_there(self) -> bool:
-        """Whether its modules can be loaded; asked again after a while, until they can."""
+        """Whether its modules can be loaded, or without any its program is there.
+
+        Asked again after a while, until it is.
+        """
         if not self._is_there and time.monotonic() >= self._ask_again_at:
-            self._is_there = await self._can_be_loaded()
+            self._is_there = (
+                await self._can_be_loaded() if self.order.modules else self._has_program()
+            )
             self._ask_again_at = time.monotonic() + _ASK_AGAIN_SECONDS
         return self._is_there
 
@@ -109,6 +115,10 @@ class ManagedTool:
         else:
             network = "its own network" if self.order.has_own_network else "the node's network"
             log.info("The tool %s runs, in %s", self.name, network)
+
+    def _has_program(self) -> bool:
+        path = self.place.environment.get("PATH", "")
+        return shutil.which(self.order.command[0], path=path) is not None
 
     async def _can_be_loaded(self) -> bool:
         system = ModuleSystem(self.place.modules_init or "")

@@ -239,11 +239,12 @@ def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolContext) ->
     assert '<a href="/user/u/tools/tool/">Try Again</a>' in page
 
 
-def test_a_card_is_there_where_the_modules_are(place: ToolContext) -> None:
+def test_a_card_is_there_where_the_modules_or_the_program_are(place: ToolContext) -> None:
     orders = {
         "no-modules": RUNS,
         "there": replace(RUNS, modules=("there",), title="There"),
         "missing": replace(RUNS, modules=("missing",)),
+        "nowhere": replace(RUNS, command=("/nowhere/program",)),
     }
     toolbox = Toolbox(orders, place)
     asyncio.run(toolbox.cards())
