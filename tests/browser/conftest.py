@@ -1,5 +1,6 @@
 """Pages of a browser, and pictures of them."""
 
+import logging
 import os
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -7,10 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Request, expect, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.instance import ROOT
+
+log = logging.getLogger(__name__)
 
 # What the form shows of the cluster is refreshed every ten seconds; and other tests run beside.
 PATIENCE = 60_000
@@ -25,6 +28,12 @@ def chromium() -> Iterator[Browser]:
         browser = launch(playwright)
         yield browser
         browser.close()
+
+
+def _tell(failed: Request) -> None:
+    """Say in the test's report why a page did not come at all: the page itself is blank then."""
+    if failed.is_navigation_request():
+        log.warning("%s %s: %s", failed.method, failed.url, failed.failure)
 
 
 FAILED = pytest.StashKey[bool]()
@@ -46,6 +55,7 @@ def page(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> I
     context = chromium.new_context(viewport={"width": 1280, "height": 860})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
+    page.on("requestfailed", _tell)
     yield page
     pages = context.pages if request.node.stash.get(FAILED, False) else []
     for number, opened in enumerate(pages):

@@ -24,10 +24,13 @@ def report(portal: Instance, body: object, token: str | None) -> httpx.Response:
     return portal.hub("POST", "/api/gpu-session/port", content=content, headers=headers)
 
 
-def inputs(portal: Instance, name: str) -> list[Path]:
-    """Return the files in which inputs are kept for a user's sessions that have not begun."""
+def inputs(portal: Instance, name: str) -> set[Path]:
+    """Return the files in which inputs are kept for a user's sessions that have not begun.
+
+    One whose job a test has cancelled past the hub is kept for an hour.
+    """
     folder = Path(pwd.getpwnam(name).pw_dir, ".local/state/data-scientist-portal")
-    return list(folder.glob(f"input-{portal.mark}-*.json"))
+    return set(folder.glob(f"input-{portal.mark}-*.json"))
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +38,11 @@ def waiting(portal: Instance) -> Iterator[tuple[Visitor, str]]:
     """A user whose session waits in the queue, and that session's token, as it is kept for it."""
     user = Visitor(portal, USERS[3])
     user.log_in()
+    before = inputs(portal, USERS[3])
     with portal.gpus_taken():
         user.start(gpus=4)
         until(lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue")
-        (file,) = inputs(portal, USERS[3])
+        (file,) = inputs(portal, USERS[3]) - before
         yield user, json.loads(file.read_text())["environment"]["JUPYTERHUB_API_TOKEN"]
         if user.server() is not None:
             user.stop()
@@ -119,7 +123,7 @@ def test_what_slurm_stores_of_a_session_holds_no_secret(portal: Instance, visit:
         assert "PRIVATE KEY" not in script
         assert "JUPYTERHUB" not in script
     # The session has read it, and keeps it in no file.
-    assert inputs(portal, USERS[0]) == []
+    assert not any(token in file.read_text() for file in inputs(portal, USERS[0]))
 
 
 def test_a_session_that_is_cancelled_in_the_queue_leaves_no_input(
@@ -127,11 +131,12 @@ def test_a_session_that_is_cancelled_in_the_queue_leaves_no_input(
 ) -> None:
     # No GPU is free while the other one waits.
     user = visit(USERS[0])
+    before = inputs(portal, USERS[0])
     user.start(gpus=4)
     until(lambda: portal.jobs(user=USERS[0]), seconds=10, what="the job is in the queue")
-    (file,) = inputs(portal, USERS[0])
+    (file,) = inputs(portal, USERS[0]) - before
     status = file.stat()
     assert status.st_uid == pwd.getpwnam(USERS[0]).pw_uid
     assert stat.S_IMODE(status.st_mode) == 0o600
     user.stop()
-    until(lambda: not inputs(portal, USERS[0]), seconds=30, what="its input is gone")
+    until(lambda: not file.exists(), seconds=30, what="its input is gone")
