@@ -1,15 +1,17 @@
 """All that we want to know of a GPU, in one command.
 
-    python -m benchmarks.cluster.gpu [--minutes 25] [--rounds 3] [--tiny]
+    python -m benchmarks.cluster.gpu [--minutes 25] [--rounds 3] [--parts PART...] [--tiny]
 
 With any Python that has PyTorch and transformers, and sees one GPU; from the repository's root;
 nothing is installed, and nothing is asked of the internet. In this order, as far as the minutes go:
 
-- the language template beside a plain loop and transformers.Trainer, LoRA (where peft is) and all
-  weights (`benchmarks.cluster.training_language`);
-- the vision template beside a plain loop and timm's (`benchmarks.cluster.training_vision`);
-- ResNet-50 beside a plain loop and timm's (`benchmarks.cluster.training_gpu`);
-- the JAX template, on as many devices as there are (where JAX is).
+- ``lora``: the language template beside a plain loop and transformers.Trainer, where peft is
+  (`benchmarks.cluster.training_language`);
+- ``vision``: the vision template beside a plain loop and timm's
+  (`benchmarks.cluster.training_vision`);
+- ``all-weights``: as ``lora``, with all weights;
+- ``jax``: the JAX template, on as many devices as there are, where JAX is;
+- ``resnet``: ResNet-50 beside a plain loop and timm's (`benchmarks.cluster.training_gpu`).
 
 A part that fails, or for which there is no time, says why, and the others go on. ``--tiny`` takes
 sizes for a CPU, to show that it runs. The last line is one JSON object: each part's own.
@@ -27,6 +29,7 @@ from pathlib import Path
 from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("lora", "vision", "all-weights", "jax", "resnet")
 SHARDED = ROOT / "notebook_templates/jax/train_sharded.py"
 _MODULES = "benchmarks.cluster"
 LANGUAGE = ["-m", f"{_MODULES}.training_language"]
@@ -62,9 +65,9 @@ def parts(is_tiny: bool, rounds: int, results: Path) -> dict[str, list[str]]:
     sharded = SMALL_SHARDED if is_tiny else LARGE_SHARDED
     turns = ["--rounds", str(rounds)]
     return {
-        "language, LoRA": [*LANGUAGE, *turns, "--weights", "lora", *language],
+        "lora": [*LANGUAGE, *turns, "--weights", "lora", *language],
         "vision": [*VISION, *turns, *vision],
-        "language, all weights": [*LANGUAGE, *turns, "--weights", "all", *language],
+        "all-weights": [*LANGUAGE, *turns, "--weights", "all", *language],
         "jax": [str(SHARDED), "--results", str(results), *sharded],
         "resnet": [*RESNET, *turns, *resnet],
     }
@@ -104,6 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=25.0, help="for all together")
     parser.add_argument("--rounds", type=int, default=3, help="of those that are compared")
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS, metavar="PART")
     parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
     given = parser.parse_args()
     end = time.monotonic() + 60 * given.minutes
@@ -112,6 +116,7 @@ def main() -> None:
         found = {
             name: run(name, arguments, end - time.monotonic())
             for name, arguments in parts(given.tiny, given.rounds, results).items()
+            if name in given.parts
         }
         summary = results / "summary.json"
         if summary.exists():
