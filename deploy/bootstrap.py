@@ -26,7 +26,7 @@ LOCKS = DEPLOY / "locks"
 DISTRIBUTIONS = ("portal", "spawner")
 """Folders of this repository, each with a package that can be installed."""
 PYTHON = "/usr/bin/python3"
-CHECKED_WITH = {
+CHECK_PACKAGES = {
     "git": "/usr/bin/git",
     "npm": "/usr/bin/npm",
     "openssl": "/usr/bin/openssl",
@@ -225,6 +225,10 @@ def lock_file(name: str) -> Path:
 
 def install_with_npm(name: str, building: Path) -> None:
     """Install JavaScript, run by the machine's Node."""
+    if name == "vscode" and (os.uname().machine != "x86_64" or PACKAGES.is_dir()):
+        raise DeploymentError(
+            "VS Code can be made on x86-64 only, and not from a release's packages"
+        )
     folder, options = NPM[name]
     building.mkdir()
     for file in ("package.json", "package-lock.json"):

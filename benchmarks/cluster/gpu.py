@@ -20,6 +20,7 @@ sizes for a CPU, to show that it runs. The last line is one JSON object: each pa
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -79,26 +80,28 @@ def run(name: str, arguments: list[str], seconds: float) -> dict[str, object]:
     if seconds < 1:
         return {"failed": "no time was left"}
     started = time.monotonic()
+    part = subprocess.Popen(
+        [sys.executable, "-B", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            [sys.executable, "-B", *arguments],
-            cwd=ROOT,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        said = error.stdout.decode(errors="replace") if error.stdout else ""
+        said, _ = part.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        # With the training that it runs: the next part is to have the GPU alone.
+        os.killpg(part.pid, signal.SIGKILL)
+        said, _ = part.communicate()
         return {"failed": "no time was left", "said": said[-_LAST:]}
-    print(done.stdout[-_LAST:], flush=True)
+    print(said[-_LAST:], flush=True)
     took = {"seconds": round(time.monotonic() - started, 1)}
-    if done.returncode:
-        return {"failed": f"ended with {done.returncode}", "said": done.stdout[-_LAST:], **took}
-    last = done.stdout.rstrip().rpartition("\n")[2]
+    if part.returncode:
+        return {"failed": f"ended with {part.returncode}", "said": said[-_LAST:], **took}
+    last = said.rstrip().rpartition("\n")[2]
     return {**(json.loads(last) if last.startswith("{") else {}), **took}
 
 

@@ -73,7 +73,9 @@ with FlopCounterMode(display=False) as counter:
     network(torch.randn(2, 3, size, size)).logits.sum().backward()
 has_gpu = torch.cuda.is_available()
 device, side, times = ("cuda", 8192, 20) if has_gpu else ("cpu", 512, 2)
-left, right = (torch.randn(side, side, device=device, dtype=torch.bfloat16) for _ in range(2))
+numbers = torch.bfloat16 if sys.argv[11] == "bf16" else torch.float32
+torch.backends.cuda.matmul.allow_tf32 = True
+left, right = (torch.randn(side, side, device=device, dtype=numbers) for _ in range(2))
 for _ in range(3):
     product = left @ right
 float(product[0, 0])
@@ -111,7 +113,6 @@ if kind == "plain":
     import augment
     import classifier
     import pictures
-    import shapes
     from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
     found = pictures.opened(data, 0.2, 1)
     model = classifier.read(Path(folder), found.names)
@@ -217,7 +218,8 @@ def made(given: argparse.Namespace, place: Path) -> str:
     count = given.batch * (given.steps + 1) + CLASSES
     numbers = (given.layers, given.width, given.size, given.patch, count, DIFFERENT, CLASSES)
     folders = (VISION, place / "model", place / "data")
-    return said_by([sys.executable, "-B", "-c", MAKE, *map(str, (*folders, *numbers))])
+    words = map(str, (*folders, *numbers, given.precision))
+    return said_by([sys.executable, "-B", "-c", MAKE, *words])
 
 
 def ours(given: argparse.Namespace, place: Path) -> float:

@@ -1,9 +1,11 @@
-"""Several ways to do the same, timed in turns: what a busy moment costs, it costs them all."""
+"""Several ways to do the same, timed in turns, so that a busy moment slows all of them."""
 
 import os
 import statistics
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+
+_SECONDS = 1800
 
 
 def in_turns(
@@ -35,18 +37,19 @@ def compared(speeds: Mapping[str, Sequence[float]], unit: str) -> dict[str, obje
     }
 
 
-def said_by(argv: Sequence[str], **environment: str) -> str:
+def said_by(argv: Sequence[str]) -> str:
     """Run a program that asks nothing of the internet; return what it printed.
 
     Where it fails, its last words end this process.
     """
     done = subprocess.run(
         argv,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", **environment},
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
+        timeout=_SECONDS,
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(argv)[:200]} failed:\n{done.stderr[-2000:]}")

@@ -44,14 +44,14 @@ class FullySharded:
         self._folder, self._results, self._length = folder, results, s.length
         self._checkpoints = results / "checkpoints"
         self._is_first, self._writing = group.here.is_first, None
-        mesh = init_device_mesh(group.device.type, (group.here.ranks,))
-        policy = MixedPrecisionPolicy()
-        if s.precision == "bf16":
-            # Gradients are added up as the weights are kept, in FP32.
-            policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
         model = causal_lm.read(folder, torch.float32, s.length)
-        # A process alone has nothing to divide: autocast gives it the same precision, for less.
+        # A process alone has nothing to divide; its products are in BF16 by autocast.
         if group.here.ranks > 1:
+            mesh = init_device_mesh(group.device.type, (group.here.ranks,))
+            policy = MixedPrecisionPolicy()
+            if s.precision == "bf16":
+                # Gradients are added up as the weights are kept, in FP32.
+                policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
             for layer in layers_of(model):
                 fully_shard(layer, mesh=mesh, mp_policy=policy)
             model = fully_shard(model, mesh=mesh, mp_policy=policy)

@@ -47,7 +47,7 @@ class ToolSettings(Table):
     modules: ModuleNames = setting(
         (),
         "What is loaded before it starts, in this order. The tool has a card only where they can "
-        "be loaded.",
+        "be loaded; without modules, where its program is.",
     )
     environment: Environment = setting(
         {},

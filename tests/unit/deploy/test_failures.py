@@ -4,8 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import failures
 import pytest
-from failures import SHOWN, failures, failures_in, has_passed, seconds_of_files
+from failures import SHOWN, failures_in, has_passed, seconds_of_files
 
 TESTS = """
 import pytest
@@ -36,7 +37,7 @@ def report(tmp_path: Path) -> bytes:
 
 
 def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
-    wrong, early = failures(report)
+    wrong, early = failures.failures(report)
     assert wrong.startswith("FAILURE test_it::test_wrong (0 s)\n")
     assert "AssertionError: arithmetic" in wrong
     assert early.startswith("ERROR test_it::test_early")
@@ -46,7 +47,7 @@ def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
 
 def test_a_report_that_was_not_finished_is_no_report(report: bytes) -> None:
     with pytest.raises(ValueError, match="not a whole report"):
-        failures(report[: len(report) // 2])
+        failures.failures(report[: len(report) // 2])
 
 
 def test_the_seconds_of_files_are_those_of_their_tests_also_of_the_ones_in_classes() -> None:
@@ -57,6 +58,18 @@ def test_the_seconds_of_files_are_those_of_their_tests_also_of_the_ones_in_class
     </testsuite></testsuites>"""
     seconds = {"tests/browser/test_form.py": 3.5, "tests/notebooks/test_data.py": 0.25}
     assert seconds_of_files(report) == seconds
+
+
+def test_the_seconds_of_files_that_were_not_run_are_those_of_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(failures, "SECONDS", tmp_path / "seconds.json")
+    assert failures.last_seconds() == {}
+    case = '<testsuite><testcase classname="tests.{}" name="test" time="{}"/></testsuite>'
+    failures.remember_seconds(case.format("a.test_b", 1).encode())
+    failures.remember_seconds(case.format("a.test_c", 2).encode())
+    failures.remember_seconds(case.format("a.test_b", 3).encode())
+    assert failures.last_seconds() == {"tests/a/test_b.py": 3.0, "tests/a/test_c.py": 2.0}
 
 
 def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def program() -> ModuleType:
         ("up", ["tests/unit/deploy"], ["down", "up", "down"]),
         ("", [], ["check begins", "down", "up", "check ends", "tests", "down"]),
         ("check", [], ["check begins", "down", "up", "check ends", "tests", "down"]),
+        ("up", [], ["check begins", "down", "up", "check ends", "down"]),
     ],
 )
 def test_instances_are_made_anew_and_taken_down(

@@ -96,6 +96,16 @@ class ToolRun:
             raise
         self._has_answered = True
 
+    async def can_be_found(self) -> bool:
+        """Whether the program of a tool is there that has not been started."""
+        try:
+            given = await self._environment(None)
+            program = self._filled(self._order.command[0], None)
+            await asyncio.to_thread(self._found, program, given)
+        except ToolError:
+            return False
+        return True
+
     async def stop(self) -> None:
         """End the tool, and all that it has started."""
         process = self._process
@@ -164,6 +174,8 @@ class ToolRun:
                 environment = await system.loaded(self._order.modules, environment)
             except ModulesError as error:
                 raise ToolError(str(error)) from error
+        # Where programs put sockets that are for the user alone: VS Code takes orders at some.
+        environment["XDG_RUNTIME_DIR"] = str(self._place.folder)
         own = self._order.environment.items()
         return environment | {name: self._filled(text, port) for name, text in own}
 

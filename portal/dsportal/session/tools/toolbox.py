@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import logging
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -82,13 +81,14 @@ class ManagedTool:
         return failure
 
     async def is_there(self) -> bool:
-        """Whether its modules can be loaded, or without any its program is there.
+        """Whether its modules can be loaded or, if it has none, whether its program is there.
 
         Asked again after a while, until it is.
         """
         if not self._is_there and time.monotonic() >= self._ask_again_at:
-            self._is_there = (
-                await self._can_be_loaded() if self.order.modules else self._has_program()
+            run = ToolRun(self.name, self.order, self.place)
+            self._is_there = await (
+                self._can_be_loaded() if self.order.modules else run.can_be_found()
             )
             self._ask_again_at = time.monotonic() + _ASK_AGAIN_SECONDS
         return self._is_there
@@ -115,10 +115,6 @@ class ManagedTool:
         else:
             network = "its own network" if self.order.has_own_network else "the node's network"
             log.info("The tool %s runs, in %s", self.name, network)
-
-    def _has_program(self) -> bool:
-        path = self.place.environment.get("PATH", "")
-        return shutil.which(self.order.command[0], path=path) is not None
 
     async def _can_be_loaded(self) -> bool:
         system = ModuleSystem(self.place.modules_init or "")

@@ -245,13 +245,20 @@ def test_a_card_is_there_where_the_modules_or_the_program_are(place: ToolContext
         "there": replace(RUNS, modules=("there",), title="There"),
         "missing": replace(RUNS, modules=("missing",)),
         "nowhere": replace(RUNS, command=("/nowhere/program",)),
+        "in-home": replace(RUNS, command=("~/program",), title="In home"),
+        "on-own-path": replace(
+            RUNS, command=("program",), environment={"PATH": "~"}, title="On own path"
+        ),
     }
+    (place.home / "program").touch(0o755)
     toolbox = Toolbox(orders, place)
     asyncio.run(toolbox.cards())
     cards = asyncio.run(toolbox.cards())
     assert [(card["name"], card["title"]) for card in cards] == [
         ("no-modules", "Server"),
         ("there", "There"),
+        ("in-home", "In home"),
+        ("on-own-path", "On own path"),
     ]
     # Not at every look.
     assert (place.home / "asked").read_text() == "there\n"
