@@ -20,7 +20,10 @@ SCHEMA_VERSION = 1
 UNTIMED_STEPS = 10
 # What may be another when a training goes on: it changes nothing that is learned.
 FREE = frozenset(
-    {"results", "mounts", "steps", "workers", "compile", "report_every", "checkpoint_every"}
+    {
+        *("results", "mounts", "steps", "workers", "compile", "recompute"),
+        *("report_every", "checkpoint_every"),
+    }
 )
 
 

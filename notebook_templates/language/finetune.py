@@ -63,6 +63,9 @@ def settings() -> argparse.Namespace:
     add("--lora-rank", type=int, default=8, help="columns of LoRA's matrices: what can be learnt")
     add("--targets", default="all-linear", help="layers with LoRA, separated by commas")
     add("--precision", default="fp32", choices=("fp32", "bf16"), help="of weights and products")
+    add(
+        "--recompute", default="no", choices=("no", "yes"), help="layers twice: slower, less memory"
+    )
     add("--held-out", type=float, default=0.1, help="share of the blocks that is not trained on")
     add("--held-out-blocks", type=int, default=32, help="so many of these are tested, at most")
     add("--seed", type=int, default=1, help="same seed and processes: same training")
@@ -107,6 +110,10 @@ def main(s: argparse.Namespace) -> None:
     torch.manual_seed(s.seed)
     way = WAYS[s.weights](folder, results, s, group)
     model, optimizer = way.model, way.optimizer
+    if s.recompute == "yes":
+        # Of each layer only the input is kept for the backward pass (Chen et al. 2016,
+        # arXiv:1604.06174).
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     learnt = [weight for weight in model.parameters() if weight.requires_grad]
     numbers = torch.bfloat16 if s.precision == "bf16" else torch.float32
     precision = torch.autocast(device.type, torch.bfloat16, enabled=s.precision == "bf16")
@@ -149,6 +156,8 @@ def main(s: argparse.Namespace) -> None:
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {reached.loss_before:.4f}",
     )
+    if model.is_gradient_checkpointing:
+        record.say("layers are computed again in the backward pass, which saves their memory")
     if reached.step:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
