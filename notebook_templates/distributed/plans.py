@@ -31,6 +31,8 @@ class Plan:
     """The program's, without ``results``: name -> value."""
     partition: str = ""
     minutes: int = 60
+    continues: int = 0
+    """How many times the job goes on by itself when its time is up, each with the same limit."""
     processes_per_node: int = 1
     cores_per_process: int = 8
     memory_mb_per_process: int = 49152
@@ -110,6 +112,7 @@ def _directives(plan: Plan) -> list[str]:
     _whole("gpus_per_node", plan.gpus_per_node, 0)
     _whole("processes_per_node", plan.processes_per_node, 1)
     _whole("array", plan.array, 0)
+    _whole("continues", plan.continues, 0)
     gpus = [f"--gres=gpu:{plan.gpus_per_node}"] if plan.gpus_per_node else []
     partition = [f"--partition={_word('partition', plan.partition)}"] if plan.partition else []
     return [
@@ -164,7 +167,23 @@ def _each(plan: Plan, folder: Path) -> list[str]:
         "# The error of the process that failed first, before what the others say of it.",
         f"[ $status -eq 0 ] || cat {error} 2>/dev/null",
         f"cat {log} {launcher}",
+        *(_continuing(plan, folder) if plan.continues else []),
         "exit $status",
+    ]
+
+
+def _continuing(plan: Plan, folder: Path) -> list[str]:
+    """Say when the job waits for its turn once more: its time was up, and there is work left."""
+    if plan.words or plan.array:
+        raise PlanError("continues is for one job with a program of the templates")
+    return [
+        "# Two minutes before the end the program has stopped in order. Nobody has cancelled it.",
+        f"if [ $status -eq 0 ] && [ ! -e {_quoted(str(folder / 'summary.json'))} ] &&",
+        f'   [ "${{SLURM_RESTART_COUNT:-0}}" -lt {plan.continues} ] &&',
+        '   [ $(($(date +%s) + 180)) -gt "${SLURM_JOB_END_TIME:-0}" ] &&',
+        '   [ "$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID")" = RUNNING ]; then',
+        '   scontrol requeue "$SLURM_JOB_ID"',
+        "fi",
     ]
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests import images
 from tests.desk import PATIENCE, Desk
 from tests.horovod import VERSION, build, modulefile
-from tests.instance import NODES
+from tests.instance import NODES, Instance
 from tests.trials import WAITING
 from tests.waiting import until
 
@@ -255,6 +255,33 @@ def test_a_divided_model_goes_on_on_another_number_of_nodes(
     assert summary["processes"] == 1
     before, after = summary["held_out_loss"]
     assert after < before - 2
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_job_whose_time_is_up_goes_on_by_itself(
+    portal: Instance, desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name, patient = kernel("jax"), replace(desk, patience=280.0)
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"texts": 16, "length": 64, "width": 64, "layers": 2, "steps": 100_000, "nodes": 1}
+    small |= {"model_devices": 1, "cpu_devices": 1, "runs_dir": "~/logs/runs/continued"}
+    # Slurm tells a job of a minute at once that its time is nearly up.
+    small |= {"processes_per_node": 1, "minutes": 1, "continues": 1}
+    begun = patient.run_all(name, "jax/sharding.ipynb", **small)
+    run = desk.home / "logs/runs/continued/transformer"
+    first = until(lambda: losses(run / "progress.jsonl"), seconds=120, what="it has begun")
+    # Slurm lets a job that is put back wait for two minutes.
+    said = patient.user.run_in(name, "print((await watching).word)", seconds=400)
+    assert "COMPLETED" in said
+    log = (run / "processes.log").read_text()
+    step = re.search(r"resumed after step (\d+) of 100000", log)
+    assert step
+    assert int(step[1]) >= max(first)
+    assert max(losses(run / "progress.jsonl")) > int(step[1])
+    number = re.search(r"job (\d+)", begun)
+    assert number
+    assert portal.job(number[1])["Restarts"] == "1"
 
 
 def test_a_sweep_runs_as_a_job_array_is_cancelled_and_resumed(

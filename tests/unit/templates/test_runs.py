@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,64 @@ def test_a_process_that_a_signal_ended_is_told_first(first: str, told: str, tmp_
     assert lines[0] == told
     assert "Process 1 on node002: connection closed by peer" in lines
     assert done.stdout.splitlines()[0] == told
+
+
+# Stand in for Slurm's own.
+SLURM = {
+    "srun": "exit {status}",
+    "squeue": "echo {state}",
+    "scontrol": 'echo "$@" > {asked}',
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "continues"),
+    [
+        ({}, True),
+        ({"is_finished": True}, False),  # there is nothing left to do
+        ({"status": 1}, False),  # it failed
+        ({"state": "COMPLETING"}, False),  # somebody has cancelled it
+        ({"seconds_left": 600}, False),  # it stopped for another reason
+        ({"restarts": "2"}, False),  # as often as was wanted
+    ],
+)
+def test_a_job_goes_on_when_only_its_time_was_up(
+    changed: dict[str, Any], continues: bool, tmp_path: Path
+) -> None:
+    usual: dict[str, Any] = {"status": 0, "state": "RUNNING", "seconds_left": 100, "restarts": "1"}
+    case: dict[str, Any] = usual | changed
+    asked = tmp_path / "asked"
+    (tmp_path / "bin").mkdir()
+    for name, text in SLURM.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/bash\n{text.format(**case, asked=shlex.quote(str(asked)))}\n")
+        program.chmod(0o755)
+    if case.get("is_finished"):
+        (tmp_path / "summary.json").touch()
+    done = subprocess.run(
+        ["/bin/bash"],
+        input=script(Plan(**{**PLAN, "modules": (), "continues": 2}), tmp_path),
+        env={
+            "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+            "SLURM_JOB_ID": "7",
+            "SLURM_JOB_END_TIME": str(int(time.time()) + case["seconds_left"]),
+            "SLURM_RESTART_COUNT": case["restarts"],
+        },
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == case["status"], done.stderr
+    assert asked.exists() is continues
+    if continues:
+        assert asked.read_text() == "requeue 7\n"
+
+
+@pytest.mark.parametrize("other", [{"array": 2}, {"words": ("./mine",)}, {"continues": -1}])
+def test_what_cannot_go_on_by_itself_is_refused(other: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match="continues is"):
+        script(Plan(**{**PLAN, "continues": 1, **other}), FOLDER)
 
 
 def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
