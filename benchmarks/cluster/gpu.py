@@ -97,6 +97,9 @@ def run(name: str, arguments: list[str], seconds: float) -> dict[str, object]:
         os.killpg(part.pid, signal.SIGKILL)
         said, _ = part.communicate()
         return {"failed": "no time was left", "said": said[-_LAST:]}
+    except BaseException:
+        os.killpg(part.pid, signal.SIGKILL)
+        raise
     print(said[-_LAST:], flush=True)
     took = {"seconds": round(time.monotonic() - started, 1)}
     if part.returncode:

@@ -32,7 +32,10 @@ class Plan:
     partition: str = ""
     minutes: int = 60
     continues: int = 0
-    """How many times the job goes on by itself when its time is up, each with the same limit."""
+    """How many times the job goes on by itself when its time is up, each with the same limit.
+
+    Slurm counts what it puts back for other reasons, too.
+    """
     processes_per_node: int = 1
     cores_per_process: int = 8
     memory_mb_per_process: int = 49152
@@ -67,8 +70,13 @@ class Plan:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What makes the run what it is: another learning rate is another run, more time is not."""
-        settings = {name: str(value) for name, value in self.settings.items()}
+        """What makes the run what it is: another learning rate is another run, more time is not.
+
+        Nor is computing layers again, for which a run that was out of memory is begun once more.
+        """
+        settings = {
+            name: str(value) for name, value in self.settings.items() if name != "recompute"
+        }
         if self.is_elastic and "batch" in settings:
             settings["batch"] = str(int(settings["batch"]) * self.processes)
         said: dict[str, object] = {
@@ -113,6 +121,10 @@ def _directives(plan: Plan) -> list[str]:
     _whole("processes_per_node", plan.processes_per_node, 1)
     _whole("array", plan.array, 0)
     _whole("continues", plan.continues, 0)
+    if plan.continues and (plan.words or plan.array or plan.launch == "once"):
+        raise PlanError(
+            f"continues is {plan.continues}; it is for one job with a training of the templates"
+        )
     gpus = [f"--gres=gpu:{plan.gpus_per_node}"] if plan.gpus_per_node else []
     partition = [f"--partition={_word('partition', plan.partition)}"] if plan.partition else []
     return [
@@ -129,6 +141,8 @@ def _directives(plan: Plan) -> list[str]:
         # Slurm tells the steps, unless the batch script itself is asked for ("B:", sbatch(1)).
         f"--signal={'B:' if plan.launch == 'once' else ''}USR1@120",
         "--requeue",
+        # What the job said before it went on stays.
+        *(["--open-mode=append"] if plan.continues else []),
     ]
 
 
@@ -150,6 +164,7 @@ def _each(plan: Plan, folder: Path) -> list[str]:
     error, log, launcher = (_quoted(str(folder / name)) for name in files)
     # What sbatch was told of cores is not what srun takes them from (srun(1), since Slurm 22.05).
     step = f"srun --kill-on-bad-exit=1 --cpus-per-task={plan.cores_per_process} --output={log}"
+    step += " --open-mode=truncate" if plan.continues else ""
     told = f"bash -c {_quoted(_AS_TORCHRUN)} bash " if plan.words else ""
     return [
         *(["export PYTHONUNBUFFERED=1"] if plan.words else []),
@@ -174,15 +189,14 @@ def _each(plan: Plan, folder: Path) -> list[str]:
 
 def _continuing(plan: Plan, folder: Path) -> list[str]:
     """Say when the job waits for its turn once more: its time was up, and there is work left."""
-    if plan.words or plan.array:
-        raise PlanError("continues is for one job with a program of the templates")
     return [
         "# Two minutes before the end the program has stopped in order. Nobody has cancelled it.",
         f"if [ $status -eq 0 ] && [ ! -e {_quoted(str(folder / 'summary.json'))} ] &&",
-        f'   [ "${{SLURM_RESTART_COUNT:-0}}" -lt {plan.continues} ] &&',
-        '   [ $(($(date +%s) + 180)) -gt "${SLURM_JOB_END_TIME:-0}" ] &&',
-        '   [ "$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID")" = RUNNING ]; then',
-        '   scontrol requeue "$SLURM_JOB_ID"',
+        f'   [ "${{SLURM_RESTART_COUNT:-0}}" -lt {plan.continues} ]; then',
+        "   read -r state end < <(SLURM_TIME_FORMAT=standard squeue --noheader --format='%T %e'"
+        ' --jobs="$SLURM_JOB_ID")',
+        '   [ "$state" = RUNNING ] && end=$(date --date="$end" +%s) &&',
+        '      [ $(($(date +%s) + 180)) -ge "$end" ] && scontrol requeue "$SLURM_JOB_ID"',
         "fi",
     ]
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -300,7 +300,7 @@ def test_a_process_that_a_signal_ended_is_told_first(first: str, told: str, tmp_
 # Stand in for Slurm's own.
 SLURM = {
     "srun": "exit {status}",
-    "squeue": "echo {state}",
+    "squeue": "echo {state} {end}",
     "scontrol": 'echo "$@" > {asked}',
 }
 
@@ -313,6 +313,7 @@ SLURM = {
         ({"status": 1}, False),  # it failed
         ({"state": "COMPLETING"}, False),  # somebody has cancelled it
         ({"seconds_left": 600}, False),  # it stopped for another reason
+        ({"state": ""}, False),  # Slurm does not answer
         ({"restarts": "2"}, False),  # as often as was wanted
     ],
 )
@@ -321,6 +322,8 @@ def test_a_job_goes_on_when_only_its_time_was_up(
 ) -> None:
     usual: dict[str, Any] = {"status": 0, "state": "RUNNING", "seconds_left": 100, "restarts": "1"}
     case: dict[str, Any] = usual | changed
+    end = datetime.now() + timedelta(seconds=case.pop("seconds_left"))  # noqa: DTZ005  # as Slurm
+    case["end"] = end.isoformat(timespec="seconds")
     asked = tmp_path / "asked"
     (tmp_path / "bin").mkdir()
     for name, text in SLURM.items():
@@ -335,7 +338,6 @@ def test_a_job_goes_on_when_only_its_time_was_up(
         env={
             "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
             "SLURM_JOB_ID": "7",
-            "SLURM_JOB_END_TIME": str(int(time.time()) + case["seconds_left"]),
             "SLURM_RESTART_COUNT": case["restarts"],
         },
         text=True,
@@ -349,7 +351,9 @@ def test_a_job_goes_on_when_only_its_time_was_up(
         assert asked.read_text() == "requeue 7\n"
 
 
-@pytest.mark.parametrize("other", [{"array": 2}, {"words": ("./mine",)}, {"continues": -1}])
+@pytest.mark.parametrize(
+    "other", [{"array": 2}, {"words": ("./mine",)}, {"launch": "once"}, {"continues": -1}]
+)
 def test_what_cannot_go_on_by_itself_is_refused(other: dict[str, Any]) -> None:
     with pytest.raises(PlanError, match="continues is"):
         script(Plan(**{**PLAN, "continues": 1, **other}), FOLDER)
@@ -369,6 +373,12 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
     kept = shlex.quote(f"{FOLDER}/summary.json")
     assert f"""[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {kept}""" in text
     subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+def test_a_run_goes_on_with_layers_that_are_computed_again() -> None:
+    again = {**PLAN, "settings": {**PLAN["settings"], "recompute": "yes"}}
+    assert Plan(**again).asked == Plan(**PLAN).asked
+    assert "--recompute yes" in script(Plan(**again), FOLDER)
 
 
 def test_other_words_are_another_run() -> None:
