@@ -1,8 +1,6 @@
-"""What a run of tests leaves: what failed, in few words, and how long each file took."""
+"""What failed in a run of tests, in few words: the last thing that who runs them wants to read."""
 
-import json
 import sys
-from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,8 +8,6 @@ import bootstrap
 
 REPORTS = bootstrap.CACHE / "reports"
 """What each run of pytest has left: one file of JUnit's XML."""
-SECONDS = REPORTS / "seconds.json"
-"""What each file of tests took when it was last run here."""
 _WRONG = ("failure", "error")
 SHOWN = 12
 """Lines shown of what one failure says: its end, where the reason stands."""
@@ -67,42 +63,6 @@ def has_passed(report: bytes, package: str) -> bool:
         if f"{case.get('classname')}.".startswith(f"{package}.")
     ]
     return bool(cases) and not [one for case in cases for one in case if one.tag in _WRONG]
-
-
-def seconds_of_files(report: bytes) -> dict[str, float]:
-    """Return how long the tests of each file took, such as ``tests/browser/test_form.py``.
-
-    Raises:
-        ValueError: as `read`.
-
-    """
-    found: defaultdict[str, float] = defaultdict(float)
-    for case in read(report).iter("testcase"):
-        packages, _, module = case.get("classname", "").partition(".test_")
-        file = f"{packages.replace('.', '/')}/test_{module.partition('.')[0]}.py"
-        found[file] += float(case.get("time", 0))
-    return dict(found)
-
-
-def last_seconds() -> dict[str, float]:
-    """Return what each file took when it was last run here."""
-    try:
-        return dict(json.loads(SECONDS.read_bytes()))
-    except FileNotFoundError:
-        return {}
-
-
-def remember_seconds(report: bytes) -> None:
-    """Keep them for the next run, which begins with what takes longest.
-
-    Raises:
-        ValueError: as `read`.
-
-    """
-    seconds = last_seconds() | seconds_of_files(report)
-    building = SECONDS.with_suffix(".new")
-    building.write_text(json.dumps(seconds, indent=1))
-    building.replace(SECONDS)
 
 
 def failures_in(report: Path) -> list[str]:

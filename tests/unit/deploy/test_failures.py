@@ -4,9 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import failures
 import pytest
-from failures import SHOWN, failures_in, has_passed, seconds_of_files
+from failures import SHOWN, failures, failures_in, has_passed
 
 TESTS = """
 import pytest
@@ -37,7 +36,7 @@ def report(tmp_path: Path) -> bytes:
 
 
 def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
-    wrong, early = failures.failures(report)
+    wrong, early = failures(report)
     assert wrong.startswith("FAILURE test_it::test_wrong (0 s)\n")
     assert "AssertionError: arithmetic" in wrong
     assert early.startswith("ERROR test_it::test_early")
@@ -47,29 +46,7 @@ def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
 
 def test_a_report_that_was_not_finished_is_no_report(report: bytes) -> None:
     with pytest.raises(ValueError, match="not a whole report"):
-        failures.failures(report[: len(report) // 2])
-
-
-def test_the_seconds_of_files_are_those_of_their_tests_also_of_the_ones_in_classes() -> None:
-    report = b"""<testsuites><testsuite>
-        <testcase classname="tests.browser.test_form" name="test_a" time="1.5"/>
-        <testcase classname="tests.browser.test_form.TestLate" name="test_b[x]" time="2"/>
-        <testcase classname="tests.notebooks.test_data" name="test_c" time="0.25"/>
-    </testsuite></testsuites>"""
-    seconds = {"tests/browser/test_form.py": 3.5, "tests/notebooks/test_data.py": 0.25}
-    assert seconds_of_files(report) == seconds
-
-
-def test_the_seconds_of_files_that_were_not_run_are_those_of_before(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(failures, "SECONDS", tmp_path / "seconds.json")
-    assert failures.last_seconds() == {}
-    case = '<testsuite><testcase classname="tests.{}" name="test" time="{}"/></testsuite>'
-    failures.remember_seconds(case.format("a.test_b", 1).encode())
-    failures.remember_seconds(case.format("a.test_c", 2).encode())
-    failures.remember_seconds(case.format("a.test_b", 3).encode())
-    assert failures.last_seconds() == {"tests/a/test_b.py": 3.0, "tests/a/test_c.py": 2.0}
+        failures(report[: len(report) // 2])
 
 
 def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def program() -> ModuleType:
     [
         ("", ["tests/unit/deploy"], ["down", "up", "tests", "down"]),
         ("up", ["tests/unit/deploy"], ["down", "up", "down"]),
-        ("", [], ["check begins", "down", "up", "tests", "check ends", "down"]),
-        ("check", [], ["check begins", "down", "up", "tests", "check ends", "down"]),
+        ("", [], ["check begins", "down", "up", "check ends", "tests", "down"]),
+        ("check", [], ["check begins", "down", "up", "check ends", "tests", "down"]),
         ("up", [], ["check begins", "down", "up", "check ends", "down"]),
     ],
 )

@@ -37,6 +37,7 @@ class SshHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         self.server = server
         self.connection: SshConnection | None = None
         self.sending: asyncio.Task[None] | None = None
+        self.is_ending = False
 
     def get_compression_options(self) -> None:
         """Return none: what is encrypted cannot be made smaller."""
@@ -61,7 +62,9 @@ class SshHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
     def on_close(self) -> None:
         """Hang up."""
         super().on_close()
-        if self.sending is not None:
+        # Where the server has ended first, this is the answer to our own close: what is removed
+        # then is not to be interrupted.
+        if self.sending is not None and not self.is_ending:
             self.sending.cancel()
 
     async def _connect(self, message: str) -> None:
@@ -84,6 +87,7 @@ class SshHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
             with suppress(WebSocketClosedError):
                 await connection.run(self._write)
         finally:
+            self.is_ending = True
             self.close()
             await connection.close()
 
