@@ -6,8 +6,8 @@ DEV = $$(deploy/venv dev)/bin
 up: /usr/bin/python3 ; deploy/up all_in_one
 down: /usr/bin/python3 ; deploy/down all_in_one
 check: /usr/bin/python3 ; deploy/check
-test: /usr/bin/python3 ; deploy/test
-test-all: /usr/bin/python3 ; deploy/test --long --machines
+test: check ; deploy/test
+test-all: check ; deploy/test --long --machines
 mutants: /usr/bin/python3 ; deploy/mutants
 bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page page_load tensorboard_open cluster_page use_sampling login_failover front recovery session_stop journey hub_idle large_cluster; do $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
 docs: /usr/bin/python3

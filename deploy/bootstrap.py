@@ -26,15 +26,6 @@ LOCKS = DEPLOY / "locks"
 DISTRIBUTIONS = ("portal", "spawner")
 """Folders of this repository, each with a package that can be installed."""
 PYTHON = "/usr/bin/python3"
-CHECK_PACKAGES = {
-    "git": "/usr/bin/git",
-    "npm": "/usr/bin/npm",
-    "openssl": "/usr/bin/openssl",
-    "procps": "/usr/bin/pgrep",
-    "squashfs-tools": "/usr/bin/mksquashfs",
-    "tcl": "/usr/bin/tclsh",
-}
-"""What `deploy/check` starts, by its package."""
 # Environments of JavaScript: where their package-lock.json is, and what more npm is told.
 NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "proxy": (LOCKS / "proxy", ()),

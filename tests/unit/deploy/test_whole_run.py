@@ -21,21 +21,11 @@ def program() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    ("failing", "given", "expected"),
-    [
-        ("", ["tests/unit/deploy"], ["down", "up", "tests", "down"]),
-        ("up", ["tests/unit/deploy"], ["down", "up", "down"]),
-        ("", [], ["check begins", "down", "up", "check ends", "tests", "down"]),
-        ("check", [], ["check begins", "down", "up", "check ends", "tests", "down"]),
-        ("up", [], ["check begins", "down", "up", "check ends", "down"]),
-    ],
+    ("failing", "expected"),
+    [("", ["down", "up", "tests", "down"]), ("up", ["down", "up", "down"])],
 )
 def test_instances_are_made_anew_and_taken_down(
-    program: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    failing: str,
-    given: list[str],
-    expected: list[str],
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch, failing: str, expected: list[str]
 ) -> None:
     done: list[str] = []
 
@@ -47,22 +37,10 @@ def test_instances_are_made_anew_and_taken_down(
         done.append("tests")
         return []
 
-    class Check:
-        def __init__(self, *_: object) -> None:
-            done.append("check begins")
-
-        def status(self) -> int:
-            done.append("check ends")
-            return int(failing == "check")
-
-        def end(self) -> None:
-            """It has ended."""
-
-    monkeypatch.setattr(program, "Running", Check)
     monkeypatch.setattr(program, "instances", instances)
     monkeypatch.setattr(program, "here", here)
     monkeypatch.setattr(program.bootstrap, "environment", lambda *_: (ROOT, False))
     monkeypatch.setattr(program.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(sys, "argv", ["deploy/test", *given])
+    monkeypatch.setattr(sys, "argv", ["deploy/test", "tests/unit/deploy"])
     assert program.main() == int(bool(failing))
     assert done == expected
