@@ -38,18 +38,19 @@ DIFFERENT = 500
 """Pictures; the others are links to them."""
 CLASSES = 8
 MAKE = """
-import json, os, sys, time
+import json, os, sys
 from pathlib import Path
 import numpy as np
 import torch
 import transformers
 from PIL import Image
 from torch.utils.flop_counter import FlopCounterMode
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/../language"]
+import causal_lm
 import classifier
 model, data = Path(sys.argv[2]), Path(sys.argv[3])
 layers, width, size, patch, count, different, classes = map(int, sys.argv[4:11])
-drawn = np.random.default_rng(1)
+drawn, made = np.random.default_rng(1), []
 for number in range(count):
     part = "train" if number < count - classes else "val"
     file = data / part / f"class-{number % classes}" / f"{number:06}.jpg"
@@ -57,8 +58,6 @@ for number in range(count):
     if number < different:
         coarse = drawn.integers(0, 256, (30, 40, 3), dtype=np.uint8)
         Image.fromarray(coarse).resize((400, 300), Image.Resampling.BICUBIC).save(file, quality=90)
-        if number == 0:
-            made = []
         made.append(file)
     else:
         os.link(made[number % different], file)
@@ -72,22 +71,14 @@ classifier.write(model, classifier.Classifier(network, names, size, (0.5,) * 3, 
 with FlopCounterMode(display=False) as counter:
     network(torch.randn(2, 3, size, size)).logits.sum().backward()
 has_gpu = torch.cuda.is_available()
-device, side, times = ("cuda", 8192, 20) if has_gpu else ("cpu", 512, 2)
 numbers = torch.bfloat16 if sys.argv[11] == "bf16" else torch.float32
 torch.backends.cuda.matmul.allow_tf32 = True
-left, right = (torch.randn(side, side, device=device, dtype=numbers) for _ in range(2))
-for _ in range(3):
-    product = left @ right
-float(product[0, 0])
-since = time.perf_counter()
-for _ in range(times):
-    product = left @ right
-float(product[0, 0])
+peak = causal_lm.fastest_flops(torch.device("cuda" if has_gpu else "cpu"), numbers)
 print(json.dumps({
     "card": torch.cuda.get_device_name() if has_gpu else None,
     "torch": torch.__version__,
     "transformers": transformers.__version__,
-    "matmul_flop_per_second": times * 2 * side**3 / (time.perf_counter() - since),
+    "matmul_flop_per_second": peak,
     "flop_per_image": counter.get_total_flops() / 2,
 }))
 """
