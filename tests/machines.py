@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,6 +124,18 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def _first(pid: int) -> list[int]:
+    """Return which of a process' children is PID 1 of a namespace, when there is one."""
+    found = []
+    for child in children(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            status = Path(f"/proc/{child}/status").read_text()
+            (numbers,) = (line for line in status.splitlines() if line.startswith("NSpid:"))
+            if numbers.endswith("\t1"):
+                found.append(child)
+    return found
+
+
 @dataclass
 class Machine:
     """A machine in an enclosure."""
@@ -175,7 +187,8 @@ class Machine:
         assert self._nspawn is not None
         outer = self._nspawn.pid
         (inner,) = until(lambda: children(outer), seconds=20, what=f"{self.name}'s systemd-nspawn")
-        (self.leader,) = until(lambda: children(inner), seconds=20, what=f"{self.name}'s PID 1")
+        # Its helpers, which end while it boots, are children too.
+        (self.leader,) = until(lambda: _first(inner), seconds=20, what=f"{self.name}'s PID 1")
         until(self._is_up, seconds=90, what=f"{self.name} has booted")
         for controller in _CONTROLLERS:
             self.run("/bin/mount", "-o", "remount,bind,rw", f"/sys/fs/cgroup/{controller}")
