@@ -1,6 +1,7 @@
-"""What failed in a run of tests, in few words: the last thing that who runs them wants to read."""
+"""What a run of tests leaves: what failed, in few words, and how long each file took."""
 
 import sys
+from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -63,6 +64,23 @@ def has_passed(report: bytes, package: str) -> bool:
         if f"{case.get('classname')}.".startswith(f"{package}.")
     ]
     return bool(cases) and not [one for case in cases for one in case if one.tag in _WRONG]
+
+
+def seconds_of_files(report: Path) -> dict[str, float]:
+    """Return how long the tests of each file took, such as ``tests/browser/test_form.py``.
+
+    Of a report that is not there, or not whole, that is nothing.
+    """
+    try:
+        cases = list(read(report.read_bytes()).iter("testcase"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    found: defaultdict[str, float] = defaultdict(float)
+    for case in cases:
+        packages, _, module = case.get("classname", "").partition(".test_")
+        file = f"{packages.replace('.', '/')}/test_{module.partition('.')[0]}.py"
+        found[file] += float(case.get("time", 0))
+    return dict(found)
 
 
 def failures_in(report: Path) -> list[str]:

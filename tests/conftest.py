@@ -3,10 +3,12 @@
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 
 import hypothesis
 import pytest
+from failures import REPORTS, seconds_of_files
 
 from tests import instance
 from tests.desk import Desk
@@ -48,11 +50,17 @@ COMPUTING = {"notebooks", "browser"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix files that compute with such that wait: side by side they should use all there is.
 
-    Those with tests of minutes, and notebooks, come first among their kind, so that all that runs
-    side by side ends together.
+    What took longest in the last run comes first among its kind, so that all that runs side by side
+    ends together; before that, as long as it is not known, tests of minutes and notebooks.
     """
+    seconds = seconds_of_files(REPORTS / "here.xml")
     long = {item.path for item in items if item.get_closest_marker("long")}
-    items.sort(key=lambda item: (item.path not in long, "notebooks" not in item.path.parts))
+
+    def place(item: pytest.Item) -> tuple[float, bool, bool]:
+        file = str(item.path.relative_to(instance.ROOT))
+        return -seconds.get(file, inf), item.path not in long, "notebooks" not in item.path.parts
+
+    items.sort(key=place)
     files = list(dict.fromkeys(item.path for item in items))
     waiting = [file for file in files if COMPUTING.isdisjoint(file.parts)]
     computing = [file for file in files if file not in waiting]

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from failures import SHOWN, failures, failures_in, has_passed
+from failures import SHOWN, failures, failures_in, has_passed, seconds_of_files
 
 TESTS = """
 import pytest
@@ -47,6 +47,22 @@ def test_each_failure_is_named_with_the_end_of_its_words(report: bytes) -> None:
 def test_a_report_that_was_not_finished_is_no_report(report: bytes) -> None:
     with pytest.raises(ValueError, match="not a whole report"):
         failures(report[: len(report) // 2])
+
+
+def test_the_seconds_of_files_are_those_of_their_tests_also_of_the_ones_in_classes(
+    tmp_path: Path,
+) -> None:
+    report = tmp_path / "report.xml"
+    assert seconds_of_files(report) == {}
+    report.write_text("""<testsuites><testsuite>
+        <testcase classname="tests.browser.test_form" name="test_a" time="1.5"/>
+        <testcase classname="tests.browser.test_form.TestLate" name="test_b[x]" time="2"/>
+        <testcase classname="tests.notebooks.test_data" name="test_c" time="0.25"/>
+    </testsuite></testsuites>""")
+    seconds = {"tests/browser/test_form.py": 3.5, "tests/notebooks/test_data.py": 0.25}
+    assert seconds_of_files(report) == seconds
+    report.write_bytes(report.read_bytes()[:80])
+    assert seconds_of_files(report) == {}
 
 
 def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ DEFAULTS = yaml.safe_load(
     (ROOT / "deploy/ansible/roles/environments/defaults/main.yml").read_text()
 )
 # Under other names by what they are built for.
-SAME = {"onnxruntime-gpu": "onnxruntime", "tensorflow": "tensorflow-cpu"}
+SAME = {"onnxruntime-gpu": "onnxruntime", "tensorflow": "tensorflow-cpu", "xgboost": "xgboost-cpu"}
 # The rest of CUDA that a build brings, or is held back to.
 CUDA = re.compile(r"nvidia-")
 BUILDS = sorted(
@@ -43,6 +43,12 @@ def locked(name: str) -> dict[str, str]:
 @pytest.mark.parametrize(("cpu", "cuda"), BUILDS)
 def test_every_build_of_a_framework_is_asked_for_the_same(cpu: str, cuda: str) -> None:
     assert asked_for(LOCKS / f"{cuda}.in") == asked_for(LOCKS / f"{cpu}.in")
+
+
+def test_no_build_holds_the_files_of_another_cuda() -> None:
+    # Both write nvidia/nccl/lib/libnccl.so.2; XGBoost would bring the one, PyTorch needs the other.
+    held = {name for name in locked("kernel-pytorch-cuda") if name.startswith("nvidia-nccl")}
+    assert held == {"nvidia-nccl-cu13"}
 
 
 @pytest.mark.parametrize("name", sorted({name for pair in BUILDS for name in pair}))
