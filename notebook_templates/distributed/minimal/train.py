@@ -4,6 +4,8 @@
 python train.py                                      one process, on a GPU if there is one
 torchrun --nproc-per-node=4 train.py                 four processes of this machine
 srun --ntasks-per-node=4 python train.py             in a Slurm job, over all its nodes
+
+Started again in the same folder, it goes on after the last whole epoch.
 """
 
 import json
@@ -18,6 +20,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 EPOCHS = 5  # times that each example is seen
 BATCH = 64  # examples per process and step
+CHECKPOINT = "checkpoint.pt"
 
 
 def join() -> tuple[int, int, int]:
@@ -56,15 +59,21 @@ def main() -> None:
         device = torch.device("cuda", local_rank % torch.cuda.device_count())
         torch.cuda.set_device(device)
 
-    model: nn.Module = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 2)).to(device)
-    if ranks > 1:
-        model = DistributedDataParallel(model)  # averages gradients over all processes
+    network = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 2)).to(device)
+    # Averages gradients over all processes.
+    model = DistributedDataParallel(network) if ranks > 1 else network
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    done = 0  # epochs
+    if os.path.exists(CHECKPOINT):
+        saved = torch.load(CHECKPOINT, map_location=device, weights_only=True)
+        network.load_state_dict(saved["network"])
+        optimizer.load_state_dict(saved["optimizer"])
+        done = saved["epochs"]
     data = examples(seed=1, count=8_192)
     share = DistributedSampler(data, num_replicas=ranks, rank=rank, seed=1)
     loader = DataLoader(data, batch_size=BATCH, sampler=share)
 
-    for epoch in range(EPOCHS):
+    for epoch in range(done, EPOCHS):
         share.set_epoch(epoch)  # another order in each
         total = torch.zeros((), device=device)
         for points, labels in loader:
@@ -83,10 +92,14 @@ def main() -> None:
             # The notebook own_program.ipynb draws what is written here.
             with open("progress.jsonl", "a") as file:
                 print(json.dumps({"step": epoch + 1, "steps": EPOCHS, "loss": mean}), file=file)
+            state = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save({**state, "epochs": epoch + 1}, f"{CHECKPOINT}.new")
+            # The whole file, or the one before: the job may be ended at any time.
+            os.replace(f"{CHECKPOINT}.new", CHECKPOINT)
     if rank == 0:
         points, labels = examples(seed=2, count=2_048).tensors
         with torch.no_grad():
-            right = (model(points.to(device)).argmax(1).cpu() == labels).float().mean().item()
+            right = (network(points.to(device)).argmax(1).cpu() == labels).float().mean().item()
         print(f"test accuracy {right:.4f}", flush=True)
     if ranks > 1:
         dist.barrier()
