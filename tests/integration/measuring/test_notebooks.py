@@ -116,6 +116,40 @@ def test_a_training_from_files_begins_each_run_without_caches(desk: Desk, pytorc
     assert f"{desk.home}/measured-images/shards: caches dropped before each run." in shown
 
 
+def test_the_same_training_from_other_formats_stands_side_by_side(desk: Desk, pytorch: str) -> None:
+    settings: dict[str, Any] = {
+        "data_sets": {
+            "home": {"JPEG": "~/measured-images/jpeg", "TFRecord": "~/measured-images/shards"},
+            "nowhere": {"JPEG": "~/no-such-folder"},
+        },
+        "models": "tiny",
+        "precisions": "fp32",
+        "gpus_per_node": 0,
+        "batch": 8,
+        "runs_of_each": 2,
+        "steps": 2,
+        "minutes": 5,
+        "runs_dir": f"{RUNS}/sources",
+        "more": {
+            "cores_per_process": 1,
+            "memory_mb_per_process": 2500,
+            "more": {"size": 32, "warmup": 1, "caches-program": DROP},
+        },
+    }
+    printed = desk.run_all(pytorch, "benchmarks/data_sources.ipynb", **settings)
+    assert "To be measured: home-JPEG, home-TFRecord, nowhere-JPEG" in printed
+    # What cannot be read says why, and does not keep the others from being shown.
+    assert "no-such-folder" in printed
+    assert "Not measured: nowhere-JPEG" in printed, printed
+    shown = desk.user.run_in(pytorch, "print(report.markdown(found))")
+    assert "| tiny | fp32 | home | JPEG | " in shown
+    assert "| tiny | fp32 | home | TFRecord | " in shown
+
+    del settings["data_sets"]["nowhere"]
+    printed = desk.run_all(pytorch, "benchmarks/data_sources.ipynb", **settings)
+    assert "To be measured: nothing, everything is finished" in printed
+
+
 def test_one_notebook_runs_the_others_and_makes_a_page(desk: Desk, pytorch: str) -> None:
     settings = {
         "only": "network,training,storage",

@@ -1,0 +1,79 @@
+"""Trainings from several storages, formats and sizes beside each other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports import data_sources as report
+
+NAS_JPEG = report.Source("NAS", "JPEG", "/nas/jpeg")
+NAS_SHARDS = report.Source("NAS", "TFRecord, x10", "/nas/shards")
+
+
+def summary(folder: str, *speeds: float, steps: int = 200, date: str = "2026") -> dict[str, Any]:
+    parts = [
+        {"model": "alexnet", "precision": "bf16", "images_per_second": speed} for speed in speeds
+    ]
+    row = {
+        "model": "alexnet", "precision": "bf16", "processes": 4, "nodes": 1, "batch": 64,
+        "size": 224, "device": "V100", "images_per_second": sum(speeds) / len(speeds),
+        "run_variation": 0.01,
+    }  # fmt: skip
+    return {
+        "benchmark": "training",
+        "date": date,
+        "configuration": {"data": folder, "steps": steps},
+        "parts": parts,
+        "figures": {"trainings": [row]},
+    }
+
+
+def test_each_data_set_of_each_storage_is_a_source_with_a_folder_of_its_own() -> None:
+    found = report.sources({"NAS": {"JPEG": "/nas/jpeg", "TFRecord, x10": "/nas/shards"}})
+    assert found == [NAS_JPEG, NAS_SHARDS]
+    assert [source.name for source in found] == ["NAS-JPEG", "NAS-TFRecord-x10"]
+    (home,) = report.sources({"home": {"JPEG": "~/jpeg"}})
+    assert home.folder == str(Path.home() / "jpeg")
+
+
+@pytest.mark.parametrize("data_sets", [{"NAS": {"a b": "/1", "a-b": "/2"}}, {"//": {"--": "/1"}}])
+def test_names_that_would_share_a_folder_are_refused(data_sets: report.DataSets) -> None:
+    with pytest.raises(ValueError, match="needs another name"):
+        report.sources(data_sets)
+
+
+def test_only_a_run_with_the_same_settings_counts_as_finished(tmp_path: Path) -> None:
+    for number, steps in enumerate((200, 200, 50)):
+        folder = tmp_path / NAS_JPEG.name / str(number)
+        folder.mkdir(parents=True)
+        one = summary("/nas/jpeg", 100.0, steps=steps, date=f"2026-0{number + 1}")
+        (folder / "summary.json").write_text(json.dumps(one))
+    newest = report.finished(tmp_path, NAS_JPEG, steps=200)
+    assert newest is not None
+    assert newest["date"] == "2026-02"
+    assert report.finished(tmp_path, NAS_JPEG, steps=10) is None
+    assert report.finished(tmp_path, report.Source("NAS", "JPEG", "/other"), steps=200) is None
+
+
+def test_sources_are_compared_with_the_first_of_them() -> None:
+    found = {
+        NAS_JPEG: summary("/nas/jpeg", 90.0, 110.0),
+        NAS_SHARDS: summary("/nas/shards", 480.0, 520.0),
+    }
+    assert report.markdown(found).splitlines()[2:] == [
+        "| alexnet | bf16 | NAS | JPEG | 100 | 1.0 % | 100.0 % |",
+        "| alexnet | bf16 | NAS | TFRecord, x10 | 500 | 1.0 % | 500.0 % |",
+    ]
+    first, other = report.speeds(found)
+    assert (first.slowest, first.fastest) == (90.0, 110.0)
+    assert (other.slowest, other.fastest) == (480.0, 520.0)
+
+
+def test_a_storage_may_lack_a_format_of_another() -> None:
+    found = {
+        NAS_JPEG: summary("/nas/jpeg", 100.0),
+        report.Source("local disk", "TFRecord", "/scratch"): summary("/scratch", 600.0, 640.0),
+    }
+    assert report.figure(found).startswith(b"\x89PNG")
