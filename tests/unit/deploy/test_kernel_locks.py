@@ -12,7 +12,7 @@ DEFAULTS = yaml.safe_load(
     (ROOT / "deploy/ansible/roles/environments/defaults/main.yml").read_text()
 )
 # Under other names by what they are built for.
-SAME = {"onnxruntime-gpu": "onnxruntime", "tensorflow": "tensorflow-cpu"}
+SAME = {"onnxruntime-gpu": "onnxruntime", "tensorflow": "tensorflow-cpu", "xgboost": "xgboost-cpu"}
 # The rest of CUDA that a build brings, or is held back to.
 CUDA = re.compile(r"nvidia-")
 BUILDS = sorted(
