@@ -21,7 +21,7 @@ UNTIMED_STEPS = 10
 # What may be another when a training goes on: it changes nothing that is learned.
 FREE = frozenset(
     {
-        *("results", "mounts", "steps", "workers", "compile", "recompute"),
+        *("results", "mounts", "steps", "rounds", "workers", "compile", "recompute"),
         *("report_every", "checkpoint_every"),
     }
 )
@@ -181,7 +181,8 @@ class Record:
         if self._curves:
             self._curves.add(int(line["step"]), values)
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in values.items())
-        self.say(f"epoch {line['epoch']}  step {line['step']}  {words}")
+        epoch = f"epoch {line['epoch']}  " if "epoch" in line else ""
+        self.say(f"{epoch}step {line['step']}  {words}")
 
     def report(
         self,

@@ -2,6 +2,7 @@
 
 run = runs.start(runs.Plan(...), Path("~/logs/resnet").expanduser())
 run.watch()                     # how it goes, live, while the notebook goes on
+run = runs.here(runs.Plan(...), base)   # the folder of one in this session, without a job
 runs.table(base)                # finished trainings side by side
 """
 
@@ -22,7 +23,7 @@ import jobs
 
 # What notebooks use.
 __all__ = [
-    "PROGRAM", "Plan", "PlanError", "Run", "epochs", "jobs", "markdown", "start", "table",
+    "PROGRAM", "Plan", "PlanError", "Run", "epochs", "here", "jobs", "markdown", "start", "table",
 ]  # fmt: skip
 
 
@@ -57,6 +58,20 @@ def start(plan: Plan, base: Path) -> Run:
         (folder / "job.sh").write_text(script(plan, folder))
         run.submit()
         return run
+    raise PlanError(f"{base} has thousands of runs named {plan.name}")
+
+
+def here(plan: Plan, base: Path) -> Run:
+    """Find the run that was asked for the same in this session, or make the next one's folder.
+
+    The program itself resumes what it finds there.
+    """
+    for folder in (_numbered(base, plan.name, number) for number in range(1, 10_000)):
+        run = Run(folder)
+        if run.job is None and run.asked() in (None, plan.asked):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "asked.json").write_text(json.dumps(plan.asked, indent=1))
+            return run
     raise PlanError(f"{base} has thousands of runs named {plan.name}")
 
 

@@ -36,7 +36,9 @@ import importlib, json, re, sys
 from importlib.metadata import packages_distributions
 
 lock, folders, names = json.load(sys.stdin)
-same = {"onnxruntime": "onnxruntime-gpu", "tensorflow-cpu": "tensorflow"}
+same = {
+    "onnxruntime": "onnxruntime-gpu", "tensorflow-cpu": "tensorflow", "xgboost-cpu": "xgboost",
+}
 plain = lambda name: re.sub("[-_.]+", "-", name).lower()
 names_of = {
     package: {plain(name) for name in found} for package, found in packages_distributions().items()

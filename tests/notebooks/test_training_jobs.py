@@ -284,6 +284,23 @@ def test_a_job_whose_time_is_up_goes_on_by_itself(
     assert portal.job(number[1])["Restarts"] == "1"
 
 
+def test_trees_are_trained_as_a_job_on_the_cpus_that_it_has(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    given = {"as_job": True, "gpus": 0, "cores": 1, "memory_mb": 1500, "minutes": 5, "wait": True}
+    name, where = kernel(), {"runs_dir": "~/logs/runs/tables"}
+    printed = desk.run_all(name, "tables/tables.ipynb", **given, **where)
+    assert "The job completed" in printed
+    assert "200 predictions in" in printed
+    run = desk.home / "logs/runs/tables/trees-job"
+    assert "cpu, 1 threads" in (run / "processes.log").read_text()
+    scores = json.loads((run / "summary.json").read_text())["scores"]
+    assert scores["test"]["auc"] > 0.75
+    # A session's run is another one.
+    printed = desk.run_all(name, "tables/tables.ipynb", **where)
+    assert f"Folder {run.with_name('trees-here')}" in printed
+
+
 def test_a_sweep_runs_as_a_job_array_is_cancelled_and_resumed(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:

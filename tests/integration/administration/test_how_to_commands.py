@@ -119,6 +119,7 @@ ELSEWHERE: Mapping[Key, str] = {
     ("serve-a-model.md", 1): "tests/integration/session/test_model_server.py",
     ("serve-a-model.md", 2): "tests/notebooks/test_serving.py",
     ("see-where-time-goes.md", 0): "tests/notebooks/test_profiling.py",
+    ("train-on-a-table.md", 0): "tests/notebooks/test_tables.py",
     ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
     ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
     ("train-on-several-nodes.md", 1): "tests/notebooks/test_training_jobs.py",

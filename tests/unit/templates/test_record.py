@@ -37,6 +37,13 @@ def test_only_the_first_process_writes(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_line_without_an_epoch_is_said_by_its_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Record(tmp_path, is_ours=True, step=0).add({"step": 5, "steps": 9, "held_out_loss": 0.5})
+    assert capsys.readouterr().out.splitlines()[-1] == "step 5  held out loss 0.5"
+
+
 def test_a_training_goes_on_without_tensorboards_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

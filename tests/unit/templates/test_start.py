@@ -78,3 +78,13 @@ def test_a_run_that_came_to_its_end_stays_as_it_is(
     queue.words[1] = "COMPLETED"
     (tmp_path / "some/summary.json").write_text("{}")
     assert start(PLAN) == "some-2"
+
+
+def test_a_run_in_the_session_is_found_by_its_settings(start: Start, tmp_path: Path) -> None:
+    def here(plan: Plan) -> str:
+        return runs.here(plan, tmp_path).folder.name
+
+    # A job's folder is not taken, though it was asked for the same.
+    assert [start(PLAN), here(PLAN)] == ["some", "some-2"]
+    other = replace(PLAN, settings={"rate": 0.2})
+    assert [here(PLAN), here(other), here(PLAN), here(other)] == ["some-2", "some-3"] * 2
