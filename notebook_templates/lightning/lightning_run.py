@@ -115,14 +115,14 @@ class RunCallback(Callback):
     """
 
     def __init__(
-        self, results: Path, schedule: Schedule, report_every: int, keep_every: int
+        self, results: Path, schedule: Schedule, stop: Stop, report_every: int, keep_every: int
     ) -> None:
         """Keep ``last.ckpt`` every so many steps, at a report, and after each epoch."""
         self.last = results / "checkpoints" / "last.ckpt"
         self.progress = Progress()
         self._results, self._schedule = results, schedule
         self._report_every, self._keep_every = report_every, keep_every
-        self._stop, self._is_stopping, self._timer = Stop(), False, StepTimer()
+        self._stop, self._is_stopping, self._timer = stop, False, StepTimer()
         self._record: Record | None = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -137,7 +137,8 @@ class RunCallback(Callback):
         """Return what the first process writes, after the step that was resumed from."""
         if self._record is None:
             drawing = None
-            if trainer.is_global_zero and isinstance(trainer.logger, TensorBoardLogger):
+            is_open = trainer.training and trainer.is_global_zero
+            if is_open and isinstance(trainer.logger, TensorBoardLogger):
                 drawing = LoggerCurves(trainer.logger, trainer.global_step)
             where = self._results, trainer.is_global_zero, trainer.global_step
             self._record = Record(*where, drawing)
@@ -145,7 +146,7 @@ class RunCallback(Callback):
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Say what comes."""
-        # Lightning has put a handler before ours that talks to other processes in mid-step.
+        # Lightning has put a handler before ours that talks to other processes, in mid-step.
         was_wanted, self._stop = self._stop.is_wanted, Stop()
         self._stop.is_wanted |= was_wanted
         self._kept_at = trainer.global_step

@@ -17,10 +17,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TEMPLATES = Path(__file__).resolve().parent.parent
-if not (TEMPLATES / "lightning" / "lightning_run.py").exists():  # this file is a copy
-    TEMPLATES = Path("~/templates").expanduser()
-sys.path += [str(TEMPLATES / name) for name in ("lightning", "distributed", "data")]
+# A copy of this file finds the modules in the home.
+sys.path += [
+    str(place / name)
+    for place in (Path(__file__).resolve().parent.parent, Path("~/templates").expanduser())
+    for name in ("lightning", "distributed", "data")
+]
 import digits
 import lightning
 import make_mnist_stand_in as stand_in
@@ -32,7 +34,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning_run import RunCallback, StepLoader, StepSampler, Stopped, resources
 from ranks import place
-from record import ResumeError, run, same_run
+from record import ResumeError, Stop, run, same_run
 from sampler import Sampler
 from schedule import Schedule, ScheduleError
 from torch import nn
@@ -158,6 +160,7 @@ def main(s: argparse.Namespace) -> None:
     """Train: the story from top to bottom."""
     results = Path(s.results).expanduser()
     results.mkdir(parents=True, exist_ok=True)
+    stop = Stop()
     where = resources(place(os.environ))
     ranks = where["devices"] * where["num_nodes"]
     is_on_gpus = where["accelerator"] == "gpu"
@@ -169,7 +172,7 @@ def main(s: argparse.Namespace) -> None:
     torch.manual_seed(s.seed)
     model = DigitNet(s.dropout, s.seed, schedule)
 
-    callback = RunCallback(results, schedule, s.report_every, s.checkpoint_every)
+    callback = RunCallback(results, schedule, stop, s.report_every, s.checkpoint_every)
     best = ModelCheckpoint(
         callback.last.parent, "best", "test_accuracy", mode="max", enable_version_counter=False
     )

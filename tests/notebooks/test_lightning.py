@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.curves import read
 from tests.instance import ROOT
 from tests.notebooks.running import ONE_THREAD, as_by_srun, printed_by, started_by_srun
 from tests.waiting import until
@@ -18,10 +17,17 @@ from tests.waiting import until
 TEMPLATES = ROOT / "notebook_templates"
 EPOCHS = 2
 CHANCE = 0.1
+DRAWN = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+curves = EventAccumulator(sys.argv[1]).Reload()
+print(json.dumps([[point.step, point.value] for point in curves.Scalars("loss")]))
+"""
 OF_CLOCK = {"time", "elapsed_seconds", "images_per_second"}
-STEPS = 4_096 // 16
+STEPS = 4_096 // 32
 """Of an epoch: enough of them to be stopped in the middle of one."""
-SLOW: dict[str, object] = {"epochs": EPOCHS, "batch": 16, "checkpoint_every": 40}
+OFTEN = {"report_every": 5, "checkpoint_every": 20}
+SLOW: dict[str, object] = {"epochs": EPOCHS, "batch": 32, **OFTEN}
 
 
 def argv(python: Path, results: Path, **options: object) -> list[str]:
@@ -57,6 +63,13 @@ def learned_in(results: Path) -> list[dict[str, Any]]:
     return [{key: line[key] for key in line if key not in OF_CLOCK} for line in lines_of(results)]
 
 
+def drawn_in(python: Path, results: Path) -> list[list[float]]:
+    """Return the points of the loss, step and value, that TensorBoard shows."""
+    command = [str(python), "-c", DRAWN, str(results / "tensorboard")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return list(json.loads(done.stdout))
+
+
 def broken_off(running: list[subprocess.Popen[bytes]], results: Path, number: int) -> None:
     """Wait for some lines more, then send the first of these processes a signal."""
     seen = len(lines_of(results))
@@ -69,8 +82,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
 ) -> None:
     python = python_of("pytorch")
-    more = {"checkpoint_every": SLOW["checkpoint_every"]}
-    given = {"epochs": EPOCHS, "batch": SLOW["batch"], "more": more}
+    given = {"epochs": EPOCHS, "batch": SLOW["batch"], "more": OFTEN}
     printed = printed_by(TEMPLATES / "lightning/lightning.ipynb", python, tmp_path, given)
     unbroken = tmp_path / "logs/lightning/lightning-here"
     summary = json.loads((unbroken / "summary.json").read_text())
@@ -92,7 +104,9 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     again = json.loads((broken / "summary.json").read_text())
     assert again["test_accuracy"] == summary["test_accuracy"]
     # No step is drawn twice where lines were lost.
-    assert read(broken / "tensorboard", "loss") == read(unbroken / "tensorboard", "loss")
+    drawn = drawn_in(python, unbroken)
+    assert len(drawn) > 2 * STEPS / 6
+    assert drawn_in(python, broken) == drawn
 
     # One that is whole stays so.
     assert "best accuracy" in train(python, broken, **SLOW)
@@ -106,7 +120,7 @@ def test_two_processes_learn_what_one_does_with_twice_the_batch(
 ) -> None:
     python = python_of("pytorch")
     # Dropout would draw other features in each process.
-    same = {"epochs": EPOCHS, "dropout": 0, "checkpoint_every": 20}
+    same = {"epochs": EPOCHS, "dropout": 0, **OFTEN}
     train(python, tmp_path / "one", batch=32, **same)
     both, two = argv(python, tmp_path / "two", batch=16, **same), tmp_path / "two"
     # A signal to one of them stops both, after the same step.
