@@ -121,7 +121,7 @@ def test_two_processes_learn_what_one_does_with_twice_the_batch(
     python = python_of("pytorch")
     # Dropout would draw other features in each process.
     same = {"epochs": EPOCHS, "dropout": 0, **OFTEN}
-    train(python, tmp_path / "one", batch=32, **same)
+    assert "best accuracy" in train(python, tmp_path / "one", batch=32, **same)
     both, two = argv(python, tmp_path / "two", batch=16, **same), tmp_path / "two"
     # A signal to one of them stops both, after the same step.
     with started_by_srun(both, 2) as running:

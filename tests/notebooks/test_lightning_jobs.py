@@ -32,7 +32,9 @@ def steps_of(run: Path) -> list[int]:
 def test_a_lightning_job_learns_on_two_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
     patient = replace(desk, patience=280.0)
     where = {"runs_dir": "~/logs/runs/lightning", "wait": True}
-    printed = patient.run_all(kernel(), NOTEBOOK, **SMALL, **where, batch=32, epochs=3)
+    # As on GPUs.
+    mixed = {"batch": 32, "epochs": 3, "precision": "bf16-mixed"}
+    printed = patient.run_all(kernel(), NOTEBOOK, **SMALL, **where, **mixed)
     assert "The job completed" in printed
     assert "2 processes, best test accuracy 0." in printed
     run = desk.home / "logs/runs/lightning/lightning-2x1"
