@@ -45,12 +45,14 @@ def resources(here: Rank, variables: Mapping[str, str] = os.environ) -> dict[str
 
     Without srun, Lightning itself starts a process for each GPU; on a CPU there is one.
     """
-    has_gpus = torch.cuda.is_available()
-    accelerator = "gpu" if has_gpus else "cpu"
+    accelerator = "gpu" if torch.cuda.is_available() else "cpu"
     if "SLURM_STEP_ID" not in variables:
-        gpus = torch.cuda.device_count()
-        return {"accelerator": accelerator, "devices": gpus or 1, "num_nodes": 1,
-                "plugins": [LightningEnvironment()]}  # fmt: skip
+        return {
+            "accelerator": accelerator,
+            "devices": torch.cuda.device_count() or 1,
+            "num_nodes": 1,
+            "plugins": [LightningEnvironment()],
+        }
     # An address needs no resolver, and jobs side by side need ports of their own.
     os.environ.setdefault("MASTER_ADDR", here.address)
     os.environ.setdefault("MASTER_PORT", str(here.port))
@@ -198,7 +200,12 @@ class RunCallback(Callback):
 
     def _keep(self, trainer: Trainer) -> None:
         self._kept_at = trainer.global_step
-        trainer.save_checkpoint(self.last, weights_only=False)
+        # Lightning writes into /tmp first, from where a shared file system gets a copy: so that the
+        # file is whole at any moment, it takes its place by its name.
+        new = self.last.with_suffix(".new")
+        trainer.save_checkpoint(new, weights_only=False)
+        if trainer.is_global_zero:
+            new.replace(self.last)
         if self._is_stopping and self._kept_at < self._schedule.last_step:
             raise Stopped(
                 f"stopped after step {self._kept_at} of {self._schedule.last_step}: "

@@ -87,7 +87,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     unbroken = tmp_path / "logs/lightning/lightning-here"
     summary = json.loads((unbroken / "summary.json").read_text())
     assert summary["test_accuracy"] > 7 * CHANCE
-    assert f"1 processes, best test accuracy {summary['test_accuracy']:.4f}" in printed
+    assert f"best test accuracy {summary['test_accuracy']:.4f}, processes: 1" in printed
 
     # Stopped by Slurm's signal in the middle of an epoch, then killed, then let go on.
     broken, process = tmp_path / "broken", argv(python, tmp_path / "broken", **SLOW)
