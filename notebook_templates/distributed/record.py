@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import transport
 from schedule import Schedule
@@ -151,8 +151,10 @@ def same_run(
 class Record:
     """What the first process writes for those who watch; the others write nothing."""
 
-    def __init__(self, results: Path, is_ours: bool, step: int) -> None:
-        """Go on after a step."""
+    def __init__(
+        self, results: Path, is_ours: bool, step: int, drawing: "Drawing | None" = None
+    ) -> None:
+        """Go on after a step; ``drawing`` draws curves where TensorBoard's own package does not."""
         self.is_ours = is_ours
         self._results, self._file = results, results / "progress.jsonl"
         self._began = time.monotonic()
@@ -160,7 +162,7 @@ class Record:
             leave_out_after(self._file, step)
             # What was before a break counts, the break does not.
             self._began -= _elapsed_before(self._file)
-            self._curves = curves(results / "tensorboard", step)
+            self._curves = drawing or curves(results / "tensorboard", step)
             if self._curves is None:
                 self.say("no curves for TensorBoard: its package is not installed here")
 
@@ -236,6 +238,13 @@ class Record:
         write_json(self._results / "summary.json", summary)
         speed = progress.images_per_second
         self.say("done" if speed is None else f"done: {speed:.5g} images/s")
+
+
+class Drawing(Protocol):
+    """Draws curves."""
+
+    def add(self, step: int, values: dict[str, float]) -> None:
+        """Add a point to each curve."""
 
 
 def curves(folder: Path, step: int) -> "Curves | None":

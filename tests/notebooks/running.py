@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.instance import ROOT
@@ -94,8 +95,19 @@ def printed_by(notebook: Path, python: Path, home: Path, parameters: Mapping[str
 
 def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
     """Run a program as srun starts it on nodes with one process each; return what they end with."""
+    with started_by_srun(argv, processes, **variables) as running:
+        return [one.wait(180) for one in running]
+
+
+@contextmanager
+def started_by_srun(
+    argv: list[str], processes: int, **variables: str
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Start a program as srun does on nodes with one process each; kill what is left of it."""
     shared = {
         "SLURM_NTASKS": str(processes),
+        "SLURM_NTASKS_PER_NODE": "1",
+        "SLURM_NNODES": str(processes),
         "SLURM_LOCALID": "0",
         "SLURM_STEP_ID": "0",
         "SLURM_STEP_TASKS_PER_NODE": f"1(x{processes})",
@@ -114,7 +126,7 @@ def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
         for rank in range(processes)
     ]
     try:
-        return [one.wait(180) for one in running]
+        yield running
     finally:
         for one in running:
             one.kill()

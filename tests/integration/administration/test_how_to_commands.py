@@ -123,6 +123,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
     ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
     ("train-on-several-nodes.md", 1): "tests/notebooks/test_training_jobs.py",
+    ("train-with-lightning.md", 0): "tests/notebooks/test_lightning.py",
+    ("train-with-lightning.md", 1): "tests/notebooks/test_lightning_jobs.py",
     ("use-containers.md", 0): "tests/integration/images/test_own_image.py",
     ("use-https.md", 0): "needs certbot and a name that the world knows",
     ("use-the-spawner-alone.md", 0): "tests/deploy/test_spawner_alone.py",
