@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tracker
 import transport
 from schedule import Schedule
 
@@ -22,7 +23,7 @@ UNTIMED_STEPS = 10
 FREE = frozenset(
     {
         *("results", "mounts", "steps", "workers", "compile", "recompute"),
-        *("report_every", "checkpoint_every"),
+        *("report_every", "checkpoint_every", "mlflow"),
     }
 )
 
@@ -151,11 +152,14 @@ def same_run(
 class Record:
     """What the first process writes for those who watch; the others write nothing."""
 
-    def __init__(self, results: Path, is_ours: bool, step: int) -> None:
-        """Go on after a step."""
+    def __init__(
+        self, results: Path, is_ours: bool, step: int, settings: argparse.Namespace | None = None
+    ) -> None:
+        """Go on after a step. ``settings``: where they name an experiment, a run of MLflow's too."""
         self.is_ours = is_ours
         self._results, self._file = results, results / "progress.jsonl"
         self._began = time.monotonic()
+        self._tracker = None
         if is_ours:
             leave_out_after(self._file, step)
             # What was before a break counts, the break does not.
@@ -163,6 +167,8 @@ class Record:
             self._curves = curves(results / "tensorboard", step)
             if self._curves is None:
                 self.say("no curves for TensorBoard: its package is not installed here")
+            if settings is not None and settings.mlflow:
+                self._tracker = tracker.Tracker(settings.mlflow, results, vars(settings), self.say)
 
     def say(self, *texts: str) -> None:
         """Print lines into the job's log."""
@@ -180,8 +186,15 @@ class Record:
         values = {name: value for name, value in line.items() if isinstance(value, float)}
         if self._curves:
             self._curves.add(int(line["step"]), values)
+        if self._tracker:
+            self._tracker.add(int(line["step"]), values)
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in values.items())
         self.say(f"epoch {line['epoch']}  step {line['step']}  {words}")
+
+    def close(self, is_whole: bool) -> None:
+        """Say to MLflow, if there is a run in it, whether the training came to its end."""
+        if self._tracker:
+            self._tracker.close("FINISHED" if is_whole else "KILLED")
 
     def report(
         self,
@@ -297,6 +310,7 @@ def run(
     except Exception as error:  # noqa: BLE001  # all that ends a process is told
         words = str(error) if isinstance(error, plain) else traceback.format_exc()
         told(words, Path(settings.results).expanduser())
+        tracker.close_all("FAILED")
         # Without the tidying up that waits for processes which wait for this one.
         os._exit(1)
 
