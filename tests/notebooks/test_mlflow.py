@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 from dsportal.session.tracking import mlflow_variables
 from tests.instance import ROOT
 
-FINETUNE = ROOT / "notebook_templates/language/finetune.py"
+PROGRAMS = [
+    ("language/finetune.py", ("--batch", "4")),
+    ("vision/train_vit.py", ("--batch", "4", "--workers", "0")),
+]
 RUNS = """
 import json
 from mlflow import MlflowClient
@@ -33,6 +37,26 @@ for run in client.search_runs([experiment.experiment_id]):
         }
     )
 print(json.dumps(found))
+"""
+REPORTS = """
+import argparse, sys
+from pathlib import Path
+
+root, folder, ending, steps = sys.argv[1:]
+sys.path.append(f"{root}/notebook_templates/distributed")
+from record import Record, run
+
+def main(settings):
+    results = Path(settings.results)
+    results.mkdir(exist_ok=True)
+    record = Record(results, True, 0, settings)
+    for step in map(int, steps.split()):
+        record.add({"epoch": 1, "step": step, "loss": 1 / step})
+    if ending == "failed":
+        raise ValueError("no such data")
+    record.close(is_whole=ending == "whole")
+
+run(main, argparse.Namespace(results=folder, mlflow="licences"), ValueError)
 """
 LOGS = """
 import mlflow
@@ -60,12 +84,6 @@ def in_session(home: Path, *command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-def finetune(python: Path, home: Path, steps: int, **options: object) -> str:
-    words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-    command = [python, "-B", FINETUNE, "--results", home / "run", "--steps", str(steps)]
-    return in_session(home, *command, "--report-every", "5", "--batch", "2", *words)
-
-
 def kept(python: Path, home: Path) -> list[dict[str, Any]]:
     return list(json.loads(in_session(home, python, "-c", RUNS).splitlines()[-1]))
 
@@ -80,42 +98,46 @@ def test_a_notebooks_run_needs_no_set_up_and_leaves_nothing_beside_it(
     assert not list((tmp_path / "notebooks").iterdir())
 
 
+def test_what_is_reported_again_after_a_break_is_kept_once(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("pytorch")
+    told = ("broken", "5 10"), ("whole", "10 15")
+    for ending, steps in told:
+        in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", ending, steps)
+    (run,) = kept(python, tmp_path)
+    assert (run["losses"], run["points"]) == ({"5": 0.2, "10": 0.1, "15": 1 / 15}, 3)
+    assert run["status"] == "FINISHED"
+    # The folder's run is that of its store: another one knows nothing of it.
+    shutil.rmtree(tmp_path / "mlflow")
+    said = in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", "whole", "20")
+    assert "nothing more is kept in MLflow: " in said
+
+
+def test_a_broken_training_is_a_killed_run_and_a_failed_one_a_failed(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python = python_of("pytorch")
+    for ending, status in (("broken", "KILLED"), ("failed", "FAILED")):
+        in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", ending, "5")
+        (run,) = kept(python, tmp_path)
+        assert run["status"] == status
+
+
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize(("program", "options"), PROGRAMS)
 def test_a_run_that_goes_on_is_one_in_mlflow(
-    python_of: Callable[[str], Path], tmp_path: Path
+    program: str, options: tuple[str, ...], python_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     python = python_of("pytorch")
-    # Parts of it before the last checkpoint are reported twice.
-    said = finetune(python, tmp_path, 10, mlflow="licences")
+    command = [python, "-B", ROOT / "notebook_templates" / program, "--results", tmp_path / "run"]
+    command += ["--report-every", "5", "--mlflow", "licences", *options]
+    for steps in (5, 10):
+        said = in_session(tmp_path, *command, "--steps", str(steps))
     (run,) = kept(python, tmp_path)
-    assert (run["status"], run["name"], run["points"]) == ("FINISHED", "run", 2), said
-    assert run["params"]["rate"] == "0.002"
+    written = (tmp_path / "run/progress.jsonl").read_text().splitlines()
+    losses = {str(line["step"]): line["loss"] for line in map(json.loads, written) if "loss" in line}
+    assert run["losses"] == pytest.approx(losses), said
+    assert (run["status"], run["name"], run["points"]) == ("FINISHED", "run", 2)
+    assert run["params"]["batch"] == "4"
     assert run["folder"] == str(tmp_path / "run")
-    said = finetune(python, tmp_path, 20, mlflow="licences")
-    (run,) = kept(python, tmp_path)
-    lines = [json.loads(line) for line in (tmp_path / "run/progress.jsonl").read_text().split("\n")[:-1]]
-    assert run["losses"] == pytest.approx({line["step"]: line["loss"] for line in lines}), said
-    assert (run["status"], run["points"]) == ("FINISHED", 4)
-
-
-def test_a_training_that_fails_is_a_failed_run(
-    python_of: Callable[[str], Path], tmp_path: Path
-) -> None:
-    python = python_of("pytorch")
-    finetune(python, tmp_path, 5, mlflow="licences")
-    # Where the summary is to be there is something in the way.
-    (tmp_path / "run/summary.json").unlink()
-    (tmp_path / "run/summary.json").mkdir()
-    said = finetune(python, tmp_path, 10, mlflow="licences")
-    assert "Is a directory" in said
-    (run,) = kept(python, tmp_path)
-    assert run["status"] == "FAILED"
-
-
-def test_a_training_does_not_fail_because_mlflow_does(
-    python_of: Callable[[str], Path], tmp_path: Path
-) -> None:
-    (tmp_path / "mlflow").write_text("not a folder")
-    said = finetune(python_of("pytorch"), tmp_path, 5, mlflow="licences")
-    assert "nothing more is kept in MLflow:" in said
-    assert json.loads((tmp_path / "run/summary.json").read_text())["steps"] == 5
