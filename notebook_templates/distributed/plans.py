@@ -73,8 +73,8 @@ class Plan:
     def asked(self) -> dict[str, Any]:
         """What makes the run what it is: another learning rate is another run, more time is not.
 
-        Nor is computing layers again, for which a run that was out of memory is begun once more, nor
-        where it is kept besides.
+        Nor is computing layers again, for which a run that was out of memory is begun once more,
+        nor whether MLflow keeps it, too.
         """
         settings = {
             name: str(value) for name, value in self.settings.items() if name not in _NOT_ASKED

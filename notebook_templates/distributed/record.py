@@ -155,7 +155,7 @@ class Record:
     def __init__(
         self, results: Path, is_ours: bool, step: int, settings: argparse.Namespace | None = None
     ) -> None:
-        """Go on after a step. ``settings``: where they name an experiment, a run of MLflow's too."""
+        """Go on after a step. ``settings``: if they name an experiment, MLflow keeps the run."""
         self.is_ours = is_ours
         self._results, self._file = results, results / "progress.jsonl"
         self._began = time.monotonic()

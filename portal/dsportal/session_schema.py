@@ -137,7 +137,7 @@ class SessionInput:
     environments_folder: str = ""
     """Where the user's own environments lie: ``~`` and ``{user}`` may be in it. Empty for none."""
     mlflow_folder: str = ""
-    """Where the user's runs are kept with MLflow, in the same way. Empty: MLflow is told nothing."""
+    """Where MLflow keeps the user's runs, in the same way. Empty: it is told nothing."""
     shares_folder: str = ""
     """Where what users share lies: ``{user}`` is in it. Empty for no sharing."""
     ssh: bool = False

@@ -53,7 +53,7 @@ def test_a_run_from_a_kernel_is_in_the_card(
     bad: list[str] = []
 
     def note(response: Response) -> None:
-        # It asks who is logged in, where MLflow has logins of its own, and takes none for an answer.
+        # It asks who is logged in to MLflow itself: nobody is.
         if response.url == f"{address}ajax-api/2.0/mlflow/users/current":
             return
         if response.status >= 400 or not response.url.startswith((address, "data:", "blob:")):

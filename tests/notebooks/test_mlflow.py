@@ -136,7 +136,9 @@ def test_a_run_that_goes_on_is_one_in_mlflow(
         said = in_session(tmp_path, *command, "--steps", str(steps))
     (run,) = kept(python, tmp_path)
     written = (tmp_path / "run/progress.jsonl").read_text().splitlines()
-    losses = {str(line["step"]): line["loss"] for line in map(json.loads, written) if "loss" in line}
+    losses = {
+        str(line["step"]): line["loss"] for line in map(json.loads, written) if "loss" in line
+    }
     assert run["losses"] == pytest.approx(losses), said
     assert (run["status"], run["name"], run["points"]) == ("FINISHED", "run", 2)
     assert run["params"]["batch"] == "4"

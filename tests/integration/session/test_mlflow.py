@@ -25,8 +25,8 @@ except OSError as error:
 """
 SUBMIT = """
 import subprocess
-print(subprocess.run(["sbatch", "--wait", "--output=told.txt", "--wrap=printenv MLFLOW_TRACKING_URI"],
-      capture_output=True, text=True, check=False).stderr)
+line = ["sbatch", "--wait", "--output=told.txt", "--wrap=printenv MLFLOW_TRACKING_URI"]
+print(subprocess.run(line, capture_output=True, text=True, check=False).stderr)
 print(open("told.txt").read())
 """
 
