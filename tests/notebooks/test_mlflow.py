@@ -130,7 +130,13 @@ def test_a_run_that_goes_on_is_one_in_mlflow(
     program: str, options: tuple[str, ...], python_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     python = python_of("pytorch")
-    command = [python, "-B", ROOT / "notebook_templates" / program, "--results", tmp_path / "run"]
+    command: list[str | Path] = [
+        python,
+        "-B",
+        ROOT / "notebook_templates" / program,
+        "--results",
+        tmp_path / "run",
+    ]
     command += ["--report-every", "5", "--mlflow", "licences", *options]
     for steps in (5, 10):
         said = in_session(tmp_path, *command, "--steps", str(steps))
