@@ -79,12 +79,18 @@ class Tracker:
         client.set_terminated(run, item)
 
     def _run(self, client: Any) -> str:
+        from mlflow.exceptions import MlflowException
+
         file = self._results / "mlflow.json"
         uri = os.environ["MLFLOW_TRACKING_URI"]
         known = json.loads(file.read_text()) if file.exists() else {}
         if known.get("uri") == uri:
-            client.update_run(known["run"], status="RUNNING")
-            return str(known["run"])
+            try:
+                client.update_run(known["run"], status="RUNNING")
+            except MlflowException as error:
+                self._say(f"a new run begins in MLflow, the last is not there any more: {error}")
+            else:
+                return str(known["run"])
         folder = self._results.resolve()
         found = client.get_experiment_by_name(self._experiment)
         number = found.experiment_id if found else client.create_experiment(self._experiment)

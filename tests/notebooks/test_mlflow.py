@@ -39,7 +39,7 @@ for run in client.search_runs([experiment.experiment_id]):
 print(json.dumps(found))
 """
 REPORTS = """
-import argparse, sys
+import argparse, json, os, sys, time
 from pathlib import Path
 
 root, folder, ending, steps = sys.argv[1:]
@@ -52,6 +52,14 @@ def main(settings):
     record = Record(results, True, 0, settings)
     for step in map(int, steps.split()):
         record.add({"epoch": 1, "step": step, "loss": 1 / step})
+    if ending == "died":
+        # By a signal, once MLflow knows that it goes on.
+        from mlflow import MlflowClient
+        run = json.loads((results / "mlflow.json").read_text())["run"]
+        until = time.monotonic() + 60
+        while MlflowClient().get_run(run).info.status != "RUNNING" and time.monotonic() < until:
+            time.sleep(0.1)
+        os._exit(137)
     if ending == "failed":
         raise ValueError("no such data")
     record.close(is_whole=ending == "whole")
@@ -108,17 +116,29 @@ def test_what_is_reported_again_after_a_break_is_kept_once(
     (run,) = kept(python, tmp_path)
     assert (run["losses"], run["points"]) == ({"5": 0.2, "10": 0.1, "15": 1 / 15}, 3)
     assert run["status"] == "FINISHED"
-    # The folder's run is that of its store: another one knows nothing of it.
+    # A run that its user has removed is begun once more.
     shutil.rmtree(tmp_path / "mlflow")
-    said = in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", "whole", "20")
+    in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", "whole", "20")
+    (run,) = kept(python, tmp_path)
+    assert run["losses"] == {"20": 0.05}
+
+
+def test_a_training_does_not_fail_because_mlflow_does(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "mlflow").write_text("not a folder")
+    python = python_of("pytorch")
+    said = in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", "whole", "5")
     assert "nothing more is kept in MLflow: " in said
+    assert json.loads((tmp_path / "run/progress.jsonl").read_text())["loss"] == 0.2
+    assert not (tmp_path / "run/error.txt").exists()
 
 
-def test_a_broken_training_is_a_killed_run_and_a_failed_one_a_failed(
+def test_a_run_in_mlflow_says_how_its_training_ended(
     python_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     python = python_of("pytorch")
-    for ending, status in (("broken", "KILLED"), ("failed", "FAILED")):
+    for ending, status in (("broken", "KILLED"), ("died", "RUNNING"), ("failed", "FAILED")):
         in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", ending, "5")
         (run,) = kept(python, tmp_path)
         assert run["status"] == status
