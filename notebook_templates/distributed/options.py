@@ -42,4 +42,5 @@ def parser(data: str, models: Sequence[str] | None = MODELS) -> argparse.Argumen
     add("--seed", type=int, default=1, help="same seed and processes: same training")
     add("--report-every", type=int, default=20, help="steps between two lines of progress")
     add("--checkpoint-every", type=int, default=500, help="steps between checkpoints, at a report")
+    add("--mlflow", default="", help="MLflow's experiment in which the run is kept; '': none")
     return parser

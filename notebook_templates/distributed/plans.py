@@ -13,6 +13,7 @@ import transport
 # srun: error: node001: task 3: Killed
 _ENDED = r"^srun: error: [^ ]+: tasks? [0-9,-]+: "
 
+_NOT_ASKED = ("recompute", "mlflow")
 PROGRAM = Path(__file__).with_name("train_resnet.py")
 
 
@@ -72,10 +73,11 @@ class Plan:
     def asked(self) -> dict[str, Any]:
         """What makes the run what it is: another learning rate is another run, more time is not.
 
-        Nor is computing layers again, for which a run that was out of memory is begun once more.
+        Nor is computing layers again, for which a run that was out of memory is begun once more,
+        nor whether MLflow keeps it, too.
         """
         settings = {
-            name: str(value) for name, value in self.settings.items() if name != "recompute"
+            name: str(value) for name, value in self.settings.items() if name not in _NOT_ASKED
         }
         if self.is_elastic and "batch" in settings:
             settings["batch"] = str(int(settings["batch"]) * self.processes)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import tracker
 import transport
 from schedule import Schedule
 
@@ -22,7 +23,7 @@ UNTIMED_STEPS = 10
 FREE = frozenset(
     {
         *("results", "mounts", "steps", "rounds", "workers", "compile", "recompute"),
-        *("report_every", "checkpoint_every"),
+        *("report_every", "checkpoint_every", "mlflow"),
     }
 )
 
@@ -152,12 +153,22 @@ class Record:
     """What the first process writes for those who watch; the others write nothing."""
 
     def __init__(
-        self, results: Path, is_ours: bool, step: int, drawing: "Drawing | None" = None
+        self,
+        results: Path,
+        is_ours: bool,
+        step: int,
+        settings: argparse.Namespace | None = None,
+        drawing: "Drawing | None" = None,
     ) -> None:
-        """Go on after a step; ``drawing`` draws curves where TensorBoard's own package does not."""
+        """Go on after a step.
+
+        ``settings``: if they name an experiment, MLflow keeps the run. ``drawing`` draws curves
+        where TensorBoard's own package does not.
+        """
         self.is_ours = is_ours
         self._results, self._file = results, results / "progress.jsonl"
         self._began = time.monotonic()
+        self._tracker = None
         if is_ours:
             leave_out_after(self._file, step)
             # What was before a break counts, the break does not.
@@ -165,6 +176,8 @@ class Record:
             self._curves = drawing or curves(results / "tensorboard", step)
             if self._curves is None:
                 self.say("no curves for TensorBoard: its package is not installed here")
+            if settings is not None and settings.mlflow:
+                self._tracker = tracker.Tracker(settings.mlflow, results, vars(settings), self.say)
 
     def say(self, *texts: str) -> None:
         """Print lines into the job's log."""
@@ -182,9 +195,16 @@ class Record:
         values = {name: value for name, value in line.items() if isinstance(value, float)}
         if self._curves:
             self._curves.add(int(line["step"]), values)
+        if self._tracker:
+            self._tracker.add(int(line["step"]), values)
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in values.items())
         epoch = f"epoch {line['epoch']}  " if "epoch" in line else ""
         self.say(f"{epoch}step {line['step']}  {words}")
+
+    def close(self, is_whole: bool) -> None:
+        """Say to MLflow, if there is a run in it, whether the training came to its end."""
+        if self._tracker:
+            self._tracker.close("FINISHED" if is_whole else "KILLED")
 
     def report(
         self,
@@ -307,6 +327,7 @@ def run(
     except Exception as error:  # noqa: BLE001  # all that ends a process is told
         words = str(error) if isinstance(error, plain) else traceback.format_exc()
         told(words, Path(settings.results).expanduser())
+        tracker.close_all("FAILED")
         # Without the tidying up that waits for processes which wait for this one.
         os._exit(1)
 

@@ -106,7 +106,7 @@ def main(s: argparse.Namespace) -> None:
     checkpoint = results / "checkpoint.pt"
     same_run(results, s, here.ranks, here.is_first, checkpoint.exists())
     progress = load(checkpoint, kept, device)
-    record = Record(results, here.is_first, progress.step)
+    record = Record(results, here.is_first, progress.step, s)
     if s.compile == "yes" or (s.compile == "auto" and group.is_on_gpus):
         if lacking := compiling.missing():
             record.say(f"not compiled by torch.compile: {lacking}")
@@ -178,6 +178,7 @@ def main(s: argparse.Namespace) -> None:
         device_name = torch.cuda.get_device_name() if group.is_on_gpus else "CPU"
         versions = {"torch": torch.__version__, "tf32": is_tf32}
         record.finish(s, progress, here.ranks, device_name, accuracy, versions)
+    record.close(is_whole=not is_stopped)
     group.leave()
 
 

@@ -244,7 +244,7 @@ def main(s: argparse.Namespace) -> None:
     same_run(results, s, here.ranks, here.is_first, is_begun)
     checkpoint = Checkpoint(place_kept, here.is_first, network)
     progress = checkpoint.load()
-    record = Record(results, here.is_first, progress.step)
+    record = Record(results, here.is_first, progress.step, s)
 
     where = f"{here.ranks} {'GPUs' if group.gpus else 'CPU processes'}"
     record.say(f"ResNet {s.model}, {s.precision}, on {where}")
@@ -292,6 +292,7 @@ def main(s: argparse.Namespace) -> None:
     else:
         versions = {"tensorflow": tf.__version__}
         record.finish(s, progress, here.ranks, group.device, accuracy, versions)
+    record.close(is_whole=not is_stopped)
     group.sums(0)  # nobody goes before the first has written all
 
 

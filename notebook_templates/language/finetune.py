@@ -73,6 +73,7 @@ def settings() -> argparse.Namespace:
     add("--new-tokens", type=int, default=40, help="how far")
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
     add("--checkpoint-every", type=int, default=50, help="steps between checkpoints, at a report")
+    add("--mlflow", default="", help="MLflow's experiment in which the run is kept; '': none")
     return parser.parse_args()
 
 
@@ -145,7 +146,7 @@ def main(s: argparse.Namespace) -> None:
     reached = (
         way.load() if is_begun else TokenProgress(before=written(), loss_before=held_out_loss())
     )
-    record = Record(results, here.is_first, reached.step)
+    record = Record(results, here.is_first, reached.step, s)
     all_weights = sum(weight.numel() for weight in model.parameters())
     few = sum(weight.numel() for weight in learnt)
     record.say(
@@ -239,6 +240,7 @@ def main(s: argparse.Namespace) -> None:
             }
             write_json(results / "summary.json", summary)
             record.say(f"held-out loss {reached.loss_before:.4f} before, {loss_after:.4f} after")
+    record.close(is_whole=reached.step >= s.steps)
     group.leave()
 
 

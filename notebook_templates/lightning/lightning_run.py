@@ -143,7 +143,7 @@ class RunCallback(Callback):
             if is_open and isinstance(trainer.logger, TensorBoardLogger):
                 drawing = LoggerCurves(trainer.logger, trainer.global_step)
             where = self._results, trainer.is_global_zero, trainer.global_step
-            self._record = Record(*where, drawing)
+            self._record = Record(*where, drawing=drawing)
         return self._record
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:

@@ -79,6 +79,7 @@ def settings() -> argparse.Namespace:
     add("--seed", type=int, default=1, help="same seed and processes: same training")
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
     add("--checkpoint-every", type=int, default=200, help="steps between checkpoints, at a report")
+    add("--mlflow", default="", help="MLflow's experiment in which the run is kept; '': none")
     return parser.parse_args()
 
 
@@ -176,7 +177,7 @@ def main(s: argparse.Namespace) -> None:
             part.load_state_dict(kept[name])
         progress, best = Progress(**kept["progress"]), kept["best"]
     trained, _ = group.joined(network, optimizer)
-    record = Record(results, here.is_first, progress.step)
+    record = Record(results, here.is_first, progress.step, s)
     last_step = schedule.last_step
     record.say(
         f"{s.model}: {sum(p.numel() for p in network.parameters()):,} weights, pictures of "
@@ -274,6 +275,7 @@ def main(s: argparse.Namespace) -> None:
         }
         write_json(results / "summary.json", summary)
         record.say(f"best accuracy {best:.4f}, after step {summary['best_step']}")
+    record.close(is_whole=progress.step >= last_step)
     group.leave()
 
 

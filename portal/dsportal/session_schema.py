@@ -136,6 +136,8 @@ class SessionInput:
     """Folders with modulefiles."""
     environments_folder: str = ""
     """Where the user's own environments lie: ``~`` and ``{user}`` may be in it. Empty for none."""
+    mlflow_folder: str = ""
+    """Where MLflow keeps the user's runs, in the same way. Empty: it is told nothing."""
     shares_folder: str = ""
     """Where what users share lies: ``{user}`` is in it. Empty for no sharing."""
     ssh: bool = False

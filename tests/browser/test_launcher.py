@@ -59,7 +59,7 @@ def test_each_card_opens_what_it_says(
     # One row of them; consoles are in the menu.
     expect(section(page, "Console")).to_have_count(0)
     expect(card(page, "Other", "TensorBoard")).to_be_visible()
-    tools = ["DIGITS (stand-in)", "Model server", "VS Code"]
+    tools = ["DIGITS (stand-in)", "MLflow", "Model server", "VS Code"]
     expect(section(page, "Tools").get_by_role("button")).to_have_text(tools)
     photograph(page, "launcher")
 

@@ -34,6 +34,7 @@ def session_input(settings: Settings) -> dict[str, object]:
             modules_init=session.modules_init,
             module_paths=session.module_paths,
             environments_folder=session.environments_folder,
+            mlflow_folder=session.mlflow_folder,
             shares_folder=session.shares_folder,
             ssh=session.ssh,
             kernels={name: taken_from(Kernel, one) for name, one in settings.kernels.items()},

@@ -16,6 +16,7 @@ from dsportal.session.environment import Account, ModulesEntry, session_environm
 from dsportal.session.files.home import make_runtime_folder, refresh_links, remove_runtime_folder
 from dsportal.session.kernels import configuration
 from dsportal.session.own_environments.entry import command_variables, own_folder
+from dsportal.session.tracking import mlflow_variables
 from dsportal.session.umask import users_umask
 from dsportal.session_schema import InputError, SessionInput, parse
 
@@ -72,6 +73,7 @@ def _settle_in(told: SessionInput) -> Path:
         told.jupyter_path,
         modules=ModulesEntry(told.modules_init, module_paths),
         programs=command_variables(own),
+        defaults=mlflow_variables(told.mlflow_folder, account.home, account.name),
     )
     os.environ.clear()
     os.environ.update(environment)

@@ -82,12 +82,13 @@ def session_environment(
     jupyter_path: tuple[str, ...] = (),
     modules: ModulesEntry = ModulesEntry(),  # frozen
     programs: Mapping[str, str] = MappingProxyType({}),
+    defaults: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Put a session's environment together.
 
     ``inherited`` is what Slurm started the process with, ``given`` what the hub
     sent; where both name a variable, the hub's wins. ``programs``: what leads to programs of ours;
-    its PATH comes behind the rest.
+    its PATH comes behind the rest. ``defaults``: what holds where the hub sent nothing else.
     """
     environment = {
         "HOME": account.home,
@@ -101,6 +102,7 @@ def session_environment(
     environment |= {
         ours: inherited[slurms] for slurms, ours in _JOB_VARIABLES.items() if slurms in inherited
     }
+    environment |= {**defaults}
     environment |= {name: value for name, value in given.items() if _may_come_from_the_hub(name)}
     environment |= modules.variables() | {**programs}
     environment["PATH"] = ":".join(filter(None, (SANE_PATH, programs.get("PATH"))))

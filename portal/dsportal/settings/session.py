@@ -165,6 +165,13 @@ class Session(Table):
         "`/mnt/isilon/home/{user}/environments`; `{user}` is the user's name. Empty for none.",
     )
 
+    mlflow_folder: UsersFolder = setting(
+        "",
+        "Where each user's runs are kept with MLflow: kernels, terminals and jobs submitted from a "
+        "session get it as `MLFLOW_TRACKING_URI`, unless the user sets another. `~` is the home, "
+        "`{user}` the user's name. Empty: MLflow is told nothing.",
+    )
+
     shares_folder: SharesFolder = setting(
         "",
         "Where the notebooks lie that users share: on storage that all nodes see, below a folder "

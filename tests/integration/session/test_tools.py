@@ -56,7 +56,12 @@ def request(
     return httpx.request(method, url, headers=own, timeout=60, follow_redirects=True)
 
 
-OFFERED = {"digits": "DIGITS (stand-in)", "model-server": "Model server", "vscode": "VS Code"}
+OFFERED = {
+    "digits": "DIGITS (stand-in)",
+    "mlflow": "MLflow",
+    "model-server": "Model server",
+    "vscode": "VS Code",
+}
 
 
 def pids_of_digits(visitor: Visitor) -> list[int]:

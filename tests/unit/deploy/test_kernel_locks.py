@@ -64,3 +64,10 @@ def test_the_builds_for_cuda_12_can_run_on_volta() -> None:
         assert not [package for package in ours if package.endswith("cu13") or "cuda13" in package]
         # From 9.11 on cuDNN has no code for it.
         assert tuple(map(int, found["nvidia-cudnn-cu12"].split(".")[:2])) < (9, 11)
+
+
+@pytest.mark.parametrize(
+    "name", ["kernel-pytorch", *(lock for _, lock in BUILDS if "torch" in lock)]
+)
+def test_mlflows_page_reads_what_kernels_of_the_same_version_write(name: str) -> None:
+    assert locked(name)["mlflow-skinny"] == locked("mlflow")["mlflow"]

@@ -210,6 +210,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "extensions": ["git", "lsp", "execute_time", "code_formatter", "debugger"],
         "umask": "",
         "environments_folder": "~/environments",
+        "mlflow_folder": "",
         "ssh": True,
         "shares_folder": "",
         "jupyter_path": ["/opt/share/jupyter"],

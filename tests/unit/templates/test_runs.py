@@ -381,6 +381,12 @@ def test_a_run_goes_on_with_layers_that_are_computed_again() -> None:
     assert "--recompute yes" in script(Plan(**again), FOLDER)
 
 
+def test_a_run_that_mlflow_keeps_from_now_on_is_no_other() -> None:
+    kept = {**PLAN, "settings": {**PLAN["settings"], "mlflow": "licences"}}
+    assert Plan(**kept).asked == Plan(**PLAN).asked
+    assert "--mlflow licences" in script(Plan(**kept), FOLDER)
+
+
 def test_other_words_are_another_run() -> None:
     one, other = (Plan(**{**PLAN, "words": ("true", word)}) for word in "ab")
     assert one.asked != other.asked
