@@ -21,6 +21,7 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 import causal_lm
+import corpus
 import fully_sharded
 import lora
 import texts
@@ -53,7 +54,7 @@ def settings() -> argparse.Namespace:
     add = parser.add_argument
     add("--results", required=True, help="folder for the results; several nodes must share it")
     add("--model", default=TINY, help="a model's folder, or 'tiny': one made here in half a minute")
-    add("--data", default=texts.LICENCES, help="'licences', or a file or folder: .txt, .md, .jsonl")
+    add("--data", default=texts.LICENCES, help="'licences', 'animals', or .txt, .md, .jsonl")
     add("--weights", default="lora", choices=WAYS, help="what learns: LoRA, or all weights (FSDP2)")
     add("--steps", type=int, default=100, help="of training; more with the same folder continue")
     add("--batch", type=int, default=8, help="blocks per process and step")
@@ -70,6 +71,7 @@ def settings() -> argparse.Namespace:
     add("--held-out-blocks", type=int, default=32, help="so many of these are tested, at most")
     add("--seed", type=int, default=1, help="same seed and processes: same training")
     add("--prompt", default="This License", help="what the model continues, before and after")
+    add("--questions", type=int, default=8, help="of conversations: so many it answers instead")
     add("--new-tokens", type=int, default=40, help="how far")
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
     add("--checkpoint-every", type=int, default=50, help="steps between checkpoints, at a report")
@@ -95,15 +97,14 @@ def main(s: argparse.Namespace) -> None:
     if not folder.is_dir():
         raise ModelError(f"model is {s.model!r}; there is no such folder")
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    blocks = causal_lm.blocks_of(tokenizer, s.data, s.length)
-    held = max(1, round(len(blocks) * s.held_out))
-    train, test = blocks[:-held], blocks[-held:][: s.held_out_blocks]
+    read = corpus.opened(tokenizer, s)
+    train, test = read.train, read.test
     share = Sampler(len(train), s.batch, here.rank, here.ranks, s.seed)
     together = s.batch * here.ranks
     if share.steps == 0:
         raise ModelError(
-            f"{len(train)} blocks of {s.length} tokens do not fill one step of {s.batch} blocks on "
-            f"{here.ranks} processes. Set a smaller batch or length, or give more text."
+            f"{len(train)} {read.unit} do not fill one step of {s.batch} on {here.ranks} "
+            "processes. Set a smaller batch or length, or give more text."
         )
 
     # What is learnt, and how.
@@ -121,21 +122,23 @@ def main(s: argparse.Namespace) -> None:
     fastest = causal_lm.fastest_flops(device, numbers)
 
     def held_out_loss() -> float:
-        """Return the mean loss of the blocks that are not trained on; the processes divide them."""
+        """Return the mean loss of the tokens that are held out; the processes divide the rows."""
         model.eval()
-        total = 0.0
+        total, targets = 0.0, 0.0
         with torch.no_grad(), precision:
             for begin in range(0, len(test), together):
-                rows = test[begin + here.rank * s.batch :][: s.batch]
+                rows = range(len(test))[begin + here.rank * s.batch :][: s.batch]
                 # Where a model is divided, all processes compute, or none does.
-                some = rows if len(rows) else test[:1]
-                loss = model(input_ids=some.to(device), labels=some.to(device)).loss
-                total += float(loss) * len(rows)
+                some = test.batch(rows or [0]).on(device)
+                loss = model(input_ids=some.tokens, labels=some.labels).loss
+                total += float(loss) * some.targets * bool(rows)
+                targets += some.targets * bool(rows)
         model.train()
-        return group.sums(total)[0] / len(test)
+        total, targets = group.sums(total, targets)
+        return total / targets
 
     def written() -> str:
-        return causal_lm.continued(model, tokenizer, s.prompt, s.new_tokens, device)
+        return read.written(model, device)
 
     # What was reached before.
     is_begun = group.sums(here.is_first and way.has_checkpoint)[0] > 0
@@ -150,9 +153,7 @@ def main(s: argparse.Namespace) -> None:
     few = sum(weight.numel() for weight in learnt)
     record.say(
         f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
-        f"{len(train):,} blocks of {s.length} tokens to train on, {len(test)} held out",
-        f"{together * s.length:,} tokens a step = "
-        f"{s.batch} blocks x {s.length} tokens x {here.ranks} processes",
+        *read.words(f"{s.batch} {read.unit} x {here.ranks} processes", together),
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {reached.loss_before:.4f}",
     )
@@ -170,18 +171,17 @@ def main(s: argparse.Namespace) -> None:
         for chosen in share.epoch(epoch, first):
             # So that a model's dropout, too, is that of a training without a break.
             torch.manual_seed((s.seed * 1_000_003 + reached.step) * here.ranks + here.rank)
-            rows = train[[index for _, index in chosen]]
-            rows = (rows.pin_memory() if group.is_on_gpus else rows).to(device, non_blocking=True)
+            rows = train.batch([index for _, index in chosen]).on(device)
             for parameters in optimizer.param_groups:
                 parameters["lr"] = s.rate * min(1.0, (reached.step + 1) / s.rising)
             with precision:
-                loss = way.trained(input_ids=rows, labels=rows).loss
+                loss = way.trained(input_ids=rows.tokens, labels=rows.labels).loss
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(learnt, 1.0)
             optimizer.step()
             reached.step += 1
-            timer.step(rows.numel(), loss.item)
+            timer.step(rows.read, loss.item)
             loss_sum, count = loss_sum + loss.detach(), count + 1
             if reached.step % s.report_every and reached.step != s.steps:
                 continue
@@ -190,9 +190,10 @@ def main(s: argparse.Namespace) -> None:
             losses, counts, stops = group.sums(loss_sum, count, stop.is_wanted)
             is_stopped = stops > 0
             stretch = timer.end()
-            speed = stretch.images * here.ranks / stretch.seconds
+            tokens = group.sums(stretch.images)[0]
+            speed = tokens / stretch.seconds
             if stretch.is_settled:
-                reached.tokens += stretch.images * here.ranks
+                reached.tokens += round(tokens)
                 reached.seconds += stretch.seconds
             line = {
                 "epoch": epoch + 1,
@@ -233,7 +234,7 @@ def main(s: argparse.Namespace) -> None:
                 "tokens_per_second": speed,
                 "flops_use": use,
                 "held_out_loss": [reached.loss_before, loss_after],
-                "generated": [reached.before, after],
+                **read.summary(reached.before, after),
                 "result": exported,
                 "torch": torch.__version__,
             }
