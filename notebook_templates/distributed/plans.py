@@ -72,13 +72,14 @@ class Plan:
     def asked(self) -> dict[str, Any]:
         """What makes the run what it is: another learning rate is another run, more time is not.
 
-        Nor is computing layers again, for which a run that was out of memory is begun once more.
+        Nor is computing layers again, for which a run that was out of memory is begun once more,
+        nor evaluating more often.
         """
-        settings = {
-            name: str(value) for name, value in self.settings.items() if name != "recompute"
-        }
+        free = ("recompute", "evaluate_every")
+        settings = {name: str(value) for name, value in self.settings.items() if name not in free}
         if self.is_elastic and "batch" in settings:
-            settings["batch"] = str(int(settings["batch"]) * self.processes)
+            parts = self.processes * int(settings.pop("accumulate", 1))
+            settings["batch"] = str(int(settings["batch"]) * parts)
         said: dict[str, object] = {
             "settings": settings,
             "processes": [self.nodes, self.tasks_per_node, bool(self.gpus_per_node)],

@@ -1,8 +1,10 @@
 """Causal language models: texts as blocks of tokens, the cost of a token, what a model writes."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import texts
 import torch
@@ -49,6 +51,20 @@ def blocks_of(tokenizer: Tokenizer, data: str, length: int) -> torch.Tensor:
         numbers += tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] + end
     rows = len(numbers) // length
     return torch.tensor(numbers[: rows * length], dtype=torch.long).view(rows, length)
+
+
+def decayed(weights: Iterable[nn.Parameter], decay: float) -> list[dict[str, Any]]:
+    """Divide weights for AdamW: the decay is of matrices, not of vectors, biases and norms.
+
+    Without a decay all stay in one group, as in checkpoints of before there was any.
+    """
+    learnt = list(weights)
+    if decay == 0:
+        return [{"params": learnt, "weight_decay": 0.0}]
+    vectors = [weight for weight in learnt if weight.ndim < 2]
+    matrices = [weight for weight in learnt if weight.ndim >= 2]
+    groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
 
 
 def flops_of_a_token(model: nn.Module) -> float:

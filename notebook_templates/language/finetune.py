@@ -20,6 +20,7 @@ from pathlib import Path
 # The model and its tokenizer are files; without this they are looked for on the internet first.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
+import accumulation
 import causal_lm
 import corpus
 import fully_sharded
@@ -42,9 +43,13 @@ from record import (
     write_json,
 )
 from sampler import Sampler
+from schedule import rate_at
 from torch import nn
 
 TINY = "tiny"
+SCHEDULES = ("constant", "cosine")
+# What came with a later version of this program, and what it was before.
+ADDED = {"accumulate": 1, "schedule": "constant", "schedule_steps": 0, "weight_decay": 0.0}
 WAYS = {"lora": lora.Lora, "all": fully_sharded.FullySharded}
 
 
@@ -57,10 +62,14 @@ def settings() -> argparse.Namespace:
     add("--data", default=texts.LICENCES, help="'licences', 'animals', or .txt, .md, .jsonl")
     add("--weights", default="lora", choices=WAYS, help="what learns: LoRA, or all weights (FSDP2)")
     add("--steps", type=int, default=100, help="of training; more with the same folder continue")
-    add("--batch", type=int, default=8, help="blocks per process and step")
+    add("--batch", type=int, default=8, help="blocks per process, computed together")
+    add("--accumulate", type=int, default=1, help="batches per process and step: saves memory")
     add("--length", type=int, default=128, help="tokens in a block; at most what the model can")
     add("--rate", type=float, default=2e-3, help="learning rate; real models: LoRA 2e-4, all 2e-5")
     add("--rising", type=int, default=10, help="first steps, in which the rate rises")
+    add("--schedule", default="constant", choices=SCHEDULES, help="of the rate, after that")
+    add("--schedule-steps", type=int, default=0, help="where a cosine ends; 0: with steps")
+    add("--weight-decay", type=float, default=0.0, help="of matrices, not of biases and norms")
     add("--lora-rank", type=int, default=8, help="columns of LoRA's matrices: what can be learnt")
     add("--targets", default="all-linear", help="layers with LoRA, separated by commas")
     add("--precision", default="fp32", choices=("fp32", "bf16"), help="of weights and products")
@@ -99,12 +108,17 @@ def main(s: argparse.Namespace) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     read = corpus.opened(tokenizer, s)
     train, test = read.train, read.test
-    share = Sampler(len(train), s.batch, here.rank, here.ranks, s.seed)
-    together = s.batch * here.ranks
+    together = s.batch * s.accumulate * here.ranks
+    share = Sampler(len(train), together, 0, 1, s.seed)
     if share.steps == 0:
         raise ModelError(
-            f"{len(train)} {read.unit} do not fill one step of {s.batch} on {here.ranks} "
-            "processes. Set a smaller batch or length, or give more text."
+            f"{len(train)} {read.unit} do not fill one step of {s.batch} x {s.accumulate} on "
+            f"{here.ranks} processes. Set a smaller batch or length, or give more text."
+        )
+    falls_until = (s.schedule_steps or s.steps) if s.schedule == "cosine" else 0
+    if falls_until and s.steps > falls_until:
+        raise ModelError(
+            f"steps is {s.steps}; the rate is 0 from schedule_steps, {falls_until}, on"
         )
 
     # What is learnt, and how.
@@ -126,7 +140,7 @@ def main(s: argparse.Namespace) -> None:
         model.eval()
         total, targets = 0.0, 0.0
         with torch.no_grad(), precision:
-            for begin in range(0, len(test), together):
+            for begin in range(0, len(test), s.batch * here.ranks):
                 rows = range(len(test))[begin + here.rank * s.batch :][: s.batch]
                 # Where a model is divided, all processes compute, or none does.
                 some = test.batch(rows or [0]).on(device)
@@ -142,9 +156,11 @@ def main(s: argparse.Namespace) -> None:
 
     # What was reached before.
     is_begun = group.sums(here.is_first and way.has_checkpoint)[0] > 0
-    asked = vars(s) if way.keeps_size else {**vars(s), "batch": together}
+    asked = {**vars(s), "schedule_steps": falls_until}
+    if not way.keeps_size:
+        asked |= {"batch": together, "accumulate": 1}
     processes = here.ranks if way.keeps_size else 0
-    same_run(results, argparse.Namespace(**asked), processes, here.is_first, is_begun)
+    same_run(results, argparse.Namespace(**asked), processes, here.is_first, is_begun, ADDED)
     reached = (
         way.load() if is_begun else TokenProgress(before=written(), loss_before=held_out_loss())
     )
@@ -153,7 +169,7 @@ def main(s: argparse.Namespace) -> None:
     few = sum(weight.numel() for weight in learnt)
     record.say(
         f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
-        *read.words(f"{s.batch} {read.unit} x {here.ranks} processes", together),
+        *read.words(f"{s.batch} {read.unit} x {s.accumulate} x {here.ranks} processes", together),
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {reached.loss_before:.4f}",
     )
@@ -171,18 +187,16 @@ def main(s: argparse.Namespace) -> None:
         for chosen in share.epoch(epoch, first):
             # So that a model's dropout, too, is that of a training without a break.
             torch.manual_seed((s.seed * 1_000_003 + reached.step) * here.ranks + here.rank)
-            rows = train.batch([index for _, index in chosen]).on(device)
+            indices = [index for _, index in chosen]
             for parameters in optimizer.param_groups:
-                parameters["lr"] = s.rate * min(1.0, (reached.step + 1) / s.rising)
-            with precision:
-                loss = way.trained(input_ids=rows.tokens, labels=rows.labels).loss
+                parameters["lr"] = rate_at(reached.step, s.rate, s.rising, falls_until)
             optimizer.zero_grad()
-            loss.backward()
+            step = accumulation.mean_over_tokens(way, train, indices, s.batch, group, precision)
             nn.utils.clip_grad_norm_(learnt, 1.0)
             optimizer.step()
             reached.step += 1
-            timer.step(rows.read, loss.item)
-            loss_sum, count = loss_sum + loss.detach(), count + 1
+            timer.step(step.read, step.loss.item)
+            loss_sum, count = loss_sum + step.loss, count + 1
             if reached.step % s.report_every and reached.step != s.steps:
                 continue
 
@@ -201,6 +215,7 @@ def main(s: argparse.Namespace) -> None:
                 "steps": s.steps,
                 "loss": losses / counts,
                 "held_out_loss": held_out_loss(),
+                "rate": rate_at(reached.step - 1, s.rate, s.rising, falls_until),
                 "tokens_per_second": round(speed, 1),
                 "flops_use": round(speed * every_token / (fastest * here.ranks), 4),
             }

@@ -376,9 +376,9 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
 
 
 def test_a_run_goes_on_with_layers_that_are_computed_again() -> None:
-    again = {**PLAN, "settings": {**PLAN["settings"], "recompute": "yes"}}
+    again = {**PLAN, "settings": {**PLAN["settings"], "recompute": "yes", "evaluate_every": 50}}
     assert Plan(**again).asked == Plan(**PLAN).asked
-    assert "--recompute yes" in script(Plan(**again), FOLDER)
+    assert "--recompute yes --evaluate-every 50" in script(Plan(**again), FOLDER)
 
 
 def test_other_words_are_another_run() -> None:
@@ -402,10 +402,13 @@ def test_a_job_array_is_each_task_the_whole_of_the_plan() -> None:
 
 
 def test_an_elastic_run_is_the_same_on_other_nodes_with_as_large_a_batch() -> None:
-    def asked(nodes: int, batch: int, **more: object) -> dict[str, Any]:
-        plan = PLAN | {"nodes": nodes, "settings": {"batch": batch, "rate": 0.1}, **more}
-        return Plan(**plan).asked
+    def asked(nodes: int, batch: int, **more: Any) -> dict[str, Any]:
+        settings = {"batch": batch, "rate": 0.1, **more.pop("settings", {})}
+        return Plan(**PLAN | {"nodes": nodes, "settings": settings, **more}).asked
 
     assert asked(2, 4, is_elastic=True) == asked(4, 2, is_elastic=True)
     assert asked(2, 4, is_elastic=True) != asked(4, 4, is_elastic=True)
+    in_parts = {"settings": {"accumulate": 2}, "is_elastic": True}
+    assert asked(1, 4, **in_parts) == asked(2, 4, is_elastic=True)
+    assert asked(2, 4, **in_parts) != asked(2, 4, is_elastic=True)
     assert asked(2, 4) != asked(4, 2)
