@@ -4,8 +4,9 @@
     python finetune.py --results run1 --model /mnt/isilon/models/NAME --data ~/my-texts
     srun --ntasks-per-node=4 python finetune.py --results run1 ...     in a job: one process a GPU
 
-What learns is LoRA (lora.py), or, with --weights all, the whole model, divided over all processes
-with FSDP2 (fully_sharded.py). The model is a folder; nothing is asked of the internet.
+Texts are learnt as they are, of conversations only the answers (corpus.py). What learns is LoRA
+(lora.py), or, with --weights all, the whole model, divided over all processes with FSDP2
+(fully_sharded.py). The model is a folder; nothing is asked of the internet.
 
 In RESULTS stay progress.jsonl, summary.json with the texts before and after, adapter/ (for
 peft.PeftModel.from_pretrained) or model/ (for from_pretrained), the checkpoint, tensorboard/, and
@@ -24,6 +25,7 @@ import accumulation
 import causal_lm
 import corpus
 import fully_sharded
+import held_out
 import lora
 import texts
 import tiny
@@ -83,6 +85,7 @@ def settings() -> argparse.Namespace:
     add("--questions", type=int, default=8, help="of conversations: so many it answers instead")
     add("--new-tokens", type=int, default=40, help="how far")
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
+    add("--evaluate-every", type=int, default=0, help="steps between held-out losses; 0: reports")
     add("--checkpoint-every", type=int, default=50, help="steps between checkpoints, at a report")
     return parser.parse_args()
 
@@ -136,20 +139,7 @@ def main(s: argparse.Namespace) -> None:
     fastest = causal_lm.fastest_flops(device, numbers)
 
     def held_out_loss() -> float:
-        """Return the mean loss of the tokens that are held out; the processes divide the rows."""
-        model.eval()
-        total, targets = 0.0, 0.0
-        with torch.no_grad(), precision:
-            for begin in range(0, len(test), s.batch * here.ranks):
-                rows = range(len(test))[begin + here.rank * s.batch :][: s.batch]
-                # Where a model is divided, all processes compute, or none does.
-                some = test.batch(rows or [0]).on(device)
-                loss = model(input_ids=some.tokens, labels=some.labels).loss
-                total += float(loss) * some.targets * bool(rows)
-                targets += some.targets * bool(rows)
-        model.train()
-        total, targets = group.sums(total, targets)
-        return total / targets
+        return held_out.loss(model, test, s.batch, group, precision)
 
     def written() -> str:
         return read.written(model, device)
@@ -179,6 +169,9 @@ def main(s: argparse.Namespace) -> None:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
     model.train()
+    if group.is_on_gpus:
+        # What the model's making, and the measured product, took is not the training's.
+        torch.cuda.reset_peak_memory_stats()
     is_stopped, timer, saved_at = False, StepTimer(), reached.step
     loss_sum, count = torch.zeros((), device=device), 0
     timer.begin()
@@ -197,7 +190,8 @@ def main(s: argparse.Namespace) -> None:
             reached.step += 1
             timer.step(step.read, step.loss.item)
             loss_sum, count = loss_sum + step.loss, count + 1
-            if reached.step % s.report_every and reached.step != s.steps:
+            evaluates = reached.step % (s.evaluate_every or s.report_every) == 0
+            if reached.step % s.report_every and not evaluates and reached.step != s.steps:
                 continue
 
             # A report: what all processes did since the last.
@@ -214,13 +208,16 @@ def main(s: argparse.Namespace) -> None:
                 "step": reached.step,
                 "steps": s.steps,
                 "loss": losses / counts,
-                "held_out_loss": held_out_loss(),
                 "rate": rate_at(reached.step - 1, s.rate, s.rising, falls_until),
                 "tokens_per_second": round(speed, 1),
                 "flops_use": round(speed * every_token / (fastest * here.ranks), 4),
+                "peak_gpu_memory_bytes": held_out.peak_gpu_memory_bytes(group),
             }
-            record.add(line)
             is_last = is_stopped or reached.step == s.steps
+            if evaluates or is_last:
+                loss_now = held_out_loss()
+                line |= {"held_out_loss": loss_now, "perplexity": held_out.perplexity(loss_now)}
+            record.add(line)
             if is_last or reached.step - saved_at >= s.checkpoint_every:
                 saved_at = reached.step
                 way.save(reached)
@@ -233,11 +230,13 @@ def main(s: argparse.Namespace) -> None:
     if is_stopped and reached.step < s.steps:
         record.say(f"stopped after step {reached.step} of {s.steps}: run again to resume")
     else:
+        peak = held_out.peak_gpu_memory_bytes(group)
         loss_after, after = held_out_loss(), written()
         exported = way.export()
         if here.is_first:
             speed = reached.tokens / reached.seconds if reached.seconds else None
             use = None if speed is None else speed * every_token / (fastest * here.ranks)
+            losses_of = [reached.loss_before, loss_after]
             summary = {
                 "schema": SCHEMA_VERSION,
                 "settings": vars(s),
@@ -248,7 +247,9 @@ def main(s: argparse.Namespace) -> None:
                 "weights_learnt": few,
                 "tokens_per_second": speed,
                 "flops_use": use,
-                "held_out_loss": [reached.loss_before, loss_after],
+                "held_out_loss": losses_of,
+                "perplexity": [held_out.perplexity(one) for one in losses_of],
+                "peak_gpu_memory_bytes": peak,
                 **read.summary(reached.before, after),
                 "result": exported,
                 "torch": torch.__version__,

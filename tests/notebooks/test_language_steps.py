@@ -1,6 +1,7 @@
 """A step of a language model's training: in parts, over processes, with its rate and decay."""
 
 import json
+import math
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,38 @@ print(json.dumps([
     [group["weight_decay"], sorted(names[id(weight)] for weight in group["params"])]
     for group in causal_lm.decayed(model.parameters(), float(sys.argv[2]))
 ]))
+"""
+TAGS = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1])
+events.Reload()
+print(json.dumps([[one.step, one.value] for one in events.Scalars("perplexity")]))
+"""
+HELD = """
+import argparse, json, sys
+sys.path.insert(0, sys.argv[1])
+import animals, corpus, transformers
+tokenizer = transformers.AutoTokenizer.from_pretrained(sys.argv[2])
+s = argparse.Namespace(
+    seed=int(sys.argv[3]), length=128, held_out=0.1, held_out_blocks=32, questions=32, data=""
+)
+read = corpus.Instructions(tokenizer, animals.conversations(1), s)
+print(json.dumps([one.turns[-2].content for one in read._asked]))
+"""
+PEAK = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from types import SimpleNamespace
+import held_out, torch
+
+class Group:
+    here, is_on_gpus = SimpleNamespace(rank=1, ranks=2), True
+    def sums(self, *mine):
+        return [one + other for one, other in zip(mine, (9_000_000_000, 0))]
+
+torch.cuda.max_memory_allocated = lambda: 7_000_000_000
+print(held_out.peak_gpu_memory_bytes(Group()))
 """
 
 
@@ -116,3 +149,38 @@ def test_the_decay_is_of_matrices_alone(python_of: Callable[[str], Path]) -> Non
     assert len(vectors) == 10
     ((decay, everything),) = said_by(python_of("pytorch"), DECAYED, LANGUAGE, 0.0)
     assert (decay, len(everything)) == (0.0, len(matrices) + len(vectors))
+
+
+def test_perplexity_is_measured_every_so_many_steps_and_at_the_end(
+    base: Path, python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+) -> None:
+    python = python_of("pytorch")
+    same = {"data": "animals", "model": base, "questions": 1, "new-tokens": 1, "batch": 2}
+    finetune(python, tmp_path, steps=10, **same, **{"report-every": 5, "evaluate-every": 4})
+    lines = lines_of(tmp_path)
+    measured = {step: line for step, line in lines.items() if "held_out_loss" in line}
+    assert sorted(lines) == [4, 5, 8, 10]
+    assert sorted(measured) == [4, 8, 10]
+    for line in measured.values():
+        assert line["perplexity"] == pytest.approx(math.exp(line["held_out_loss"]))
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["perplexity"] == pytest.approx([math.exp(x) for x in summary["held_out_loss"]])
+    assert summary["perplexity"][1] == pytest.approx(measured[10]["perplexity"])
+    assert summary["peak_gpu_memory_bytes"] is lines[10]["peak_gpu_memory_bytes"] is None
+    points = said_by(python, TAGS, tmp_path / "tensorboard")
+    assert points == [[step, pytest.approx(measured[step]["perplexity"])] for step in measured]
+
+
+def test_the_peak_of_memory_is_that_of_the_fullest_gpu(python_of: Callable[[str], Path]) -> None:
+    distributed = LANGUAGE.parent / "distributed"
+    assert said_by(python_of("pytorch"), PEAK, LANGUAGE, distributed) == 9_000_000_000
+
+
+def test_other_conversations_are_held_out_with_another_seed_only(
+    base: Path, python_of: Callable[[str], Path]
+) -> None:
+    first, again, other = (
+        said_by(python_of("pytorch"), HELD, LANGUAGE, base, seed) for seed in "112"
+    )
+    assert first == again != other
+    assert len(first) == 10

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import Plan, PlanError, script
 from speedups import markdown, table
-from views import Reached, figures, reached, tensorboard_link
+from views import Reached, curves, figures, reached, tensorboard_link
 
 FOLDER = Path("/home/you/logs/resnet/it's a run")
 PLAN: dict[str, Any] = {
@@ -389,6 +389,14 @@ def test_other_words_are_another_run() -> None:
 def test_a_line_of_progress_is_said_with_what_it_has() -> None:
     line = {"step": 10, "steps": 500, "loss": 0.7, "tokens_per_second": 12_345.6}
     assert figures(line) == "step 10 of 500: 12,346 tokens/s, loss 0.7000"
+
+
+def test_a_curve_is_drawn_of_the_lines_that_have_it() -> None:
+    lines = [{"step": step, "steps": 4, "loss": 1.0 / step} for step in (1, 2, 3, 4)]
+    without = curves(lines)
+    with_some = curves([*lines[:-1], {**lines[-1], "perplexity": 2.0}])
+    assert with_some.startswith(b"\x89PNG")
+    assert with_some != without
 
 
 def test_a_job_array_is_each_task_the_whole_of_the_plan() -> None:
