@@ -13,7 +13,7 @@ import transport
 # srun: error: node001: task 3: Killed
 _ENDED = r"^srun: error: [^ ]+: tasks? [0-9,-]+: "
 
-_NOT_ASKED = ("recompute", "mlflow")
+_NOT_ASKED = ("recompute", "evaluate_every", "mlflow")
 PROGRAM = Path(__file__).with_name("train_resnet.py")
 
 
@@ -74,13 +74,14 @@ class Plan:
         """What makes the run what it is: another learning rate is another run, more time is not.
 
         Nor is computing layers again, for which a run that was out of memory is begun once more,
-        nor whether MLflow keeps it, too.
+        nor evaluating more often, nor whether MLflow keeps it, too.
         """
         settings = {
             name: str(value) for name, value in self.settings.items() if name not in _NOT_ASKED
         }
         if self.is_elastic and "batch" in settings:
-            settings["batch"] = str(int(settings["batch"]) * self.processes)
+            parts = self.processes * int(settings.pop("accumulate", 1))
+            settings["batch"] = str(int(settings["batch"]) * parts)
         said: dict[str, object] = {
             "settings": settings,
             "processes": [self.nodes, self.tasks_per_node, bool(self.gpus_per_node)],

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import tracker
@@ -23,7 +24,7 @@ UNTIMED_STEPS = 10
 FREE = frozenset(
     {
         *("results", "mounts", "steps", "rounds", "workers", "compile", "recompute"),
-        *("report_every", "checkpoint_every", "mlflow"),
+        *("report_every", "checkpoint_every", "evaluate_every", "mlflow"),
     }
 )
 
@@ -123,17 +124,23 @@ def _elapsed_before(file: Path) -> float:
 
 
 def same_run(
-    results: Path, settings: argparse.Namespace, processes: int, is_first: bool, is_begun: bool
+    results: Path,
+    settings: argparse.Namespace,
+    processes: int,
+    is_first: bool,
+    is_begun: bool,
+    added: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Raise `ResumeError` where a training was begun in a folder with other settings.
 
-    ``is_begun``: whether there is a checkpoint. The first process keeps the settings.
+    ``is_begun``: whether there is a checkpoint. The first process keeps the settings. ``added``:
+    settings that came with a later version of the program, and what they were before.
     """
     wanted = {name: value for name, value in vars(settings).items() if name not in FREE}
     wanted = json.loads(json.dumps(wanted | {"processes": processes, "schema": SCHEMA_VERSION}))
     kept = results / "settings.json"
     if is_begun and kept.exists():
-        before = json.loads(kept.read_text())
+        before = {**added, **json.loads(kept.read_text())}
         differing = [
             f"{name} = {before[name]!r}, not {value!r}"
             for name, value in sorted(wanted.items())

@@ -9,6 +9,21 @@ class ScheduleError(ValueError):
     """There is no training with these settings; the message says what to change."""
 
 
+def rate_at(step: int, peak: float, rising: int, steps: int = 0) -> float:
+    """Return a step's learning rate: up along a line in the ``rising`` first steps, then down.
+
+    Down to 0 along half a cosine, where it would be after ``steps``; with 0 it stays at its peak.
+    Goyal et al. 2017 (arXiv:1706.02677) for the warm-up, Loshchilov and Hutter 2016
+    (arXiv:1608.03983) for the cosine.
+    """
+    if step < rising:
+        return peak * (step + 1) / rising
+    if not steps:
+        return peak
+    falling = max(1, steps - rising)
+    return peak * (1 + math.cos(math.pi * (step - rising) / falling)) / 2
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The steps of a training.
@@ -78,16 +93,8 @@ class Schedule:
         return step == self.last_step or step % self.steps_an_epoch == 0
 
     def rate_at(self, step: int) -> float:
-        """Return the learning rate: up along a line, then down to 0 along half a cosine.
-
-        Goyal et al. 2017 (arXiv:1706.02677) for the warm-up, Loshchilov and Hutter 2016
-        (arXiv:1608.03983) for the cosine.
-        """
-        rising = round(self.warmup * self.steps)
-        if step < rising:
-            return self.peak * (step + 1) / rising
-        falling = max(1, self.steps - rising)
-        return self.peak * (1 + math.cos(math.pi * (step - rising) / falling)) / 2
+        """Return the learning rate: up along a line, then down to 0 along half a cosine."""
+        return rate_at(step, self.peak, round(self.warmup * self.steps), self.steps)
 
     def words(self) -> list[str]:
         """Say how the figures come about."""

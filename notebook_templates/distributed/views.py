@@ -28,6 +28,7 @@ VALUES = {
     "flops_use": ("{:.1%} of the FLOPS", "share of the FLOPS"),
     "loss": ("loss {:.4f}", "loss"),
     "held_out_loss": ("held-out loss {:.4f}", "held-out loss"),
+    "perplexity": ("perplexity {:.4g}", "perplexity"),
     "accuracy": ("accuracy {:.4f}", "accuracy"),
 }
 
@@ -138,17 +139,17 @@ def figures(line: Mapping[str, Any]) -> str:
 
 
 def curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
-    """Draw loss, accuracy, speed and so on over the steps; returns a PNG."""
+    """Draw loss, accuracy, speed and so on over the steps that have them; returns a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 2.4), layout="constrained")
     FigureCanvasAgg(figure)
-    names = [name for name in VALUES if all(name in line for line in lines)]
-    steps = [line["step"] for line in lines]
+    names = [name for name in VALUES if any(name in line for line in lines)]
     axes = figure.subplots(1, len(names), squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
-        axis.plot(steps, [line[name] for line in lines])
+        having = [line for line in lines if name in line]
+        axis.plot([line["step"] for line in having], [line[name] for line in having])
         axis.set_title(VALUES[name][1])
         axis.set_xlabel("step")
         axis.grid(alpha=0.3)

@@ -1,8 +1,10 @@
 """Causal language models: texts as blocks of tokens, the cost of a token, what a model writes."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import texts
 import torch
@@ -51,6 +53,20 @@ def blocks_of(tokenizer: Tokenizer, data: str, length: int) -> torch.Tensor:
     return torch.tensor(numbers[: rows * length], dtype=torch.long).view(rows, length)
 
 
+def decayed(weights: Iterable[nn.Parameter], decay: float) -> list[dict[str, Any]]:
+    """Divide weights for AdamW: the decay is of matrices, not of vectors, biases and norms.
+
+    Without a decay all stay in one group, as in checkpoints of before there was any.
+    """
+    learnt = list(weights)
+    if decay == 0:
+        return [{"params": learnt, "weight_decay": 0.0}]
+    vectors = [weight for weight in learnt if weight.ndim < 2]
+    matrices = [weight for weight in learnt if weight.ndim >= 2]
+    groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
+
+
 def flops_of_a_token(model: nn.Module) -> float:
     """Return the operations that training on a token takes, attention's own products left out.
 
@@ -82,15 +98,42 @@ def continued(
     model: nn.Module, tokenizer: Tokenizer, prompt: str, new_tokens: int, device: torch.device
 ) -> str:
     """Let the model continue the prompt, always with the likeliest token."""
-    given = tokenizer(prompt, return_tensors="pt", add_special_tokens=True).to(device)
+    given = tokenizer(prompt, add_special_tokens=True)["input_ids"]
+    new = generated(model, tokenizer, given, new_tokens, device)
+    return str(tokenizer.decode(given + new, skip_special_tokens=True))
+
+
+def answered(
+    model: nn.Module,
+    tokenizer: Tokenizer,
+    question: list[int],
+    new_tokens: int,
+    device: torch.device,
+) -> str:
+    """Let the model answer a question, given in tokens, until it ends the text."""
+    new = generated(model, tokenizer, question, new_tokens, device)
+    if tokenizer.eos_token_id in new:
+        new = new[: new.index(tokenizer.eos_token_id)]
+    return str(tokenizer.decode(new, skip_special_tokens=True)).strip()
+
+
+def generated(
+    model: nn.Module,
+    tokenizer: Tokenizer,
+    given: list[int],
+    new_tokens: int,
+    device: torch.device,
+) -> list[int]:
+    """Return at most so many tokens that follow, each time the likeliest."""
+    tokens = torch.tensor([given], device=device)
     model.eval()
     with torch.no_grad():
         found = model.generate(
-            input_ids=given["input_ids"],
-            attention_mask=given["attention_mask"],
+            input_ids=tokens,
+            attention_mask=torch.ones_like(tokens),
             max_new_tokens=new_tokens,
             do_sample=False,
             pad_token_id=tokenizer.eos_token_id,
         )
     model.train()
-    return str(tokenizer.decode(found[0], skip_special_tokens=True))
+    return list(found[0, len(given) :].tolist())

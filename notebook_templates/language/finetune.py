@@ -4,8 +4,9 @@
     python finetune.py --results run1 --model /mnt/isilon/models/NAME --data ~/my-texts
     srun --ntasks-per-node=4 python finetune.py --results run1 ...     in a job: one process a GPU
 
-What learns is LoRA (lora.py), or, with --weights all, the whole model, divided over all processes
-with FSDP2 (fully_sharded.py). The model is a folder; nothing is asked of the internet.
+Texts are learnt as they are, of conversations only the answers (corpus.py). What learns is LoRA
+(lora.py), or, with --weights all, the whole model, divided over all processes with FSDP2
+(fully_sharded.py). The model is a folder; nothing is asked of the internet.
 
 In RESULTS stay progress.jsonl, summary.json with the texts before and after, adapter/ (for
 peft.PeftModel.from_pretrained) or model/ (for from_pretrained), the checkpoint, tensorboard/, and
@@ -20,8 +21,11 @@ from pathlib import Path
 # The model and its tokenizer are files; without this they are looked for on the internet first.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
+import accumulation
 import causal_lm
+import corpus
 import fully_sharded
+import held_out
 import lora
 import texts
 import tiny
@@ -41,9 +45,13 @@ from record import (
     write_json,
 )
 from sampler import Sampler
+from schedule import rate_at
 from torch import nn
 
 TINY = "tiny"
+SCHEDULES = ("constant", "cosine")
+# What came with a later version of this program, and what it was before.
+ADDED = {"accumulate": 1, "schedule": "constant", "schedule_steps": 0, "weight_decay": 0.0}
 WAYS = {"lora": lora.Lora, "all": fully_sharded.FullySharded}
 
 
@@ -53,13 +61,17 @@ def settings() -> argparse.Namespace:
     add = parser.add_argument
     add("--results", required=True, help="folder for the results; several nodes must share it")
     add("--model", default=TINY, help="a model's folder, or 'tiny': one made here in half a minute")
-    add("--data", default=texts.LICENCES, help="'licences', or a file or folder: .txt, .md, .jsonl")
+    add("--data", default=texts.LICENCES, help="'licences', 'animals', or .txt, .md, .jsonl")
     add("--weights", default="lora", choices=WAYS, help="what learns: LoRA, or all weights (FSDP2)")
     add("--steps", type=int, default=100, help="of training; more with the same folder continue")
-    add("--batch", type=int, default=8, help="blocks per process and step")
+    add("--batch", type=int, default=8, help="blocks per process, computed together")
+    add("--accumulate", type=int, default=1, help="batches per process and step: saves memory")
     add("--length", type=int, default=128, help="tokens in a block; at most what the model can")
     add("--rate", type=float, default=2e-3, help="learning rate; real models: LoRA 2e-4, all 2e-5")
     add("--rising", type=int, default=10, help="first steps, in which the rate rises")
+    add("--schedule", default="constant", choices=SCHEDULES, help="of the rate, after that")
+    add("--schedule-steps", type=int, default=0, help="where a cosine ends; 0: with steps")
+    add("--weight-decay", type=float, default=0.0, help="of matrices, not of biases and norms")
     add("--lora-rank", type=int, default=8, help="columns of LoRA's matrices: what can be learnt")
     add("--targets", default="all-linear", help="layers with LoRA, separated by commas")
     add("--precision", default="fp32", choices=("fp32", "bf16"), help="of weights and products")
@@ -70,8 +82,10 @@ def settings() -> argparse.Namespace:
     add("--held-out-blocks", type=int, default=32, help="so many of these are tested, at most")
     add("--seed", type=int, default=1, help="same seed and processes: same training")
     add("--prompt", default="This License", help="what the model continues, before and after")
+    add("--questions", type=int, default=8, help="of conversations: so many it answers instead")
     add("--new-tokens", type=int, default=40, help="how far")
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
+    add("--evaluate-every", type=int, default=0, help="steps between held-out losses; 0: reports")
     add("--checkpoint-every", type=int, default=50, help="steps between checkpoints, at a report")
     add("--mlflow", default="", help="MLflow's experiment in which the run is kept; '': none")
     return parser.parse_args()
@@ -96,15 +110,19 @@ def main(s: argparse.Namespace) -> None:
     if not folder.is_dir():
         raise ModelError(f"model is {s.model!r}; there is no such folder")
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    blocks = causal_lm.blocks_of(tokenizer, s.data, s.length)
-    held = max(1, round(len(blocks) * s.held_out))
-    train, test = blocks[:-held], blocks[-held:][: s.held_out_blocks]
-    share = Sampler(len(train), s.batch, here.rank, here.ranks, s.seed)
-    together = s.batch * here.ranks
+    read = corpus.opened(tokenizer, s)
+    train, test = read.train, read.test
+    together = s.batch * s.accumulate * here.ranks
+    share = Sampler(len(train), together, 0, 1, s.seed)
     if share.steps == 0:
         raise ModelError(
-            f"{len(train)} blocks of {s.length} tokens do not fill one step of {s.batch} blocks on "
+            f"{len(train)} {read.unit} do not fill one step of {s.batch} x {s.accumulate} on "
             f"{here.ranks} processes. Set a smaller batch or length, or give more text."
+        )
+    falls_until = (s.schedule_steps or s.steps) if s.schedule == "cosine" else 0
+    if falls_until and s.steps > falls_until:
+        raise ModelError(
+            f"steps is {s.steps}; the rate is 0 from schedule_steps, {falls_until}, on"
         )
 
     # What is learnt, and how.
@@ -122,27 +140,18 @@ def main(s: argparse.Namespace) -> None:
     fastest = causal_lm.fastest_flops(device, numbers)
 
     def held_out_loss() -> float:
-        """Return the mean loss of the blocks that are not trained on; the processes divide them."""
-        model.eval()
-        total = 0.0
-        with torch.no_grad(), precision:
-            for begin in range(0, len(test), together):
-                rows = test[begin + here.rank * s.batch :][: s.batch]
-                # Where a model is divided, all processes compute, or none does.
-                some = rows if len(rows) else test[:1]
-                loss = model(input_ids=some.to(device), labels=some.to(device)).loss
-                total += float(loss) * len(rows)
-        model.train()
-        return group.sums(total)[0] / len(test)
+        return held_out.loss(model, test, s.batch, group, precision)
 
     def written() -> str:
-        return causal_lm.continued(model, tokenizer, s.prompt, s.new_tokens, device)
+        return read.written(model, device)
 
     # What was reached before.
     is_begun = group.sums(here.is_first and way.has_checkpoint)[0] > 0
-    asked = vars(s) if way.keeps_size else {**vars(s), "batch": together}
+    asked = {**vars(s), "schedule_steps": falls_until}
+    if not way.keeps_size:
+        asked |= {"batch": together, "accumulate": 1}
     processes = here.ranks if way.keeps_size else 0
-    same_run(results, argparse.Namespace(**asked), processes, here.is_first, is_begun)
+    same_run(results, argparse.Namespace(**asked), processes, here.is_first, is_begun, ADDED)
     reached = (
         way.load() if is_begun else TokenProgress(before=written(), loss_before=held_out_loss())
     )
@@ -151,9 +160,7 @@ def main(s: argparse.Namespace) -> None:
     few = sum(weight.numel() for weight in learnt)
     record.say(
         f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
-        f"{len(train):,} blocks of {s.length} tokens to train on, {len(test)} held out",
-        f"{together * s.length:,} tokens a step = "
-        f"{s.batch} blocks x {s.length} tokens x {here.ranks} processes",
+        *read.words(f"{s.batch} {read.unit} x {s.accumulate} x {here.ranks} processes", together),
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {reached.loss_before:.4f}",
     )
@@ -163,6 +170,9 @@ def main(s: argparse.Namespace) -> None:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
     model.train()
+    if group.is_on_gpus:
+        # What the model's making, and the measured product, took is not the training's.
+        torch.cuda.reset_peak_memory_stats()
     is_stopped, timer, saved_at = False, StepTimer(), reached.step
     loss_sum, count = torch.zeros((), device=device), 0
     timer.begin()
@@ -171,41 +181,44 @@ def main(s: argparse.Namespace) -> None:
         for chosen in share.epoch(epoch, first):
             # So that a model's dropout, too, is that of a training without a break.
             torch.manual_seed((s.seed * 1_000_003 + reached.step) * here.ranks + here.rank)
-            rows = train[[index for _, index in chosen]]
-            rows = (rows.pin_memory() if group.is_on_gpus else rows).to(device, non_blocking=True)
+            indices = [index for _, index in chosen]
             for parameters in optimizer.param_groups:
-                parameters["lr"] = s.rate * min(1.0, (reached.step + 1) / s.rising)
-            with precision:
-                loss = way.trained(input_ids=rows, labels=rows).loss
+                parameters["lr"] = rate_at(reached.step, s.rate, s.rising, falls_until)
             optimizer.zero_grad()
-            loss.backward()
+            step = accumulation.mean_over_tokens(way, train, indices, s.batch, group, precision)
             nn.utils.clip_grad_norm_(learnt, 1.0)
             optimizer.step()
             reached.step += 1
-            timer.step(rows.numel(), loss.item)
-            loss_sum, count = loss_sum + loss.detach(), count + 1
-            if reached.step % s.report_every and reached.step != s.steps:
+            timer.step(step.read, step.loss.item)
+            loss_sum, count = loss_sum + step.loss, count + 1
+            evaluates = reached.step % (s.evaluate_every or s.report_every) == 0
+            if reached.step % s.report_every and not evaluates and reached.step != s.steps:
                 continue
 
             # A report: what all processes did since the last.
             losses, counts, stops = group.sums(loss_sum, count, stop.is_wanted)
             is_stopped = stops > 0
             stretch = timer.end()
-            speed = stretch.images * here.ranks / stretch.seconds
+            tokens = group.sums(stretch.images)[0]
+            speed = tokens / stretch.seconds
             if stretch.is_settled:
-                reached.tokens += stretch.images * here.ranks
+                reached.tokens += round(tokens)
                 reached.seconds += stretch.seconds
             line = {
                 "epoch": epoch + 1,
                 "step": reached.step,
                 "steps": s.steps,
                 "loss": losses / counts,
-                "held_out_loss": held_out_loss(),
+                "rate": rate_at(reached.step - 1, s.rate, s.rising, falls_until),
                 "tokens_per_second": round(speed, 1),
                 "flops_use": round(speed * every_token / (fastest * here.ranks), 4),
+                "peak_gpu_memory_bytes": held_out.peak_gpu_memory_bytes(group),
             }
-            record.add(line)
             is_last = is_stopped or reached.step == s.steps
+            if evaluates or is_last:
+                loss_now = held_out_loss()
+                line |= {"held_out_loss": loss_now, "perplexity": held_out.perplexity(loss_now)}
+            record.add(line)
             if is_last or reached.step - saved_at >= s.checkpoint_every:
                 saved_at = reached.step
                 way.save(reached)
@@ -218,11 +231,13 @@ def main(s: argparse.Namespace) -> None:
     if is_stopped and reached.step < s.steps:
         record.say(f"stopped after step {reached.step} of {s.steps}: run again to resume")
     else:
+        peak = held_out.peak_gpu_memory_bytes(group)
         loss_after, after = held_out_loss(), written()
         exported = way.export()
         if here.is_first:
             speed = reached.tokens / reached.seconds if reached.seconds else None
             use = None if speed is None else speed * every_token / (fastest * here.ranks)
+            losses_of = [reached.loss_before, loss_after]
             summary = {
                 "schema": SCHEMA_VERSION,
                 "settings": vars(s),
@@ -233,8 +248,10 @@ def main(s: argparse.Namespace) -> None:
                 "weights_learnt": few,
                 "tokens_per_second": speed,
                 "flops_use": use,
-                "held_out_loss": [reached.loss_before, loss_after],
-                "generated": [reached.before, after],
+                "held_out_loss": losses_of,
+                "perplexity": [held_out.perplexity(one) for one in losses_of],
+                "peak_gpu_memory_bytes": peak,
+                **read.summary(reached.before, after),
                 "result": exported,
                 "torch": torch.__version__,
             }

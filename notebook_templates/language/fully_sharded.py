@@ -9,6 +9,7 @@ writes its part, while the training goes on, and any number of processes reads i
 
 import argparse
 import shutil
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,8 @@ class FullySharded:
                 fully_shard(layer, mesh=mesh, mp_policy=policy)
             model = fully_shard(model, mesh=mesh, mp_policy=policy)
         self.model = self.trained = model.to(group.device)
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=0.0, weight_decay=0.0, fused=group.is_on_gpus
-        )
+        groups = causal_lm.decayed(self.model.parameters(), s.weight_decay)
+        self.optimizer = torch.optim.AdamW(groups, lr=0.0, fused=group.is_on_gpus)
 
     @property
     def has_checkpoint(self) -> bool:
@@ -95,6 +95,13 @@ class FullySharded:
             checkpoint_id=str(self._checkpoints / f"step-{reached.step}"),
             process_group=self._writers,
         )
+
+    def part_of_a_step(self, is_last: bool) -> AbstractContextManager[None]:
+        """Compute a part of a step in it: gradients go round with each part.
+
+        Kept until the last one, they would be whole on every GPU, where they need not fit.
+        """
+        return nullcontext()
 
     def finish(self) -> None:
         """Wait until what was saved is there, and remove what came before it."""

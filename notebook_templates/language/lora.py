@@ -5,6 +5,7 @@ learnt takes some megabytes.
 """
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import causal_lm
@@ -14,6 +15,7 @@ from causal_lm import TokenProgress
 from process_group import DataParallel
 from record import write_whole
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 from transformers.pytorch_utils import Conv1D
 
 
@@ -42,9 +44,8 @@ class Lora:
         self._learnt = {
             name: one for name, one in self.model.named_parameters() if one.requires_grad
         }
-        self.optimizer = torch.optim.AdamW(
-            self._learnt.values(), lr=0.0, weight_decay=0.0, fused=group.is_on_gpus
-        )
+        groups = causal_lm.decayed(self._learnt.values(), s.weight_decay)
+        self.optimizer = torch.optim.AdamW(groups, lr=0.0, fused=group.is_on_gpus)
         self.trained, _ = group.joined(self.model, self.optimizer)
 
     @property
@@ -65,6 +66,12 @@ class Lora:
             learnt = {name: weight.detach() for name, weight in self._learnt.items()}
             states = {"learnt": learnt, "optimizer": self.optimizer.state_dict(), **vars(reached)}
             write_whole(self._checkpoint, lambda stream: torch.save(states, stream))
+
+    def part_of_a_step(self, is_last: bool) -> AbstractContextManager[None]:
+        """Compute a part of a step in it: gradients go round once, with the last part."""
+        if is_last or not isinstance(self.trained, DistributedDataParallel):
+            return nullcontext()
+        return self.trained.no_sync()
 
     def finish(self) -> None:
         """Wait until what was saved is there: it is."""

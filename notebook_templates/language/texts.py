@@ -4,8 +4,9 @@ import json
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-LICENCES = "licences"
+LICENCES, PYTHON = "licences", "python"
 _LICENCES = Path("/usr/share/common-licenses")
 SUFFIXES = (".txt", ".md", ".py", ".jsonl")
 
@@ -21,7 +22,7 @@ def texts(data: str, python_files: int = 150) -> list[str]:
     """
     if data == LICENCES:
         found = [file.read_text(errors="replace") for file in _plain(_LICENCES)]
-    elif data == "python":
+    elif data == PYTHON:
         library = Path(sysconfig.get_path("stdlib"))
         files = sorted(library.glob("*.py"))[:python_files]
         found = [file.read_text(errors="replace") for file in files]
@@ -41,11 +42,30 @@ def _plain(folder: Path) -> list[Path]:
     return [file for file in sorted(folder.iterdir()) if file.is_file() and not file.is_symlink()]
 
 
+def objects_of(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Give each object of a file of JSON Lines, with the number of its line.
+
+    Raises `TextError`, with the file and the line, where a line is something else.
+    """
+    # Not splitlines: a JSON text may have U+2028, which that takes for the end of a line.
+    lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise TextError(f"{file}, line {number}: this is no JSON ({error.msg})") from error
+        if not isinstance(found, dict):
+            raise TextError(f"{file}, line {number}: this is no JSON object with fields")
+        yield number, found
+
+
 def _of(file: Path) -> Iterator[str]:
-    content = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix != ".jsonl":
-        yield content
+        yield file.read_text(encoding="utf-8", errors="replace")
         return
-    for line in content.splitlines():
-        if line.strip():
-            yield str(json.loads(line)["text"])
+    for number, found in objects_of(file):
+        if not isinstance(found.get("text"), str):
+            raise TextError(f'{file}, line {number}: there is no field "text" with a text')
+        yield found["text"]

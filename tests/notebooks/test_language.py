@@ -51,6 +51,8 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     assert len(summary["generated"]) == 2
     assert summary["weights_learnt"] < 0.1 * summary["weights"]
     assert "tokens/s" in printed
+    assert "perplexity  " in printed
+    assert "peak GPU memory  " in printed
     assert (unbroken / "adapter" / "adapter_model.safetensors").exists()
     assert list((unbroken / "tensorboard").glob("events.*"))
     notebook = json.loads((tmp_path / "done.ipynb").read_text())

@@ -161,6 +161,14 @@ def test_a_setting_that_the_program_did_not_have_yet_is_no_other_training(tmp_pa
     same_run(tmp_path, settings(broken="stop"), 2, is_first=True, is_begun=True)
 
 
+def test_a_setting_that_came_later_was_what_the_program_did_before(tmp_path: Path) -> None:
+    same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
+    later = {"accumulate": 1}
+    same_run(tmp_path, settings(accumulate=1), 2, is_first=True, is_begun=True, added=later)
+    with pytest.raises(ResumeError, match="accumulate = 1, not 4"):
+        same_run(tmp_path, settings(accumulate=4), 2, is_first=True, is_begun=True, added=later)
+
+
 def test_a_training_of_before_there_were_versions_goes_on(tmp_path: Path) -> None:
     same_run(tmp_path, settings(), 2, is_first=True, is_begun=False)
     file = tmp_path / "settings.json"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import Plan, PlanError, script
 from speedups import markdown, table
-from views import Reached, figures, reached, tensorboard_link
+from views import Reached, curves, figures, reached, tensorboard_link
 
 FOLDER = Path("/home/you/logs/resnet/it's a run")
 PLAN: dict[str, Any] = {
@@ -376,9 +376,9 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
 
 
 def test_a_run_goes_on_with_layers_that_are_computed_again() -> None:
-    again = {**PLAN, "settings": {**PLAN["settings"], "recompute": "yes"}}
+    again = {**PLAN, "settings": {**PLAN["settings"], "recompute": "yes", "evaluate_every": 50}}
     assert Plan(**again).asked == Plan(**PLAN).asked
-    assert "--recompute yes" in script(Plan(**again), FOLDER)
+    assert "--recompute yes --evaluate-every 50" in script(Plan(**again), FOLDER)
 
 
 def test_a_run_that_mlflow_keeps_from_now_on_is_no_other() -> None:
@@ -397,6 +397,14 @@ def test_a_line_of_progress_is_said_with_what_it_has() -> None:
     assert figures(line) == "step 10 of 500: 12,346 tokens/s, loss 0.7000"
 
 
+def test_a_curve_is_drawn_of_the_lines_that_have_it() -> None:
+    lines = [{"step": step, "steps": 4, "loss": 1.0 / step} for step in (1, 2, 3, 4)]
+    without = curves(lines)
+    with_some = curves([*lines[:-1], {**lines[-1], "perplexity": 2.0}])
+    assert with_some.startswith(b"\x89PNG")
+    assert with_some != without
+
+
 def test_a_job_array_is_each_task_the_whole_of_the_plan() -> None:
     text = script(Plan(**PLAN, array=12, launch="once"), FOLDER)
     assert "#SBATCH --array=1-12" in text.splitlines()
@@ -408,10 +416,13 @@ def test_a_job_array_is_each_task_the_whole_of_the_plan() -> None:
 
 
 def test_an_elastic_run_is_the_same_on_other_nodes_with_as_large_a_batch() -> None:
-    def asked(nodes: int, batch: int, **more: object) -> dict[str, Any]:
-        plan = PLAN | {"nodes": nodes, "settings": {"batch": batch, "rate": 0.1}, **more}
-        return Plan(**plan).asked
+    def asked(nodes: int, batch: int, **more: Any) -> dict[str, Any]:
+        settings = {"batch": batch, "rate": 0.1, **more.pop("settings", {})}
+        return Plan(**PLAN | {"nodes": nodes, "settings": settings, **more}).asked
 
     assert asked(2, 4, is_elastic=True) == asked(4, 2, is_elastic=True)
     assert asked(2, 4, is_elastic=True) != asked(4, 4, is_elastic=True)
+    in_parts = {"settings": {"accumulate": 2}, "is_elastic": True}
+    assert asked(1, 4, **in_parts) == asked(2, 4, is_elastic=True)
+    assert asked(2, 4, **in_parts) != asked(2, 4, is_elastic=True)
     assert asked(2, 4) != asked(4, 2)

@@ -1,7 +1,7 @@
 """How many steps a training has, and how fast it learns at which."""
 
 import pytest
-from schedule import Schedule
+from schedule import Schedule, rate_at
 
 TEN_EPOCHS = Schedule(images=640, batch=32, ranks=2, epochs=10, most_steps=0, rate=4.0, warmup=0.1)
 
@@ -28,3 +28,14 @@ def test_a_training_that_is_cut_short_has_the_rates_of_the_whole_one() -> None:
 
 def test_the_figures_are_derived_in_words() -> None:
     assert TEN_EPOCHS.words()[2] == "100 steps = 10 epochs x 640 images / 64 a step"
+
+
+def test_a_rate_stays_at_its_peak_where_nothing_says_when_it_falls() -> None:
+    assert [rate_at(step, 0.5, rising=2) for step in (0, 1, 2, 900)] == [0.25, 0.5, 0.5, 0.5]
+    assert [rate_at(step, 0.5, rising=0) for step in (0, 1)] == [0.5, 0.5]
+
+
+def test_a_rate_falls_along_half_a_cosine_after_it_rose() -> None:
+    rates = [rate_at(step, 1.0, rising=2, steps=10) for step in (0, 1, 2, 6, 9)]
+    assert rates[:4] == pytest.approx([0.5, 1.0, 1.0, 0.5])
+    assert 0 < rates[4] < 0.05
