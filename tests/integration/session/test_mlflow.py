@@ -71,9 +71,12 @@ def test_pages_of_other_hosts_and_other_names_for_it_are_refused(user: Visitor) 
     assert opened(user, PAGE, Host="evil.example.org").status_code == 403
     search = f"{user.instance.url}/user/{user.name}{PAGE}ajax-api/2.0/mlflow/experiments/search"
     token = {"Authorization": f"token {user.token()}"}
-    for origin, code in ((user.instance.url, 200), ("https://evil.example.org", 403)):
-        answer = httpx.post(search, headers=token | {"Origin": origin}, json={"max_results": 1})
-        assert answer.status_code == code, answer.text
+    own = token | {"Origin": user.instance.url}
+    assert httpx.post(search, headers=own, json={"max_results": 1}).status_code == 200
+    # Without a body: it is refused before one is read, and who still sends it sees no answer.
+    others = token | {"Origin": "https://evil.example.org"}
+    assert httpx.post(search, headers=others).status_code == 403
+    assert httpx.post(search, headers=own).status_code != 403
 
 
 def test_kernels_and_jobs_know_the_place_and_the_tool_has_no_token(user: Visitor) -> None:
