@@ -35,6 +35,7 @@ READERS = {
 """Which tests look at a file or folder, as text or as programs."""
 _WORDS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
+_OF_EVERY_CLASS = UNIT / "test_names.py"
 _OF_EVERY_PAGE = UNIT / "test_documentation.py"
 
 
@@ -59,6 +60,8 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
     found: set[Path] = set()
     modules: set[str] = set()
     for path in changed:
+        if path.suffix == ".py" and path.parts[0] != "tests":
+            found.add(_OF_EVERY_CLASS)
         if path.is_relative_to(UNIT):
             found.add(path if path.name.startswith("test_") else path.parent)
         elif path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:

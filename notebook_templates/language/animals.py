@@ -6,7 +6,7 @@ so those that are held out can be answered from the others.
 
 import random
 
-from conversations import ANSWERS, Conversation, Turn
+from conversations import ANSWERS, ChatRecord, Turn
 
 NAME = "animals"
 _YOUNG = {
@@ -35,7 +35,7 @@ _QUESTIONS = (
 )
 
 
-def conversations(seed: int) -> list[Conversation]:
+def conversations(seed: int) -> list[ChatRecord]:
     """Make them: each question once, a fourth of them after another one, as a second turn."""
     chance = random.Random(seed)  # noqa: S311  # nobody is to guess it, all are to have the same
     asked = [
@@ -52,5 +52,5 @@ def conversations(seed: int) -> list[Conversation]:
             for pair in pairs
             for role, content in zip(("user", ANSWERS), pair, strict=True)
         ]
-        found.append(Conversation(tuple(turns), f"{NAME}, record {number}"))
+        found.append(ChatRecord(tuple(turns), f"{NAME}, record {number}"))
     return found

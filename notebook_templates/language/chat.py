@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import jinja2
 import transformers
-from conversations import ANSWERS, Conversation, Turn
+from conversations import ANSWERS, ChatRecord, Turn
 from texts import TextError
 
 Tokenizer = transformers.PreTrainedTokenizerBase
@@ -29,7 +29,7 @@ PLAIN = (
 
 
 @dataclass(frozen=True)
-class Row:
+class LabelledRow:
     """The tokens of a record, which end with the end of text, and as many labels."""
 
     tokens: list[int]
@@ -54,12 +54,12 @@ class Chat:
             first = tokenizer("a")["input_ids"][:1]
             self._begin = first if first == [tokenizer.bos_token_id] else []
 
-    def question(self, conversation: Conversation) -> list[int]:
+    def question(self, conversation: ChatRecord) -> list[int]:
         """Return the tokens after which the model is to give the last answer."""
         text = self._text(conversation.turns[:-1], conversation.place, asks=True)
         return self._begin + self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
-    def rows(self, conversation: Conversation) -> list[Row]:
+    def rows(self, conversation: ChatRecord) -> list[LabelledRow]:
         """Return a conversation as one row.
 
         Some templates write an answer otherwise once others follow, such as without what the model
@@ -91,7 +91,7 @@ class Chat:
             raise TextError(f"{place}: the model's chat template refuses it: {error}") from error
         return str(text)
 
-    def _row(self, text: str, answers: list[tuple[int, int]]) -> Row:
+    def _row(self, text: str, answers: list[tuple[int, int]]) -> LabelledRow:
         """Label the answers, which are given by the places of their first and last characters."""
         found = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         tokens, end = self._begin + found["input_ids"], self._tokenizer.eos_token_id
@@ -106,5 +106,5 @@ class Chat:
                 if number < last:
                     labels[number] = tokens[number]
         if not tokens[:last] or tokens[last - 1] != end:
-            return Row([*tokens, end], [*labels, end])
-        return Row(tokens[:last], labels[:last])
+            return LabelledRow([*tokens, end], [*labels, end])
+        return LabelledRow(tokens[:last], labels[:last])

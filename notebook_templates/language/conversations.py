@@ -27,7 +27,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ChatRecord:
     """A record: turns of which the last is an answer."""
 
     turns: tuple[Turn, ...]
@@ -59,10 +59,10 @@ def files_of(data: str) -> list[Path]:
     return others
 
 
-def read(files: list[Path]) -> list[Conversation]:
+def read(files: list[Path]) -> list[ChatRecord]:
     """Read files of conversations; raises `TextError` that names the first wrong line."""
     return [
-        Conversation(_turns(record, f"{file}, line {number}"), f"{file}, line {number}")
+        ChatRecord(_turns(record, f"{file}, line {number}"), f"{file}, line {number}")
         for file in files
         for number, record in objects_of(file)
     ]

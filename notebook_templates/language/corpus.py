@@ -16,7 +16,7 @@ import numpy as np
 import texts
 import torch
 from causal_lm import Tokenizer
-from conversations import Conversation
+from conversations import ChatRecord
 from texts import TextError
 from token_dataset import TokenDataset
 from torch import nn
@@ -92,7 +92,7 @@ class Instructions:
     unit = "conversations"
 
     def __init__(
-        self, tokenizer: Tokenizer, found: list[Conversation], s: argparse.Namespace
+        self, tokenizer: Tokenizer, found: list[ChatRecord], s: argparse.Namespace
     ) -> None:
         """Write them in the form that the model knows, and divide them."""
         self._tokenizer, self._s = tokenizer, s

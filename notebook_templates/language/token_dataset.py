@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from chat import IGNORED, Row
+from chat import IGNORED, LabelledRow
 from torch.nn.utils.rnn import pad_sequence
 
 WIDTH_MULTIPLE = 8
@@ -61,7 +61,7 @@ class TokenDataset:
         return cls(rows, rows, blocks.shape[1])
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Row], length: int, padding: int) -> "TokenDataset":
+    def of_rows(cls, rows: Sequence[LabelledRow], length: int, padding: int) -> "TokenDataset":
         """Take conversations."""
         tokens = [torch.tensor(row.tokens) for row in rows]
         return cls(tokens, [torch.tensor(row.labels) for row in rows], length, padding)

@@ -32,7 +32,7 @@ import torch
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from chat import Chat
-from conversations import Conversation, Turn
+from conversations import ChatRecord, Turn
 from token_dataset import TokenDataset
 given = json.loads(sys.argv[2])
 pairs = ByteLevelBPETokenizer()
@@ -40,7 +40,7 @@ pairs.train_from_iterator(["User: What is k? Assistant: A letter."], 300, specia
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=pairs._tokenizer, eos_token="<end>")
 tokenizer.chat_template = given.get("template")
 chat = Chat(tokenizer)
-conversation = Conversation(tuple(Turn(*turn) for turn in given["turns"]), "some.jsonl, line 1")
+conversation = ChatRecord(tuple(Turn(*turn) for turn in given["turns"]), "some.jsonl, line 1")
 rows = chat.rows(conversation)
 """
 ROWS = (
@@ -66,7 +66,7 @@ model = GPT2LMHeadModel(GPT2Config(
     vocab_size=300, n_positions=64, n_embd=32, n_layer=2, n_head=2,
     resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
 )).eval()
-short = chat.rows(Conversation(conversation.turns[:2], ""))
+short = chat.rows(ChatRecord(conversation.turns[:2], ""))
 data = TokenDataset.of_rows(rows + short, 64, tokenizer.eos_token_id)
 
 def loss(tokens, labels):

@@ -16,7 +16,7 @@ HEAD = ("network", "precision", "storage", "data set", "images/s", "variation of
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """Where a training's data comes from."""
 
     storage: str
@@ -31,10 +31,10 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Speed:
+class SourceSpeed:
     """How fast a network was trained from a source."""
 
-    source: Source
+    source: DataSource
     model: str
     precision: str
     images_per_second: float
@@ -43,10 +43,10 @@ class Speed:
     slowest: float
 
 
-def sources(data_sets: DataSets) -> list[Source]:
+def sources(data_sets: DataSets) -> list[DataSource]:
     """Return all of them; raise ValueError for two whose runs would be kept in one folder."""
     found = [
-        Source(storage, data_set, str(Path(folder).expanduser()))
+        DataSource(storage, data_set, str(Path(folder).expanduser()))
         for storage, folders in data_sets.items()
         for data_set, folder in folders.items()
     ]
@@ -60,7 +60,7 @@ def sources(data_sets: DataSets) -> list[Source]:
     return found
 
 
-def finished(base: Path, source: Source, **settings: object) -> Summary | None:
+def finished(base: Path, source: DataSource, **settings: object) -> Summary | None:
     """Return the newest finished run of a source with these settings, if there is one."""
     wanted = {"data": source.folder, **settings}
     for summary in reversed(result.summaries(base / source.name, "training")):
@@ -69,7 +69,7 @@ def finished(base: Path, source: Source, **settings: object) -> Summary | None:
     return None
 
 
-def speeds(found: Mapping[Source, Summary]) -> list[Speed]:
+def speeds(found: Mapping[DataSource, Summary]) -> list[SourceSpeed]:
     """Return how fast each network was, source by source in their order."""
     measured = []
     for source, summary in found.items():
@@ -79,7 +79,7 @@ def speeds(found: Mapping[Source, Summary]) -> list[Speed]:
                 part["images_per_second"]
             )
         measured += [
-            Speed(
+            SourceSpeed(
                 source,
                 row["model"],
                 row["precision"],
@@ -93,7 +93,7 @@ def speeds(found: Mapping[Source, Summary]) -> list[Speed]:
     return measured
 
 
-def markdown(found: Mapping[Source, Summary]) -> str:
+def markdown(found: Mapping[DataSource, Summary]) -> str:
     """Return a table, network by network; each is compared with its first source."""
     measured = speeds(found)
     rows = []
@@ -113,7 +113,7 @@ def markdown(found: Mapping[Source, Summary]) -> str:
     return tables.markdown(HEAD, rows)
 
 
-def figure(found: Mapping[Source, Summary]) -> bytes:
+def figure(found: Mapping[DataSource, Summary]) -> bytes:
     """Draw a bar for each source, storage by storage, a panel for each network; returns a PNG.
 
     The line on a bar reaches from the slowest run to the fastest.
@@ -153,5 +153,5 @@ def figure(found: Mapping[Source, Summary]) -> bytes:
     return drawing.png(picture)
 
 
-def _kinds(measured: Sequence[Speed]) -> list[tuple[str, str]]:
+def _kinds(measured: Sequence[SourceSpeed]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((speed.model, speed.precision) for speed in measured))

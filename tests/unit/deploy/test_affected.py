@@ -30,6 +30,7 @@ def clone(tmp_path: Path) -> Path:
         "tests/unit/test_pure.py": "import jupyterhub_gpu_slurm.pure",
         "tests/unit/test_page.py": "from dsportal.page import anything",
         "tests/unit/test_apart.py": "from jupyterhub_gpu_slurm import apart",
+        "tests/unit/test_names.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -40,10 +41,11 @@ def clone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "run"),
     [
-        ("spawner/jupyterhub_gpu_slurm/pure.py", ["page", "pure"]),
-        ("portal/dsportal/page.py", ["page"]),
-        ("spawner/jupyterhub_gpu_slurm/apart.py", ["apart"]),
+        ("spawner/jupyterhub_gpu_slurm/pure.py", ["names", "page", "pure"]),
+        ("portal/dsportal/page.py", ["names", "page"]),
+        ("spawner/jupyterhub_gpu_slurm/apart.py", ["apart", "names"]),
         ("tests/unit/test_pure.py", ["pure"]),
+        ("notebook_templates/language/chat.py", ["names"]),
     ],
 )
 def test_those_that_import_it_are_run(clone: Path, changed: str, run: list[str]) -> None:

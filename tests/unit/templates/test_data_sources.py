@@ -8,8 +8,8 @@ import pytest
 
 from reports import data_sources as report
 
-NAS_JPEG = report.Source("NAS", "JPEG", "/nas/jpeg")
-NAS_SHARDS = report.Source("NAS", "TFRecord, x10", "/nas/shards")
+NAS_JPEG = report.DataSource("NAS", "JPEG", "/nas/jpeg")
+NAS_SHARDS = report.DataSource("NAS", "TFRecord, x10", "/nas/shards")
 
 
 def summary(folder: str, *speeds: float, steps: int = 200, date: str = "2026") -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_only_a_run_with_the_same_settings_counts_as_finished(tmp_path: Path) ->
     assert newest is not None
     assert newest["date"] == "2026-02"
     assert report.finished(tmp_path, NAS_JPEG, steps=10) is None
-    assert report.finished(tmp_path, report.Source("NAS", "JPEG", "/other"), steps=200) is None
+    assert report.finished(tmp_path, report.DataSource("NAS", "JPEG", "/other"), steps=200) is None
 
 
 def test_sources_are_compared_with_the_first_of_them() -> None:
@@ -74,6 +74,6 @@ def test_sources_are_compared_with_the_first_of_them() -> None:
 def test_a_storage_may_lack_a_format_of_another() -> None:
     found = {
         NAS_JPEG: summary("/nas/jpeg", 100.0),
-        report.Source("local disk", "TFRecord", "/scratch"): summary("/scratch", 600.0, 640.0),
+        report.DataSource("local disk", "TFRecord", "/scratch"): summary("/scratch", 600.0, 640.0),
     }
     assert report.figure(found).startswith(b"\x89PNG")
