@@ -159,7 +159,10 @@ def main(s: argparse.Namespace) -> None:
     few = sum(weight.numel() for weight in learnt)
     record.say(
         f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
-        *read.words(f"{s.batch} {read.unit} x {s.accumulate} x {here.ranks} processes", together),
+        *read.words(
+            f"{s.batch} {read.unit} x {s.accumulate} (accumulate) x {here.ranks} processes",
+            together,
+        ),
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {reached.loss_before:.4f}",
     )
