@@ -37,6 +37,8 @@ def user(visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
     visitor.start_and_wait(gpus=0)
     said = visitor.run(LOGGED, kernel="pytorch", seconds=180)
     assert "Error" not in said, said
+    # Otherwise both the kernel and the card would make a place in the home, and agree.
+    assert folder.is_dir(), said
     yield visitor
     visitor.stop()
     shutil.rmtree(folder)
