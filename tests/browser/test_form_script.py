@@ -124,6 +124,16 @@ def wait_for_looks(page: Page, hub: StandIn, looks: int) -> None:
         assert hub.looks == before + 1
 
 
+def wait_for_forecasts(page: Page, hub: StandIn, count: int) -> None:
+    """Let the page read what the last look found, however slow it is, and ask within its pause."""
+    for _ in range(10):
+        page.clock.run_for(300)
+        if len(hub.forecasts) >= count:
+            break
+        page.wait_for_timeout(100)
+    assert len(hub.forecasts) == count
+
+
 @pytest.mark.parametrize("hours", ["0", "12.0001", "", "-1", "0.01"])
 def test_a_time_that_cannot_be_had_is_refused_before_slurm_is_asked(
     page: Page, hub: StandIn, hours: str
@@ -215,14 +225,12 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
     start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
     hub.answer = {"state": "later", "start": start, "why": ""}
     wait_for_looks(page, hub, 1)
-    page.clock.run_for(300)
+    wait_for_forecasts(page, hub, 2)
     expect(forecast(page, "later")).to_be_visible()
-    assert len(hub.forecasts) == 2
     # And after a minute, since a queue moves.
     wait_for_looks(page, hub, 7)
-    page.clock.run_for(300)
+    wait_for_forecasts(page, hub, 3)
     expect(page.get_by_role("status")).not_to_have_attribute("aria-busy", "true")
-    assert len(hub.forecasts) == 3
 
 
 def test_a_forecast_that_takes_long_is_not_asked_for_again(page: Page, hub: StandIn) -> None:
