@@ -9,6 +9,7 @@ runs.table(base)                # finished trainings side by side
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import epochs
@@ -44,21 +45,17 @@ def start(plan: Plan, base: Path) -> Run:
     that came to its end stays as it is, as does one that was asked for something else, and the new
     one gets a number.
     """
-    base.mkdir(parents=True, exist_ok=True)
-    for folder in (_numbered(base, plan.name, number) for number in range(1, 10_000)):
-        run = Run(folder)
-        job = run.job
-        if job is not None:
-            if run.summary() is not None or run.asked() != plan.asked:
-                continue
-            if not job.state().is_over:
-                return run
-        folder.mkdir(exist_ok=True)
-        (folder / "asked.json").write_text(json.dumps(plan.asked, indent=1))
-        (folder / "job.sh").write_text(script(plan, folder))
-        run.submit()
+
+    def is_this(run: Run) -> bool:
+        return run.job is None or (run.summary() is None and run.asked() == plan.asked)
+
+    run = _first(plan, base, is_this)
+    if run.job is not None and not run.job.state().is_over:
         return run
-    raise PlanError(f"{base} has thousands of runs named {plan.name}")
+    _ask(run, plan)
+    (run.folder / "job.sh").write_text(script(plan, run.folder))
+    run.submit()
+    return run
 
 
 def here(plan: Plan, base: Path) -> Run:
@@ -66,13 +63,24 @@ def here(plan: Plan, base: Path) -> Run:
 
     The program itself resumes what it finds there.
     """
-    for folder in (_numbered(base, plan.name, number) for number in range(1, 10_000)):
-        run = Run(folder)
-        if run.job is None and run.asked() in (None, plan.asked):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "asked.json").write_text(json.dumps(plan.asked, indent=1))
+    run = _first(plan, base, lambda run: run.job is None and run.asked() in (None, plan.asked))
+    _ask(run, plan)
+    return run
+
+
+def _first(plan: Plan, base: Path, is_this: Callable[[Run], bool]) -> Run:
+    """Return the first run of the plan's name that is the one; its folder may not be there yet."""
+    for number in range(1, 10_000):
+        run = Run(_numbered(base, plan.name, number))
+        if is_this(run):
             return run
     raise PlanError(f"{base} has thousands of runs named {plan.name}")
+
+
+def _ask(run: Run, plan: Plan) -> None:
+    """Write into the run's folder what was asked for."""
+    run.folder.mkdir(parents=True, exist_ok=True)
+    (run.folder / "asked.json").write_text(json.dumps(plan.asked, indent=1))
 
 
 def _numbered(base: Path, name: str, number: int) -> Path:

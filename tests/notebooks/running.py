@@ -4,9 +4,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.instance import ROOT
 
@@ -91,6 +92,24 @@ def printed_by(notebook: Path, python: Path, home: Path, parameters: Mapping[str
     """Run all cells in a Python kernel; return the standard output of all."""
     done = run("pytorch", kernel_argv(python), notebook, home=home, **parameters)
     return written_to(done, "stdout")
+
+
+def said_by(
+    argv: Sequence[str | Path],
+    variables: Mapping[str, str] = MappingProxyType({}),
+    cwd: Path | None = None,
+) -> str:
+    """Run a program to its end, however it ends; return what it printed, its errors after that."""
+    done = subprocess.run(
+        argv,
+        cwd=cwd,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    return done.stdout + done.stderr
 
 
 def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:

@@ -4,7 +4,6 @@ The devices are what a CPU pretends to have, as JAX offers it: here are no GPUs.
 """
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import as_by_srun, printed_by
+from tests.notebooks.running import as_by_srun, printed_by, said_by
 
 pytestmark = pytest.mark.usefixtures("without_gpu")
 FOLDER = ROOT / "notebook_templates" / "jax"
@@ -31,9 +30,7 @@ def training(python: Path, results: Path, **options: object) -> list[str]:
 
 
 def train(python: Path, results: Path, **options: object) -> str:
-    argv = training(python, results, **options)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=280)
-    return done.stdout + done.stderr
+    return said_by(training(python, results, **options))
 
 
 def losses_of(results: Path) -> dict[int, tuple[float, float]]:

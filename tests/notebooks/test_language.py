@@ -1,7 +1,6 @@
 """The fine-tuning of a language model: it learns, and goes on where it stopped."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import as_by_srun, printed_by
+from tests.notebooks.running import as_by_srun, printed_by, said_by
 
 LANGUAGE = ROOT / "notebook_templates" / "language"
 MARGIN = 0.25
@@ -27,14 +26,7 @@ def finetuning(python: Path, results: Path, **options: object) -> list[str]:
 
 
 def finetune(python: Path, results: Path, **options: object) -> str:
-    done = subprocess.run(
-        finetuning(python, results, **options),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-    return done.stdout + done.stderr
+    return said_by(finetuning(python, results, **options))
 
 
 @pytest.mark.timeout(900)

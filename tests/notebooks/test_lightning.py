@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD, as_by_srun, printed_by, started_by_srun
+from tests.notebooks.running import ONE_THREAD, as_by_srun, printed_by, said_by, started_by_srun
 from tests.waiting import until
 
 TEMPLATES = ROOT / "notebook_templates"
@@ -41,15 +41,7 @@ def argv(python: Path, results: Path, **options: object) -> list[str]:
 
 
 def train(python: Path, results: Path, **options: object) -> str:
-    done = subprocess.run(
-        argv(python, results, **options),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-        env={**os.environ, **ONE_THREAD},
-    )
-    return done.stdout + done.stderr
+    return said_by(argv(python, results, **options), ONE_THREAD)
 
 
 def lines_of(results: Path) -> list[dict[str, Any]]:

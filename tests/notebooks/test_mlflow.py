@@ -1,9 +1,7 @@
 """Runs of the templates that are kept in MLflow, with MLflow's own client, as kernels have it."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 
 from dsportal.session.tracking import mlflow_variables
 from tests.instance import ROOT
+from tests.notebooks.running import said_by
 
 PROGRAMS = [
     ("language/finetune.py", ("--batch", "4")),
@@ -80,16 +79,8 @@ print(run.info.artifact_uri)
 def in_session(home: Path, *command: str | Path) -> str:
     """Run a program as a session's variables have it; give what it printed."""
     (home / "notebooks").mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        command,
-        env={**os.environ, **mlflow_variables("~/mlflow", str(home), "user1")},
-        cwd=home / "notebooks",
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-    return done.stdout + done.stderr
+    variables = mlflow_variables("~/mlflow", str(home), "user1")
+    return said_by(command, variables, home / "notebooks")
 
 
 def kept(python: Path, home: Path) -> list[dict[str, Any]]:

@@ -1,9 +1,7 @@
 """The fine-tuning of a vision transformer: it learns, continues exactly, and can be measured."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD, printed_by
+from tests.notebooks.running import ONE_THREAD, printed_by, said_by
 
 TEMPLATES = ROOT / "notebook_templates"
 EPOCHS = 6
@@ -24,15 +22,7 @@ FEW = {"epochs": EPOCHS, "operations": 1, "workers": 0, "checkpoint-every": 10}
 def finetune(python: Path, results: Path, **options: object) -> str:
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
     program = TEMPLATES / "vision" / "train_vit.py"
-    done = subprocess.run(
-        [str(python), "-B", str(program), "--results", str(results), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-        env={**os.environ, **ONE_THREAD},
-    )
-    return done.stdout + done.stderr
+    return said_by([python, "-B", program, "--results", results, *words], ONE_THREAD)
 
 
 def lines_of(results: Path) -> list[dict[str, Any]]:
