@@ -29,7 +29,7 @@ def test_instances_are_made_anew_and_taken_down(
 ) -> None:
     done: list[str] = []
 
-    def instances(verb: str) -> int:
+    def instances(verb: str, *_: object) -> int:
         done.append(verb)
         return int(verb == failing)
 
