@@ -32,7 +32,7 @@ try:
     import pydevd
     from _pydev_bundle import pydev_monkey
     from ipykernel import compiler, debugger
-    from tornado.iostream import IOStream
+    from tornado.iostream import IOStream, StreamClosedError
 except ImportError:
     debugger = None  # this kernel has none
 if _said_before is None:
@@ -97,6 +97,7 @@ class AdapterStream(object):  # noqa: UP004
         self.socket = self
         self._adapter = adapter
         self._on_received = on_received
+        self._stream = None  # type: IOStream | None
 
     def connect(self, endpoint):
         # type: (str) -> None
@@ -107,7 +108,9 @@ class AdapterStream(object):  # noqa: UP004
     def disconnect(self, endpoint):
         # type: (str) -> None
         """End it."""
-        self._stream.close()
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
     def getsockopt(self, option):
         # type: (int) -> bytes
@@ -117,17 +120,20 @@ class AdapterStream(object):  # noqa: UP004
     def send_multipart(self, parts):
         # type: (tuple[bytes, bytes]) -> None
         """Send what follows the other end's name."""
-        self._stream.write(parts[1])
+        self._stream.write(parts[1])  # type: ignore[union-attr]
 
     def _read(self, stream):
         # type: (IOStream) -> None
-        if not stream.closed():
+        try:
             received = stream.read_bytes(_READ_BYTES, partial=True)
-            stream.io_loop.add_future(received, lambda _: self._hand_on(stream, received))  # type: ignore[arg-type]
+        except StreamClosedError:
+            return
+        stream.io_loop.add_future(received, lambda _: self._hand_on(stream, received))  # type: ignore[arg-type]
 
     def _hand_on(self, stream, received):
         # type: (IOStream, Future[bytes]) -> None
-        if not stream.closed():
+        # The adapter leaves with its last answer: the stream may be closed, and this still unsaid.
+        if received.exception() is None and stream is self._stream:
             try:
                 self._on_received(received.result().decode("utf-8"))
             finally:

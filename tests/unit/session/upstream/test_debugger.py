@@ -14,10 +14,12 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from tests.instance import ROOT
 from tests.network import sockets
 from tests.unit.session.upstream.conftest import Start
 from tests.waiting import until
 
+DEBUGGER = ROOT / "portal/dsportal/session/upstream/debugger.py"
 CODE = """\
 def double(number):
     result = 2 * number
@@ -33,6 +35,34 @@ OWN_USE = """
 import debugpy
 host, port = debugpy.listen(("127.0.0.1", 0))
 print(f"port {port}")
+"""
+# What stands for the adapter says one thing; as soon as that was read, another, and leaves.
+LAST_WORDS = """
+import asyncio, runpy, socket, sys
+AdapterStream = runpy.run_path(sys.argv[1])["AdapterStream"]
+class End(socket.socket):
+    def recv_into(self, *arguments):
+        read = super().recv_into(*arguments)
+        if self.next_words:
+            self.other.sendall(self.next_words.pop())
+            self.other.close()
+        return read
+class Adapter:
+    def connection(self):
+        ours, self.other = socket.socketpair()
+        end = End(fileno=ours.detach())
+        end.other, end.next_words = self.other, [b"last"]
+        return end
+async def main():
+    adapter, received = Adapter(), []
+    stream = AdapterStream(adapter, received.append)
+    stream.connect("")
+    await asyncio.sleep(0)  # the stream awaits something
+    adapter.other.sendall(b"first")
+    await asyncio.sleep(0.1)
+    stream.disconnect("")
+    print(received)
+asyncio.run(main())
 """
 # In a network of its own: has all ports that programs are given there, as nobody; notes who comes.
 STRANGER = """
@@ -64,6 +94,7 @@ class Debugging:
     def __init__(self, client: BlockingKernelClient) -> None:
         self._client = client
         self._number = 0
+        self._cell = ""
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Ask, and return what is answered."""
@@ -88,7 +119,7 @@ class Debugging:
         file = self.ask("dumpCell", code=code)["sourcePath"]
         self.ask("setBreakpoints", source={"path": file}, breakpoints=[{"line": line}])
         self.ask("configurationDone")
-        self._client.execute(code)
+        self._cell = self._client.execute(code)
         return self.stopped_at(), Path(file)
 
     def stopped_at(self) -> int:
@@ -114,12 +145,13 @@ class Debugging:
             message = self._client.get_iopub_msg(timeout=30)
             if message["msg_type"] == "stream":
                 written += message["content"]["text"]
-            asked = message["parent_header"].get("msg_type")
-            if message["content"].get("execution_state") == "idle" and asked == "execute_request":
+            # ipykernel runs a cell of its own to start the debugger.
+            cell = message["parent_header"].get("msg_id")
+            if message["content"].get("execution_state") == "idle" and cell == self._cell:
                 return written
 
     def run(self, code: str) -> str:
-        self._client.execute(code)
+        self._cell = self._client.execute(code)
         return self.rest_of_cell()
 
 
@@ -199,11 +231,18 @@ def test_a_breakpoint_does_not_stop_forks(debugging: Debugging) -> None:
 
 def test_it_can_be_switched_off_and_on_again(debugging: Debugging) -> None:
     debugging.switch_off()
+    debugging.switch_off()  # as two windows of JupyterLab do
     assert debugging.run(CODE).strip() == "42"
     debugging.switch_on()
     thread, _ = debugging.stop_in(CODE, 3)
     assert debugging.variables(thread) == {"number": "21", "result": "42"}
     debugging.go_on(thread)
+
+
+def test_the_last_answer_is_heard_of_an_adapter_that_leaves_at_once() -> None:
+    argv = [sys.executable, "-c", LAST_WORDS, str(DEBUGGER)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("['first', 'last']\n", "")
 
 
 def test_the_adapter_outlives_an_interrupt_and_ends_with_its_kernel(start_kernel: Start) -> None:
