@@ -8,6 +8,7 @@ from dsportal.backup import databases
 from dsportal.backup.manifest import BackupEntry, BackupError, Kind
 
 
+@pytest.mark.root
 def test_a_database_in_use_is_copied_as_of_one_moment_and_put_back(tmp_path: Path) -> None:
     file = tmp_path / "hub.sqlite"
     with closing(sqlite3.connect(file)) as hub:

@@ -24,6 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.root
 def test_owners_modes_and_links_come_back(folder: Path, tmp_path: Path) -> None:
     pack(folder, tmp_path / "tar", ["*.sqlite"])
     unpack(tmp_path / "tar", tmp_path / "new/state", tmp_path / "aside")
@@ -35,6 +36,7 @@ def test_owners_modes_and_links_come_back(folder: Path, tmp_path: Path) -> None:
     assert (back / "link").readlink() == Path("secret")
 
 
+@pytest.mark.root
 def test_the_state_is_written_before_the_scripts_below_it(folder: Path, tmp_path: Path) -> None:
     (folder / "a").mkdir()
     (folder / "job_state").touch()
@@ -44,12 +46,14 @@ def test_the_state_is_written_before_the_scripts_below_it(folder: Path, tmp_path
     assert names.index("root/job_state") < names.index("root/a")
 
 
+@pytest.mark.root
 def test_one_file_comes_back_too(folder: Path, tmp_path: Path) -> None:
     pack(folder / "secret", tmp_path / "tar", [])
     unpack(tmp_path / "tar", tmp_path / "key", tmp_path / "aside")
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.root
 def test_what_stands_there_goes_aside(folder: Path, tmp_path: Path) -> None:
     pack(folder, tmp_path / "tar", [])
     (folder / "secret").write_text("newer")

@@ -360,6 +360,7 @@ def test_settings_that_are_not_there_end_in_one_line(deployed: Path) -> None:
     assert (done.returncode, len(done.stderr.splitlines()), done.stdout) == (1, 2, b"")
 
 
+@pytest.mark.root
 def test_its_user_cannot_look_into_it(deployed: Path) -> None:
     nobody = pwd.getpwnam("nobody")
     for folder in (deployed.parent, *deployed.parent.parents):
