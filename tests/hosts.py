@@ -112,8 +112,7 @@ class Hosts:
 
 def packages() -> list[str]:
     """Return what the roles of a site install on Debian 12, by their own list."""
-    file = bootstrap.DEPLOY / "ansible/roles/packages/vars/systems/debian-12.yml"
-    by_role: dict[str, list[str]] = yaml.safe_load(file.read_text())["packages_of"]
+    by_role = roots.system("debian-12")["packages_of"]
     wanted = {name for role, names in by_role.items() if role not in _OTHERS for name in names}
     return sorted((wanted | set(bootstrap.SYSTEM_PACKAGES)) - _LENT)
 
