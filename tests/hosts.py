@@ -112,8 +112,7 @@ class Hosts:
 
 def packages() -> list[str]:
     """Return what the roles of a site install on Debian 12, by their own list."""
-    file = bootstrap.DEPLOY / "ansible/roles/packages/vars/systems/debian-12.yml"
-    by_role: dict[str, list[str]] = yaml.safe_load(file.read_text())["packages_of"]
+    by_role = roots.system("debian-12")["packages_of"]
     wanted = {name for role, names in by_role.items() if role not in _OTHERS for name in names}
     return sorted((wanted | set(bootstrap.SYSTEM_PACKAGES)) - _LENT)
 
@@ -202,18 +201,9 @@ def _serve_names(enclosure: Enclosure) -> None:
     enclosure.start("/usr/sbin/dnsmasq", *quiet, *here, f"--address=/{DOMAIN}/{ADDRESSES['head']}")
 
 
-def _written(to: Path) -> tuple[Path, Path]:
-    """Say where what is written to a lent folder is."""
-    return _SITE / f"upper-{to.name}-{to.parent.name}", _SITE / f"work-{to.name}-{to.parent.name}"
-
-
 def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
-    """Let a folder be seen elsewhere, where what is written to it stays."""
-    upper, work = _written(to)
-    for each in (upper, work, to):
-        enclosure.path(each).mkdir(parents=True, exist_ok=True)
-    options = f"lowerdir={folder},upperdir={upper},workdir={work}"
-    enclosure.run("/bin/mount", "-t", "overlay", "overlay", "-o", options, to)
+    """Let a folder of this machine be seen by the hosts."""
+    enclosure.lend(folder, to, _SITE / f"written-{to.name}-{to.parent.name}")
 
 
 def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:

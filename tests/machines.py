@@ -48,6 +48,14 @@ class Enclosure:
         """Start one that ends with the enclosure at the latest."""
         return self.add(subprocess.Popen(self.argv(*argv), stdin=subprocess.DEVNULL))
 
+    def lend(self, folder: Path, to: Path, written: Path) -> None:
+        """Let a folder be seen elsewhere; what is written to it there is in a folder of its own."""
+        upper, work = written / "upper", written / "work"
+        for each in (upper, work, to):
+            self.path(each).mkdir(parents=True, exist_ok=True)
+        options = f"lowerdir={folder},upperdir={upper},workdir={work}"
+        self.run("/bin/mount", "-t", "overlay", "overlay", "-o", options, to)
+
     def add(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
         """Remember a child of ours that ends with the enclosure."""
         self.processes.append(process)

@@ -1,16 +1,19 @@
-"""Root file systems of Debian 12, made once with the packages that machines need."""
+"""Root file systems of a Debian, made once with the packages that machines need."""
 
 import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import bootstrap
+import yaml
 
 from tests import building
 
 SUITE = "bookworm"
+"""Debian 12, which tests take where they name no other."""
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
 APT_SETTINGS = tuple(Path("/etc/apt/apt.conf.d").glob("99*"))
@@ -37,21 +40,27 @@ def install_tools(*names: str) -> None:
         )
 
 
-def minimal() -> Path:
+def system(name: str) -> dict[str, Any]:
+    """Return what role packages says of a system such as ``debian-12``."""
+    file = bootstrap.DEPLOY / f"ansible/roles/packages/vars/systems/{name}.yml"
+    return dict(yaml.safe_load(file.read_text()))
+
+
+def minimal(suite: str = SUITE) -> Path:
     """Return the root that debootstrap makes."""
-    return cached(SUITE, INCLUDED, _debootstrap)
+    return cached(suite, INCLUDED, lambda folder: _debootstrap(suite, folder))
 
 
-def equipped(packages: Sequence[str]) -> Path:
+def equipped(packages: Sequence[str], suite: str = SUITE) -> Path:
     """Return such a root with more packages, of which only the way in by ssh is switched on."""
     wanted = sorted({"openssh-server", "systemd", *packages})
 
     def make(folder: Path) -> None:
-        copy(minimal(), folder / "root")
+        copy(minimal(suite), folder / "root")
         install(folder / "root", wanted)
         switch_off(folder / "root")
 
-    return cached(f"{SUITE}-with", [*INCLUDED, *wanted], make)
+    return cached(f"{suite}-with", [*INCLUDED, *wanted], make)
 
 
 def copy(root: Path, to: Path) -> None:
@@ -68,14 +77,14 @@ def cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> P
     return root
 
 
-def _debootstrap(folder: Path) -> None:
+def _debootstrap(suite: str, folder: Path) -> None:
     install_tools("debootstrap")
     subprocess.run(
         [
             "/usr/sbin/debootstrap",
             "--variant=minbase",
             f"--include={','.join(INCLUDED)}",
-            SUITE,
+            suite,
             str(folder / "root"),
         ],
         check=True,

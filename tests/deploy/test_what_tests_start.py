@@ -16,6 +16,8 @@ import bootstrap
 import pytest
 import yaml
 
+from tests import roots
+
 TESTS = bootstrap.REPOSITORY / "tests"
 ROLES = bootstrap.DEPLOY / "ansible/roles"
 # The keys of packages_of that `deploy/up test` installs: its accounts are local ones, for one.
@@ -103,13 +105,12 @@ def alternatives(depends: str) -> list[list[str]]:
 
 def listed_packages() -> set[str]:
     """Return what the project's own files tell `deploy/up test` to install."""
-    of_role = yaml.safe_load((ROLES / "packages/vars/systems/debian-12.yml").read_text())
-    names = {name for role in ROLES_OF_THE_INSTANCE for name in of_role["packages_of"][role]}
+    system = roots.system("debian-12")
+    names = {name for role in ROLES_OF_THE_INSTANCE for name in system["packages_of"][role]}
     names |= set(
         yaml.safe_load((ROLES / "test_tools/defaults/main.yml").read_text())["test_tools_packages"]
     )
-    postgresql = yaml.safe_load((ROLES / "postgresql/defaults/main.yml").read_text())
-    names.add(f"postgresql-{postgresql['postgresql_version']}")
+    names.add(f"postgresql-{system['packages_versions']['postgresql']}")
     return names | set(bootstrap.SYSTEM_PACKAGES) | OF_A_BOOTED_MACHINE
 
 

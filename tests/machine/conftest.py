@@ -1,24 +1,66 @@
-"""The machine that these tests have to themselves."""
+"""The machines that these tests have to themselves."""
 
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
+import bootstrap
 import pytest
 
 from tests import machines, roots
-from tests.machine.fresh import fresh_root
-from tests.machines import Machine
+from tests.instance import ROOT
+from tests.machine.fresh import furnish
+from tests.machines import Enclosure, Machine
+
+# What has been fetched from registries, so that a machine does not fetch it again.
+_FETCHED = (bootstrap.CACHE / "uv", bootstrap.CACHE / "npm")
+_IN_MEMORY = Path("/srv")
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    roots.install_tools("systemd-container", "slirp4netns")
+    """Boot a fresh Debian 12."""
     folder = tmp_path_factory.mktemp("machine")
     with ExitStack() as leaving:
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
-        root = fresh_root(folder)
+        roots.copy(roots.minimal(), folder / "root")
+        yield _booted(leaving.enter_context(_connected()), folder / "root")
+
+
+@pytest.fixture(scope="module")
+def debian_13() -> Iterator[Machine]:
+    """Boot a Debian 13 that has every package of its list, and what was fetched before.
+
+    It keeps what it writes in memory.
+    """
+    named = roots.system("debian-13")["packages_of"].values()
+    packages = {*bootstrap.SYSTEM_PACKAGES, *(package for names in named for package in names)}
+    base = roots.equipped(sorted(packages), "trixie")
+    for folder in _FETCHED:
+        folder.mkdir(parents=True, exist_ok=True)
+    with _connected() as enclosure:
+        enclosure.run("/bin/mount", "-t", "tmpfs", "-o", "mode=755", "machine", _IN_MEMORY)
+        root = _IN_MEMORY / "root"
+        enclosure.lend(base, root, _IN_MEMORY / "written")
+        yield _booted(enclosure, root, *(f"--bind={folder}" for folder in _FETCHED))
+
+
+def _booted(enclosure: Enclosure, root: Path, *options: str) -> Machine:
+    """Boot a machine that has a clone of this repository, from a root as the enclosure sees it."""
+    furnish(enclosure.path(root))
+    enclosure.run("/usr/bin/git", "clone", "-q", ROOT, root / "root/portal")
+    machine = Machine(enclosure, "portal-fresh", root, options)
+    machine.boot()
+    return machine
+
+
+@contextmanager
+def _connected() -> Iterator[Enclosure]:
+    """Hold an enclosure from which a machine reaches what this one does."""
+    roots.install_tools("systemd-container", "slirp4netns")
+    with ExitStack() as leaving:
         enclosure = leaving.enter_context(machines.enclosure())
         slirp = ["/usr/bin/slirp4netns", "--configure", "--disable-host-loopback"]
         network = subprocess.Popen(
@@ -29,6 +71,4 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         )
         leaving.callback(network.wait, 30)
         leaving.callback(network.kill)
-        booted = Machine(enclosure, "portal-fresh", root)
-        booted.boot()
-        yield booted
+        yield enclosure

@@ -1,4 +1,4 @@
-"""A fresh Debian 12 with a clone of this repository, and a visitor of the portal on it."""
+"""A fresh Debian with a clone of this repository, and a visitor of the portal on it."""
 
 import json
 import os
@@ -71,10 +71,8 @@ def wheel_folders() -> list[Path]:
     return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]
 
 
-def fresh_root(folder: Path) -> Path:
-    """Make the root of a new machine, with a clone of this repository."""
-    root = folder / "root"
-    roots.copy(roots.minimal(), root)
+def furnish(root: Path) -> None:
+    """Make the root of a new machine what an administrator has before the first command."""
     (root / "etc" / "hostname").write_text("fresh\n")
     (root / "etc" / "resolv.conf").unlink(missing_ok=True)
     (root / "etc" / "resolv.conf").write_text(f"nameserver {SLIRP_NAMESERVER}\n")
@@ -86,6 +84,3 @@ def fresh_root(folder: Path) -> Path:
         shutil.copy(told, root / told.relative_to("/"))
     for wheels in wheel_folders():
         shutil.copytree(wheels, root / wheels.relative_to("/"), dirs_exist_ok=True)
-    clone = root / "root" / "portal"
-    subprocess.run(["/usr/bin/git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    return root
