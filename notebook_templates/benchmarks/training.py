@@ -39,12 +39,6 @@ def settings() -> argparse.Namespace:
         default="",
         help=f"comma-separated, of {', '.join(FRAMEWORKS)}; '': {PYTORCH.name}",
     )
-    add(
-        "--kernels",
-        default="",
-        help="where those of other frameworks are: NAME=MODULES or NAME=PYTHON, between commas; "
-        "'': each is the module of its name",
-    )
     return parser.parse_args()
 
 

@@ -223,7 +223,7 @@ import json, time
 from trials import timed, traces, train_speed_tensorflow as program
 
 s = timed.parser().parse_args(["--results=/nowhere", "--model=tiny", "--batch=32"])
-trainer = program.Trainer(s, program.training.TensorflowGroup(program.place({})))
+trainer = program.TensorflowTrainer(s, program.training.TensorflowGroup(program.place({})))
 batches = program.stream(s, program.Sampler(s.images, s.batch, 0, 1, 1))
 """,
     "mxnet": """
@@ -231,7 +231,7 @@ import json, time
 from trials import timed, traces, train_speed_mxnet as program
 
 s = timed.parser().parse_args(["--results=/nowhere", "--model=tiny", "--batch=32"])
-trainer, batches = program.Trainer(s), program.stream(s)
+trainer, batches = program.GluonTrainer(s), program.stream(s)
 """,
 }
 STOPWATCH = """

@@ -30,7 +30,7 @@ def build(model: str, classes: int = 1000) -> HybridBlock:
     for stage, (count, width) in enumerate(stages):
         for block in range(count):
             stride = 2 if stage > 0 and block == 0 else 1
-            network.add(Bottleneck(inputs, width, stride, is_v1))
+            network.add(GluonBottleneck(inputs, width, stride, is_v1))
             inputs = width * EXPANSION
     network.add(nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(classes))
     return network
@@ -46,7 +46,7 @@ def norm(start: str = "ones") -> nn.BatchNorm:
     return nn.BatchNorm(epsilon=1e-5, gamma_initializer=start)
 
 
-class Bottleneck(HybridBlock):
+class GluonBottleneck(HybridBlock):
     """1x1 to few channels, 3x3, 1x1 to many; added to what came in."""
 
     def __init__(self, inputs: int, width: int, stride: int, is_v1: bool) -> None:

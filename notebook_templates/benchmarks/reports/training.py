@@ -6,7 +6,7 @@ from typing import Any
 from architectures.models import PRECISIONS, SIZES
 from measurement import papers, tables
 from reports import drawing
-from trials.frameworks import FRAMEWORKS, GONE, PYTORCH
+from trials.frameworks import FRAMEWORKS, GONE, PYTORCH, with_other
 from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
@@ -85,17 +85,13 @@ def _title(row: Row) -> str:
 
 def _named(row: Row) -> str:
     """Say which training a line is about."""
-    return f"{row['model']} {row['precision']} on {row['processes']}{_with(row)}"
-
-
-def _with(row: Row) -> str:
-    return "" if row["framework"] == PYTORCH.name else f" with {_title(row)}"
+    with_ = with_other(row["framework"])
+    return f"{row['model']} {row['precision']} on {row['processes']}{with_}"
 
 
 def _cells(row: Row) -> list[str]:
     where = row["device"] if row["data"] == "synthetic" else f"{row['device']}, {row['data']}"
     where += row["transport"]
-    shares = row["shares"]
     return [
         row["model"],
         f"{_title(row)} {row['version']}".strip(),
@@ -106,8 +102,7 @@ def _cells(row: Row) -> list[str]:
         tables.number(row["images_per_second"]),
         tables.variation(row["run_variation"]),
         tables.variation(row["step_variation"]),
-        # Not every framework tells all parts.
-        *(tables.share(shares[name]) if name in shares else "" for name in PARTS_OF_A_STEP),
+        *tables.parts(row["shares"], PARTS_OF_A_STEP),
     ]
 
 
@@ -194,8 +189,9 @@ def _gains(own: Sequence[Row]) -> Iterator[str]:
         if PRECISIONS[row["precision"]] > 1 and full:
             gain = row["images_per_second"] / full[0] - 1
             yield (
-                f"- {row['model']} on {row['processes']}{_with(row)}: {row['precision']} gives "
-                f"{gain:+.0%} images/s over fp32; the papers {low:+.0%} to {high:+.0%}."
+                f"- {row['model']} on {row['processes']}{with_other(row['framework'])}: "
+                f"{row['precision']} gives {gain:+.0%} images/s over fp32; "
+                f"the papers {low:+.0%} to {high:+.0%}."
             )
 
 

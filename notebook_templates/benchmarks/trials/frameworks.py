@@ -71,6 +71,16 @@ GONE = {
 }
 """Frameworks of the papers' time that cannot be measured any more, and since when."""
 
+
+def with_other(name: str) -> str:
+    """Say which framework trained, after what was trained; of PyTorch nothing.
+
+    >>> with_other("mxnet"), with_other("pytorch")
+    (' with MXNet', '')
+    """
+    return "" if name == PYTORCH.name else f" with {FRAMEWORKS[name].title}"
+
+
 # The module system's function is there in every bash of a session and of its jobs.
 _LOAD = 'module load $1 || exit; shift; exec python "$@"'
 
@@ -128,7 +138,7 @@ def missing(framework: Framework, kernels: Mapping[str, str]) -> str | None:
 def obstacle(
     framework: Framework, s: argparse.Namespace, model: str, precision: str, processes: int
 ) -> str | None:
-    """Say why a framework does not train this here; ``None``: it does."""
+    """Say why a framework does not train this here, wherever its kernel is; ``None``: it does."""
     if model not in BUILT_WITH[framework.name]:
         return f"{framework.title}'s model zoo has no {model}"
     if precision not in framework.precisions:

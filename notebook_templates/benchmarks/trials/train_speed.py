@@ -194,6 +194,8 @@ def main(s: argparse.Namespace) -> None:
         traces_of_all = [one["trace"] for one in every]
         more = {
             "version": torch.__version__,
+            # Its name in results before other frameworks were measured.
+            "torch": torch.__version__,
             "device": device,
             "size": size,
             "workers": workers,

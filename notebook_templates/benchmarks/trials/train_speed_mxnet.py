@@ -28,7 +28,7 @@ from trials import protocol, timed, traces
 from trials.traces import StepTime, Trace
 
 
-class Trainer:
+class GluonTrainer:
     """A network that learns, step by step."""
 
     def __init__(self, s: argparse.Namespace) -> None:
@@ -74,7 +74,7 @@ def main(s: argparse.Namespace) -> None:
     """Warm up, and train with the clock."""
     mx.random.seed(s.seed)
     steps = timed.steps(s, s.images, 1)
-    trainer, batches = Trainer(s), stream(s)
+    trainer, batches = GluonTrainer(s), stream(s)
     trainer.step_times(batches, s.warmup)
     began = time.time()
     every = [Trace(s.batch, trainer.step_times(batches, steps))]

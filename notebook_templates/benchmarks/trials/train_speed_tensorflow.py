@@ -32,7 +32,7 @@ from trials import protocol, timed, traces
 from trials.traces import StepTime, Trace
 
 
-class Trainer:
+class TensorflowTrainer:
     """A network that learns, step by step."""
 
     def __init__(self, s: argparse.Namespace, group: training.TensorflowGroup) -> None:
@@ -109,7 +109,7 @@ def main(s: argparse.Namespace) -> None:
     share = Sampler(s.images, s.batch, here.rank, here.ranks, s.seed)
     if share.steps == 0:
         raise protocol.ProtocolError(f"{s.images} images do not fill one step: set a smaller batch")
-    trainer, batches = Trainer(s, group), stream(s, share)
+    trainer, batches = TensorflowTrainer(s, group), stream(s, share)
     trainer.step_times(batches, s.warmup)
     group.sums(0)  # all begin together
     began = time.time()

@@ -55,6 +55,12 @@ def parser(description: str) -> argparse.ArgumentParser:
     add("--layout", default="channels_last", choices=("channels_last", "contiguous_format"))
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
     add("--image", default="", help="a container image with PyTorch; needs apptainer")
+    add(
+        "--kernels",
+        default="",
+        help="where those of other frameworks are: NAME=MODULES or NAME=PYTHON, between commas; "
+        "'': each is the module of its name",
+    )
     add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")
     add("--nas-api", default="", help=nas_sampler.HELP)
     add("--minutes", type=float, default=60.0, help="a training that takes longer has failed")
@@ -203,8 +209,7 @@ def words(figures: Mapping[str, Any]) -> str:
     """Say what several runs came to in one line, and whether to believe it."""
     speed = tables.number(figures["images_per_second"])
     said = f"{speed} images/s, mean of {figures['runs']}"
-    framework = figures.get("framework", PYTORCH.name)
-    with_ = "" if framework == PYTORCH.name else f" with {frameworks.FRAMEWORKS[framework].title}"
+    with_ = frameworks.with_other(figures.get("framework", PYTORCH.name))
     return (
         f"{figures['model']} {figures['precision']} on {figures['processes']}{with_}: {said}, "
         f"variation of runs {tables.variation(figures['run_variation'])}, "

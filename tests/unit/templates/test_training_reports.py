@@ -140,5 +140,19 @@ def test_speed_ups_stand_above_the_papers() -> None:
     assert any("googlenet, V100-PCIe |  | 10 |  | 9.70 | 97.0 % |" in line for line in lines)
 
 
+def test_speed_ups_of_tensorflow_are_named_and_have_no_parts_made_up() -> None:
+    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "framework": "tensorflow"}
+    point = training("bf16", 100.0, speed_up=1.0, efficiency=1.0, **of_whole_steps)
+    run = {
+        "configuration": {"model": "resnet50", "precision": "bf16"},
+        "date": "2026-11-22T02:52:34+00:00",
+        "figures": {"points": [point]},
+    }
+    line = scaling_report.markdown([run]).splitlines()[2]
+    assert line.startswith("| resnet50 bf16 with TensorFlow, V100, 2026-11-22 02:52 | 1 | 4 | ")
+    assert line.endswith("| 0.4 % | 2.0 % |  |  |  |")
+    assert scaling_report.figure([run]).startswith(b"\x89PNG")
+
+
 def test_a_cell_cannot_end_a_column() -> None:
     assert tables.markdown(["a", "b"], [["x|y"]]).splitlines()[-1] == "| x/y |  |"
