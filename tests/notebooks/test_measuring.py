@@ -224,7 +224,7 @@ from trials import timed, traces, train_speed_tensorflow as program
 
 s = timed.parser().parse_args(["--results=/nowhere", "--model=tiny", "--batch=32"])
 trainer = program.TensorflowTrainer(s, program.training.TensorflowGroup(program.place({})))
-batches = program.stream(s, program.Sampler(s.images, s.batch, 0, 1, 1))
+batches = program.stream(s)
 """,
     "mxnet": """
 import json, time

@@ -1,13 +1,15 @@
 """What the programs that time a training have in common, whatever framework they train with."""
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from time import perf_counter
 from typing import Any
 
 from architectures import models
+from measurement import machine
 from trials import protocol, traces
 from trials.traces import StepTime, Trace
 
@@ -32,6 +34,19 @@ def parser() -> argparse.ArgumentParser:
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
     add("--seed", type=int, default=1, help="of the images' order and the first weights")
     return made
+
+
+def use_gpus(title: str, found: int, variables: Mapping[str, str] = os.environ) -> None:
+    """Refuse a framework that finds none of the GPUs that this process may use.
+
+    Its images/s would be the processor's, beside those of a GPU. Raises `ProtocolError`.
+    """
+    are_hidden = variables.get("CUDA_VISIBLE_DEVICES", "all") in ("", "-1")
+    if found == 0 and not are_hidden and machine.gpus():
+        raise protocol.ProtocolError(
+            f"this {title} does not use the GPUs that are here; with CUDA_VISIBLE_DEVICES= it is "
+            "measured on the CPU"
+        )
 
 
 def steps(s: argparse.Namespace, images: int, ranks: int) -> int:

@@ -24,7 +24,7 @@ from mxnet import autograd, gluon, nd
 
 from architectures import models, networks_gluon
 from measurement import machine
-from trials import protocol, timed, traces
+from trials import noise, protocol, timed, traces
 from trials.traces import StepTime, Trace
 
 
@@ -36,6 +36,10 @@ class GluonTrainer:
         self.device = mx.gpu() if mx.context.num_gpus() else mx.cpu()
         if s.precision == "fp16" and self.device == mx.cpu():
             raise protocol.ProtocolError("MXNet has fp16 on GPUs only: use fp32 on a CPU")
+        self._mean, self._deviation = (
+            nd.array(values.reshape(1, 3, 1, 1), self.device)
+            for values in (noise.MEAN, noise.DEVIATION)
+        )
         self._network = networks_gluon.build(s.model)
         self._network.initialize(mx.init.Xavier(), ctx=self.device)
         self._number = "float16" if s.precision == "fp16" else "float32"
@@ -52,7 +56,8 @@ class GluonTrainer:
         return timed.step_times(batches, steps, self._learn)
 
     def _learn(self, pixels: nd.NDArray, labels: nd.NDArray) -> None:
-        pixels = pixels.as_in_context(self.device).astype(self._number, copy=False)
+        pixels = pixels.as_in_context(self.device).astype("float32").transpose((0, 3, 1, 2))
+        pixels = ((pixels - self._mean) / self._deviation).astype(self._number, copy=False)
         labels = labels.as_in_context(self.device)
         with autograd.record():
             loss = self._loss_of(self._network(pixels).astype("float32"), labels)
@@ -63,15 +68,14 @@ class GluonTrainer:
 
 def stream(s: argparse.Namespace) -> Iterator[Any]:
     """Give noise for ever, the same in every step: it measures all but the reading."""
-    size = s.size or models.SIZES[s.model]
-    pixels = nd.random.normal(shape=(s.batch, 3, size, size), ctx=mx.cpu())
-    labels = nd.arange(s.batch, ctx=mx.cpu()) % 1000
-    nd.waitall()
-    return repeat((pixels, labels))
+    pixels, labels = noise.batch(s.batch, s.size or models.SIZES[s.model])
+    sent = nd.array(pixels, mx.cpu(), "uint8"), nd.array(labels, mx.cpu(), "float32")
+    return repeat(sent)
 
 
 def main(s: argparse.Namespace) -> None:
     """Warm up, and train with the clock."""
+    timed.use_gpus("MXNet", mx.context.num_gpus())
     mx.random.seed(s.seed)
     steps = timed.steps(s, s.images, 1)
     trainer, batches = GluonTrainer(s), stream(s)

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,14 @@ sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in (".", "
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # warnings and errors only
 
-import images_tensorflow as images
 import keras
 import record
 import tensorflow as tf
 import train_resnet_tensorflow as training
 from ranks import place
-from sampler import Sampler
 
 from architectures import models, networks_keras
-from trials import protocol, timed, traces
+from trials import noise, protocol, timed, traces
 from trials.traces import StepTime, Trace
 
 
@@ -62,6 +61,7 @@ class TensorflowTrainer:
 
     def _learn(self, pixels: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         weights = self._model.trainable_variables
+        pixels = (tf.cast(pixels, tf.float32) - noise.MEAN) / noise.DEVIATION
         with tf.GradientTape() as tape:
             logits = tf.cast(self._model(pixels, training=True), tf.float32)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -75,13 +75,11 @@ class TensorflowTrainer:
         return loss
 
 
-def stream(s: argparse.Namespace, share: Sampler) -> Iterator[Any]:
-    """Give batches for ever, epoch after epoch."""
-    give = images.synthetic(s.size or models.SIZES[s.model])
-    epoch = 0
-    while True:
-        yield from give(share, epoch, 0)
-        epoch += 1
+def stream(s: argparse.Namespace) -> Iterator[Any]:
+    """Give noise for ever, the same in every step: it measures all but the reading."""
+    with tf.device("CPU:0"):
+        pixels, labels = map(tf.constant, noise.batch(s.batch, s.size or models.SIZES[s.model]))
+    return repeat((pixels, labels))
 
 
 def everybodys(
@@ -102,14 +100,12 @@ def main(s: argparse.Namespace) -> None:
     """Warm up, and train with the clock."""
     group = training.TensorflowGroup(place(os.environ))
     here = group.here
+    timed.use_gpus("TensorFlow", len(group.gpus))
     if s.precision == "tf32" and not group.gpus:
         raise protocol.ProtocolError(protocol.NO_TF32)
     keras.utils.set_random_seed(s.seed)
     steps = timed.steps(s, s.images, here.ranks)
-    share = Sampler(s.images, s.batch, here.rank, here.ranks, s.seed)
-    if share.steps == 0:
-        raise protocol.ProtocolError(f"{s.images} images do not fill one step: set a smaller batch")
-    trainer, batches = TensorflowTrainer(s, group), stream(s, share)
+    trainer, batches = TensorflowTrainer(s, group), stream(s)
     trainer.step_times(batches, s.warmup)
     group.sums(0)  # all begin together
     began = time.time()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trials import frameworks
+from trials import frameworks, timed
 from trials.frameworks import FRAMEWORKS, PYTORCH
 from trials.protocol import ProtocolError
 
@@ -103,6 +103,32 @@ def test_what_a_framework_does_not_train_here_has_a_reason(
     else:
         assert reason is not None
         assert reason.startswith(said)
+
+
+# "GPU": what nvidia-smi would list, which this machine has not got.
+@pytest.mark.parametrize(
+    ("here", "used", "visible", "is_refused"),
+    [
+        (["GPU"], 0, {}, True),
+        (["GPU"], 0, {"CUDA_VISIBLE_DEVICES": "0"}, True),
+        (["GPU"], 0, {"CUDA_VISIBLE_DEVICES": ""}, False),
+        (["GPU"], 1, {"CUDA_VISIBLE_DEVICES": "0"}, False),
+        ([], 0, {"CUDA_VISIBLE_DEVICES": "0"}, False),
+    ],
+)
+def test_a_framework_that_leaves_gpus_idle_is_not_measured(
+    here: list[str],
+    used: int,
+    visible: dict[str, str],
+    is_refused: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("measurement.machine.gpus", lambda: here)
+    if not is_refused:
+        timed.use_gpus("MXNet", used, visible)
+        return
+    with pytest.raises(ProtocolError, match="this MXNet does not use the GPUs that are here"):
+        timed.use_gpus("MXNet", used, visible)
 
 
 def test_pytorch_runs_in_the_python_that_measures() -> None:
