@@ -225,6 +225,7 @@ from trials import timed, traces, train_speed_tensorflow as program
 s = timed.parser().parse_args(["--results=/nowhere", "--model=tiny", "--batch=32"])
 trainer = program.TensorflowTrainer(s, program.training.TensorflowGroup(program.place({})))
 batches = program.stream(s)
+finish = program.tf.test.experimental.sync_devices
 """,
     "mxnet": """
 import json, time
@@ -232,12 +233,14 @@ from trials import timed, traces, train_speed_mxnet as program
 
 s = timed.parser().parse_args(["--results=/nowhere", "--model=tiny", "--batch=32"])
 trainer, batches = program.GluonTrainer(s), program.stream(s)
+finish = program.nd.waitall
 """,
 }
 STOPWATCH = """
 trainer.step_times(batches, 5)
 since = time.perf_counter()
 step_times = trainer.step_times(batches, 30)
+finish()  # what steps had not waited for is in the stopwatch's time alone
 seconds = time.perf_counter() - since
 said = traces.images_per_second([traces.Trace(32, step_times)])
 print(json.dumps({"said": said, "stopwatch": 30 * 32 / seconds, "steps": len(step_times)}))
