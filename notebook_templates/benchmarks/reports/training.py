@@ -30,15 +30,14 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
                 "data": summary["configuration"]["data"],
                 "transport": tables.transport(summary),
             }
-            found[tuple(whole[name] for name in (*_SAME, "framework", "precision", "batch"))] = (
-                whole
-            )
+            found[tuple(whole[name] for name in _KIND)] = whole
     order = {model: number for number, model in enumerate(SIZES)}
     return sorted(found.values(), key=lambda row: (order[row["model"]], row["processes"]))
 
 
 # What trainings have in common that are compared.
 _SAME = ("model", "processes", "nodes", "device", "data", "size", "transport")
+_KIND = (*_SAME, "framework", "precision", "batch")
 
 
 def not_measured(summaries: Sequence[Row]) -> list[Row]:
