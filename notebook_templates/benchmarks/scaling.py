@@ -20,7 +20,8 @@ from measurement import machine, steps
 from measurement.choices import doubled
 from measurement.result import Result
 from measurement.sampling import NodeSampler, thinned
-from trials import trial
+from trials import frameworks, protocol, trial
+from trials.frameworks import FRAMEWORKS, PYTORCH
 
 
 def settings() -> argparse.Namespace:
@@ -29,6 +30,12 @@ def settings() -> argparse.Namespace:
     add = parser.add_argument
     add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
     add("--precision", default="bf16", choices=models.PRECISIONS, help="of the products")
+    add(
+        "--framework",
+        default="",
+        choices=("", *FRAMEWORKS),
+        help=f"what trains it; '': {PYTORCH.name}",
+    )
     return parser.parse_args()
 
 
@@ -54,6 +61,12 @@ def speed_ups(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def main(s: argparse.Namespace) -> None:
     """Measure the same training on ever more processes."""
     there = steps.nodes()
+    framework, kernels = FRAMEWORKS[s.framework or PYTORCH.name], frameworks.places(s.kernels)
+    reason = frameworks.obstacle(
+        framework, s, s.model, s.precision, there.count * there.tasks
+    ) or frameworks.missing(framework, kernels)
+    if reason:
+        raise protocol.ProtocolError(reason)
     where = placements(there.count, there.tasks)
     kept = trial.configuration(s, there)
     result = Result(Path(s.results), "scaling", kept, len(where) * s.runs)
@@ -61,7 +74,8 @@ def main(s: argparse.Namespace) -> None:
     nas = NasSampler(nas_sampler.asked(s.nas_api), Path(s.results))
     with nas, NodeSampler(there, Path(s.results)) as sampler:
         for on, each in where:
-            measure = partial(trial.measure, s, there, on, each, s.model, s.precision)
+            kind = (s.model, s.precision, framework, kernels)
+            measure = partial(trial.measure, s, there, on, each, *kind)
             name, link = f"{on} x {each}", hosts[0]["link_mb_per_second"]
             points.append(trial.repeated(result, name, measure, s.runs, sampler, link))
     figures = {"points": speed_ups(points)}

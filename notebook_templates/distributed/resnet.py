@@ -6,13 +6,13 @@ measurements since 2017 do: half a point more accuracy for a twentieth of the sp
 """
 
 import torch
-from stages import EXPANSION, stages_of
+from stages import EXPANSION, stages_of, strides_of
 from torch import nn
 
 
-def build(model: str, classes: int, channels: int = 3) -> "ResNet":
+def build(model: str, classes: int, channels: int = 3, is_v1: bool = False) -> "ResNet":
     """Build one of `stages.MODELS` for images of so many channels; it gives a logit per class."""
-    return ResNet(stages_of(model), classes, channels)
+    return ResNet(stages_of(model), classes, channels, is_v1)
 
 
 def convolution(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
@@ -23,11 +23,12 @@ def convolution(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Con
 class Bottleneck(nn.Module):
     """1x1 to few channels, 3x3, 1x1 to many; added to what came in."""
 
-    def __init__(self, inputs: int, width: int, stride: int) -> None:
+    def __init__(self, inputs: int, width: int, stride: int, is_v1: bool = False) -> None:
         super().__init__()
         outputs = width * EXPANSION
-        self.conv1, self.norm1 = convolution(inputs, width, 1), nn.BatchNorm2d(width)
-        self.conv2, self.norm2 = convolution(width, width, 3, stride), nn.BatchNorm2d(width)
+        strides = strides_of(stride, is_v1)
+        self.conv1, self.norm1 = convolution(inputs, width, 1, strides[0]), nn.BatchNorm2d(width)
+        self.conv2, self.norm2 = convolution(width, width, 3, strides[1]), nn.BatchNorm2d(width)
         self.conv3, self.norm3 = convolution(width, outputs, 1), nn.BatchNorm2d(outputs)
         self.relu = nn.ReLU(inplace=True)
         self.shortcut = nn.Identity()
@@ -47,7 +48,9 @@ class Bottleneck(nn.Module):
 class ResNet(nn.Module):
     """Images of shape (n, channels, height, width) to logits of shape (n, classes)."""
 
-    def __init__(self, stages: list[tuple[int, int]], classes: int, channels: int) -> None:
+    def __init__(
+        self, stages: list[tuple[int, int]], classes: int, channels: int, is_v1: bool = False
+    ) -> None:
         super().__init__()
         inputs = stages[0][1]
         self.stem = nn.Sequential(
@@ -60,7 +63,7 @@ class ResNet(nn.Module):
         for stage, (count, width) in enumerate(stages):
             for block in range(count):
                 stride = 2 if stage > 0 and block == 0 else 1
-                blocks.append(Bottleneck(inputs, width, stride))
+                blocks.append(Bottleneck(inputs, width, stride, is_v1))
                 inputs = width * EXPANSION
         self.blocks = nn.Sequential(*blocks)
         self.head = nn.Linear(inputs, classes)

@@ -6,10 +6,12 @@ the stride of a bottleneck is in its 3x3 convolution.
 
 import keras
 from keras import layers
-from stages import EXPANSION, stages_of
+from stages import EXPANSION, stages_of, strides_of
 
 
-def build(model: str, classes: int, size: int, channels: int = 3) -> keras.Model:
+def build(
+    model: str, classes: int, size: int, channels: int = 3, is_v1: bool = False
+) -> keras.Model:
     """Build one of `stages.MODELS` for images (n, size, size, channels); it gives logits."""
     stages = stages_of(model)
     images = keras.Input((size, size, channels))
@@ -17,18 +19,21 @@ def build(model: str, classes: int, size: int, channels: int = 3) -> keras.Model
     x = layers.MaxPooling2D(3, strides=2, padding="same")(x)
     for stage, (count, width) in enumerate(stages):
         for block in range(count):
-            x = bottleneck(x, width, stride=2 if stage > 0 and block == 0 else 1)
+            x = bottleneck(x, width, 2 if stage > 0 and block == 0 else 1, is_v1)
     x = layers.GlobalAveragePooling2D()(x)
     # Of mixed precisions, the loss takes the longer one.
     start = keras.initializers.RandomNormal(stddev=0.01)
     return keras.Model(images, layers.Dense(classes, kernel_initializer=start, dtype="float32")(x))
 
 
-def bottleneck(images: keras.KerasTensor, width: int, stride: int) -> keras.KerasTensor:
+def bottleneck(
+    images: keras.KerasTensor, width: int, stride: int, is_v1: bool
+) -> keras.KerasTensor:
     """1x1 to few channels, 3x3, 1x1 to many; added to what came in."""
     outputs = width * EXPANSION
-    x = layers.ReLU()(normalised(convolution(images, width, 1)))
-    x = layers.ReLU()(normalised(convolution(x, width, 3, stride)))
+    strides = strides_of(stride, is_v1)
+    x = layers.ReLU()(normalised(convolution(images, width, 1, strides[0])))
+    x = layers.ReLU()(normalised(convolution(x, width, 3, strides[1])))
     # A block that begins as the identity trains more easily (Goyal et al. 2017, 5.1).
     x = normalised(convolution(x, outputs, 1), start="zeros")
     if stride != 1 or images.shape[-1] != outputs:

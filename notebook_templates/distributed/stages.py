@@ -20,3 +20,11 @@ def stages_of(model: str) -> list[tuple[int, int]]:
     if model == TINY:
         return list(zip(TINY_STAGES, TINY_WIDTHS, strict=True))
     return list(zip(STAGES[model], WIDTHS, strict=True))
+
+
+def strides_of(stride: int, is_v1: bool) -> tuple[int, int]:
+    """Return the strides of a bottleneck's first 1x1 and of its 3x3 convolution.
+
+    The paper's own network has the stride in the first (v1), most programs since in the second.
+    """
+    return (stride, 1) if is_v1 else (1, stride)

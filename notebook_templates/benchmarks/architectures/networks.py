@@ -5,13 +5,11 @@ from pathlib import Path
 
 from torch import nn
 
-from architectures import googlenet, inception_v3, stacked
+from architectures import googlenet, inception_v3, models, stacked
 
 # resnet.py is among the templates for several nodes, beside this folder.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 import resnet
-
-RESNETS = {"resnet50": "50", "resnet152": "152", "tiny": "tiny"}
 
 
 def build(model: str, classes: int = 1000, channels: int = 3, heads: bool = False) -> nn.Module:
@@ -19,8 +17,8 @@ def build(model: str, classes: int = 1000, channels: int = 3, heads: bool = Fals
 
     ``heads``: with those that GoogLeNet and Inception v3 have in between while they learn.
     """
-    if model in RESNETS:
-        return resnet.build(RESNETS[model], classes, channels)
+    if model in models.RESNETS:
+        return resnet.build(models.RESNETS[model], classes, channels, model in models.V1)
     network = _build(model, classes, channels, heads)
     network.apply(resnet.start_values)
     return network

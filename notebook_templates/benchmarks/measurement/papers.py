@@ -96,6 +96,18 @@ def trainings(model: str) -> dict[str, dict[int, int]]:
     return found
 
 
+def of_network(model: str) -> list[Figure]:
+    """Return the trainings of a network of the suite, which tells ResNet-50 v1 from the others.
+
+    >>> [figure.value for figure in of_network("resnet50_v1")]
+    [819, 6142, 7333]
+    """
+    row, _, version = model.partition("_")
+    return [
+        one for one in TRAININGS if one.row == row and (one.version == "v1") == (version == "v1")
+    ]
+
+
 SPEED_UPS = tuple(
     figure for table in TABLES if table.table == "speed-up" for figure in table.figures
 )

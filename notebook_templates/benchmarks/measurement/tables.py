@@ -24,6 +24,15 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+def parts(shares: Mapping[str, float], names: Iterable[str]) -> list[str]:
+    """Say the parts of a whole; nothing of those that are not known.
+
+    >>> parts({"data": 0.1}, ["data", "optimiser"])
+    ['10.0 %', '']
+    """
+    return [share(shares[name]) if name in shares else "" for name in names]
+
+
 def variation(value: float | None) -> str:
     """Say how much something varies, with a mark where it is more than in the papers.
 

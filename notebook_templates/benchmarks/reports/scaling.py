@@ -5,6 +5,7 @@ from typing import Any
 
 from measurement import papers, tables
 from reports import drawing
+from trials.frameworks import PYTORCH, with_other
 from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
@@ -14,6 +15,8 @@ HEAD = (
     "data", "forward and backward", "all-reduce", "optimiser",
 )  # fmt: skip
 COLOURS = dict(zip(PARTS_OF_A_STEP, ("#d9a441", "#1f5fa8", "#b03a48", "#7a9a5b"), strict=True))
+# Of steps that were timed as a whole.
+WHOLE = {"data": COLOURS["data"], "training": "#5f7f9f"}
 
 
 def name_of(summary: Row) -> str:
@@ -21,7 +24,9 @@ def name_of(summary: Row) -> str:
     settings, first = summary["configuration"], summary["figures"]["points"][0]
     ended = summary["date"][:16].replace("T", " ")
     told = tables.transport(summary)
-    return f"{settings['model']} {settings['precision']}, {first['device']}, {ended}{told}"
+    with_ = with_other(first.get("framework", PYTORCH.name))
+    what = f"{settings['model']} {settings['precision']}{with_}"
+    return f"{what}, {first['device']}, {ended}{told}"
 
 
 def papers_points() -> list[tuple[str, int, float]]:
@@ -62,7 +67,7 @@ def _cells(point: Row) -> list[str]:
         f"{point['speed_up']:.2f}",
         tables.share(point["efficiency"]),
         tables.variation(point["run_variation"]),
-        *(tables.share(point["shares"][name]) for name in PARTS_OF_A_STEP),
+        *tables.parts(point["shares"], PARTS_OF_A_STEP),
     ]
 
 
@@ -100,7 +105,8 @@ def _draw_shares(axis: Any, summary: Row) -> None:
     points = summary["figures"]["points"]
     names = [f"{point['processes']}\non {point['nodes']}" for point in points]
     floor = [0.0] * len(points)
-    for part, colour in COLOURS.items():
+    colours = WHOLE if "training" in points[0]["shares"] else COLOURS
+    for part, colour in colours.items():
         shares = [100 * point["shares"][part] for point in points]
         label = part.replace("_", " and ").replace("all and reduce", "all-reduce")
         axis.bar(names, shares, 0.6, bottom=floor, color=colour, label=label)
@@ -108,4 +114,4 @@ def _draw_shares(axis: Any, summary: Row) -> None:
     axis.set_ylabel("% of a step")
     axis.set_xlabel("processes, on so many nodes")
     axis.set_title(name_of(summary), fontsize=8)
-    axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(COLOURS))
+    axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(colours))

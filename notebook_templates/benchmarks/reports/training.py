@@ -6,13 +6,14 @@ from typing import Any
 from architectures.models import PRECISIONS, SIZES
 from measurement import papers, tables
 from reports import drawing
+from trials.frameworks import FRAMEWORKS, GONE, PYTORCH, with_other
 from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
 
 HEAD = (
-    "network", "precision", "on", "processes", "batch", "images/s", "variation of runs",
-    "of steps", "data", "forward and backward", "all-reduce", "optimiser",
+    "network", "framework", "precision", "on", "processes", "batch", "images/s",
+    "variation of runs", "of steps", "data", "forward and backward", "all-reduce", "optimiser",
 )  # fmt: skip
 
 
@@ -21,28 +22,70 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
     found: dict[tuple[object, ...], Row] = {}
     for summary in summaries:
         for row in summary["figures"]["trainings"]:
-            data, told = summary["configuration"]["data"], tables.transport(summary)
-            kind = ("model", "precision", "processes", "nodes", "batch", "size", "device")
-            found[(*(row[name] for name in kind), data, told)] = {
+            whole = {
+                # What a result of an earlier version does not say of its trainings.
+                "framework": PYTORCH.name,
+                "version": summary.get("versions", {}).get("torch", ""),
                 **row,
-                "data": data,
-                "transport": told,
+                "data": summary["configuration"]["data"],
+                "transport": tables.transport(summary),
             }
+            found[tuple(whole[name] for name in _KIND)] = whole
     order = {model: number for number, model in enumerate(SIZES)}
     return sorted(found.values(), key=lambda row: (order[row["model"]], row["processes"]))
 
 
+# What trainings have in common that are compared.
+_SAME = ("model", "processes", "nodes", "device", "data", "size", "transport")
+_KIND = (*_SAME, "framework", "precision", "batch")
+
+
+def not_measured(summaries: Sequence[Row]) -> list[Row]:
+    """Return what was to be measured and was not, with the newest reason; without what is there."""
+    kind = ("framework", "model", "precision")
+    told = {
+        tuple(row[name] for name in kind): row
+        for summary in summaries
+        for row in summary["figures"].get("not_measured", ())
+    }
+    for row in rows(summaries):
+        told.pop(tuple(row[name] for name in kind), None)
+    return list(told.values())
+
+
 def markdown(summaries: Sequence[Row]) -> str:
     """Return a table: one's own figures, and below them the papers' of the same networks."""
-    own = rows(summaries)
-    theirs = [
-        [model, "mixed", f"papers: {who}", str(gpus), "", tables.number(speed)]
-        for model in dict.fromkeys(row["model"] for row in own)
-        for who, speeds in papers.trainings(model).items()
-        for gpus, speed in speeds.items()
+    own, lacking = rows(summaries), not_measured(summaries)
+    reasons = [
+        [row["model"], _title(row), row["precision"], f"not measured: {row['reason']}"]
+        for row in lacking
     ]
-    table = tables.markdown(HEAD, [*map(_cells, own), *theirs])
-    return "\n".join([table, "", *_gains(own), *_verdicts(own), *_caches(own), *_readings(own)])
+    theirs = [
+        [
+            model,
+            figure.framework,
+            figure.precision,
+            f"papers: {', '.join(filter(None, (figure.version, figure.card, figure.note)))}",
+            str(figure.gpus),
+            "",
+            tables.number(figure.value),
+        ]
+        for model in dict.fromkeys(row["model"] for row in [*own, *lacking])
+        for figure in papers.of_network(model)
+    ]
+    table = tables.markdown(HEAD, [*map(_cells, own), *reasons, *theirs])
+    told = [*_beside(own), *_gains(own), *_verdicts(own), *_caches(own), *_readings(own)]
+    return "\n".join([table, "", _gone(), *told])
+
+
+def _title(row: Row) -> str:
+    return FRAMEWORKS[row["framework"]].title
+
+
+def _named(row: Row) -> str:
+    """Say which training a line is about."""
+    with_ = with_other(row["framework"])
+    return f"{row['model']} {row['precision']} on {row['processes']}{with_}"
 
 
 def _cells(row: Row) -> list[str]:
@@ -50,6 +93,7 @@ def _cells(row: Row) -> list[str]:
     where += row["transport"]
     return [
         row["model"],
+        f"{_title(row)} {row['version']}".strip(),
         row["precision"],
         where,
         str(row["processes"]),
@@ -57,7 +101,47 @@ def _cells(row: Row) -> list[str]:
         tables.number(row["images_per_second"]),
         tables.variation(row["run_variation"]),
         tables.variation(row["step_variation"]),
-        *(tables.share(row["shares"][name]) for name in PARTS_OF_A_STEP),
+        *tables.parts(row["shares"], PARTS_OF_A_STEP),
+    ]
+
+
+def _gone() -> str:
+    """Say which frameworks nobody can measure any more."""
+    said = ", ".join(f"{name} ({since})" for name, since in GONE.items())
+    return (
+        f"- Frameworks of the papers' time that are gone: {said}. "
+        "MXNet was retired by Apache in 2023; 1.9.1 is its last version."
+    )
+
+
+def _beside(own: Sequence[Row]) -> Iterator[str]:
+    """Say what other frameworks reach of PyTorch's throughput, here and in the papers."""
+    for row in own:
+        ours = [one for one in own if one["framework"] == PYTORCH.name and _is_same(one, row)]
+        if row["framework"] == PYTORCH.name or not ours:
+            continue
+        times = row["images_per_second"] / ours[0]["images_per_second"]
+        said = f"- {_named(row)}: {times:.2f} times PyTorch's images/s"
+        theirs = _papers_ratios(row["model"], _title(row))
+        if theirs:
+            said += f"; the papers {min(theirs):.2f} to {max(theirs):.2f} times (mixed precision)"
+        yield f"{said}."
+
+
+def _is_same(one: Row, other: Row) -> bool:
+    """Whether two trainings differ in their framework at most."""
+    return all(one[name] == other[name] for name in (*_SAME, "precision", "batch"))
+
+
+def _papers_ratios(model: str, title: str) -> list[float]:
+    """Return a framework's images/s over PyTorch's in the papers, on the same GPUs."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for figure in papers.of_network(model):
+        found.setdefault((figure.card, figure.gpus), {})[figure.framework] = figure.value
+    return [
+        speeds[title] / speeds[PYTORCH.title]
+        for speeds in found.values()
+        if {title, PYTORCH.title} <= speeds.keys()
     ]
 
 
@@ -81,21 +165,21 @@ def _caches(own: Sequence[Row]) -> Iterator[str]:
         said = "caches dropped before each run"
         if not row["caches_dropped"]:
             said = f"caches not dropped: up to {tables.share(hits)} of reads can come from memory"
-        yield f"- {row['model']} {row['precision']} on {row['processes']}, {row['data']}: {said}."
+        yield f"- {_named(row)}, {row['data']}: {said}."
 
 
 def _verdicts(own: Sequence[Row]) -> Iterator[str]:
     """Say what held each training up."""
     for row in own:
         if "verdict" in row:
-            yield f"- {row['model']} {row['precision']} on {row['processes']}: {row['verdict']}"
+            yield f"- {_named(row)}: {row['verdict']}"
 
 
 def _gains(own: Sequence[Row]) -> Iterator[str]:
     """Say what 16 bits give over fp32, for networks that were measured with both."""
     low, high = papers.MIXED_OVER_FP32
     for row in own:
-        same = ("model", "processes", "nodes", "device", "data", "size", "transport")
+        same = (*_SAME, "framework")
         full = [
             one["images_per_second"]
             for one in own
@@ -104,8 +188,9 @@ def _gains(own: Sequence[Row]) -> Iterator[str]:
         if PRECISIONS[row["precision"]] > 1 and full:
             gain = row["images_per_second"] / full[0] - 1
             yield (
-                f"- {row['model']} on {row['processes']}: {row['precision']} gives {gain:+.0%} "
-                f"images/s over fp32; the papers {low:+.0%} to {high:+.0%}."
+                f"- {row['model']} on {row['processes']}{with_other(row['framework'])}: "
+                f"{row['precision']} gives {gain:+.0%} images/s over fp32; "
+                f"the papers {low:+.0%} to {high:+.0%}."
             )
 
 
@@ -123,7 +208,10 @@ def figure(summaries: Sequence[Row]) -> bytes:
             models.index(row["model"]) + (number - (len(kinds) - 1) / 2) * width for row in mine
         ]
         speeds = [row["images_per_second"] for row in mine]
-        bars = axis.bar(left, speeds, width * 0.92, label=kind, color=drawing.OWN[number % 4])
+        colour = drawing.OWN[number % len(drawing.OWN)]
+        # Beyond the colours, a pattern.
+        pattern = "//" * (number // len(drawing.OWN))
+        bars = axis.bar(left, speeds, width * 0.92, label=kind, color=colour, hatch=pattern)
         axis.bar_label(bars, [tables.number(speed) for speed in speeds], fontsize=8)
     _papers_points(axis, models)
     axis.set_xticks(range(len(models)), models)
@@ -138,26 +226,27 @@ def _speeds(own: Sequence[Row]) -> list[float]:
 
 
 def _papers_speeds(models: Sequence[str]) -> list[float]:
-    return [row.value for row in papers.TRAININGS if row.row in models]
+    return [figure.value for model in models for figure in papers.of_network(model)]
 
 
 def _kind(row: Row) -> str:
     many = "process" if row["processes"] == 1 else "processes"
-    return f"{row['precision']}, {row['processes']} {many}, {row['device']}{row['transport']}"
+    processes = f"{row['processes']} {many}"
+    return f"{_title(row)}, {row['precision']}, {processes}, {row['device']}{row['transport']}"
 
 
 def _papers_points(axis: Any, models: Sequence[str]) -> None:
     label = "papers, by their GPUs"
     for place, model in enumerate(models):
-        for speeds in papers.trainings(model).values():
-            for gpus, speed in speeds.items():
-                axis.plot(place + 0.4, speed, "D", color=drawing.PAPERS, ms=3, label=label)
-                axis.annotate(
-                    str(gpus),
-                    (place + 0.4, speed),
-                    xytext=(4, -2),
-                    textcoords="offset points",
-                    fontsize=6,
-                    color=drawing.PAPERS,
-                )
-                label = "_"
+        for figure in papers.of_network(model):
+            at = (place + 0.4, figure.value)
+            axis.plot(*at, "D", color=drawing.PAPERS, ms=3, label=label)
+            axis.annotate(
+                str(figure.gpus),
+                at,
+                xytext=(4, -2),
+                textcoords="offset points",
+                fontsize=6,
+                color=drawing.PAPERS,
+            )
+            label = "_"

@@ -49,8 +49,9 @@ def _reason(busy: Busy) -> str:
     waits = {"data": busy.data_wait or 0.0, "gradients": busy.all_reduce or 0.0}
     largest = max(waits, key=lambda name: waits[name])
     if waits[largest] < _NOTABLE:
+        known = "data" if busy.all_reduce is None else "data or gradients"
         return (
-            "No time was lost on data or gradients: steps are too short for the GPUs. "
+            f"No time was lost on {known}: steps are too short for the GPUs. "
             "Try a larger batch, compiling, or half precision."
         )
     if largest == "gradients":

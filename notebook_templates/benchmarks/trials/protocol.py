@@ -8,6 +8,8 @@ from typing import Any
 from architectures.models import PRECISIONS
 from measurement.papers import MOST_VARIATION
 
+NO_TF32 = "tf32 is for NVIDIA GPUs: use fp32 or bf16 on a CPU"
+
 
 class ProtocolError(ValueError):
     """There is nothing to measure with these settings; the message says what to change."""

@@ -95,6 +95,13 @@ def split(traces: Sequence[Trace]) -> Split:
     return Split(**{name: fmean(getattr(one, name) for one in every) for name in names})
 
 
+def of_whole_steps(traces: Sequence[Trace]) -> dict[str, float]:
+    """Say where the time of steps goes that were timed as a whole, as the mean over all."""
+    every = [step for trace in traces for step in trace.step_times]
+    data = fmean(step.data for step in every)
+    return {"data": data, "training": fmean(step.seconds for step in every) - data}
+
+
 def _split(trace: Trace) -> Split:
     network = fmean(step.network for step in trace.step_times)
     exchange = min(network, _exchange(trace)) if trace.alone else 0.0

@@ -36,7 +36,7 @@ from torch import nn
 from architectures import models, networks
 from filesystem import caches, data_files
 from measurement import machine
-from trials import protocol, traces
+from trials import protocol, timed, traces
 from trials.traces import StepTime, Trace
 
 NUMBERS = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -48,25 +48,10 @@ SETTLING = 2
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = timed.parser()
     add = parser.add_argument
-    add("--results", required=True, help="folder for the error message of a process that fails")
-    add("--model", default="resnet50", choices=models.SIZES, help="what is trained")
     add("--heads", default="no", choices=("yes", "no"), help="the auxiliary ones, too")
-    add("--precision", default="fp32", choices=models.PRECISIONS, help="of the products")
-    add("--batch", type=int, default=64, help="images per process and step")
-    add("--data", default="synthetic", help="'synthetic', or a folder: JPEG folders, shards")
-    add("--mounts", default="", help="mount points, separated by commas")
-    add("--images", type=int, default=12_800, help="synthetic images in an epoch")
-    add("--size", type=int, default=0, help="pixels, height and width; 0: the network's own")
-    add("--epochs", type=int, default=1, help="times that each image is seen")
-    add("--steps", type=int, default=0, help="time at most this many; 0: all of the epochs")
-    add("--warmup", type=int, default=10, help="untimed steps before them")
     add("--alone", type=int, default=10, help="steps after them, without the exchange of gradients")
-    add("--workers", type=int, default=1, help="reading processes of each process")
-    add("--layout", default="channels_last", choices=("channels_last", "contiguous_format"))
-    add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
-    add("--seed", type=int, default=1, help="of the images' order and the first weights")
     return parser.parse_args()
 
 
@@ -174,7 +159,7 @@ def main(s: argparse.Namespace) -> None:
     group = DataParallel(place(os.environ))
     here = group.here
     if s.precision == "tf32" and not group.is_on_gpus:
-        raise protocol.ProtocolError("tf32 is for NVIDIA GPUs: use fp32 or bf16 on a CPU")
+        raise protocol.ProtocolError(protocol.NO_TF32)
     if s.compile == "yes" and (lacking := compiling.missing()):
         raise protocol.ProtocolError(f"compile is 'yes', but {lacking}")
     torch.manual_seed(s.seed)
@@ -184,8 +169,7 @@ def main(s: argparse.Namespace) -> None:
     workers = 0 if s.data == images.SYNTHETIC else s.workers
     readers = max(1, workers) if isinstance(data.train, images.Shards) else 1
     count = len(data.train)
-    steps = protocol.iterations(s.epochs, count, s.batch, here.ranks)
-    steps = min(s.steps, steps) if s.steps else steps
+    steps = timed.steps(s, count, here.ranks)
     schedule = Schedule(count, s.batch, here.ranks, s.epochs, 0, 0.0, 0.0, readers)
     if schedule.steps_an_epoch == 0:
         raise protocol.ProtocolError(f"{count} images do not fill one step: set a smaller batch")
@@ -203,29 +187,24 @@ def main(s: argparse.Namespace) -> None:
         trainer.step_times(batches, SETTLING, is_alone=True)
         alone = trainer.step_times(batches, s.alone, is_alone=True)
 
-    mine = {"trace": Trace(s.batch, step_times, alone), "host": machine.host()["name"]}
+    mine = {"trace": Trace(s.batch, step_times, alone), "host": machine.node_name()}
     every = everybodys(group, mine)
     if here.is_first:
         device = torch.cuda.get_device_name() if group.is_on_gpus else "CPU"
-        more = {"device": device, "size": size, "workers": workers, "torch": torch.__version__}
-        more["python"] = sys.executable
-        more["expected_hit_rate"] = hit_rate(data.train)
-        print(json.dumps(found(every, began) | more))
+        traces_of_all = [one["trace"] for one in every]
+        more = {
+            "version": torch.__version__,
+            # Its name in results before other frameworks were measured.
+            "torch": torch.__version__,
+            "device": device,
+            "size": size,
+            "workers": workers,
+            "hosts": sorted({one["host"] for one in every}),
+            "step_seconds": asdict(traces.split(traces_of_all)),
+            "expected_hit_rate": hit_rate(data.train),
+        }
+        print(json.dumps(timed.found(traces_of_all, began) | more))
     group.leave()
-
-
-def found(every: Sequence[dict[str, Any]], began: float) -> dict[str, Any]:
-    """Say what came out for all processes together, which began at a moment since 1970."""
-    timed = [one["trace"] for one in every]
-    return {
-        "images_per_second": traces.images_per_second(timed),
-        "step_variation": traces.step_variation(timed),
-        "processes": len(timed),
-        "steps": len(timed[0].step_times),
-        "step_seconds": asdict(traces.split(timed)),
-        "throughput": traces.throughput(timed, began),
-        "hosts": sorted({one["host"] for one in every}),
-    }
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 from filesystem import caches, nas_sampler
@@ -15,7 +16,8 @@ from measurement import interruption, machine, tables
 from measurement.result import Result, ResultError
 from measurement.sampling import NodeSampler, Samples, within
 from measurement.steps import Nodes, StepError, answer, argv, run
-from trials import bottleneck, protocol
+from trials import bottleneck, frameworks, protocol
+from trials.frameworks import PYTORCH, Framework
 
 # plans.py and record.py are among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
@@ -23,7 +25,6 @@ import plans
 import record
 import transport
 
-PROGRAM = Path(__file__).with_name("train_speed.py")
 PACKAGES = ("torch", "numpy")
 PARTS_OF_A_STEP = ("data", "forward_backward", "all_reduce", "optimiser")
 
@@ -54,6 +55,12 @@ def parser(description: str) -> argparse.ArgumentParser:
     add("--layout", default="channels_last", choices=("channels_last", "contiguous_format"))
     add("--compile", default="no", choices=("yes", "no"), help="with torch.compile")
     add("--image", default="", help="a container image with PyTorch; needs apptainer")
+    add(
+        "--kernels",
+        default="",
+        help="where those of other frameworks are: NAME=MODULES or NAME=PYTHON, between commas; "
+        "'': each is the module of its name",
+    )
     add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")
     add("--nas-api", default="", help=nas_sampler.HELP)
     add("--minutes", type=float, default=60.0, help="a training that takes longer has failed")
@@ -73,9 +80,19 @@ def chosen(names: str, known: tuple[str, ...], option: str) -> list[str]:
 
 
 def measure(
-    s: argparse.Namespace, there: Nodes, on: int, each: int, model: str, precision: str
+    s: argparse.Namespace,
+    there: Nodes,
+    on: int,
+    each: int,
+    model: str,
+    precision: str,
+    framework: Framework = PYTORCH,
+    kernels: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Train on so many nodes with so many processes each; return what came out."""
+    """Train on so many nodes with so many processes each; return what came out.
+
+    ``kernels``: where those of other frameworks are (`frameworks.places`).
+    """
     batch = protocol.batch_for(precision, s.batch)
     threads = protocol.decode_threads(machine.own_cores(), each)
     options = {
@@ -87,12 +104,18 @@ def measure(
         **{name: getattr(s, name) for name in HANDED_ON},
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    python = _in_image(s) if s.image else [sys.executable]
-    command = argv(there, [*python, str(PROGRAM.resolve()), *words], on=on, each=each)
+    python = _in_image(s) if s.image else frameworks.python(framework, kernels)
+    command = argv(there, [*python, str(framework.program), *words], on=on, each=each)
     dropped = s.data != "synthetic" and _drop_caches(s.caches_program, there, on)
     said = answer(command, s.minutes * 60)
     figures = {name: said.pop(name) for name in ("images_per_second", "step_variation")}
-    kind = {"model": model, "precision": precision, "batch": batch, "nodes": on}
+    kind = {
+        "framework": framework.name,
+        "model": model,
+        "precision": precision,
+        "batch": batch,
+        "nodes": on,
+    }
     return {**figures, **kind, **said, "caches_dropped": dropped}
 
 
@@ -109,7 +132,7 @@ def _in_image(s: argparse.Namespace) -> list[str]:
     bare = [word for name in NOT_FOR_IMAGES for word in ("-u", name)]
     gpus = ["--nv"] if Path("/dev/nvidiactl").exists() else []
     # All templates: the program is in a package of the folder that a program is in as a rule.
-    places = plans.shown_to_image(PROGRAM.parent, Path(s.results), vars(s))
+    places = plans.shown_to_image(PYTORCH.program.parent, Path(s.results), vars(s))
     binds = [word for place in places for word in ("--bind", place)]
     clean = ["/usr/bin/env", *bare, "PYTHONNOUSERSITE=1"]
     return [*clean, "apptainer", "exec", *gpus, *binds, plans.image_file(s.image), "python"]
@@ -146,16 +169,20 @@ def mean(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Put several runs of the same training together."""
     first = runs[0]
     kept = (
-        "model", "precision", "batch", "processes", "nodes", "device", "size", "steps",
-        "expected_hit_rate",
+        "framework", "version", "model", "precision", "batch", "processes", "nodes", "device",
+        "size", "steps", "expected_hit_rate",
     )  # fmt: skip
     found = protocol.mean_of(
         [run["images_per_second"] for run in runs], [run["step_variation"] for run in runs]
     )
-    parts = {name: fmean(run["step_seconds"][name] for run in runs) for name in PARTS_OF_A_STEP}
+    # A framework that runs a step as a whole does not tell all of its parts.
+    parts = {
+        name: fmean(run["step_seconds"][name] for run in runs) for name in first["step_seconds"]
+    }
     whole = sum(parts.values())
     return {
-        **{name: first[name] for name in kept},
+        # Parts that were kept from before an upgrade lack what is new.
+        **{name: first[name] for name in kept if name in first},
         "runs": len(runs),
         "caches_dropped": all(run["caches_dropped"] for run in runs),
         **found.values(),
@@ -174,7 +201,7 @@ def judged(
     times = [(run["throughput"][0][0], run["throughput"][-1][0]) for run in runs]
     during = {node: within(lines, times) for node, lines in samples.items()}
     shares = mean["shares"]
-    busy = bottleneck.busy(during, shares["data"], shares["all_reduce"], link)
+    busy = bottleneck.busy(during, shares["data"], shares.get("all_reduce"), link)
     return {} if busy is None else {"use": vars(busy), "verdict": bottleneck.verdict(busy)}
 
 
@@ -182,8 +209,9 @@ def words(figures: Mapping[str, Any]) -> str:
     """Say what several runs came to in one line, and whether to believe it."""
     speed = tables.number(figures["images_per_second"])
     said = f"{speed} images/s, mean of {figures['runs']}"
+    with_ = frameworks.with_other(figures.get("framework", PYTORCH.name))
     return (
-        f"{figures['model']} {figures['precision']} on {figures['processes']}: {said}, "
+        f"{figures['model']} {figures['precision']} on {figures['processes']}{with_}: {said}, "
         f"variation of runs {tables.variation(figures['run_variation'])}, "
         f"of steps {tables.variation(figures['step_variation'])}"
     )

@@ -62,8 +62,71 @@ def test_trainings_are_measured_on_both_nodes_at_each_precision(
         assert figures["images_per_second"] <= whole * (1 + 1e-9)
     assert "No GPU" in summary["figures"]["trainings"][0]["verdict"]
     shown = desk.user.run_in(name, "print(report.markdown(found))")
-    assert f"| tiny | bf16 | CPU, {desk.home}/isilon/datasets/mnist | 2 | 32 | " in shown
+    pytorch = f"PyTorch {summary['parts'][0]['version']}"
+    where = f"CPU, {desk.home}/isilon/datasets/mnist"
+    assert f"| tiny | {pytorch} | bf16 | {where} | 2 | 32 | " in shown
     assert "- tiny on 2: bf16 gives " in shown
+
+
+def test_one_notebook_measures_each_framework_in_its_own_module(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name = kernel()
+    settings = {
+        **SMALL,
+        "models": "tiny",
+        "precisions": "fp32",
+        "frameworks": "pytorch,tensorflow,mxnet",
+        "runs_of_each": 1,
+        "runs_dir": "~/logs/frameworks",
+        "wait": True,
+    }
+    printed = desk.run_all(name, "benchmarks/training.ipynb", **settings)
+    assert "The job completed" in printed, printed
+    summary = summary_of(desk, "frameworks/training-2x1cpu")
+    # TensorFlow's processes on two nodes train together.
+    parts = {part["framework"]: part for part in summary["parts"]}
+    assert {name: part["processes"] for name, part in parts.items()} == {
+        "pytorch": 2,
+        "tensorflow": 2,
+    }
+    assert "kernel-tensorflow-" in parts["tensorflow"]["python"]
+    (told,) = summary["figures"]["not_measured"]
+    assert (told["framework"], told["reason"]) == ("mxnet", "MXNet is measured with one process")
+
+    settings |= {"nodes": 1, "frameworks": "pytorch,mxnet,tensorflow"}
+    settings["kernels"] = {"tensorflow": "no-such-module"}
+    printed = desk.run_all(name, "benchmarks/training.ipynb", **settings)
+    assert "The job completed" in printed, printed
+    summary = summary_of(desk, "frameworks/training-1x1cpu")
+    parts = {part["framework"]: part for part in summary["parts"]}
+    assert "kernel-mxnet-" in parts["mxnet"]["python"]
+    (told,) = summary["figures"]["not_measured"]
+    assert told["reason"].startswith("there is no kernel of TensorFlow here: Lmod has detected")
+    assert "no-such-module" in told["reason"]
+    shown = desk.user.run_in(name, "print(report.markdown(found))")
+    assert "| tiny | MXNet 1.9.1 | fp32 | CPU | 1 | 16 | " in shown
+    assert "- tiny fp32 on 2 with TensorFlow: " in shown
+
+
+def test_tensorflows_scaling_is_measured_from_the_same_notebook(
+    desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name = kernel()
+    settings = {**SMALL, "model": "tiny", "precision": "fp32", "runs_of_each": 1, "wait": True}
+    printed = desk.run_all(name, "benchmarks/scaling.ipynb", **settings, framework="tensorflow")
+    assert "The job completed" in printed, printed
+    summary = summary_of(desk, "scaling/scaling-tiny-fp32-2x1cpu-tensorflow")
+    points = summary["figures"]["points"]
+    assert [(point["framework"], point["processes"]) for point in points] == [
+        ("tensorflow", 1),
+        ("tensorflow", 2),
+    ]
+    times = points[1]["images_per_second"] / points[0]["images_per_second"]
+    assert points[1]["speed_up"] == pytest.approx(times)
+    assert all(point["shares"].keys() == {"data", "training"} for point in points)
+    shown = desk.user.run_in(name, "print(report.markdown(found))")
+    assert "| tiny fp32 with TensorFlow, CPU, " in shown
 
 
 def test_a_training_in_an_image_is_compared_with_the_same_without(

@@ -9,7 +9,15 @@ from measurement.papers import MIXED_OVER_FP32, SPEED_UPS
 from measurement.papers import trainings as of_papers
 from trials import trial
 from trials.protocol import ProtocolError, batch_for, decode_threads, iterations, mean_of
-from trials.traces import StepTime, Trace, images_per_second, split, step_variation, throughput
+from trials.traces import (
+    StepTime,
+    Trace,
+    images_per_second,
+    of_whole_steps,
+    split,
+    step_variation,
+    throughput,
+)
 
 # 0.25 s a step: a tenth of it waits for images.
 LAP = StepTime(data=0.025, network=0.2, optimiser=0.025)
@@ -101,6 +109,21 @@ def test_the_mean_of_runs_is_said_with_its_variation() -> None:
         "resnet50 bf16 on 4: 1,000 images/s, mean of 3, variation of runs 10.0 % (!), "
         "of steps 1.0 %"
     )
+
+
+def test_of_steps_that_were_timed_as_a_whole_no_parts_are_made_up() -> None:
+    timed = [Trace(8, [StepTime(0.1, 0.3, 0.0), StepTime(0.3, 0.5, 0.0)])]
+    seconds = of_whole_steps(timed)
+    assert seconds == pytest.approx({"data": 0.2, "training": 0.4})
+    mean = trial.mean([run(1000.0) | {"framework": "tensorflow", "step_seconds": seconds}])
+    assert mean["shares"] == pytest.approx({"data": 1 / 3, "training": 2 / 3})
+    assert trial.words(mean).startswith("resnet50 bf16 on 4 with TensorFlow: 1,000 images/s")
+    sample = {"gpu_shares": [0.5], "cpu_share": 0.2, "received_mb_per_second": 0.0}
+    runs = [{"throughput": [(0.0, 0.0), (2.0, 1000.0)]}]
+    samples = {"node": [{"time": 1.0, **sample}]}
+    # How long gradients took is not known.
+    said = trial.judged(mean | {"shares": {"data": 0.0}}, runs, samples, None)
+    assert "No time was lost on data: steps are too short" in said["verdict"]
 
 
 def test_one_node_is_filled_before_others_join() -> None:

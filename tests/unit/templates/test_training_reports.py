@@ -19,19 +19,72 @@ def training(precision: str, speed: float, **more: object) -> dict[str, Any]:
 
 
 def summary(*trainings: dict[str, Any]) -> dict[str, Any]:
-    return {"configuration": {"data": "synthetic"}, "figures": {"trainings": list(trainings)}}
+    return {
+        "configuration": {"data": "synthetic"},
+        "versions": {"torch": "2.13.0"},
+        "figures": {"trainings": list(trainings)},
+    }
 
 
 def test_ones_own_figures_stand_above_the_papers() -> None:
     lines = training_report.markdown([summary(training("bf16", 2940.4))]).splitlines()
     assert lines[2] == (
-        "| resnet50 | bf16 | V100 | 4 | 64 | 2,940 | 0.4 % | 3.1 % (!) | 5.0 % | 70.0 % | 15.0 % "
-        "| 10.0 % |"
+        "| resnet50 | PyTorch 2.13.0 | bf16 | V100 | 4 | 64 | 2,940 | 0.4 % | 3.1 % (!) | 5.0 % "
+        "| 70.0 % | 15.0 % | 10.0 % |"
     )
-    papers = "| resnet50 | mixed | papers: PyTorch v1.5, V100-PCIe | 8 |  | 5,844 |"
+    papers = "| resnet50 | PyTorch | mixed | papers: v1.5, V100-PCIe | 8 |  | 5,844 |"
     assert any(line.startswith(papers) for line in lines[3:])
     # Of networks that were not measured here nothing is said.
     assert not any("vgg16" in line for line in lines)
+
+
+def test_frameworks_stand_beside_each_other_here_and_in_the_papers() -> None:
+    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "version": "2.21.0"}
+    tensorflow = training("bf16", 900.0, framework="tensorflow", **of_whole_steps)
+    told = {"framework": "mxnet", "model": "resnet50", "precision": "bf16"}
+    run = summary(training("bf16", 1000.0), tensorflow)
+    run["figures"]["not_measured"] = [{**told, "reason": "there is no kernel of MXNet here"}]
+    text = training_report.markdown([run])
+    assert (
+        "| resnet50 | TensorFlow 2.21.0 | bf16 | V100 | 4 | 64 | 900 | 0.4 % | 3.1 % (!) | 2.0 % "
+        "|  |  |  |"
+    ) in text.splitlines()
+    assert "| resnet50 | MXNet | bf16 | not measured: there is no kernel of MXNet here |" in text
+    # 7,112 / 7,251 = 0.98, and 752 / 740 = 1.02.
+    beside = (
+        "- resnet50 bf16 on 4 with TensorFlow: 0.90 times PyTorch's images/s; the papers 0.98 to "
+        "1.02 times (mixed precision)."
+    )
+    assert beside in text.splitlines()
+    assert "| resnet50 | MXNet | mixed | papers: v1.5, V100-PCIe | 8 |  | 9,155 |" in text
+    assert "Caffe2 (merged into PyTorch in 2018)" in text
+    # What was measured later is no longer missing.
+    later = summary(training("bf16", 1500.0, framework="mxnet", **of_whole_steps))
+    assert "not measured" not in training_report.markdown([run, later])
+
+
+def test_resnet_50_v1_stands_beside_the_papers_v1_alone() -> None:
+    text = training_report.markdown([summary(training("bf16", 1000.0, model="resnet50_v1"))])
+    assert "| resnet50_v1 | TensorFlow | mixed | papers: v1, V100-PCIe | 8 |  | 6,142 |" in text
+    assert "v1.5" not in text
+    text = training_report.markdown([summary(training("bf16", 1000.0))])
+    assert "6,142" not in text
+    assert "5,731" in text
+
+
+def test_16_bits_are_compared_with_fp32_of_the_same_framework() -> None:
+    rows = [training("fp32", 1000.0), training("bf16", 1720.0, framework="mxnet")]
+    assert "over fp32" not in training_report.markdown([summary(*rows)])
+
+
+def test_frameworks_have_bars_of_their_own() -> None:
+    names = ("pytorch", "tensorflow", "mxnet")
+    rows = [
+        training(kind, speed, framework=name)
+        for name in names
+        for kind, speed in (("fp32", 1000.0), ("bf16", 1720.0))
+    ]
+    assert training_report.figure([summary(*rows)]).startswith(b"\x89PNG")
 
 
 def test_what_16_bits_give_is_said_over_fp32_of_the_same() -> None:
@@ -85,6 +138,20 @@ def test_speed_ups_stand_above_the_papers() -> None:
     assert "| papers: the best |  | 8 |  | 7.80 | 97.5 % |  |  |  |  |  |" in lines
     # 12,937 / 1,658 = 7.80, and 16,076 / 1,658 = 9.70.
     assert any("googlenet, V100-PCIe |  | 10 |  | 9.70 | 97.0 % |" in line for line in lines)
+
+
+def test_speed_ups_of_tensorflow_are_named_and_have_no_parts_made_up() -> None:
+    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "framework": "tensorflow"}
+    point = training("bf16", 100.0, speed_up=1.0, efficiency=1.0, **of_whole_steps)
+    run = {
+        "configuration": {"model": "resnet50", "precision": "bf16"},
+        "date": "2026-11-22T02:52:34+00:00",
+        "figures": {"points": [point]},
+    }
+    line = scaling_report.markdown([run]).splitlines()[2]
+    assert line.startswith("| resnet50 bf16 with TensorFlow, V100, 2026-11-22 02:52 | 1 | 4 | ")
+    assert line.endswith("| 0.4 % | 2.0 % |  |  |  |")
+    assert scaling_report.figure([run]).startswith(b"\x89PNG")
 
 
 def test_a_cell_cannot_end_a_column() -> None:
