@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.instance import ROOT, until
+from tests.instance import ROOT
 from tests.notebooks.running import as_by_srun, printed_by, said_by
+from tests.waiting import until
 
 pytestmark = [pytest.mark.usefixtures("without_gpu"), pytest.mark.timeout(900)]
 FOLDER = ROOT / "notebook_templates" / "jax"
