@@ -13,6 +13,7 @@ from ranks import Rank
 
 AXES = ("data", "model")
 THREADS_A_DEVICE = 4
+"""In XLA's pool: some compute while others wait."""
 
 
 class LayoutError(ValueError):
