@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from devices import AXES, LayoutError, grid_shape
 from flax import nnx
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Axes
@@ -31,22 +32,13 @@ _LAYOUT = {
 }
 
 
-class LayoutError(ValueError):
-    """A model cannot be divided over these devices; the message names the number and the rule."""
-
-
 def grid(model_devices: int) -> Mesh:
     """Return all devices of all processes; ``model_devices`` of them work on the same texts.
 
     Raises `LayoutError` where they do not divide all.
     """
-    devices = jax.device_count()
-    if model_devices < 1 or devices % model_devices:
-        raise LayoutError(
-            f"model_devices is {model_devices}; it must divide the {devices} devices there are"
-        )
-    shape = (devices // model_devices, model_devices)
-    return jax.make_mesh(shape, ("data", "model"), axis_types=(AxisType.Auto, AxisType.Auto))
+    shape = grid_shape(model_devices)
+    return jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto, AxisType.Auto))
 
 
 class Block(nnx.Module):
@@ -119,9 +111,3 @@ def layout(mesh: Mesh, weights: Any) -> Any:
         return NamedSharding(mesh, axes)
 
     return jax.tree_util.tree_map_with_path(of, weights)
-
-
-def megabytes_on_a_device(weights: Any) -> float:
-    """Return what the first of this process's devices holds of them."""
-    shards = (leaf.addressable_shards[0].data for leaf in jax.tree_util.tree_leaves(weights))
-    return sum(shard.nbytes for shard in shards) / 1e6

@@ -27,10 +27,11 @@ import optax
 import orbax.checkpoint as ocp
 import sharded_lm
 import texts
+from devices import LayoutError, join, megabytes_on_a_device
 from flax import nnx
 from jax.experimental.multihost_utils import process_allgather
 from jax.sharding import NamedSharding
-from ranks import Rank, place
+from ranks import place
 from record import (
     SCHEMA_VERSION,
     Progress,
@@ -69,19 +70,6 @@ def settings() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def join(here: Rank, cpu_devices: int) -> None:
-    """Let JAX know the other processes; each has one GPU, or so many devices on its CPU.
-
-    This must come before anything is asked of a device.
-    """
-    jax.config.update("jax_num_cpu_devices", cpu_devices)
-    if here.ranks > 1:
-        jax.config.update("jax_cpu_collectives_implementation", "gloo")
-        jax.distributed.initialize(
-            f"{here.address}:{here.port}", here.ranks, here.rank, local_device_ids=here.local_rank
-        )
-
-
 def blocks_of(data: str, length: int) -> Any:
     """Return the texts as rows of ``length`` bytes and the one that comes next."""
     joined = "\n".join(texts.texts(data)).encode()
@@ -113,7 +101,7 @@ def main(s: argparse.Namespace) -> None:
     # The devices, and a model that never is in one place.
     mesh = sharded_lm.grid(s.model_devices)
     if s.texts % mesh.shape["data"] or s.heads % s.model_devices or s.width % s.heads:
-        raise sharded_lm.LayoutError(
+        raise LayoutError(
             f"{mesh.shape['data']} groups of devices must divide texts, {s.texts}; model_devices, "
             f"{s.model_devices}, must divide heads, {s.heads}, which must divide width, {s.width}"
         )
@@ -164,7 +152,7 @@ def main(s: argparse.Namespace) -> None:
         reached = Progress(**kept)
     record = Record(results, here.is_first, reached.step)
     count = sum(leaf.size for leaf in jax.tree_util.tree_leaves(weights))
-    on_each = sharded_lm.megabytes_on_a_device(weights)
+    on_each = megabytes_on_a_device(jax.tree_util.tree_leaves(weights))
     record.say(
         f"{count:,} weights, {count * 4 / 1e6:.2f} MB, of which each device holds {on_each:.2f} MB",
         f"{jax.device_count()} devices = {mesh.shape['data']} groups with texts of their own x "
@@ -268,4 +256,4 @@ def restored(
 
 
 if __name__ == "__main__":
-    run(main, settings(), texts.TextError, ResumeError, sharded_lm.LayoutError)
+    run(main, settings(), texts.TextError, ResumeError, LayoutError)

@@ -18,7 +18,7 @@ from tests.instance import ROOT
 
 TEMPLATES = ROOT / "notebook_templates"
 OF_TENSORFLOW = {"images_tensorflow", "resnet_keras", "train_resnet_tensorflow"}
-OF_JAX = {"sharded_lm", "train_sharded"}
+OF_JAX = {"devices", "sharded_lm", "train_keras", "train_sharded"}
 BOTH = {"make_mnist_stand_in", "runs", "digits"}
 LOCKS = {
     "kernel-pytorch": "pytorch",

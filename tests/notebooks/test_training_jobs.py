@@ -257,6 +257,21 @@ def test_a_divided_model_goes_on_on_another_number_of_nodes(
     assert after < before - 2
 
 
+def test_a_keras_model_is_divided_over_two_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"images": 40, "width": 64, "steps": 20, "minutes": 10, "more": {"report_every": 10}}
+    small |= {"cpu_devices": 1, "runs_dir": "~/logs/runs/keras", "wait": True}
+    name, patient = kernel("jax"), replace(desk, patience=280.0)
+    printed = patient.run_all(name, "jax/keras_distribution.ipynb", **small)
+    assert "The job completed" in printed
+    assert "each of 2 devices holds" in printed
+    summary = json.loads((desk.home / "logs/runs/keras/digits/summary.json").read_text())
+    assert (summary["processes"], summary["distribution"]) == (2, "ModelParallel")
+    # The kernel's Keras is JAX's, too.
+    said = desk.user.run_in(name, "import keras; print(keras.backend.backend())")
+    assert said.strip() == "jax"
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_job_whose_time_is_up_goes_on_by_itself(

@@ -107,6 +107,7 @@ ELSEWHERE: Mapping[Key, str] = {
     ("tune-the-network-to-the-nas.md", 0): "needs a NAS behind a path that carries large frames",
     ("size-storage.md", 1): "tests/unit/sizing/test_command.py",
     ("divide-a-model-with-jax.md", 0): "tests/notebooks/test_jax_sharding.py",
+    ("divide-a-model-with-jax.md", 1): "tests/notebooks/test_jax_keras.py",
     ("fine-tune-a-language-model.md", 0): "needs Hugging Face, which is not a registry of packages",
     ("fine-tune-a-language-model.md", 1): "tests/notebooks/test_language.py",
     (
