@@ -124,16 +124,18 @@ def test_openais_client_reads_an_answer_while_it_is_written(user: Visitor) -> No
     load(user)
     with client_of(user) as client:
         (model,) = client.models.list()
-        before = state_of(user)["tokens"]
-        asked: Any = {"model": model.id, "temperature": 0, "max_tokens": 3900}
+        before = state_of(user)["requests"]
+        asked: Any = {"model": model.id, "temperature": 0}
         asked["messages"] = [{"role": "user", "content": "This License"}]
-        parts = iter(client.chat.completions.create(stream=True, **asked))
-        begun = [next(parts).choices[0].delta.content for _ in range(3)]
-        # The first parts are here, and the text is not written yet.
-        assert state_of(user)["tokens"] == before
-        text = "".join([*map(str, begun), *(part.choices[0].delta.content or "" for part in parts)])
-        whole = client.chat.completions.create(**asked)
+        with client.chat.completions.create(stream=True, max_tokens=3900, **asked) as parts:
+            begun = [next(parts).choices[0].delta.content for _ in range(5)]
+            assert state_of(user)["requests"] == before  # the text is not written yet
+        assert all(begun[1:])
+        whole = client.chat.completions.create(max_tokens=30, **asked)
+        parts = client.chat.completions.create(stream=True, max_tokens=30, **asked)
+        text = "".join(part.choices[0].delta.content or "" for part in parts)
         assert text == whole.choices[0].message.content
+        assert text.startswith("".join(map(str, begun)))
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])

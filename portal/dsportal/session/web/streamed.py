@@ -13,6 +13,7 @@ from tornado.httpclient import HTTPError, HTTPRequest, HTTPResponse
 from tornado.httputil import HTTPHeaders, parse_response_start_line
 from tornado.iostream import IOStream, StreamClosedError
 from tornado.tcpclient import TCPClient
+from tornado.web import RequestHandler
 
 EVENTS = "text/event-stream"
 _OF_A_CONNECTION = ("Connection", "Content-Length", "Transfer-Encoding")
@@ -80,7 +81,8 @@ class _Upstream:
         self._handler._record_activity()
         self._handler.write(chunk)
         with suppress(StreamClosedError):
-            await self._handler.flush()
+            # The handler's own, which knows of websockets, cannot be waited for.
+            await RequestHandler.flush(self._handler)
 
     def _begin(self) -> bool:
         """Hand the head on if it is that of events; say whether it is."""
