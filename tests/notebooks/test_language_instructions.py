@@ -161,12 +161,12 @@ def test_the_tiny_model_learns_to_answer_what_it_was_not_asked_before(
     assert "It is a " in summary["generated"][1]
 
     # The server asks it as the training did.
-    records = {one.turns[-2].content: one for one in animals.conversations(seed=1)}
+    asked_of = {one.turns[-2].content: one for one in animals.conversations(seed=1)}
     lines = summary["generated"][1].splitlines()
     with serving(python, run) as server:
         assert load(server, run / "model")["has_chat_template"]
         for question, answer in zip(lines[::2], lines[1::2], strict=True):
-            messages = records[question].messages[:-1]
+            messages = asked_of[question].messages[:-1]
             asked = {"messages": messages, "max_tokens": 12, "temperature": 0}
             said = server.ask("/v1/chat/completions", asked)["choices"][0]["message"]
             assert said["content"].strip() == answer.strip()

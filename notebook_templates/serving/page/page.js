@@ -115,7 +115,9 @@ function showForm(isChat) {
   clear();
   byId('prompt-label').textContent = isChat ? 'Message' : 'Prompt';
   byId('prompt').value = isChat ? '' : 'This License';
-  byId('prompt-form').elements.max_tokens.value = isChat ? 200 : 40;
+  byId('prompt').rows = isChat ? 2 : 4;
+  // An answer may be as long as the model can take.
+  byId('prompt-form').elements.max_tokens.value = isChat ? '' : 40;
   byId('write').textContent = isChat ? 'Send' : 'Complete';
   byId('clear').hidden = !isChat;
 }
@@ -269,7 +271,7 @@ byId('prompt-form').addEventListener('submit', event => {
   const given = new FormData(event.target);
   const prompt = given.get('prompt');
   const sampling = {
-    max_tokens: Number(given.get('max_tokens')),
+    max_tokens: Number(given.get('max_tokens')) || undefined,
     temperature: Number(given.get('temperature'))
   };
   const written = new AbortController();
