@@ -71,7 +71,7 @@ class ChatForm:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What all parts of an answer have in common."""
 
     form: AnswerForm

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from answers import DONE, Answer, AnswerForm, ChatForm, TextForm, event
+from answers import DONE, AnswerForm, ChatForm, ModelAnswer, TextForm, event
 from completions import Delivery, WrittenText, chat_request, text_request
 from model_handlers import ModelHandler, told
 from text_model import TextModel, Writing
@@ -34,7 +34,7 @@ class WritingHandler(ModelHandler):
             return
         self.writings = writings
         number = f"{form.prefix}-{uuid.uuid4().hex}"
-        answer = Answer(form, number, int(time.time()), self.served.name)
+        answer = ModelAnswer(form, number, int(time.time()), self.served.name)
         with suppress(iostream.StreamClosedError):
             if delivery.is_streamed:
                 await self._send_parts(answer, delivery)
@@ -42,7 +42,7 @@ class WritingHandler(ModelHandler):
                 texts = await asyncio.gather(*map(self.served.write, writings))
                 await self.finish(answer.whole(texts))
 
-    async def _send_parts(self, answer: Answer, delivery: Delivery) -> None:
+    async def _send_parts(self, answer: ModelAnswer, delivery: Delivery) -> None:
         """Send each part when it is written."""
         self.set_header("Content-Type", "text/event-stream; charset=UTF-8")
         parts: asyncio.Queue[bytes | None] = asyncio.Queue()

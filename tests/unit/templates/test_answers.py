@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from answers import DONE, Answer, ChatForm, TextForm
+from answers import DONE, ChatForm, ModelAnswer, TextForm
 from completions import WrittenText
 
 TEXTS = [WrittenText("a", 2, 3, is_finished=True), WrittenText("b", 4, 5, is_finished=False)]
@@ -17,19 +17,19 @@ def content_of(event: bytes) -> Any:
 
 
 def test_whole_answers_are_shaped_as_clients_read_them() -> None:
-    answer = Answer(TextForm(), "cmpl-1", 1000, "run/model").whole(TEXTS)
+    answer = ModelAnswer(TextForm(), "cmpl-1", 1000, "run/model").whole(TEXTS)
     assert [(one["text"], one["finish_reason"]) for one in answer["choices"]] == [
         ("a", "stop"),
         ("b", "length"),
     ]
     assert answer["usage"] == USAGE
-    chat = Answer(ChatForm(), "chatcmpl-1", 1000, "run/model").whole(TEXTS[:1])
+    chat = ModelAnswer(ChatForm(), "chatcmpl-1", 1000, "run/model").whole(TEXTS[:1])
     assert chat["choices"][0]["message"] == {"role": "assistant", "content": "a"}
     assert (answer["object"], chat["object"]) == ("text_completion", "chat.completion")
 
 
 def test_parts_of_a_text_are_events() -> None:
-    answer = Answer(TextForm(), "cmpl-1", 1000, "run/model")
+    answer = ModelAnswer(TextForm(), "cmpl-1", 1000, "run/model")
     assert answer.first(0) == b""
     part, end = content_of(answer.part(1, "a\nb")), content_of(answer.end(1, TEXTS[1]))
     head = {"id": "cmpl-1", "object": "text_completion", "created": 1000, "model": "run/model"}
@@ -40,7 +40,7 @@ def test_parts_of_a_text_are_events() -> None:
 
 
 def test_parts_of_a_message_are_what_is_added_to_it() -> None:
-    answer = Answer(ChatForm(), "chatcmpl-1", 1000, "run/model")
+    answer = ModelAnswer(ChatForm(), "chatcmpl-1", 1000, "run/model")
     events = [answer.first(0), answer.part(0, "a"), answer.end(0, TEXTS[0])]
     found = [content_of(one) for one in events]
     assert {one["object"] for one in found} == {"chat.completion.chunk"}
