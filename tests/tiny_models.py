@@ -17,9 +17,11 @@ words = ByteLevelBPETokenizer()
 words.train_from_iterator(["This License is free"] * 9, 300, special_tokens=["<end>"])
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=words._tokenizer, eos_token="<end>")
 model = GPT2LMHeadModel(GPT2Config(
-    vocab_size=300, n_positions=64, n_embd=32, n_layer=2, n_head=2, initializer_range=0.5,
-    bos_token_id=0, eos_token_id=0,
+    vocab_size=300, n_positions=int(sys.argv[2]), n_embd=32, n_layer=2, n_head=2,
+    initializer_range=0.5, bos_token_id=0, eos_token_id=0,
 ))
+if sys.argv[3] == "endless":
+    model.transformer.wte.weight.data[0] = 0  # which makes the end never the likeliest
 model.save_pretrained(sys.argv[1])
 tokenizer.save_pretrained(sys.argv[1])
 """
@@ -46,9 +48,9 @@ peft.get_peft_model(base, lora).save_pretrained(sys.argv[1])
 """
 
 
-def text(python: Path, folder: Path) -> Path:
-    """Make a language model."""
-    return _made(python, _TEXT, folder)
+def text(python: Path, folder: Path, positions: int = 64, *, is_endless: bool = False) -> Path:
+    """Make a language model that can take so many tokens; an endless one goes on until then."""
+    return _made(python, _TEXT, folder, str(positions), "endless" if is_endless else "ends")
 
 
 def adapter(python: Path, folder: Path, base: Path) -> Path:

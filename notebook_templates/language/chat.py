@@ -47,17 +47,33 @@ class Chat:
                 "the end of a text"
             )
         self.is_plain = tokenizer.chat_template is None
-        self._tokenizer, self._begin = tokenizer, []
+        self._tokenizer = tokenizer
         if self.is_plain:
-            tokenizer.chat_template = PLAIN
-            # Some models expect each text to begin with a token; a template of its own writes it.
-            first = tokenizer("a")["input_ids"][:1]
-            self._begin = first if first == [tokenizer.bos_token_id] else []
+            # Some models expect each text to begin with a token, which a template writes itself.
+            begins = tokenizer("a")["input_ids"][:1] == [tokenizer.bos_token_id]
+            tokenizer.chat_template = f"{'{{ bos_token }}' if begins else ''}{PLAIN}"
+
+    def asked(self, turns: Sequence[Turn], place: str) -> list[int]:
+        """Return the tokens after which the model is to answer what was said so far."""
+        return self._tokens(self._text(turns, place, asks=True))
 
     def question(self, conversation: ChatRecord) -> list[int]:
         """Return the tokens after which the model is to give the last answer."""
-        text = self._text(conversation.turns[:-1], conversation.place, asks=True)
-        return self._begin + self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return self.asked(conversation.turns[:-1], conversation.place)
+
+    def ends(self) -> set[int]:
+        """Return the tokens that end an answer: the end of text, and the template's end of a turn.
+
+        The latter is the special token that the template writes behind an answer.
+        """
+        turns = (Turn("user", "0"), Turn(ANSWERS, "0"))
+        try:
+            behind = self._text(turns, "").rpartition("0")[2]
+        except TextError:  # such as one that expects more than a question and its answer
+            behind = ""
+        known = self._tokenizer.added_tokens_decoder
+        special = [one for one in self._tokens(behind) if one in known and known[one].special]
+        return {self._tokenizer.eos_token_id, *special[:1]}
 
     def rows(self, conversation: ChatRecord) -> list[LabelledRow]:
         """Return a conversation as one row.
@@ -91,11 +107,14 @@ class Chat:
             raise TextError(f"{place}: the model's chat template refuses it: {error}") from error
         return str(text)
 
+    def _tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
     def _row(self, text: str, answers: list[tuple[int, int]]) -> LabelledRow:
         """Label the answers, which are given by the places of their first and last characters."""
         found = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        tokens, end = self._begin + found["input_ids"], self._tokenizer.eos_token_id
-        begins = [-1] * len(self._begin) + [begin for begin, _ in found["offset_mapping"]]
+        tokens, end = found["input_ids"], self._tokenizer.eos_token_id
+        begins = [begin for begin, _ in found["offset_mapping"]]
         labels, last = [IGNORED] * len(tokens), len(tokens)
         for first, behind in answers:
             learnt = [number for number, one in enumerate(begins) if first <= one < behind]

@@ -79,12 +79,17 @@ def _turns(record: Mapping[str, Any], place: str) -> tuple[Turn, ...]:
     else:
         fields = ", ".join(f'"{name}"' for name in record) or "none"
         raise TextError(f"{place}: a record has {_FORMS}. This one has {fields}")
-    if not isinstance(messages, list) or not messages:
-        raise TextError(f'{place}: "messages" is not a list of messages')
-    turns = tuple(_turn(message, place) for message in messages)
+    turns = turns_of(messages, place)
     if turns[-1].role != ANSWERS:
         raise TextError(f"{place}: the last message is the {turns[-1].role}'s, not an answer")
     return turns
+
+
+def turns_of(messages: object, place: str) -> tuple[Turn, ...]:
+    """Read the messages of a conversation; raises `TextError`."""
+    if not isinstance(messages, list) or not messages:
+        raise TextError(f'{place}: "messages" is not a list of messages')
+    return tuple(_turn(message, place) for message in messages)
 
 
 def _turn(message: object, place: str) -> Turn:

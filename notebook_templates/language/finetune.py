@@ -236,7 +236,7 @@ def main(s: argparse.Namespace) -> None:
     else:
         peak = held_out.peak_gpu_memory_bytes(group)
         loss_after, after = held_out_loss(), written()
-        exported = way.export()
+        exported = way.export(tokenizer)
         if here.is_first:
             speed = reached.tokens / reached.seconds if reached.seconds else None
             use = None if speed is None else speed * every_token / (fastest * here.ranks)

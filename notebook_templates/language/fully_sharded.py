@@ -17,8 +17,7 @@ import causal_lm
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-import transformers
-from causal_lm import TokenProgress
+from causal_lm import Tokenizer, TokenProgress
 from process_group import DataParallel
 from torch import nn
 from torch.distributed.checkpoint import state_dict
@@ -115,7 +114,7 @@ class FullySharded:
                 if folder != self._last:
                     shutil.rmtree(folder)
 
-    def export(self) -> str:
+    def export(self, tokenizer: Tokenizer) -> str:
         """Write a model that others read, and say which folder it is."""
         whole = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
         weights = state_dict.get_model_state_dict(self.model, options=whole)
@@ -123,7 +122,6 @@ class FullySharded:
             model: Any = causal_lm.read(self._folder, torch.float32, self._length)
             model.load_state_dict(weights, strict=False)
             model.save_pretrained(self._results / "model")
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
             tokenizer.save_pretrained(self._results / "model")
         return "model"
 

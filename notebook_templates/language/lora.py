@@ -11,7 +11,7 @@ from pathlib import Path
 import causal_lm
 import peft
 import torch
-from causal_lm import TokenProgress
+from causal_lm import Tokenizer, TokenProgress
 from process_group import DataParallel
 from record import write_whole
 from torch import nn
@@ -76,8 +76,10 @@ class Lora:
     def finish(self) -> None:
         """Wait until what was saved is there: it is."""
 
-    def export(self) -> str:
+    def export(self, tokenizer: Tokenizer) -> str:
         """Write what others read, and say which folder it is."""
         if self._is_first:
             self.model.save_pretrained(self._results / "adapter")
+            # With the form of conversations that it has learnt.
+            tokenizer.save_pretrained(self._results / "adapter")
         return "adapter"

@@ -1,4 +1,4 @@
-"""OpenAI's completions, as far as they are served: what a request asks for, and its answer.
+"""OpenAI's completions, as far as they are served: what a request asks for (answers.py answers).
 
 https://platform.openai.com/docs/api-reference/completions and .../chat. What is not served is
 refused by name: a client should not believe that it got what it asked for.
@@ -16,29 +16,33 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "n": (None, 1),
     "best_of": (None, 1),
     "echo": (None, False),
-    "stream": (None, False),
     "logprobs": (None, False),
     "top_logprobs": (None, 0),
     "logit_bias": (None, {}),
     "suffix": (None, ""),
     "frequency_penalty": (None, 0),
     "presence_penalty": (None, 0),
-    "stream_options": (None,),
     "tools": (None, []),
 }
-_IGNORED = ("model", "user")
+_IGNORED = ("user",)
 _SAMPLING = ("temperature", "top_p", "seed", "stop")
+_DELIVERY = ("model", "stream", "stream_options")
 
 
 class RequestError(ValueError):
     """A request cannot be answered; the message is for whoever sent it."""
 
 
+class ModelNotFoundError(RequestError):
+    """Another model is asked for than the one that is served."""
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How text is written: requests with the same can be computed together."""
 
-    max_tokens: int = _NEW_TOKENS
+    max_tokens: int | None = _NEW_TOKENS
+    """``None``: as many as the model can take."""
     temperature: float = 1.0
     """0: always the likeliest token."""
     top_p: float = 1.0
@@ -49,12 +53,19 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """A text to continue."""
+class Delivery:
+    """By which model a request is to be answered, and how the answer is sent."""
 
-    text: str
-    is_whole: bool = False
-    """Whether it has all special tokens, as a conversation that a template has written."""
+    model: str | None = None
+    is_streamed: bool = False
+    """In parts, as they are written."""
+    has_usage: bool = False
+    """Whether the last part says how many tokens there were."""
+
+    def check(self, served: str) -> None:
+        """Raise `ModelNotFoundError` where the model that is served is another one."""
+        if self.model is not None and self.model != served:
+            raise ModelNotFoundError(f"the model {self.model!r} is not loaded; {served!r} is")
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,7 @@ class TextRequest:
 
     prompts: tuple[str, ...]
     sampling: Sampling
+    delivery: Delivery
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,7 @@ class ChatRequest:
 
     messages: tuple[Mapping[str, str], ...]
     sampling: Sampling
+    delivery: Delivery
 
 
 @dataclass(frozen=True)
@@ -86,40 +99,25 @@ class WrittenText:
 
 def text_request(body: object) -> TextRequest:
     """Read the body of ``/v1/completions``; raises `RequestError`."""
-    given = _checked(body, ("prompt", "max_tokens", *_SAMPLING))
+    given = _checked(body, ("prompt", "max_tokens"))
     prompt = given.get("prompt")
     prompts = [prompt] if isinstance(prompt, str) else prompt
     if not isinstance(prompts, list) or not all(isinstance(one, str) and one for one in prompts):
         raise RequestError("prompt must be a text, or a list of texts, none of them empty")
     if not 1 <= len(prompts) <= MOST_PROMPTS:
         raise RequestError(f"prompt has {len(prompts)} texts; it may have 1 to {MOST_PROMPTS}")
-    return TextRequest(tuple(prompts), _sampling(given, "max_tokens"))
+    sampling = _sampling(given, "max_tokens", _NEW_TOKENS)
+    return TextRequest(tuple(prompts), sampling, _delivery(given))
 
 
 def chat_request(body: object) -> ChatRequest:
     """Read the body of ``/v1/chat/completions``; raises `RequestError`."""
-    given = _checked(body, ("messages", "max_tokens", "max_completion_tokens", *_SAMPLING))
+    given = _checked(body, ("messages", "max_tokens", "max_completion_tokens"))
     messages = given.get("messages")
     if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
         raise RequestError("messages must be a list of objects with the texts role and content")
     length = "max_completion_tokens" if "max_completion_tokens" in given else "max_tokens"
-    return ChatRequest(tuple(messages), _sampling(given, length))
-
-
-def text_answer(model: str, number: str, created: int, texts: Sequence[WrittenText]) -> Any:
-    """Return the answer of ``/v1/completions``."""
-    choices = [
-        {"index": index, "text": one.text, "logprobs": None, "finish_reason": _reason(one)}
-        for index, one in enumerate(texts)
-    ]
-    return _answer("text_completion", model, number, created, texts, choices)
-
-
-def chat_answer(model: str, number: str, created: int, text: WrittenText) -> Any:
-    """Return the answer of ``/v1/chat/completions``."""
-    message = {"role": "assistant", "content": text.text}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(text)}
-    return _answer("chat.completion", model, number, created, [text], [choice])
+    return ChatRequest(tuple(messages), _sampling(given, length, None), _delivery(given))
 
 
 def until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
@@ -128,30 +126,21 @@ def until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     return (text[: min(places)], True) if places else (text, False)
 
 
-def _answer(
-    kind: str, model: str, number: str, created: int, texts: Sequence[WrittenText], choices: Any
-) -> Any:
-    prompt, written = sum(one.prompt_tokens for one in texts), sum(one.tokens for one in texts)
-    usage = {
-        "prompt_tokens": prompt,
-        "completion_tokens": written,
-        "total_tokens": prompt + written,
-    }
-    return {
-        "id": number,
-        "object": kind,
-        "created": created,
-        "model": model,
-        "choices": choices,
-        "usage": usage,
-    }
+def _delivery(given: Mapping[str, Any]) -> Delivery:
+    model, stream, options = (given.get(name) for name in _DELIVERY)
+    if not isinstance(model, str | None):
+        raise RequestError("model must be a text: GET /v1/models has it")
+    if not isinstance(stream, bool | None):
+        raise RequestError(f"stream is {stream!r}; it must be true or false")
+    if options is None:
+        return Delivery(model, bool(stream))
+    if not stream or not isinstance(options, dict) or options.keys() - {"include_usage"}:
+        raise RequestError("stream_options may have include_usage, where stream is true")
+    return Delivery(model, is_streamed=True, has_usage=bool(options.get("include_usage")))
 
 
-def _reason(text: WrittenText) -> str:
-    return "stop" if text.is_finished else "length"
-
-
-def _checked(body: object, served: Sequence[str]) -> dict[str, Any]:
+def _checked(body: object, named: Sequence[str]) -> dict[str, Any]:
+    served = (*named, *_SAMPLING, *_DELIVERY)
     if not isinstance(body, dict):
         raise RequestError("the body must be an object of JSON")
     for name, value in body.items():
@@ -164,13 +153,13 @@ def _checked(body: object, served: Sequence[str]) -> dict[str, Any]:
     return body
 
 
-def _sampling(given: Mapping[str, Any], length: str) -> Sampling:
+def _sampling(given: Mapping[str, Any], length: str, tokens: int | None) -> Sampling:
     stop = given.get("stop") or []
     stops = [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(one, str) and one for one in stops):
         raise RequestError("stop must be a text or a list of texts")
     return Sampling(
-        max_tokens=_whole(given, length, _NEW_TOKENS, 1, MOST_TOKENS) or _NEW_TOKENS,
+        max_tokens=_whole(given, length, tokens, 1, MOST_TOKENS),
         temperature=_number(given, "temperature", 1.0, 0.0, 2.0),
         top_p=_number(given, "top_p", 1.0, 0.01, 1.0),
         seed=_whole(given, "seed", None, 0, 2**63 - 1),

@@ -20,7 +20,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 import loaded_models
 import model_folders
-from completions import Prompt, RequestError, Sampling
+from completions import RequestError, Sampling, WrittenText
 from file_results import (
     FILES,
     PARTS,
@@ -32,9 +32,10 @@ from file_results import (
     part_of,
     share,
 )
-from loaded_models import ImageModel, TextModel
+from loaded_models import ImageModel
 from model_folders import ModelFolderError
 from record import Stop, run, write_whole
+from text_model import TextModel, Writing
 
 
 def settings() -> argparse.Namespace:
@@ -104,10 +105,10 @@ def results(
     for index, answer in zip(read, answers(model, list(read.values()), max_tokens), strict=True):
         if isinstance(answer, RequestError):
             found[index] = {"error": str(answer)}
-        elif isinstance(model, ImageModel):
-            found[index] = {"classes": [asdict(one) for one in answer]}
-        else:
+        elif isinstance(answer, WrittenText):
             found[index] = {"text": answer.text, "is_finished": answer.is_finished}
+        else:
+            found[index] = {"classes": [asdict(one) for one in answer]}
     return [found[index] for index in range(len(files))]
 
 
@@ -119,8 +120,17 @@ def answers(
         return []
     if isinstance(model, ImageModel):
         return model.classified(contents)
-    prompts = [Prompt(content.decode(errors="replace")) for content in contents]
-    return model.written(Sampling(max_tokens=max_tokens, temperature=0.0), prompts)
+    sampling = Sampling(max_tokens=max_tokens, temperature=0.0)
+    found: dict[int, Any] = {}
+    for index, content in enumerate(contents):
+        try:
+            found[index] = model.to_continue(content.decode(errors="replace"), sampling)
+        except RequestError as error:
+            found[index] = error
+    writings = {index: one for index, one in found.items() if isinstance(one, Writing)}
+    if writings:
+        found |= dict(zip(writings, model.written(list(writings.values())), strict=True))
+    return [found[index] for index in range(len(contents))]
 
 
 if __name__ == "__main__":

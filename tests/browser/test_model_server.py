@@ -1,5 +1,6 @@
 """The model server's page: a model is chosen, loaded and tried."""
 
+import json
 import os
 import pwd
 import re
@@ -21,16 +22,20 @@ from tests.visitor import Visitor
 pytestmark = pytest.mark.browser
 
 USER = USERS[4]
+CHAT = "{% for one in messages %}{{ one.role }}: {{ one.content }}<end>{% endfor %}assistant:"
 
 
 @pytest.fixture
 def runs(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
-    """Two runs of a user with a session: a language model, and a later network for images."""
+    """Runs of a user with a session: language models, one of them taught, and one for images."""
     account = pwd.getpwnam(USER)
     runs = Path(account.pw_dir) / "logs"
     shutil.rmtree(runs, ignore_errors=True)
     python = framework_python("pytorch")
     tiny_models.text(python, runs / "language/letters/model")
+    taught = runs / "language/taught/model"
+    tiny_models.text(python, taught, 4096, is_endless=True)
+    (taught / "chat_template.jinja").write_text(CHAT)
     tiny_models.image(python, runs / "vision/animals/best")
     for path in (runs, *runs.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid)
@@ -45,6 +50,72 @@ def choose(page: Page, name: str) -> None:
     expect(page.locator("#status")).to_have_text(re.compile(f"{name} is loaded"))
 
 
+def opened(page: Page, portal: Instance) -> Page:
+    """Open the server's page from the launcher."""
+    open_lab(page, portal, USER)
+    with page.expect_popup() as popup:
+        card(page, "Tools", "Model server").click()
+    server = popup.value
+    expect(server.get_by_role("heading", name="Model server")).to_be_visible()
+    expect(server.get_by_role("heading", name="Choose a model")).to_be_visible()
+    # Its script has run, without which a click does nothing.
+    server.wait_for_load_state()
+    return server
+
+
+def test_a_conversation_shows_the_answer_as_it_comes(
+    portal: Instance, runs: Path, page: Page, tmp_path: Path
+) -> None:
+    server = opened(page, portal)
+    choose(server, "taught/model")
+    expect(server.get_by_label("Prompt")).to_be_hidden()
+    message, turns = server.get_by_label("Message"), server.get_by_label("Conversation")
+    expect(turns).to_be_hidden()
+    expect(server.get_by_label("Tokens at most")).to_have_value("")
+    message.fill("Is this <b>free</b>?")
+    server.get_by_role("button", name="Send").click()
+    # A part of the answer is there while it is written.
+    answer = turns.get_by_role("listitem").nth(1)
+    expect(answer).to_have_text(re.compile("^Model.{3}", re.DOTALL))
+    server.get_by_role("button", name="Stop").click()
+    expect(server.get_by_role("button", name="Send")).to_be_enabled()
+    expect(server.get_by_role("alert")).to_be_hidden()
+    stopped = answer.inner_text()
+    state = server.evaluate("fetch('state').then(answer => answer.json())")
+    until_freed = "state => fetch('state').then(a => a.json()).then(s => s.requests > state)"
+    server.wait_for_function(until_freed, arg=state["requests"] - 1)
+    assert answer.inner_text() == stopped
+    expect(message).to_have_value("")
+
+    # The answer is a part of what is asked next; Enter sends.
+    server.get_by_label("Tokens at most").fill("12")
+    with server.expect_request("**/v1/chat/completions") as sent:
+        message.fill("And now?")
+        message.press("Enter")
+    said = json.loads(sent.value.post_data or "")["messages"]
+    assert [one["role"] for one in said] == ["user", "assistant", "user"]
+    assert said[0]["content"] == "Is this <b>free</b>?"
+    assert said[1]["content"] == stopped.removeprefix("Model").removeprefix("\n")
+    expect(turns.get_by_role("listitem")).to_have_count(4)
+    expect(turns.locator("b")).to_have_count(0)
+    expect(server.get_by_role("button", name="Send")).to_be_enabled()
+    expect(server.locator("#python")).to_contain_text("/v1/chat/completions")
+    for scheme in ("light", "dark"):
+        server.emulate_media(color_scheme=scheme)
+        assert faults(server) == []
+        server.screenshot(path=tmp_path / f"conversation-{scheme}.png", full_page=True)
+
+    # What cannot be answered leaves the message where it was.
+    server.get_by_label("Tokens at most").fill("4096")
+    message.fill("Too long?")
+    server.get_by_role("button", name="Send").click()
+    expect(server.get_by_role("alert")).to_contain_text("this model can take 4096 together")
+    expect(message).to_have_value("Too long?")
+    expect(turns.get_by_role("listitem")).to_have_count(4)
+    server.get_by_role("button", name="New conversation").click()
+    expect(turns).to_be_hidden()
+
+
 def test_a_model_is_chosen_loaded_and_tried(
     portal: Instance,
     runs: Path,
@@ -52,15 +123,11 @@ def test_a_model_is_chosen_loaded_and_tried(
     tmp_path: Path,
     photograph: Callable[[Page, str], None],
 ) -> None:
-    open_lab(page, portal, USER)
-    with page.expect_popup() as popup:
-        card(page, "Tools", "Model server").click()
-    server = popup.value
-    expect(server.get_by_role("heading", name="Model server")).to_be_visible()
-    expect(server.get_by_role("heading", name="Choose a model")).to_be_visible()
+    server = opened(page, portal)
     # Newest first.
-    expect(server.get_by_role("radio")).to_have_count(2)
-    expect(server.locator("label.model strong")).to_have_text(["animals/best", "letters/model"])
+    expect(server.locator("label.model strong")).to_have_text(
+        ["animals/best", "taught/model", "letters/model"]
+    )
     server.get_by_role("button", name="Load").click()
     expect(server.get_by_role("alert")).to_have_text("Choose a model, or enter a folder.")
 

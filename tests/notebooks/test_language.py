@@ -46,6 +46,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     assert "perplexity  " in printed
     assert "peak GPU memory  " in printed
     assert (unbroken / "adapter" / "adapter_model.safetensors").exists()
+    assert (unbroken / "adapter" / "tokenizer_config.json").exists()
     assert list((unbroken / "tensorboard").glob("events.*"))
     notebook = json.loads((tmp_path / "done.ipynb").read_text())
     outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]

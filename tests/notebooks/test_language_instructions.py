@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import animals
 import pytest
 
+from tests.notebooks.model_serving import load, serving
 from tests.notebooks.test_language import LANGUAGE, finetune
 
 QWEN_LIKE = (
@@ -157,6 +159,17 @@ def test_the_tiny_model_learns_to_answer_what_it_was_not_asked_before(
     assert after > 0.7, summary["generated"][1]  # it was 0.84; by chance it would be 0.08
     assert "77 conversations to train on, 19 held out, in the plain form" in said
     assert "It is a " in summary["generated"][1]
+
+    # The server asks it as the training did.
+    asked_of = {one.turns[-2].content: one for one in animals.conversations(seed=1)}
+    lines = summary["generated"][1].splitlines()
+    with serving(python, run) as server:
+        assert load(server, run / "model")["has_chat_template"]
+        for question, answer in zip(lines[::2], lines[1::2], strict=True):
+            messages = asked_of[question].messages[:-1]
+            asked = {"messages": messages, "max_tokens": 12, "temperature": 0}
+            said = server.ask("/v1/chat/completions", asked)["choices"][0]["message"]
+            assert said["content"].strip() == answer.strip()
 
     # A file of one's own: what is too long is skipped, and a wrong line is named.
     data = tmp_path / "own.jsonl"

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import model_client
@@ -17,10 +16,10 @@ from model_client import ModelClient, ModelServerError
 
 from tests import tiny_models
 from tests.instance import ROOT
+from tests.notebooks.model_serving import SERVING, answers, load, serving
 from tests.notebooks.running import printed_by
 from tests.waiting import until
 
-SERVING = ROOT / "notebook_templates" / "serving"
 PROMPTS = ["This License", "is", "free is free This is a longer text than the others"]
 GENERATE = """
 import json, sys, peft
@@ -91,28 +90,8 @@ def drawings(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(python: Path, models: Path) -> Iterator[ModelClient]:
-    with TemporaryDirectory(dir="/tmp") as folder:
-        path = Path(folder) / "socket"
-        argv = [str(python), "-B", str(SERVING / "model_server.py"), f"--unix-socket={path}"]
-        with subprocess.Popen([*argv, str(models)]) as process:
-            client = ModelClient(path)
-            until(lambda: path.exists() and answers(client), seconds=120, what="the server answers")
-            assert path.stat().st_mode & 0o077 == 0
-            yield client
-            process.terminate()
-            assert process.wait(20) == 0
-
-
-def answers(client: ModelClient) -> bool:
-    try:
-        return bool(client.state())
-    except OSError:
-        return False
-
-
-def load(server: ModelClient, folder: Path) -> dict[str, Any]:
-    server.ask("/load", {"folder": str(folder)})
-    return server.wait_until_loaded()
+    with serving(python, models) as client:
+        yield client
 
 
 @pytest.mark.parametrize("name", ["text", "adapter"])
@@ -197,8 +176,10 @@ def test_what_cannot_be_answered_is_said(server: ModelClient, models: Path, draw
             server.ask(path, body)
     load(server, models / "text")
     chat = {"messages": [{"role": "user", "content": "is"}]}
-    with pytest.raises(ModelServerError, match="no chat template"):
-        server.ask("/v1/chat/completions", chat)
+    with pytest.raises(ModelServerError, match=r"'other' is not loaded; '.*/text' is"):
+        server.ask("/v1/chat/completions", {"model": "other", **chat})
+    with pytest.raises(ModelServerError, match="role is 'tool'; it may be system, user"):
+        server.ask("/v1/chat/completions", {"messages": [{"role": "tool", "content": "is"}]})
     with pytest.raises(ModelServerError, match="this model can take 64 together"):
         server.complete("is", max_tokens=100)
     assert server.state()["state"] == "ready"

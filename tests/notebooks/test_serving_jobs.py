@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.desk import PATIENCE, Desk
+from tests.notebooks.model_serving import SERVING
 from tests.notebooks.running import framework_python
-from tests.notebooks.test_serving import CLASSIFY, SERVING, output_of
+from tests.notebooks.test_serving import CLASSIFY, output_of
 from tests.waiting import until
 
 NOTEBOOK = "serving/serving.ipynb"

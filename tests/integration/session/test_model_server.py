@@ -5,8 +5,10 @@ import pwd
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import openai
 import pytest
 
 from tests import tiny_models
@@ -17,6 +19,7 @@ from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
+POSITIONS = 4096
 PAGE = "/tools/model-server/"
 VISIT = {"Accept": "text/html"}
 # As the page says, and as OpenAI's clients send a token.
@@ -61,7 +64,8 @@ def user(portal: Instance) -> Iterator[Visitor]:
     run = Path(account.pw_dir) / "logs" / "served"
     shutil.rmtree(run, ignore_errors=True)
     run.parent.mkdir(exist_ok=True)
-    tiny_models.text(framework_python("pytorch"), run / "<i>model<i>")
+    python = framework_python("pytorch")
+    tiny_models.text(python, run / "<i>model<i>", POSITIONS, is_endless=True)
     for path in (run.parent, run, *run.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid)
     with session_of(portal, USERS[0]) as user:
@@ -103,6 +107,55 @@ def test_a_program_asks_it_with_a_token(user: Visitor) -> None:
     said = user.run(ASK.format(url=url, token=user.token()), kernel="pytorch")
     assert said.split()[0] == "200", said
     assert '"completion_tokens":' in said
+
+
+def client_of(user: Visitor) -> openai.OpenAI:
+    """OpenAI's client with what the page says: the address, and a token as the key."""
+    url = f"{user.instance.host_of(user.name)}/user/{user.name}{PAGE}v1"
+    http = httpx.Client(verify=trust(), timeout=120)
+    return openai.OpenAI(base_url=url, api_key=user.token(), http_client=http, max_retries=0)
+
+
+def state_of(user: Visitor) -> Any:
+    return user.session("GET", f"{PAGE}state").json()
+
+
+def test_openais_client_reads_an_answer_while_it_is_written(user: Visitor) -> None:
+    load(user)
+    with client_of(user) as client:
+        (model,) = client.models.list()
+        before = state_of(user)["requests"]
+        asked: Any = {"model": model.id, "temperature": 0}
+        asked["messages"] = [{"role": "user", "content": "This License"}]
+        with client.chat.completions.create(stream=True, max_tokens=3900, **asked) as parts:
+            begun = [next(parts).choices[0].delta.content for _ in range(5)]
+            assert state_of(user)["requests"] == before  # the text is not written yet
+        assert all(begun[1:])
+        whole = client.chat.completions.create(max_tokens=30, **asked)
+        parts = client.chat.completions.create(stream=True, max_tokens=30, **asked)
+        text = "".join(part.choices[0].delta.content or "" for part in parts)
+        assert text == whole.choices[0].message.content
+        assert text.startswith("".join(map(str, begun)))
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_whoever_leaves_frees_the_server(user: Visitor, is_streamed: bool) -> None:
+    load(user)
+    before = state_of(user)
+    asked: Any = {"prompt": "is", "temperature": 0, "max_tokens": 4000}
+    with client_of(user) as client:
+        model = before["model"]["name"]
+        if is_streamed:
+            next(iter(client.completions.create(model=model, stream=True, **asked)))
+        else:
+            with pytest.raises(openai.APITimeoutError):
+                client.completions.create(model=model, timeout=1, **asked)
+    until(
+        lambda: state_of(user)["requests"] > before["requests"],
+        seconds=120,
+        what="the text is not written any more",
+    )
+    assert state_of(user)["tokens"] - before["tokens"] < 4000
 
 
 def test_a_program_in_the_session_asks_it_without_a_token(user: Visitor) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import completions
 import pytest
-from completions import RequestError, Sampling, WrittenText, until_stop
+from completions import Delivery, ModelNotFoundError, RequestError, Sampling, until_stop
 
 
 def test_a_request_has_openais_defaults() -> None:
@@ -30,7 +30,10 @@ def test_a_request_says_how_text_is_written() -> None:
         ({"prompt": ["x"] * 65}, "1 to 64"),
         ({"prompt": [1, 2]}, "prompt must be"),
         ({"prompt": "x", "n": 2}, "n is not served here"),
-        ({"prompt": "x", "stream": True}, "stream is not served here"),
+        ({"prompt": "x", "stream": "yes"}, "stream is 'yes'; it must be true or false"),
+        ({"prompt": "x", "stream_options": {}}, "where stream is true"),
+        ({"prompt": "x", "stream": True, "stream_options": {"other": 1}}, "include_usage"),
+        ({"prompt": "x", "model": 1}, "model must be a text"),
         ({"prompt": "x", "max_token": 2}, "max_token is not served here; prompt, max_tokens"),
         ({"prompt": "x", "max_tokens": 0}, "is 0; it must be a whole number, 1 to 4096"),
         ({"prompt": "x", "max_tokens": True}, "max_tokens is True"),
@@ -63,17 +66,24 @@ def test_a_chat_may_use_the_newer_name_of_its_length() -> None:
     assert (asked.messages, asked.sampling.max_tokens) == (tuple(messages), 7)
 
 
-def test_answers_are_shaped_as_clients_read_them() -> None:
-    written = [WrittenText("a", 2, 3, is_finished=True), WrittenText("b", 4, 5, is_finished=False)]
-    answer = completions.text_answer("run/model", "cmpl-1", 1000, written)
-    assert [(one["text"], one["finish_reason"]) for one in answer["choices"]] == [
-        ("a", "stop"),
-        ("b", "length"),
-    ]
-    assert answer["usage"] == {"prompt_tokens": 6, "completion_tokens": 8, "total_tokens": 14}
-    chat = completions.chat_answer("run/model", "chatcmpl-1", 1000, written[0])
-    assert chat["choices"][0]["message"] == {"role": "assistant", "content": "a"}
-    assert (answer["object"], chat["object"]) == ("text_completion", "chat.completion")
+def test_an_answer_is_sent_whole_or_in_parts() -> None:
+    whole = completions.text_request({"prompt": "x", "stream": False})
+    assert whole.delivery == Delivery()
+    parts = {"stream": True, "stream_options": {"include_usage": True}, "model": "run/model"}
+    asked = completions.text_request({"prompt": "x", **parts})
+    assert asked.delivery == Delivery("run/model", is_streamed=True, has_usage=True)
+
+
+def test_another_model_than_the_one_that_is_served_is_not_there() -> None:
+    Delivery().check("run/model")
+    Delivery("run/model").check("run/model")
+    with pytest.raises(ModelNotFoundError, match="'gpt' is not loaded; 'run/model' is"):
+        Delivery("gpt").check("run/model")
+
+
+def test_an_answer_in_a_conversation_may_be_as_long_as_the_model_can() -> None:
+    messages = [{"role": "user", "content": "One"}]
+    assert completions.chat_request({"messages": messages}).sampling.max_tokens is None
 
 
 @pytest.mark.parametrize(

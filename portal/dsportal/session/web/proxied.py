@@ -14,6 +14,7 @@ from tornado.httputil import HTTPServerRequest
 
 from dsportal import response_headers
 from dsportal.session.web.confirmation import is_from_below
+from dsportal.session.web.streamed import streamed
 
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""
@@ -77,7 +78,7 @@ def handler_to(path: str, socket: Path, *, absolute_url: bool) -> type:
 
     server = ServerProcess(name=path, unix_socket=str(socket), absolute_url=absolute_url)
     handler, _ = server.make_proxy_handler()
-    return guarded(handler)
+    return guarded(streamed(handler))
 
 
 def add_handlers(web_app: Any, base_url: str, path: str, handler: type) -> None:
