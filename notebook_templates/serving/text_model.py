@@ -88,13 +88,13 @@ class TextModel:
 
     def _writing(self, prompt: list[int], sampling: Sampling) -> Writing:
         length, asked = len(prompt), sampling.max_tokens
-        left = MOST_TOKENS if self._most is None else min(self._most - length, MOST_TOKENS)
-        if left < (asked or 1):
+        if self._most is not None and self._most - length < (asked or 1):
             asked_for = "" if asked is None else f" and max_tokens is {asked}"
             raise RequestError(
                 f"the prompt has {length} tokens{asked_for}; "
                 f"this model can take {self._most} together"
             )
+        left = MOST_TOKENS if self._most is None else min(self._most - length, MOST_TOKENS)
         return Writing(prompt, replace(sampling, max_tokens=asked or left))
 
     def written(self, writings: Sequence[Writing]) -> list[WrittenText]:
