@@ -33,7 +33,7 @@ from sampler import Sampler
 from schedule import Schedule
 from torch import nn
 
-from architectures import models, networks
+from architectures import networks
 from filesystem import caches, data_files
 from measurement import machine
 from trials import protocol, timed, traces
@@ -163,7 +163,7 @@ def main(s: argparse.Namespace) -> None:
     if s.compile == "yes" and (lacking := compiling.missing()):
         raise protocol.ProtocolError(f"compile is 'yes', but {lacking}")
     torch.manual_seed(s.seed)
-    size = s.size or models.SIZES[s.model]
+    size = timed.image_size(s)
     mounts = [mount for mount in s.mounts.split(",") if mount]
     data = images.open_images(s.data, size, s.images, mounts, here.rank, here.ranks, s.seed)
     workers = 0 if s.data == images.SYNTHETIC else s.workers

@@ -22,9 +22,9 @@ import mxnet as mx
 import record
 from mxnet import autograd, gluon, nd
 
-from architectures import models, networks_gluon
+from architectures import networks_gluon
 from measurement import machine
-from trials import noise, protocol, timed, traces
+from trials import noise, protocol, timed
 from trials.traces import StepTime, Trace
 
 
@@ -68,7 +68,7 @@ class GluonTrainer:
 
 def stream(s: argparse.Namespace) -> Iterator[Any]:
     """Give noise for ever, the same in every step: it measures all but the reading."""
-    pixels, labels = noise.batch(s.batch, s.size or models.SIZES[s.model])
+    pixels, labels = noise.batch(s.batch, timed.image_size(s))
     sent = nd.array(pixels, mx.cpu(), "uint8"), nd.array(labels, mx.cpu(), "float32")
     return repeat(sent)
 
@@ -83,14 +83,8 @@ def main(s: argparse.Namespace) -> None:
     began = time.time()
     every = [Trace(s.batch, trainer.step_times(batches, steps))]
     gpus = machine.gpus() if trainer.device.device_type == "gpu" else []
-    more = {
-        "version": mx.__version__,
-        "device": gpus[0]["name"] if gpus else "CPU",
-        "size": s.size or models.SIZES[s.model],
-        "step_seconds": traces.of_whole_steps(every),
-        "expected_hit_rate": None,
-    }
-    print(json.dumps(timed.found(every, began) | more))
+    device = gpus[0]["name"] if gpus else "CPU"
+    print(json.dumps(timed.found_of_whole_steps(s, every, began, mx.__version__, device)))
 
 
 if __name__ == "__main__":

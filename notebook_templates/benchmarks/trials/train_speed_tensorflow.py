@@ -26,8 +26,8 @@ import tensorflow as tf
 import train_resnet_tensorflow as training
 from ranks import place
 
-from architectures import models, networks_keras
-from trials import noise, protocol, timed, traces
+from architectures import networks_keras
+from trials import noise, protocol, timed
 from trials.traces import StepTime, Trace
 
 
@@ -42,7 +42,7 @@ class TensorflowTrainer:
         tf.config.experimental.enable_tensor_float_32_execution(s.precision != "fp32")
         self._group, self._is_scaled = group, s.precision == "fp16"
         with group.strategy.scope():
-            self._model = networks_keras.build(s.model, s.size or models.SIZES[s.model])
+            self._model = networks_keras.build(s.model, timed.image_size(s))
             optimizer = keras.optimizers.SGD(0.001, momentum=0.9, weight_decay=5e-5)
             if self._is_scaled:
                 optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
@@ -78,7 +78,7 @@ class TensorflowTrainer:
 def stream(s: argparse.Namespace) -> Iterator[Any]:
     """Give noise for ever, the same in every step: it measures all but the reading."""
     with tf.device("CPU:0"):
-        pixels, labels = map(tf.constant, noise.batch(s.batch, s.size or models.SIZES[s.model]))
+        pixels, labels = map(tf.constant, noise.batch(s.batch, timed.image_size(s)))
     return repeat((pixels, labels))
 
 
@@ -111,14 +111,8 @@ def main(s: argparse.Namespace) -> None:
     began = time.time()
     every = everybodys(group, s.batch, trainer.step_times(batches, steps))
     if here.is_first:
-        more = {
-            "version": tf.__version__,
-            "device": group.device,
-            "size": s.size or models.SIZES[s.model],
-            "step_seconds": traces.of_whole_steps(every),
-            "expected_hit_rate": None,
-        }
-        print(json.dumps(timed.found(every, began) | more))
+        version, device = tf.__version__, group.device
+        print(json.dumps(timed.found_of_whole_steps(s, every, began, version, device)))
 
 
 if __name__ == "__main__":
