@@ -9,7 +9,7 @@ begins to make one, ``DELETE /portal/environments/of/NAME`` to remove one, and
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from jupyter_server.base.handlers import APIHandler
@@ -28,7 +28,7 @@ from dsportal.session.own_environments.records import (
     checked_packages,
     size_of,
 )
-from dsportal.session.own_environments.work import OwnWork
+from dsportal.session.own_environments.work import OwnWork, Task
 from dsportal.session.threads import in_thread
 from dsportal.session_schema import Kernel
 
@@ -67,6 +67,40 @@ def bases(kernels: Mapping[str, Kernel]) -> list[dict[str, Any]]:
     return [{"on": list(modules), "title": title} for modules, title in found.items()]
 
 
+async def overview(
+    place: str,
+    work: OwnWork,
+    kernels: OwnKernels,
+    storage: Storage,
+    offered: Mapping[str, Kernel],
+) -> dict[str, Any]:
+    """Return what the page shows; raises `NoAnswer` and `OSError` where the files do not answer.
+
+    What is being done is never newer than the list: a page that is told it has ended does not
+    ask again.
+    """
+    task = replace(work.task) if work.task else None
+    found = await kernels.look()
+    sizes = await asyncio.gather(*map(_size, found))
+    return {
+        "folder": place,
+        "environments": [
+            {
+                "name": one.name,
+                "path": str(one.path),
+                "on": one.record.on_words if one.record else "",
+                "packages": list(one.record.packages) if one.record else [],
+                "size": size,
+                "trouble": _trouble(one, task),
+            }
+            for one, size in zip(found, sizes, strict=True)
+        ],
+        "bases": bases(offered),
+        "storage": await _use(kernels, place, storage),
+        "task": asdict(task) if task else None,
+    }
+
+
 class _Handler(APIHandler):
     # A page asks by itself: no sign that somebody works.
     _track_activity = False
@@ -96,28 +130,9 @@ class EnvironmentsHandler(_Handler):
         """Give the list."""
         place = self.folder()
         try:
-            found = await self.kernels.look()
+            told = await overview(place, self.work, self.kernels, self.storage, self.offered)
         except (NoAnswer, OSError) as error:
             raise web.HTTPError(503, str(error)) from error
-        sizes = await asyncio.gather(*map(_size, found))
-        task = self.work.task
-        told = {
-            "folder": place,
-            "environments": [
-                {
-                    "name": one.name,
-                    "path": str(one.path),
-                    "on": one.record.on_words if one.record else "",
-                    "packages": list(one.record.packages) if one.record else [],
-                    "size": size,
-                    "trouble": self._trouble(one),
-                }
-                for one, size in zip(found, sizes, strict=True)
-            ],
-            "bases": bases(self.offered),
-            "storage": await self._use(place),
-            "task": asdict(task) if task else None,
-        }
         self.finish(json.dumps(told))
 
     @web.authenticated
@@ -131,20 +146,6 @@ class EnvironmentsHandler(_Handler):
             raise web.HTTPError(400, str(error)) from error
         self.set_status(202)
         self.finish(json.dumps(asdict(task)))
-
-    def _trouble(self, one: OwnEnvironment) -> str:
-        task = self.work.task
-        is_busy = task is not None and task.state == "running" and task.name == one.name
-        return "" if is_busy else one.trouble
-
-    async def _use(self, place: str) -> dict[str, Any] | None:
-        # The folder is made with the first environment.
-        for folder in (place, str(self.kernels.environment.get("HOME", ""))):
-            try:
-                return asdict(await self.storage.use(folder))
-            except QuotaUnknown:
-                continue
-        return None
 
 
 class StopHandler(_Handler):
@@ -170,6 +171,21 @@ class EnvironmentHandler(_Handler):
             raise web.HTTPError(400, str(error)) from error
         self.set_status(202)
         self.finish(json.dumps(asdict(task)))
+
+
+def _trouble(one: OwnEnvironment, task: Task | None) -> str:
+    is_busy = task is not None and task.state == "running" and task.name == one.name
+    return "" if is_busy else one.trouble
+
+
+async def _use(kernels: OwnKernels, place: str, storage: Storage) -> dict[str, Any] | None:
+    # The folder is made with the first environment.
+    for folder in (place, str(kernels.environment.get("HOME", ""))):
+        try:
+            return asdict(await storage.use(folder))
+        except QuotaUnknown:
+            continue
+    return None
 
 
 async def _size(one: OwnEnvironment) -> int | None:
