@@ -49,7 +49,8 @@ def test_the_culler_reads_the_hubs_own_authorities_and_no_others(
     (service,) = c.JupyterHub.services
     folder = Path(hub.certificates_dir)
     certificate, key = tls.pair(folder)
-    argv = [sys.executable, "-c", READ, key, certificate, folder / "hub-ca/hub-ca.crt"]
+    authority = folder / "hub-ca/hub-ca.crt"
+    argv = [sys.executable, "-c", READ, *map(str, (key, certificate, authority))]
     done = subprocess.run(argv, env=service["environment"], check=True, stdout=subprocess.PIPE)
     trusted = tls.client_context(hub)
     assert trusted is not None
