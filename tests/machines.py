@@ -251,7 +251,9 @@ def _sweep() -> None:
         for folder in parent.glob("machine-*-*"):
             if not Path("/proc", folder.name.split("-")[1]).exists():
                 for inner, _, _ in os.walk(folder, topdown=False):
-                    os.rmdir(inner)
+                    # Who ends another beside us sweeps, too.
+                    with suppress(FileNotFoundError):
+                        os.rmdir(inner)
 
 
 def _output(argv: list[str], seconds: float, environment: dict[str, str], stdin: str = "") -> str:
