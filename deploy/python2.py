@@ -64,6 +64,8 @@ def unpack(work: Path) -> None:
         # apt's own user cannot write into a folder of ours.
         "APT::Sandbox::User": "root",
         "Acquire::Retries": 3,
+        # Lists of a release that ended are not renewed; they stay signed.
+        "Acquire::Check-Valid-Until": "false",
     }
     get = ["/usr/bin/apt-get", "-q", *(f"-o{name}={value}" for name, value in options.items())]
     bootstrap.call([*get, "update"])
