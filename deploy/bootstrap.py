@@ -3,8 +3,9 @@
 Standard library only: this is what runs before anything is installed.
 
 An environment is a folder NAME-HASH, where HASH covers everything it is made of: its lock file
-and, for hub and session, our wheels. It is built under a temporary name and renamed when complete,
-so a half-made one is never used and a finished one never changes.
+and, for hub and session, our wheels (`horovod` and `python2` say what theirs are). It is built
+under a temporary name and renamed when complete, so a half-made one is never used and a finished
+one never changes.
 """
 
 import fcntl
@@ -14,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,6 +52,10 @@ SYSTEM_PACKAGES = {
     "python3-apt": "/usr/share/doc/python3-apt",
     "ca-certificates": "/usr/sbin/update-ca-certificates",
 }
+
+
+Recipe = tuple[Path, Callable[[Path], None]]
+"""An environment's folder, and what makes it in another one, which then gets that name."""
 
 
 class DeploymentError(Exception):
@@ -180,29 +185,39 @@ def rename_interpreter(script: Path, old: Path, new: Path) -> None:
 
 
 def environment(name: str, root: Path, wheels: Sequence[Path] = ()) -> tuple[Path, bool]:
-    """Return the environment NAME of its lock file (and wheels) below ROOT, and whether it is new.
+    """Return the environment NAME of a lock file (and wheels) below ROOT; whether it is new."""
+    return once(*recipe(name, root, wheels))
+
+
+def recipe(name: str, root: Path, wheels: Sequence[Path] = ()) -> Recipe:
+    """Return where the environment NAME is, or would be, and what makes it."""
+    lock = lock_file(name)
+
+    def make(building: Path) -> None:
+        if name in NPM:
+            install_with_npm(name, building)
+        else:
+            install_with_uv(lock, building, wheels, sources_of(name))
+
+    return root / f"{name}-{content_hash([lock, *wheels], HOW_MADE)}", make
+
+
+def once(final: Path, make: Callable[[Path], None]) -> tuple[Path, bool]:
+    """Make FINAL, unless it is there, and return whether it is new.
 
     Readable by everybody, so that sessions can run from it.
     """
-    final = environment_path(name, root, wheels)
+    name, _, _ = final.name.rpartition("-")
     os.umask(0o022)
-    with only_one(root, name):
+    with only_one(final.parent, name):
         if final.exists():
             return final, False
         say(f"making environment {final.name}")
         building = final.with_name(f".{final.name}.building")
         shutil.rmtree(building, ignore_errors=True)
-        if name in NPM:
-            install_with_npm(name, building)
-        else:
-            install_with_uv(lock_file(name), building, wheels, sources_of(name))
+        make(building)
         building.rename(final)
     return final, True
-
-
-def environment_path(name: str, root: Path, wheels: Sequence[Path] = ()) -> Path:
-    """Return where the environment NAME is, or would be."""
-    return root / f"{name}-{content_hash([lock_file(name), *wheels], HOW_MADE)}"
 
 
 def lock_file(name: str) -> Path:
@@ -289,18 +304,22 @@ def install_with_uv(
     wheels: Sequence[Path] = (),
     sources: Sequence[str | Path] = (),
 ) -> None:
-    """Install a lock file, and our wheels; byte-compiled.
-
-    uv's relocatable environments do not name their own folder, so one may be renamed.
-    """
+    """Install a lock file, and our wheels; byte-compiled."""
+    make_empty(building)
     uv = deploy_environment() / "bin/uv"
-    settings = {"UV_CACHE_DIR": str(CACHE / "uv"), "UV_PYTHON_DOWNLOADS": "never"}
-    call([uv, "venv", "--quiet", "--relocatable", "--python", PYTHON, building], **settings)
+    settings = {"UV_CACHE_DIR": str(CACHE / "uv")}
     install: list[str | Path] = [uv, "pip", "install", "--quiet", "--compile-bytecode"]
     install += ["--python", building / "bin/python", "--no-deps"]
     call([*install, "--require-hashes", "--no-build", *sources, "-r", lock], **settings)
     if wheels:
         call([*install, *wheels], **settings)
+
+
+def make_empty(building: Path) -> None:
+    """Make an environment that may be renamed: uv's relocatable ones do not name their folder."""
+    uv = deploy_environment() / "bin/uv"
+    argv: list[str | Path] = [uv, "venv", "--quiet", "--relocatable", "--python", PYTHON, building]
+    call(argv, UV_PYTHON_DOWNLOADS="never")
 
 
 def play(playbook: str, given: str, arguments: Sequence[str]) -> int:

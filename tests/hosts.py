@@ -63,7 +63,10 @@ _ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 _PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 
 # What is not part of this site, and a package that only making an environment needs.
-_OTHERS = ("test_tools", "directory", "environments_vscode")
+_OTHERS = (
+    *("test_tools", "directory"),
+    *("environments_vscode", "environments_horovod", "environments_python2"),
+)
 _LENT = {"npm"}
 
 _NO_SOURCES = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "node_modules")

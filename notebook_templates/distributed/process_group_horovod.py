@@ -26,8 +26,8 @@ def loaded() -> Any:
     except ImportError as error:
         raise EngineError(
             f"Python has no Horovod for its PyTorch ({sys.executable}: {error}). Set engine to "
-            "'ddp', which needs nothing more, or load a module that has it: an administrator "
-            'builds one as "Train on several nodes" in the documentation says, under Horovod.'
+            "'ddp', which needs nothing more, or module to 'horovod', which an "
+            "administrator adds with environments_horovod: true."
         ) from error
     return engine
 

@@ -23,7 +23,8 @@ ROLES = bootstrap.DEPLOY / "ansible/roles"
 # The keys of packages_of that `deploy/up test` installs: its accounts are local ones, for one.
 ROLES_OF_THE_INSTANCE = (
     *("directory", "munge", "slurm", "slurm_controller", "slurm_node", "environments"),
-    *("environments_node", "modules", "apptainer", "images", "portal", "measuring"),
+    *("environments_node", "environments_vscode", "environments_horovod", "environments_python2"),
+    *("modules", "apptainer", "images", "portal", "measuring"),
 )
 # What boots a fresh machine is in it (tests/roots.py), and not on ours.
 OF_A_BOOTED_MACHINE = {"systemd"}

@@ -11,12 +11,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import bootstrap
 import pytest
 
 from tests import images
 from tests.desk import PATIENCE, Desk
-from tests.horovod import VERSION, build, modulefile
 from tests.instance import NODES, Instance
 from tests.trials import WAITING
 from tests.waiting import until
@@ -166,27 +164,12 @@ def test_a_parameter_cannot_put_a_line_into_the_script(
     assert not list((desk.home / "logs" / "no").glob("*/job.sh"))
 
 
-@pytest.fixture
-def horovod(desk: Desk, kernel: Callable[..., str]) -> Path:
-    """A folder with a modulefile for Horovod, which is built once for the module's Python."""
-    python = desk.user.run_in(kernel(), "import sys; print(sys.executable)").strip()
-    root = bootstrap.CACHE / f"horovod-{VERSION}"
-    build(root, Path(python))
-    modules = bootstrap.CACHE / "horovod-modules"
-    (modules / "horovod").mkdir(parents=True, exist_ok=True)
-    (modules / "horovod" / VERSION).write_text(modulefile(root))
-    return modules
-
-
 def test_horovod_learns_what_pytorchs_own_engine_learns(
-    desk: Desk, kernel: Callable[..., str], horovod: Path
+    desk: Desk, kernel: Callable[..., str]
 ) -> None:
     losses, parameters = [], {**SMALL, "runs_dir": "~/logs/runs/engines", "wait": True}
-    for engine, module in (("ddp", "pytorch"), ("horovod", f"horovod/{VERSION}")):
-        name = kernel()
-        # The site's own modules; a user's job gets what the notebook's process knows.
-        desk.user.run_in(name, f"import os; os.environ['MODULEPATH'] += ':{horovod}'")
-        printed = desk.run_all(name, **parameters, engine=engine, module=module)
+    for engine, module in (("ddp", "pytorch"), ("horovod", "horovod")):
+        printed = desk.run_all(kernel(), **parameters, engine=engine, module=module)
         assert "The job completed" in printed
         mark = "" if engine == "ddp" else "-horovod"
         losses.append(losses_of(desk, f"engines/resnettiny-2x1cpu-fp32{mark}"))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import python2
 from tests.instance import USERS, Instance
 from tests.network import sockets
 from tests.visitor import Visitor, session_of
@@ -22,8 +21,6 @@ FRAMEWORKS = {
     "ir": ('cat("version", R.version$major)', "4"),
 }
 USER = USERS[3]
-# Below it is modules_python2 of the test instance.
-PYTHON2_ROOT = Path("/var/cache/data-scientist-portal/python2.7")
 SPOILED = {
     ".bashrc": "module() { echo hijacked; }\nexport MODULEPATH=/nowhere PATH=/nowhere\nexit 7\n",
 }
@@ -146,12 +143,7 @@ def test_a_second_framework_takes_the_firsts_place(user: Visitor) -> None:
     assert "/kernel-jax" in screen.rpartition("replacing")[2]
 
 
-def test_a_python_2_of_the_sites_own_has_a_module_and_a_kernel(
-    portal: Instance, user: Visitor
-) -> None:
-    kernel = portal.settings["kernels"]["python2"]
-    assert kernel["modules"] == ["python/2.7"]
-    python2.unpack(PYTHON2_ROOT)
+def test_python_2_has_a_module_and_a_kernel(user: Visitor) -> None:
     with running(user, "python2") as kernel_id:
         said = user.run_in(kernel_id, PYTHON2)
         assert "2.7 3 True ipc" in said
