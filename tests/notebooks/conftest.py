@@ -38,20 +38,18 @@ def python_of() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="module")
-def preloaded(python_of: Callable[[str], Path]) -> Iterator[Callable[[str], Path]]:
-    """Find what runs programs as a framework's interpreter does, with the imports done."""
+def preloaded(python_of: Callable[[str], Path]) -> Iterator[Callable[..., Path]]:
+    """Find what runs programs as a framework's interpreter does, which has imported modules."""
     with ExitStack() as servers:
 
         @cache
-        def program(framework: str) -> Path:
+        def program(framework: str, *modules: str) -> Path:
             if is_named(framework):
                 return python_of(framework)
+            imported = modules or interpreters.MODULES[framework]
+            variables = interpreters.VARIABLES[framework]
             return servers.enter_context(
-                interpreters.preloaded(
-                    python_of(framework),
-                    interpreters.MODULES[framework],
-                    **interpreters.VARIABLES[framework],
-                )
+                interpreters.preloaded(python_of(framework), imported, **variables)
             )
 
         yield program

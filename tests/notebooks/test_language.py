@@ -31,10 +31,10 @@ def finetune(python: Path, results: Path, **options: object) -> str:
 
 @pytest.mark.timeout(900)
 def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
-    python_of: Callable[[str], Path], tmp_path: Path
+    python_of: Callable[[str], Path], preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
-    printed = printed_by(LANGUAGE / "language.ipynb", python, tmp_path, {"steps": 60})
+    python, kernel = preloaded("pytorch"), python_of("pytorch")
+    printed = printed_by(LANGUAGE / "language.ipynb", kernel, tmp_path, {"steps": 60})
     unbroken = tmp_path / "logs/language/tiny-here"
     summary = json.loads((unbroken / "summary.json").read_text())
     before, after = summary["held_out_loss"]
@@ -72,18 +72,18 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
 
 
 def test_a_model_or_text_that_is_not_there_is_said_in_words(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    said = finetune(python_of("pytorch"), tmp_path / "run", model=tmp_path / "gone")
+    said = finetune(preloaded("pytorch"), tmp_path / "run", model=tmp_path / "gone")
     assert "there is no such folder" in said
     assert "Traceback" not in said
 
 
 @pytest.mark.timeout(900)
 def test_all_weights_learn_in_parts_on_any_number_of_processes(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     said = finetune(python, whole, weights="all", steps=20, batch=6)
     summary = json.loads((whole / "summary.json").read_text())
