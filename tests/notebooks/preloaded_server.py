@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 import types
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ def programs(address: str) -> dict[str, Any]:
             if key.fileobj is listener:
                 client, _ = listener.accept()
                 request, streams = asked(client)
+                if request is None:
+                    client.close()
+                    continue
                 pid = os.fork()
                 if pid == 0:
                     for number, stream in enumerate(streams):
@@ -57,7 +61,7 @@ def programs(address: str) -> dict[str, Any]:
                     return request
                 for stream in streams:
                     os.close(stream)
-                client.sendall(STATUS.pack(pid))
+                tell(client, pid)
                 running[client] = (pid, os.pidfd_open(pid))
                 waiting.register(client, selectors.EVENT_READ, client)
                 waiting.register(running[client][1], selectors.EVENT_READ, client)
@@ -71,15 +75,26 @@ def programs(address: str) -> dict[str, Any]:
                 _, status = os.waitpid(pid, 0)
                 os.close(descriptor)
                 if key.fileobj is not client:
-                    client.sendall(STATUS.pack(status))
+                    tell(client, status)
                 client.close()
 
 
-def asked(client: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Read what is to be run, and its standard streams."""
+def asked(client: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """Read what is to be run, and its standard streams; ``None`` from one that has been killed."""
     _, streams, _, _ = socket.recv_fds(client, 1, 3)
     with client.makefile("rb") as stream:
-        return json.loads(stream.readline()), streams
+        line = stream.readline()
+    if line.endswith(b"\n"):
+        return json.loads(line), streams
+    for one in streams:
+        os.close(one)
+    return None, []
+
+
+def tell(client: socket.socket, number: int) -> None:
+    """Send a number to one that may have been killed."""
+    with suppress(OSError):
+        client.sendall(STATUS.pack(number))
 
 
 def prepared(request: dict[str, Any]) -> types.CodeType:

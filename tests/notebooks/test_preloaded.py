@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,6 +80,17 @@ def test_a_signal_ends_the_program(
         running.send_signal(number)
         assert running.wait(20) == status
     until(lambda: not Path("/proc", file.read_text()).exists(), seconds=20, what="it has ended")
+
+
+def test_one_that_is_killed_at_once_leaves_the_others_alone(
+    interpreter: Path, tmp_path: Path
+) -> None:
+    with socket.socket(socket.AF_UNIX) as hasty:
+        hasty.connect(str(interpreter.with_name("socket")))
+    for _ in range(10):
+        with subprocess.Popen([str(interpreter), "-c", "pass"]) as running:
+            running.kill()
+    assert told(interpreter, "-c", "print(1)", cwd=tmp_path) == (0, "1\n", "")
 
 
 def test_programs_end_with_their_interpreter(tmp_path: Path) -> None:
