@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 MODULES = {
     "pytorch": ("torch", "transformers", "peft"),
     "tensorflow": ("tensorflow", "keras"),
-    "jax": ("jax", "keras"),
+    "jax": ("jax", "keras", "orbax.checkpoint"),
 }
 # What is read while these are imported, and what the templates' programs set it to.
 VARIABLES = {
