@@ -1,21 +1,27 @@
 """The environments of the kernels, as the deployment made them."""
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
-from tests.notebooks.running import ONE_THREAD, Run, framework_python
+from tests.notebooks import preloaded as interpreters
+from tests.notebooks.running import ONE_THREAD, Run, framework_python, is_named
 
 
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each program compute with one thread."""
-    for name, value in ONE_THREAD.items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Have each program compute with one thread, those of a module's fixtures too."""
+    with pytest.MonkeyPatch.context() as variables:
+        for name, value in ONE_THREAD.items():
+            variables.setenv(name, value)
+        yield
 
 
 @pytest.fixture
@@ -31,13 +37,31 @@ def python_of() -> Callable[[str], Path]:
     return framework_python
 
 
+@pytest.fixture(scope="module")
+def preloaded(python_of: Callable[[str], Path]) -> Iterator[Callable[..., Path]]:
+    """Find what runs programs as a framework's interpreter does, which has imported modules."""
+    with ExitStack() as servers:
+
+        @cache
+        def program(framework: str, *modules: str) -> Path:
+            if is_named(framework):
+                return python_of(framework)
+            imported = modules or interpreters.MODULES[framework]
+            variables = interpreters.VARIABLES[framework]
+            return servers.enter_context(
+                interpreters.preloaded(python_of(framework), imported, **variables)
+            )
+
+        yield program
+
+
 @pytest.fixture(scope="session")
 def nas(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A NAS with the stand-in for MNIST."""
     folder = tmp_path_factory.mktemp("isilon")
     make = ROOT / "notebook_templates" / "data" / "make_mnist_stand_in.py"
     argv = [str(python_of("tensorflow")), str(make), str(folder / "datasets" / "mnist")]
-    subprocess.run(argv, check=True, timeout=120)
+    subprocess.run(argv, check=True, timeout=120, env={**os.environ, **ONE_THREAD})
     return folder
 
 

@@ -26,13 +26,21 @@ ONE_THREAD = {
 
 def framework_python(framework: str) -> Path:
     """Find a framework's interpreter; ``PORTAL_TENSORFLOW_PYTHON`` and so on name another one."""
-    named = os.environ.get(f"PORTAL_{framework.upper()}_PYTHON")
-    if named:
-        return Path(named)
+    if is_named(framework):
+        return Path(os.environ[_name_of(framework)])
     places = ENVIRONMENTS.glob(f"kernel-{framework}-*/bin/python")
     found = sorted(places, key=lambda path: path.lstat().st_mtime)
     assert found, f"no kernel-{framework} below {ENVIRONMENTS}; deploy/up test makes it"
     return found[-1]
+
+
+def is_named(framework: str) -> bool:
+    """Say whether another interpreter is named: on a machine with GPUs, which no fork may share."""
+    return bool(os.environ.get(_name_of(framework)))
+
+
+def _name_of(framework: str) -> str:
+    return f"PORTAL_{framework.upper()}_PYTHON"
 
 
 def kernel_argv(python: Path | None) -> list[str]:

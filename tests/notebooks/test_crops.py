@@ -150,11 +150,11 @@ except DataError as error:
 
 
 @pytest.fixture(scope="module")
-def told(python_of: Callable[[str], Path]) -> Callable[..., Any]:
+def told(preloaded: Callable[..., Path]) -> Callable[..., Any]:
     """Run a program on the pictures; return what it printed."""
 
     def run(program: str, *arguments: Path) -> Any:
-        argv = [str(python_of("pytorch")), "-B", "-c", PICTURES + program, str(DATA)]
+        argv = [str(preloaded("pytorch", "torch")), "-B", "-c", PICTURES + program, str(DATA)]
         done = subprocess.run(
             [*argv, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300
         )
@@ -213,12 +213,18 @@ def test_a_folders_pictures_follow_from_epoch_and_index(
 
 
 def test_a_broken_picture_in_a_shard_is_named_by_the_shard(
-    told: Callable[..., Any], python_of: Callable[[str], Path], tmp_path: Path
+    told: Callable[..., Any], preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
     source, folder = tmp_path / "source", tmp_path / "shards"
     (source / "a").mkdir(parents=True)
     told('open(sys.argv[2], "wb").write(pictures["odd"]); print(0)', source / "a" / "1.jpg")
-    argv = [str(python_of("pytorch")), "-B", str(DATA / "prepare.py"), "write", str(source)]
+    argv = [
+        str(preloaded("pytorch", "torch")),
+        "-B",
+        str(DATA / "prepare.py"),
+        "write",
+        str(source),
+    ]
     options = ["--shards", "1", "--format", "recordio"]
     subprocess.run([*argv, str(folder), *options], check=True, capture_output=True, timeout=60)
     said = told(SHARD, folder)

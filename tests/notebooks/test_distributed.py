@@ -90,10 +90,10 @@ t.run(t.main, t.settings())
 
 
 @pytest.fixture(scope="module")
-def pictures(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pictures(preloaded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """JPEG folders to train on and to test with, and the same as shards."""
     folder = tmp_path_factory.mktemp("pictures")
-    python = str(python_of("pytorch"))
+    python = str(preloaded("pytorch"))
     argv = [python, "-c", MAKE, str(folder / "jpegs"), str(CLASSES), str(EACH)]
     subprocess.run(argv, check=True, timeout=60)
     for part in ("train", "val"):
@@ -117,9 +117,9 @@ def seen(python: Path, *arguments: object) -> "subprocess.CompletedProcess[str]"
 
 @pytest.mark.parametrize("kind", ["jpegs", "shards"])
 def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
-    kind: str, pictures: Path, python_of: Callable[[str], Path]
+    kind: str, pictures: Path, preloaded: Callable[[str], Path]
 ) -> None:
-    done = seen(python_of("tensorflow"), kind, pictures)
+    done = seen(preloaded("tensorflow"), kind, pictures)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["count"], found["classes"]) == (CLASSES * EACH, CLASSES)
@@ -133,12 +133,12 @@ def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
 
 
 def test_shards_that_are_not_finished_are_refused(
-    pictures: Path, python_of: Callable[[str], Path], tmp_path: Path
+    pictures: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
     (tmp_path / "half").mkdir()
     plan = (pictures / "shards" / "train" / "plan.json").read_text()
     (tmp_path / "half" / "plan.json").write_text(plan)
-    done = seen(python_of("tensorflow"), "half", tmp_path)
+    done = seen(preloaded("tensorflow"), "half", tmp_path)
     assert done.returncode != 0
     assert "is not finished; prepare it again" in done.stderr
 
@@ -158,10 +158,10 @@ def losses(results: Path) -> list[float]:
 
 
 def test_a_step_that_overflows_in_one_process_is_left_out_by_all(
-    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+    nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
     words = options(tmp_path, nas, steps=8, report_every=1, precision="fp16", batch=16)
-    argv = [str(python_of("tensorflow")), "-B", "-c", OVERFLOW, *words]
+    argv = [str(preloaded("tensorflow")), "-B", "-c", OVERFLOW, *words]
     assert as_by_srun(argv, 2) == [0, 0]
     found = losses(tmp_path)
     # The step is taken again, with half the scale.
@@ -170,9 +170,9 @@ def test_a_step_that_overflows_in_one_process_is_left_out_by_all(
 
 
 def test_without_horovod_it_is_said_what_is_missing(
-    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+    nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    argv = [str(python_of("pytorch")), "-B", "train_resnet.py"]
+    argv = [str(preloaded("pytorch")), "-B", "train_resnet.py"]
     assert as_by_srun([*argv, *options(tmp_path, nas, engine="horovod")], 1) == [1]
     error = (tmp_path / "error.txt").read_text()
     assert "Python has no Horovod for its PyTorch" in error
@@ -182,7 +182,7 @@ def test_without_horovod_it_is_said_what_is_missing(
 
 
 def test_a_network_of_ones_own_is_trained(
-    nas: Path, python_of: Callable[[str], Path], tmp_path: Path
+    nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
@@ -191,7 +191,7 @@ def test_a_network_of_ones_own_is_trained(
         "    last = nn.Linear(49 * channels, classes)\n"
         "    return nn.Sequential(nn.AdaptiveAvgPool2d(7), nn.Flatten(), last)\n"
     )
-    argv = [str(python_of("pytorch")), "-B", "train_resnet.py"]
+    argv = [str(preloaded("pytorch")), "-B", "train_resnet.py"]
     words = {"steps": 10, "report_every": 5, "batch": 32}
     mine = options(tmp_path / "run", nas, **{**words, "model": f"{file}:small"})
     assert as_by_srun([*argv, *mine], 1) == [0]
@@ -204,11 +204,11 @@ def test_a_network_of_ones_own_is_trained(
 
 @pytest.mark.parametrize("framework", sorted(COUNTS))
 def test_the_networks_have_as_many_weights_as_published(
-    framework: str, python_of: Callable[[str], Path]
+    framework: str, preloaded: Callable[[str], Path]
 ) -> None:
     # With 1,000 classes: He et al. 2015; the figures that torchvision's documentation gives.
     done = subprocess.run(
-        [str(python_of(framework)), "-B", "-c", COUNTS[framework]],
+        [str(preloaded(framework)), "-B", "-c", COUNTS[framework]],
         cwd=TRAINING,
         capture_output=True,
         text=True,

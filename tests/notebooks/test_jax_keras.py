@@ -54,11 +54,13 @@ def summary_of(results: Path) -> dict[str, Any]:
 
 
 def test_the_notebook_learns_on_devices_that_share_the_wide_layer(
-    python_of: Callable[[str], Path], digits: Path, tmp_path: Path
+    python_of: Callable[[str], Path],
+    preloaded: Callable[[str], Path],
+    digits: Path,
+    tmp_path: Path,
 ) -> None:
-    python = python_of("jax")
     small = {"data_dir": str(digits), "steps": 40, "more": {"report_every": 10}}
-    printed = printed_by(FOLDER / "keras_distribution.ipynb", python, tmp_path, small)
+    printed = printed_by(FOLDER / "keras_distribution.ipynb", python_of("jax"), tmp_path, small)
     run = tmp_path / "logs/keras_distribution/digits-here"
     summary = summary_of(run)
     assert (summary["devices"], summary["distribution"]) == (4, "ModelParallel")
@@ -73,14 +75,16 @@ def test_the_notebook_learns_on_devices_that_share_the_wide_layer(
     outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
     assert any("image/png" in one.get("data", {}) for one in outputs)
     # What was trained in parts is one model to others.
-    read = said_by([python, "-c", READ, FOLDER.parent / "data", digits, run / "model.keras"])
+    read = said_by(
+        [preloaded("jax"), "-c", READ, FOLDER.parent / "data", digits, run / "model.keras"]
+    )
     assert float(read) == pytest.approx(summary["test_accuracy"], abs=1e-3)
 
 
 def test_it_is_the_same_on_any_devices_and_processes(
-    python_of: Callable[[str], Path], digits: Path, tmp_path: Path
+    preloaded: Callable[[str], Path], digits: Path, tmp_path: Path
 ) -> None:
-    python = python_of("jax")
+    python = preloaded("jax")
     whole, parts, other = tmp_path / "whole", tmp_path / "parts", tmp_path / "other"
     said_by(training(python, digits, whole, steps=20))
     # Four devices, two of which share each image; then two processes that share all.
@@ -104,9 +108,9 @@ def test_it_is_the_same_on_any_devices_and_processes(
 
 
 def test_a_run_that_is_told_to_stop_goes_on_as_if_it_had_not_been(
-    python_of: Callable[[str], Path], digits: Path, tmp_path: Path
+    preloaded: Callable[[str], Path], digits: Path, tmp_path: Path
 ) -> None:
-    python, whole, broken = python_of("jax"), tmp_path / "whole", tmp_path / "broken"
+    python, whole, broken = preloaded("jax"), tmp_path / "whole", tmp_path / "broken"
     endless = training(python, digits, broken, steps=100_000, cpu_devices=2)
     with subprocess.Popen(endless, stdout=subprocess.PIPE, text=True) as running:
         lines = broken / "progress.jsonl"
@@ -135,12 +139,12 @@ def test_a_run_that_is_told_to_stop_goes_on_as_if_it_had_not_been(
     ],
 )
 def test_what_cannot_be_is_said_in_words(
-    python_of: Callable[[str], Path],
+    preloaded: Callable[[str], Path],
     digits: Path,
     tmp_path: Path,
     options: dict[str, Any],
     words: str,
 ) -> None:
-    said = said_by(training(python_of("jax"), digits, tmp_path / "run", **options))
+    said = said_by(training(preloaded("jax"), digits, tmp_path / "run", **options))
     assert words in said
     assert "Traceback" not in said

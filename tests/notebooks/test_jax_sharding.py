@@ -64,9 +64,9 @@ def test_the_notebook_learns_on_devices_that_hold_a_part_each(
 
 @pytest.mark.timeout(900)
 def test_it_is_the_same_on_any_devices_and_processes_and_after_a_break(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("jax")
+    python = preloaded("jax")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     train(python, whole, steps=20)
     # Four devices of one process, two of which work on the same texts; then two processes.
@@ -94,8 +94,8 @@ def test_it_is_the_same_on_any_devices_and_processes_and_after_a_break(
     ],
 )
 def test_what_cannot_be_is_said_in_words(
-    python_of: Callable[[str], Path], tmp_path: Path, options: dict[str, Any], words: str
+    preloaded: Callable[[str], Path], tmp_path: Path, options: dict[str, Any], words: str
 ) -> None:
-    said = train(python_of("jax"), tmp_path / "run", **options)
+    said = train(preloaded("jax"), tmp_path / "run", **options)
     assert words in said
     assert "Traceback" not in said

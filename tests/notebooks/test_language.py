@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import as_by_srun, printed_by, said_by
+from tests.notebooks.running import as_by_srun, printed_by, said_by, written_to
 
 LANGUAGE = ROOT / "notebook_templates" / "language"
 MARGIN = 0.25
@@ -29,13 +29,21 @@ def finetune(python: Path, results: Path, **options: object) -> str:
     return said_by(finetuning(python, results, **options))
 
 
+@pytest.fixture(scope="module")
+def home(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the notebook has trained, and made the tiny model for that."""
+    folder = tmp_path_factory.mktemp("home")
+    notebook = LANGUAGE / "language.ipynb"
+    printed_by(notebook, python_of("pytorch"), folder, {"steps": 60})
+    return folder
+
+
 @pytest.mark.timeout(900)
 def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
-    python_of: Callable[[str], Path], tmp_path: Path
+    home: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
-    printed = printed_by(LANGUAGE / "language.ipynb", python, tmp_path, {"steps": 60})
-    unbroken = tmp_path / "logs/language/tiny-here"
+    python, printed = preloaded("pytorch"), written_to(home / "done.ipynb", "stdout")
+    unbroken = home / "logs/language/tiny-here"
     summary = json.loads((unbroken / "summary.json").read_text())
     before, after = summary["held_out_loss"]
     assert after < before - MARGIN
@@ -48,7 +56,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     assert (unbroken / "adapter" / "adapter_model.safetensors").exists()
     assert (unbroken / "adapter" / "tokenizer_config.json").exists()
     assert list((unbroken / "tensorboard").glob("events.*"))
-    notebook = json.loads((tmp_path / "done.ipynb").read_text())
+    notebook = json.loads((home / "done.ipynb").read_text())
     outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
     assert any("image/png" in one.get("data", {}) for one in outputs)
 
@@ -72,20 +80,21 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
 
 
 def test_a_model_or_text_that_is_not_there_is_said_in_words(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    said = finetune(python_of("pytorch"), tmp_path / "run", model=tmp_path / "gone")
+    said = finetune(preloaded("pytorch"), tmp_path / "run", model=tmp_path / "gone")
     assert "there is no such folder" in said
     assert "Traceback" not in said
 
 
 @pytest.mark.timeout(900)
 def test_all_weights_learn_in_parts_on_any_number_of_processes(
-    python_of: Callable[[str], Path], tmp_path: Path
+    home: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    said = finetune(python, whole, weights="all", steps=20, batch=6)
+    same = {"weights": "all", "model": home / "logs/language/tiny-here/base"}
+    said = finetune(python, whole, steps=20, batch=6, **same)
     summary = json.loads((whole / "summary.json").read_text())
     before, after = summary["held_out_loss"]
     assert after < before - MARGIN, said
@@ -93,7 +102,6 @@ def test_all_weights_learn_in_parts_on_any_number_of_processes(
 
     # The same on two processes, stopped after half of it, and to its end on three. What was not
     # written to its end is no checkpoint.
-    same = {"weights": "all", "model": whole / "base"}
     assert as_by_srun(finetuning(python, parts, steps=10, batch=3, **same), 2) == [0, 0]
     assert len(list((parts / "checkpoints/step-10").glob("*.distcp"))) == 2
     half = parts / "checkpoints/step-15"
@@ -109,7 +117,7 @@ def test_all_weights_learn_in_parts_on_any_number_of_processes(
         assert first == pytest.approx(second, abs=1e-4)
 
     # What one process began two continue, and one what three began.
-    assert as_by_srun(finetuning(python, whole, weights="all", steps=30, batch=3), 2) == [0, 0]
+    assert as_by_srun(finetuning(python, whole, steps=30, batch=3, **same), 2) == [0, 0]
     finetune(python, parts, steps=30, batch=6, **same)
     assert sorted(lines_of(parts)) == [10, 20, 30]
     assert lines_of(parts)[30]["loss"] == pytest.approx(lines_of(whole)[30]["loss"], abs=1e-4)

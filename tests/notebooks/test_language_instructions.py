@@ -100,9 +100,9 @@ def result(python: Path, program: str, **given: object) -> Any:
 
 
 def test_answers_are_learnt_in_the_plain_form_where_there_is_no_template(
-    python_of: Callable[[str], Path],
+    preloaded: Callable[[str], Path],
 ) -> None:
-    found = result(python_of("pytorch"), ROWS)
+    found = result(preloaded("pytorch"), ROWS)
     ((text, learnt),) = found["rows"]
     question = "User: What is k?\nAssistant: A letter.<end>\nUser: And 7?\nAssistant:"
     assert found["question"] == question
@@ -111,17 +111,17 @@ def test_answers_are_learnt_in_the_plain_form_where_there_is_no_template(
     assert found["labels"] == [-100]
 
 
-def test_answers_are_learnt_in_the_tokenizers_own_form(python_of: Callable[[str], Path]) -> None:
-    found = result(python_of("pytorch"), ROWS, template=QWEN_LIKE)
+def test_answers_are_learnt_in_the_tokenizers_own_form(preloaded: Callable[[str], Path]) -> None:
+    found = result(preloaded("pytorch"), ROWS, template=QWEN_LIKE)
     ((text, learnt),) = found["rows"]
     assert text.endswith("<s>user\nAnd 7?<end>\n<s>assistant\nNo<end>")
     assert learnt.replace("|", "") == "A letter.<end>No<end>"
 
 
 def test_a_template_that_writes_earlier_answers_otherwise_gets_a_row_for_each(
-    python_of: Callable[[str], Path],
+    preloaded: Callable[[str], Path],
 ) -> None:
-    found = result(python_of("pytorch"), ROWS, template=FORGETS)
+    found = result(preloaded("pytorch"), ROWS, template=FORGETS)
     assert [text for text, _ in found["rows"]] == [
         "[user]What is k?[assistant](thought)A letter.<end>",
         "[user]What is k?[assistant]A letter.[user]And 7?[assistant](thought)No<end>",
@@ -133,9 +133,9 @@ def test_a_template_that_writes_earlier_answers_otherwise_gets_a_row_for_each(
 
 
 def test_the_loss_is_of_answers_alone_and_no_record_sees_another(
-    python_of: Callable[[str], Path],
+    preloaded: Callable[[str], Path],
 ) -> None:
-    found = result(python_of("pytorch"), LOSSES)
+    found = result(preloaded("pytorch"), LOSSES)
     long, short = found["targets"]
     assert found["together"] == long + short
     assert all(width % 8 == 0 for width in found["widths"])
@@ -148,9 +148,9 @@ def test_the_loss_is_of_answers_alone_and_no_record_sees_another(
 
 @pytest.mark.timeout(600)
 def test_the_tiny_model_learns_to_answer_what_it_was_not_asked_before(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python, small = python_of("pytorch"), {"questions": 19, "held-out": 0.2, "new-tokens": 12}
+    python, small = preloaded("pytorch"), {"questions": 19, "held-out": 0.2, "new-tokens": 12}
     run, learns = tmp_path / "run", {"data": "animals", "weights": "all", **small}
     said = finetune(python, run, steps=100, **learns)
     summary = json.loads((run / "summary.json").read_text())

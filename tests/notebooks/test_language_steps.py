@@ -71,12 +71,12 @@ print(held_out.peak_gpu_memory_bytes(Group()))
 
 
 @pytest.fixture(scope="module")
-def base(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny model, made once."""
+def base(preloaded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model before it has learnt anything: a step is the same from wherever it begins."""
     folder = tmp_path_factory.mktemp("language")
     make = "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); import tiny; "
-    make += "tiny.make(Path(sys.argv[2]), 1)"
-    argv = [str(python_of("pytorch")), "-B", "-c", make, str(LANGUAGE), str(folder / "base")]
+    make += "tiny.STEPS = 0; tiny.make(Path(sys.argv[2]), 1)"
+    argv = [str(preloaded("pytorch")), "-B", "-c", make, str(LANGUAGE), str(folder / "base")]
     subprocess.run(argv, check=True, capture_output=True, timeout=280)
     return folder / "base"
 
@@ -89,9 +89,9 @@ def said_by(python: Path, program: str, *words: object) -> Any:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("weights", "result"), [("lora", "adapter"), ("all", "model")])
 def test_a_step_in_parts_and_on_two_processes_is_that_of_one_large_batch(
-    weights: str, result: str, base: Path, python_of: Callable[[str], Path], tmp_path: Path
+    weights: str, result: str, base: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python, runs = python_of("pytorch"), [tmp_path / name for name in ("one", "parts", "processes")]
+    python, runs = preloaded("pytorch"), [tmp_path / name for name in ("one", "parts", "processes")]
     # Conversations of one and of two answers: parts have different numbers of tokens to learn.
     same = {"data": "animals", "model": base, "weights": weights, "questions": 1, "new-tokens": 1}
     same |= {"steps": 5, "held-out-blocks": 4, "report-every": 1, "rising": 1}
@@ -109,9 +109,9 @@ def test_a_step_in_parts_and_on_two_processes_is_that_of_one_large_batch(
 
 @pytest.mark.timeout(600)
 def test_a_broken_run_with_a_cosine_and_a_decay_is_the_unbroken_one(
-    base: Path, python_of: Callable[[str], Path], tmp_path: Path
+    base: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python, whole, broken = python_of("pytorch"), tmp_path / "whole", tmp_path / "broken"
+    python, whole, broken = preloaded("pytorch"), tmp_path / "whole", tmp_path / "broken"
     same = {"data": "animals", "model": base, "questions": 1, "new-tokens": 1, "batch": 2}
     same |= {"held-out-blocks": 4, "report-every": 2, "rising": 2, "accumulate": 2}
     cosine = {"schedule": "cosine", "weight-decay": 0.1, "schedule-steps": 8}
@@ -141,20 +141,20 @@ def test_a_broken_run_with_a_cosine_and_a_decay_is_the_unbroken_one(
     assert "holds a training with accumulate = 1, not 4: use" in said
 
 
-def test_the_decay_is_of_matrices_alone(python_of: Callable[[str], Path]) -> None:
-    (decay, matrices), (none, vectors) = said_by(python_of("pytorch"), DECAYED, LANGUAGE, 0.1)
+def test_the_decay_is_of_matrices_alone(preloaded: Callable[[str], Path]) -> None:
+    (decay, matrices), (none, vectors) = said_by(preloaded("pytorch"), DECAYED, LANGUAGE, 0.1)
     assert (decay, none) == (0.1, 0.0)
     assert all(name.endswith(("wte.weight", "wpe.weight")) or ".c_" in name for name in matrices)
     assert not any("ln_" in name or name.endswith("bias") for name in matrices)
     assert len(vectors) == 10
-    ((decay, everything),) = said_by(python_of("pytorch"), DECAYED, LANGUAGE, 0.0)
+    ((decay, everything),) = said_by(preloaded("pytorch"), DECAYED, LANGUAGE, 0.0)
     assert (decay, len(everything)) == (0.0, len(matrices) + len(vectors))
 
 
 def test_perplexity_is_measured_every_so_many_steps_and_at_the_end(
-    base: Path, python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+    base: Path, preloaded: Callable[[str], Path], tmp_path: Path, without_gpu: None
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     same = {"data": "animals", "model": base, "questions": 1, "new-tokens": 1, "batch": 2}
     finetune(python, tmp_path, steps=10, **same, **{"report-every": 5, "evaluate-every": 4})
     lines = lines_of(tmp_path)
@@ -171,16 +171,16 @@ def test_perplexity_is_measured_every_so_many_steps_and_at_the_end(
     assert points == [[step, pytest.approx(measured[step]["perplexity"])] for step in measured]
 
 
-def test_the_peak_of_memory_is_that_of_the_fullest_gpu(python_of: Callable[[str], Path]) -> None:
+def test_the_peak_of_memory_is_that_of_the_fullest_gpu(preloaded: Callable[[str], Path]) -> None:
     distributed = LANGUAGE.parent / "distributed"
-    assert said_by(python_of("pytorch"), PEAK, LANGUAGE, distributed) == 9_000_000_000
+    assert said_by(preloaded("pytorch"), PEAK, LANGUAGE, distributed) == 9_000_000_000
 
 
 def test_other_conversations_are_held_out_with_another_seed_only(
-    base: Path, python_of: Callable[[str], Path]
+    base: Path, preloaded: Callable[[str], Path]
 ) -> None:
     first, again, other = (
-        said_by(python_of("pytorch"), HELD, LANGUAGE, base, seed) for seed in "112"
+        said_by(preloaded("pytorch"), HELD, LANGUAGE, base, seed) for seed in "112"
     )
     assert first == again != other
     assert len(first) == 10

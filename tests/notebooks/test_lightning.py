@@ -71,11 +71,14 @@ def broken_off(running: list[subprocess.Popen[bytes]], results: Path, number: in
 
 @pytest.mark.timeout(600)
 def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
-    python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+    python_of: Callable[[str], Path],
+    preloaded: Callable[..., Path],
+    tmp_path: Path,
+    without_gpu: None,
 ) -> None:
-    python = python_of("pytorch")
+    python, kernel = preloaded("pytorch", "lightning.pytorch"), python_of("pytorch")
     given = {"epochs": EPOCHS, "batch": SLOW["batch"], "more": OFTEN}
-    printed = printed_by(TEMPLATES / "lightning/lightning.ipynb", python, tmp_path, given)
+    printed = printed_by(TEMPLATES / "lightning/lightning.ipynb", kernel, tmp_path, given)
     unbroken = tmp_path / "logs/lightning/lightning-here"
     summary = json.loads((unbroken / "summary.json").read_text())
     assert summary["test_accuracy"] > 7 * CHANCE
@@ -108,9 +111,9 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
 
 @pytest.mark.timeout(600)
 def test_two_processes_learn_what_one_does_with_twice_the_batch(
-    python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+    preloaded: Callable[..., Path], tmp_path: Path, without_gpu: None
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch", "lightning.pytorch")
     # Dropout would draw other features in each process.
     same = {"epochs": EPOCHS, "dropout": 0, **OFTEN}
     assert "best accuracy" in train(python, tmp_path / "one", batch=32, **same)
@@ -130,9 +133,9 @@ def test_two_processes_learn_what_one_does_with_twice_the_batch(
 
 
 def test_the_best_network_is_read_by_a_copy_of_the_program(
-    python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+    preloaded: Callable[..., Path], tmp_path: Path, without_gpu: None
 ) -> None:
-    python, results = python_of("pytorch"), tmp_path / "run"
+    python, results = preloaded("pytorch", "lightning.pytorch"), tmp_path / "run"
     (tmp_path / "templates").symlink_to(TEMPLATES)
     mine = tmp_path / "mine.py"
     mine.write_bytes((TEMPLATES / "lightning" / "train_lightning.py").read_bytes())

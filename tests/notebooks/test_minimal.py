@@ -29,27 +29,41 @@ def losses_of(folder: Path) -> dict[int, float]:
     return {line["step"]: line["loss"] for line in lines}
 
 
-@pytest.mark.parametrize(("starter", "processes"), [((), 1), (TORCHRUN, 2)])
-def test_the_smallest_training_learns(
-    starter: tuple[str, ...], processes: int, python_of: Callable[[str], Path], tmp_path: Path
-) -> None:
-    said = train(tmp_path, python_of("pytorch"), *starter)
+@pytest.fixture(scope="module", params=[(), TORCHRUN], ids=["alone", "torchrun"])
+def starter(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """What stands before the program."""
+    return tuple(request.param)
+
+
+@pytest.fixture(scope="module")
+def whole(
+    starter: tuple[str, ...],
+    python_of: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, str]:
+    """The folder of a training that nothing ended, and what it printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, train(folder, python_of("pytorch"), *starter)
+
+
+def test_the_smallest_training_learns(starter: tuple[str, ...], whole: tuple[Path, str]) -> None:
+    folder, said = whole
+    processes = 2 if starter else 1
     losses = re.findall(rf"epoch \d of 5: loss ([\d.]+) on {processes} processes", said)
     assert len(losses) == 5
     assert float(losses[-1]) < 0.6 * float(losses[0])
     assert float(said.split("test accuracy ")[1]) > 0.85
-    assert len((tmp_path / "progress.jsonl").read_text().splitlines()) == 5
+    assert len((folder / "progress.jsonl").read_text().splitlines()) == 5
 
 
-@pytest.mark.parametrize("starter", [(), TORCHRUN])
 def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(
-    starter: tuple[str, ...], python_of: Callable[[str], Path], tmp_path: Path
+    starter: tuple[str, ...],
+    whole: tuple[Path, str],
+    python_of: Callable[[str], Path],
+    tmp_path: Path,
 ) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    whole.mkdir()
-    broken.mkdir()
+    (unbroken, said), broken = whole, tmp_path
     python = python_of("pytorch")
-    said = train(whole, python, *starter)
     argv = [str(python), "-B", *starter, str(TRAIN)]
     with subprocess.Popen(
         argv, cwd=broken, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -60,6 +74,6 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(
     assert 1 <= len(losses_of(broken)) < 5
     again = train(broken, python, *starter)
     assert "epoch 1 of" not in again
-    assert losses_of(broken) == losses_of(whole)
+    assert losses_of(broken) == losses_of(unbroken)
     assert again.split("test accuracy ")[1] == said.split("test accuracy ")[1]
     assert not (broken / "checkpoint.pt.new").exists()

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from dsportal.session.tracking import mlflow_variables
+from tests import tiny_models
 from tests.instance import ROOT
 from tests.notebooks.running import said_by
 
 PROGRAMS = [
-    ("language/finetune.py", ("--batch", "4")),
-    ("vision/train_vit.py", ("--batch", "4", "--workers", "0")),
+    ("language/finetune.py", ("--length", "64")),
+    ("vision/train_vit.py", ("--workers", "0")),
 ]
 RUNS = """
 import json
@@ -88,9 +89,9 @@ def kept(python: Path, home: Path) -> list[dict[str, Any]]:
 
 
 def test_a_notebooks_run_needs_no_set_up_and_leaves_nothing_beside_it(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    printed = in_session(tmp_path, python_of("pytorch"), "-c", LOGS)
+    printed = in_session(tmp_path, preloaded("pytorch"), "-c", LOGS)
     artifacts = printed.splitlines()[-1].removeprefix("file://")
     assert Path(artifacts, "words.txt").read_text() == "hello"
     assert Path(artifacts).is_relative_to(tmp_path / "mlflow"), printed
@@ -98,9 +99,9 @@ def test_a_notebooks_run_needs_no_set_up_and_leaves_nothing_beside_it(
 
 
 def test_what_is_reported_again_after_a_break_is_kept_once(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     told = ("broken", "5 10"), ("whole", "10 15")
     for ending, steps in told:
         in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", ending, steps)
@@ -115,10 +116,10 @@ def test_what_is_reported_again_after_a_break_is_kept_once(
 
 
 def test_a_training_does_not_fail_because_mlflow_does(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
     (tmp_path / "mlflow").write_text("not a folder")
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     said = in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", "whole", "5")
     assert "nothing more is kept in MLflow: " in said
     assert json.loads((tmp_path / "run/progress.jsonl").read_text())["loss"] == 0.2
@@ -126,9 +127,9 @@ def test_a_training_does_not_fail_because_mlflow_does(
 
 
 def test_a_run_in_mlflow_says_how_its_training_ended(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     for ending, status in (("broken", "KILLED"), ("died", "RUNNING"), ("failed", "FAILED")):
         in_session(tmp_path, python, "-B", "-c", REPORTS, ROOT, tmp_path / "run", ending, "5")
         (run,) = kept(python, tmp_path)
@@ -138,9 +139,9 @@ def test_a_run_in_mlflow_says_how_its_training_ended(
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("program", "options"), PROGRAMS)
 def test_a_run_that_goes_on_is_one_in_mlflow(
-    program: str, options: tuple[str, ...], python_of: Callable[[str], Path], tmp_path: Path
+    program: str, options: tuple[str, ...], preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch")
     command: list[str | Path] = [
         python,
         "-B",
@@ -148,7 +149,9 @@ def test_a_run_that_goes_on_is_one_in_mlflow(
         "--results",
         tmp_path / "run",
     ]
-    command += ["--report-every", "5", "--mlflow", "licences", *options]
+    if "language" in program:
+        command += ["--model", tiny_models.text(python, tmp_path / "model")]
+    command += ["--batch", "4", "--report-every", "5", "--mlflow", "licences", *options]
     for steps in (5, 10):
         said = in_session(tmp_path, *command, "--steps", str(steps))
     (run,) = kept(python, tmp_path)

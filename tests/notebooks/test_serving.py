@@ -64,8 +64,8 @@ def output_of(python: Path, code: str, *words: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def python(python_of: Callable[[str], Path]) -> Path:
-    return python_of("pytorch")
+def python(preloaded: Callable[[str], Path]) -> Path:
+    return preloaded("pytorch")
 
 
 @pytest.fixture(scope="module")
@@ -256,8 +256,12 @@ def test_texts_are_prompts_of_a_batch(python: Path, models: Path, tmp_path: Path
     assert "can take 64 together" in last["error"]
 
 
-def test_the_notebook_serves_what_it_has_trained(python: Path, tmp_path: Path) -> None:
-    printed = printed_by(SERVING / "serving.ipynb", python, tmp_path, {"requests": 32})
+def test_the_notebook_serves_what_it_has_trained(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    printed = printed_by(
+        SERVING / "serving.ipynb", python_of("pytorch"), tmp_path, {"requests": 32}
+    )
     assert "tiny/best: image" in printed
     assert "1 at once" in printed
     assert "16 at once" in printed

@@ -86,8 +86,8 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def python(python_of: Callable[[str], Path]) -> Path:
-    return python_of("pytorch")
+def python(preloaded: Callable[[str], Path]) -> Path:
+    return preloaded("pytorch")
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from tests.notebooks.running import ONE_THREAD, printed_by
 from tests.waiting import until
 
 TABLES = ROOT / "notebook_templates" / "tables"
+IMPORTED = ("pandas", "xgboost", "sklearn.metrics")
 LONG = {
     "rounds": 600,
     "early-stopping-rounds": 600,
@@ -165,12 +166,19 @@ def _beside(home: Path) -> Path:
     return other
 
 
+@pytest.fixture(scope="module")
+def whole(preloaded: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A long run that nothing interrupted."""
+    run = tmp_path_factory.mktemp("trees") / "whole"
+    train(preloaded("pytorch", *IMPORTED), run, **LONG)
+    return run
+
+
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGKILL])
 def test_a_run_that_was_interrupted_gives_the_same_model_to_the_last_bit(
-    python_of: Callable[[str], Path], tmp_path: Path, number: signal.Signals
+    whole: Path, preloaded: Callable[..., Path], tmp_path: Path, number: signal.Signals
 ) -> None:
-    python, whole, broken = python_of("pytorch"), tmp_path / "whole", tmp_path / "broken"
-    train(python, whole, **LONG)
+    python, broken = preloaded("pytorch", *IMPORTED), tmp_path / "broken"
     given = {"results": broken, "workers": 1, "device": "cpu", **LONG}
     begun = subprocess.Popen(
         argv(python, "train_trees.py", **given), stdout=subprocess.PIPE, text=True
@@ -191,9 +199,12 @@ def test_a_run_that_was_interrupted_gives_the_same_model_to_the_last_bit(
 
 
 def test_more_rounds_continue_a_run_and_another_seed_is_another_model(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
-    python, few = python_of("pytorch"), {"checkpoint-rounds": 10, "early-stopping-rounds": 100}
+    python, few = (
+        preloaded("pytorch", *IMPORTED),
+        {"checkpoint-rounds": 10, "early-stopping-rounds": 100},
+    )
     train(python, tmp_path / "once", rounds=35, **few)
     train(python, tmp_path / "twice", rounds=25, **few)
     said = train(python, tmp_path / "twice", rounds=35, **few)
@@ -204,9 +215,9 @@ def test_more_rounds_continue_a_run_and_another_seed_is_another_model(
 
 
 def test_a_number_is_predicted_from_a_table_of_ones_own(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
-    python, run = python_of("pytorch"), tmp_path / "run"
+    python, run = preloaded("pytorch", *IMPORTED), tmp_path / "run"
     table = written(tmp_path / "houses.csv", houses(900))
     given = {"table": table, "target": "price", "ignore": '["id"]', "rounds": 300}
     as_categories = {**given, "categorical": '["postcode"]'}
@@ -235,9 +246,9 @@ def test_a_number_is_predicted_from_a_table_of_ones_own(
 
 
 def test_more_than_two_classes_are_told_apart(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
-    python, run = python_of("pytorch"), tmp_path / "run"
+    python, run = preloaded("pytorch", *IMPORTED), tmp_path / "run"
     rows = houses(600)
     for row in rows:
         row["kind"] = _kind(float(str(row.pop("price"))))
@@ -260,9 +271,9 @@ def _kind(price: float) -> str:
 
 
 def test_a_table_with_other_columns_is_refused_by_name(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
-    python, run = python_of("pytorch"), tmp_path / "run"
+    python, run = preloaded("pytorch", *IMPORTED), tmp_path / "run"
     rows = houses(300)
     table = written(tmp_path / "houses.csv", rows)
     given = {"table": table, "target": "price", "ignore": '["id"]', "rounds": 5}
@@ -284,9 +295,9 @@ def test_a_table_with_other_columns_is_refused_by_name(
 
 
 def test_other_settings_and_another_table_are_refused_by_name(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
-    python, run = python_of("pytorch"), tmp_path / "run"
+    python, run = preloaded("pytorch", *IMPORTED), tmp_path / "run"
     table = written(tmp_path / "houses.csv", houses(200))
     given = {"table": table, "target": "price", "rounds": 8, "checkpoint-rounds": 5}
     train(python, run, **given)
@@ -301,9 +312,9 @@ def test_other_settings_and_another_table_are_refused_by_name(
 
 
 def test_what_cannot_be_learned_is_said_in_words(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python = preloaded("pytorch", *IMPORTED)
     table = written(tmp_path / "houses.csv", houses(50))
     alike = written(tmp_path / "alike.csv", [{"a": number, "b": "x"} for number in range(9)])
     (tmp_path / "some.parquet").write_bytes(b"PAR1")
@@ -322,8 +333,10 @@ def test_what_cannot_be_learned_is_said_in_words(
         assert "Traceback" not in said
 
 
-def test_the_target_says_what_is_learned(python_of: Callable[[str], Path], tmp_path: Path) -> None:
-    answers = done([str(python_of("pytorch")), "-B", "-c", TARGETS, str(TABLES)]).splitlines()
+def test_the_target_says_what_is_learned(preloaded: Callable[..., Path], tmp_path: Path) -> None:
+    answers = done(
+        [str(preloaded("pytorch", *IMPORTED)), "-B", "-c", TARGETS, str(TABLES)]
+    ).splitlines()
     assert answers == [
         "texts ('no', 'yes')",
         "booleans ('False', 'True')",

@@ -20,9 +20,9 @@ LINE = re.compile(
 
 # Each framework's notebook: its kernel, the environment of its interpreter, how long it trains.
 MNIST = {
-    "tensorflow": ("tensorflow", "tensorflow", 3),
+    "tensorflow": ("tensorflow", "tensorflow", 2),
     "keras": ("keras", "tensorflow", 2),
-    "pytorch": ("pytorch", "pytorch", 3),
+    "pytorch": ("pytorch", "pytorch", 2),
     "mxnet": ("mxnet", "mxnet", 2),
     "jax": ("jax", "jax", 2),
     "r": ("ir", None, 2),

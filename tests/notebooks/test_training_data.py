@@ -87,10 +87,10 @@ PythonOf = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def data(python_of: PythonOf, nas: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(preloaded: PythonOf, nas: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for each kind of data."""
     base = tmp_path_factory.mktemp("data")
-    python = str(python_of("pytorch"))
+    python = str(preloaded("pytorch"))
     subprocess.run([python, "-c", MAKE, str(base)], check=True, timeout=60)
     (base / "mnist").symlink_to(nas / "datasets" / "mnist")
     for kind in ("tfrecord", "recordio", "webdataset"):
@@ -114,11 +114,11 @@ def python_in_training(python: Path, code: str, *words: str) -> "subprocess.Comp
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_kind_of_data_trains(
-    engine: str, data: Path, python_of: PythonOf, tmp_path: Path
+    engine: str, data: Path, preloaded: PythonOf, tmp_path: Path
 ) -> None:
     places = {kind: kind if kind == "synthetic" else str(data / kind) for kind in KINDS[engine]}
     words = [ENGINES[engine], str(tmp_path), json.dumps(places)]
-    done = python_in_training(python_of(engine), TRAIN, *words)
+    done = python_in_training(preloaded(engine), TRAIN, *words)
     assert done.returncode == 0, done.stderr
     found = {kind: json.loads((tmp_path / kind / "summary.json").read_text()) for kind in places}
     assert [one["steps"] for one in found.values()] == [2] * len(places)
@@ -128,9 +128,9 @@ def test_every_kind_of_data_trains(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pictures_of_every_kind_are_read_and_hidden_folders_are_no_classes(
-    engine: str, data: Path, python_of: PythonOf
+    engine: str, data: Path, preloaded: PythonOf
 ) -> None:
-    done = python_in_training(python_of(engine), SEEN[engine], str(data / "mixed"))
+    done = python_in_training(preloaded(engine), SEEN[engine], str(data / "mixed"))
     assert done.returncode == 0, done.stderr
     found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     assert len(found) == 2 * 3 * 8
@@ -140,9 +140,9 @@ def test_pictures_of_every_kind_are_read_and_hidden_folders_are_no_classes(
 
 
 def trained(
-    engine: str, python_of: PythonOf, data: Path, results: Path, *more: str
+    engine: str, preloaded: PythonOf, data: Path, results: Path, *more: str
 ) -> tuple[int, str]:
-    argv = [str(python_of(engine)), "-B", f"{ENGINES[engine]}.py", f"--results={results}"]
+    argv = [str(preloaded(engine)), "-B", f"{ENGINES[engine]}.py", f"--results={results}"]
     argv += [f"--data={data}", "--model=tiny", "--size=32", "--batch=4", "--epochs=1", *more]
     done = subprocess.run(
         argv, cwd=TRAINING, capture_output=True, text=True, check=False, timeout=240,
@@ -163,9 +163,9 @@ def spoilt(data: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_broken_picture_is_named_in_one_line(
-    engine: str, spoilt: Path, python_of: PythonOf, tmp_path: Path
+    engine: str, spoilt: Path, preloaded: PythonOf, tmp_path: Path
 ) -> None:
-    status, said = trained(engine, python_of, spoilt, tmp_path / "results")
+    status, said = trained(engine, preloaded, spoilt, tmp_path / "results")
     assert status == 1
     (line,) = (tmp_path / "results/error.txt").read_text().splitlines()
     assert f"{spoilt}/train/class1/2.jpg cannot be read" in line
@@ -174,9 +174,9 @@ def test_a_broken_picture_is_named_in_one_line(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_broken_pictures_are_left_out_and_counted_when_that_is_wanted(
-    engine: str, spoilt: Path, python_of: PythonOf, tmp_path: Path
+    engine: str, spoilt: Path, preloaded: PythonOf, tmp_path: Path
 ) -> None:
-    status, said = trained(engine, python_of, spoilt, tmp_path / "results", "--broken=skip")
+    status, said = trained(engine, preloaded, spoilt, tmp_path / "results", "--broken=skip")
     assert status == 0, said
     assert said.count("1 broken pictures are left out") == 2
     (train,) = json.loads((tmp_path / "results/broken-train.json").read_text())
@@ -188,11 +188,11 @@ def test_broken_pictures_are_left_out_and_counted_when_that_is_wanted(
 @pytest.mark.parametrize("lacking", ["train", "val"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_class_that_one_part_lacks_is_named(
-    engine: str, lacking: str, data: Path, python_of: PythonOf, tmp_path: Path
+    engine: str, lacking: str, data: Path, preloaded: PythonOf, tmp_path: Path
 ) -> None:
     shutil.copytree(data / "folders", tmp_path / "few")
     shutil.rmtree(tmp_path / "few" / lacking / "class1")
-    status, said = trained(engine, python_of, tmp_path / "few", tmp_path / "results")
+    status, said = trained(engine, preloaded, tmp_path / "few", tmp_path / "results")
     assert status == 1
     assert f"few/{lacking} has no folder class1, which" in said
     assert "Traceback" not in said

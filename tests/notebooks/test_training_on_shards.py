@@ -23,13 +23,13 @@ def shards(prepare: Run, pictures: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 def losses(
-    python_of: Callable[[str], Path], shards: Path, results: Path, steps: int
+    preloaded: Callable[..., Path], shards: Path, results: Path, steps: int
 ) -> list[tuple[int, float]]:
     """Train on shards up to a step, going on where it stopped before; return all losses so far."""
     told = {"model": "tiny", "size": 32, "batch": 10, "epochs": 2, "workers": 2, "report-every": 1}
     told |= {"data": shards, "results": results, "steps": steps}
     words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
-    argv = [str(python_of("pytorch")), "-B", str(DISTRIBUTED / "train_resnet.py"), *words]
+    argv = [str(preloaded("pytorch", "torch")), "-B", str(DISTRIBUTED / "train_resnet.py"), *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr
     lines = map(json.loads, (results / "progress.jsonl").read_text().splitlines())
@@ -43,31 +43,31 @@ def accuracies(results: Path) -> list[float]:
 
 
 def test_a_training_on_shards_is_resumed_within_an_epoch_to_the_same_losses(
-    python_of: Callable[[str], Path], shards: Path, tmp_path: Path
+    preloaded: Callable[..., Path], shards: Path, tmp_path: Path
 ) -> None:
     steps = SOUND // 10 * 2
-    whole = losses(python_of, shards, tmp_path / "whole", steps)
+    whole = losses(preloaded, shards, tmp_path / "whole", steps)
     assert [step for step, _ in whole] == list(range(1, steps + 1))
-    losses(python_of, shards, tmp_path / "broken", 5)  # another reader's turn than the first's
-    losses(python_of, shards, tmp_path / "broken", SOUND // 10 + 2)
-    assert losses(python_of, shards, tmp_path / "broken", steps) == whole
+    losses(preloaded, shards, tmp_path / "broken", 5)  # another reader's turn than the first's
+    losses(preloaded, shards, tmp_path / "broken", SOUND // 10 + 2)
+    assert losses(preloaded, shards, tmp_path / "broken", steps) == whole
 
 
 def test_a_network_for_shards_has_as_many_classes_as_they(
-    python_of: Callable[[str], Path], shards: Path
+    preloaded: Callable[..., Path], shards: Path
 ) -> None:
     program = """
 import sys, images
 opened = images.open_images(sys.argv[1], 32, 0, [], rank=1, ranks=2, seed=1)
 print(opened.classes, len(opened.train), len(list(opened.train)))
 """
-    argv = [str(python_of("pytorch")), "-B", "-c", program, str(shards)]
+    argv = [str(preloaded("pytorch", "torch")), "-B", "-c", program, str(shards)]
     said = subprocess.check_output(argv, cwd=DISTRIBUTED, text=True, timeout=60)
     assert said.split() == [str(CLASSES), str(SOUND), str(SOUND // 2)]
 
 
 def test_shards_in_val_test_the_network_each_image_once(
-    prepare: Run, python_of: Callable[[str], Path], shards: Path, pictures: Path, tmp_path: Path
+    prepare: Run, preloaded: Callable[..., Path], shards: Path, pictures: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "train").symlink_to(shards)
     assert prepare("write", pictures, tmp_path / "val", "--shards", 3).returncode == 0
@@ -78,24 +78,24 @@ for rank in 0, 1:
     for pixels, labels in images.to_test(opened.test, rank, 2, 7):
         print(*labels.tolist())
 """
-    argv = [str(python_of("pytorch")), "-B", "-c", program, str(tmp_path)]
+    argv = [str(preloaded("pytorch", "torch")), "-B", "-c", program, str(tmp_path)]
     said = subprocess.check_output(argv, cwd=DISTRIBUTED, text=True, timeout=60).split()
     assert Counter(said) == {str(label): EACH for label in range(CLASSES)}
 
-    losses(python_of, tmp_path, tmp_path / "results", SOUND // 10)
+    losses(preloaded, tmp_path, tmp_path / "results", SOUND // 10)
     (tested,) = accuracies(tmp_path / "results")
     assert tested * SOUND == pytest.approx(round(tested * SOUND))
 
 
 def test_shards_to_test_with_must_have_the_same_classes(
-    prepare: Run, python_of: Callable[[str], Path], shards: Path, pictures: Path, tmp_path: Path
+    prepare: Run, preloaded: Callable[..., Path], shards: Path, pictures: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "train").symlink_to(shards)
     (tmp_path / "fewer").mkdir()
     (tmp_path / "fewer" / "class2").symlink_to(pictures / "class2")
     assert prepare("write", tmp_path / "fewer", tmp_path / "val", "--shards", 1).returncode == 0
     program = "import sys, images; images.open_images(sys.argv[1], 32, 0, [], 0, 1, 1)"
-    argv = [str(python_of("pytorch")), "-B", "-c", program, str(tmp_path)]
+    argv = [str(preloaded("pytorch", "torch")), "-B", "-c", program, str(tmp_path)]
     done = subprocess.run(
         argv, cwd=DISTRIBUTED, capture_output=True, text=True, check=False, timeout=60
     )

@@ -33,12 +33,12 @@ def lines_of(results: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.timeout(900)
 def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
-    python_of: Callable[[str], Path], tmp_path: Path
+    python_of: Callable[[str], Path], preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python = python_of("pytorch")
+    python, kernel = preloaded("pytorch"), python_of("pytorch")
     more = {"operations": 1, "workers": 0, "checkpoint-every": 10}
     given = {"epochs": EPOCHS, "more": more}
-    printed = printed_by(TEMPLATES / "vision/vision.ipynb", python, tmp_path, given)
+    printed = printed_by(TEMPLATES / "vision/vision.ipynb", kernel, tmp_path, given)
     unbroken = tmp_path / "logs/vision/tiny-here"
     summary = json.loads((unbroken / "summary.json").read_text())
     assert summary["test_accuracy"] > LEARNED
@@ -71,7 +71,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     home.mkdir()
     printed = printed_by(
         TEMPLATES / "inference/inference.ipynb",
-        python,
+        kernel,
         home,
         {
             "checkpoint": str(unbroken / "best"),
@@ -86,9 +86,9 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
 
 
 def test_gradients_that_are_accumulated_are_those_of_the_whole_batch(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python, plain = python_of("pytorch"), {"steps": 4, "workers": 0, "report-every": 1}
+    python, plain = preloaded("pytorch"), {"steps": 4, "workers": 0, "report-every": 1}
     first = tmp_path / "first"
     finetune(python, first, steps=1, workers=0)
     # Dropout would draw for parts what it does not for the whole.
@@ -106,10 +106,10 @@ def test_gradients_that_are_accumulated_are_those_of_the_whole_batch(
 
 
 def test_a_model_or_pictures_that_are_not_there_are_said_in_words(
-    python_of: Callable[[str], Path], tmp_path: Path
+    preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    said = finetune(python_of("pytorch"), tmp_path / "run", model=tmp_path / "gone")
+    said = finetune(preloaded("pytorch"), tmp_path / "run", model=tmp_path / "gone")
     assert "there is no such folder with a config.json" in said
-    said += finetune(python_of("pytorch"), tmp_path / "other", data=tmp_path / "gone")
+    said += finetune(preloaded("pytorch"), tmp_path / "other", data=tmp_path / "gone")
     assert said.count("there is no such folder") == 2
     assert "Traceback" not in said
