@@ -51,7 +51,7 @@ def found(folder: Path, labels: Path | None = None) -> list[Labelled]:
     pictures = folders.pictures_in(folder)
     if not pictures:
         raise ImagenetError(f"{folder} has neither folders of classes nor images")
-    labels = labels or _list_in(folder) or _list_in(above)
+    labels = labels or _list_in(folder) or _list_in(folder.parent)
     if labels is None:
         raise ImagenetError(
             f"{folder} has images without class folders, and no list of labels lies beside them: "
