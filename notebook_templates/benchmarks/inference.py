@@ -33,6 +33,7 @@ import resnet  # noqa: E402
 import torch  # noqa: E402
 from learning import as_batch, learned  # noqa: E402
 
+BATCHES = "images in one call, separated by commas; empty: no speed is measured"
 TRAINING_BATCH, TRAINING_RATE = 100, 3e-3
 
 
@@ -46,7 +47,7 @@ def settings() -> argparse.Namespace:
     add("--results", required=True, help="folder of the run; the same one continues it")
     add("--model", default="50", help="ResNet whose speed is measured: tiny, 50, 101 or 152")
     add("--size", type=int, default=224, help="height and width of its images, pixels")
-    add("--batches", default="1,2,4,8,16,32,64,128", help="images in one call, separated by commas")
+    add("--batches", default="1,2,4,8,16,32,64,128", help=BATCHES)
     add("--seconds", type=float, default=2.0, help="for each batch size and precision")
     add("--data", type=Path, default=Path("~/isilon/datasets/mnist"), help="MNIST's four files")
     add("--accuracy-model", default="tiny", help="ResNet that learns digits")
@@ -76,7 +77,7 @@ class Speeds:
     """The network at each precision, built when the first one is measured."""
 
     def __init__(self, s: argparse.Namespace, batches: list[int]) -> None:
-        self._s, self._most = s, max(*batches, 2)
+        self._s, self._most = s, max([*batches, 2])
 
     @cached_property
     def noise(self) -> np.ndarray:
@@ -122,17 +123,14 @@ def over_imagenet(s: argparse.Namespace, run: Result, networks: list[str]) -> di
         s.seed,
     )
     points, left_out = {}, {}
+
+    def measure(network: str) -> dict[str, Any]:
+        file = weights.found(Path(s.weights).expanduser(), network)
+        return accuracy.measured(file, pictures, run.folder / network, torch.get_num_threads())
+
     for network in networks:
         try:
-            found = run.part(
-                f"accuracy of {network}",
-                lambda network=network: accuracy.measured(
-                    weights.found(Path(s.weights).expanduser(), network),
-                    pictures,
-                    run.folder / network,
-                    torch.get_num_threads(),
-                ),
-            )
+            found = run.part(f"accuracy of {network}", partial(measure, network))
             points[network] = lost(found["top1"])
         except weights.WeightsError as error:
             left_out[network] = str(error)
@@ -193,7 +191,7 @@ def main(s: argparse.Namespace) -> None:
     """Measure."""
     torch.manual_seed(s.seed)
     torch.set_num_threads(s.threads or len(os.sched_getaffinity(0)))
-    batches = [int(word) for word in s.batches.split(",")]
+    batches = [int(word) for word in s.batches.split(",") if word]
     names = precisions.names(torch.cuda.is_available())
     configuration = {k: str(v) for k, v in vars(s).items() if k != "results"}
     every = tuple(weights.NETWORKS)

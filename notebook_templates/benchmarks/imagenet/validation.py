@@ -41,9 +41,7 @@ def found(folder: Path, labels: Path | None = None) -> list[Labelled]:
     """
     if not folder.is_dir():
         raise ImagenetError(f"imagenet is {str(folder)!r}; there is no such folder")
-    above, folder = (
-        (folder, folder / "val") if (folder / "val").is_dir() else (folder.parent, folder)
-    )
+    folder = folder / "val" if (folder / "val").is_dir() else folder
     if names := folders.class_names(folder):
         if labels:
             raise ImagenetError(f"{folder} has folders of classes: labels is to be empty")

@@ -187,7 +187,7 @@ def _check(
     wanted: Mapping[str, torch.Tensor], there: Mapping[str, torch.Tensor], name: str
 ) -> None:
     """Compare a network's tensors with a file's; raise WeightsError."""
-    last = next(reversed(wanted))
+    last = [*wanted][-1]
     if last in there and len(there[last]) != CLASSES:
         raise WeightsError(f"{name} is for {len(there[last]):,} classes; ImageNet has 1,000")
     needed = {key for key in wanted if not key.endswith("num_batches_tracked")}

@@ -42,7 +42,8 @@ def markdown(summaries: Sequence[Summary]) -> str:
         ["papers", "", "int8", "", f"below {papers.INT8_LIMIT}", *[""] * 3, f"{low:g} to {high:g}"],
         ["papers", "", "int8", "", f"from {papers.INT8_LIMIT}", *[""] * 3, f"about {above:g}"],
     ]
-    return f"{tables.markdown(SPEEDS, speeds)}\n\n{accuracy(newest)}"
+    fast = f"{tables.markdown(SPEEDS, speeds)}\n\n" if speeds_of(newest) else ""
+    return f"{fast}{accuracy(newest)}"
 
 
 def accuracy(summary: Summary) -> str:
@@ -188,6 +189,7 @@ def figure(summaries: Sequence[Summary]) -> bytes:
         axis.xaxis.set_major_formatter("{x:g}")
         axis.set_xlabel("images in a batch")
         axis.grid(alpha=0.3)
-    throughput.legend()
+    if found:
+        throughput.legend()
     picture.suptitle(f"ResNet-{newest['configuration']['model']} on {device(newest)}", fontsize=11)
     return drawing.png(picture)
