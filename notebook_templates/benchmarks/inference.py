@@ -114,6 +114,9 @@ def over_imagenet(s: argparse.Namespace, run: Result, networks: list[str]) -> di
 
     A network that is left out is tried again when the run is resumed.
     """
+    files = Path(s.weights).expanduser()
+    if not s.weights or not files.is_dir():
+        raise weights.WeightsError(f"weights is {s.weights!r}; there is no such folder")
     labels = Path(s.labels).expanduser() if s.labels else None
     pictures = accuracy.chosen(
         validation.found(Path(s.imagenet).expanduser(), labels),
@@ -125,7 +128,7 @@ def over_imagenet(s: argparse.Namespace, run: Result, networks: list[str]) -> di
     points, left_out = {}, {}
 
     def measure(network: str) -> dict[str, Any]:
-        file = weights.found(Path(s.weights).expanduser(), network)
+        file = weights.found(files, network)
         return accuracy.measured(file, pictures, run.folder / network, torch.get_num_threads())
 
     for network in networks:
@@ -213,4 +216,5 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    trial.begin(main, settings(), digits.DataError, validation.ImagenetError)
+    plain = digits.DataError, validation.ImagenetError, weights.WeightsError
+    trial.begin(main, settings(), *plain)

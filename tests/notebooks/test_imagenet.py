@@ -68,7 +68,7 @@ PREPARED = {
     "inception_v4.tf_in1k.safetensors": [-0.0353, 0.0353, 0.4353, 0.4699],
 }
 ASK = """
-import io, json, sys, tempfile, zlib
+import io, json, os, sys, tempfile, zlib
 from pathlib import Path
 import numpy as np, safetensors.torch, torch
 from PIL import Image
@@ -153,6 +153,18 @@ def make(folder):
     for name in ("resnet101-63fe2227.pth", "resnet101-cd907fc2.pth"):
         (there / name).touch()
 
+def planned(folder, parameters):
+    # The first two cells of the notebook, which say how the program is to be started.
+    os.environ["HOME"] = str(folder)
+    (folder / "templates").symlink_to(Path.cwd().parent)
+    cells = json.loads(Path("inference.ipynb").read_text())["cells"]
+    codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    there = {}
+    exec(codes[0], there)
+    there |= parameters
+    exec(codes[1], there)
+    return there["plan"].settings
+
 asked = json.loads(sys.argv[1])
 image = torch.from_numpy(np.resize(BLOCK, (1, 3, 128, 128)).copy())
 picture = drawn(2, 307, 403, "PNG")
@@ -161,6 +173,7 @@ print(json.dumps({
     "logits": {model: logits(model, image) for model in asked["logits"]},
     "names": {model: sorted(shapes(model)) for model in asked["names"]},
     "prepared": {name: prepared(name, picture) for name in asked["prepared"]},
+    "planned": planned(Path(sys.argv[2]), asked["planned"]),
 }))
 """
 
@@ -173,7 +186,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def answers(ask: Ask, folder: Path) -> Any:
     """What the networks and pictures give; all in one process, as each takes long to begin."""
-    asked = {"logits": [*PUBLISHED], "names": [*TENSORS, *VGG], "prepared": [*PREPARED]}
+    asked = {
+        "logits": [*PUBLISHED],
+        "names": [*TENSORS, *VGG],
+        "prepared": [*PREPARED],
+        "planned": {
+            "imagenet_dir": "~",
+            "weights_dir": "~/weights",
+            "calibration_batches": 2,
+            "calibration_batch": 3,
+            "batches": "",
+        },
+    }
     return ask(ASK, json.dumps(asked), folder)
 
 
@@ -287,22 +311,13 @@ LEFT_OUT = {
 }
 
 
-@pytest.mark.usefixtures("answers")
 def test_what_cannot_be_used_is_named_and_the_others_are_measured(
-    python: Path, folder: Path
+    answers: Any, python: Path, folder: Path
 ) -> None:
     results = folder / "results"
-    argv: list[str | Path] = [
-        python,
-        "-B",
-        "inference.py",
-        "--results",
-        results,
-        "--imagenet",
-        folder,
-    ]
-    argv += ["--weights", folder / "weights", "--networks", "all", "--threads", "1"]
-    argv += ["--calibration-batches", "2", "--calibration-batch", "3", "--batches", ""]
+    argv: list[str | Path] = [python, "-B", "inference.py", "--results", results]
+    for name, value in (answers["planned"] | {"threads": 1}).items():
+        argv += [f"--{name.replace('_', '-')}", str(value)]
     done = subprocess.run(
         argv, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=240
     )

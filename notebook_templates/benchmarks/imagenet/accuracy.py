@@ -38,8 +38,8 @@ class Chosen:
 def chosen(pictures: Sequence[Labelled], batches: int, batch: int, most: int, seed: int) -> Chosen:
     """Draw ``batches`` of ``batch`` pictures to calibrate with, of all there are.
 
-    Tested is with all, as in the papers, or with ``most`` of them, drawn; 0: all. The labels of
-    those to calibrate with are not looked at then.
+    ``most``: how many to test with, drawn as well; 0: all. Those to calibrate with are among them:
+    a calibration looks at no label. Raises ImagenetError where there are too few.
     """
     if len(pictures) < batches * batch:
         raise ImagenetError(

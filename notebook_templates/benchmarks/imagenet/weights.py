@@ -153,7 +153,9 @@ def filled(model: str, there: Mapping[str, torch.Tensor], name: str) -> nn.Modul
     _check({ours[key]: value for key, value in network.state_dict().items()}, there, name)
     # Older files do not have the number of batches that a normalisation has seen.
     none = torch.zeros((), dtype=torch.long)
-    network.load_state_dict({key: there.get(name, none) for key, name in ours.items()}, assign=True)
+    network.load_state_dict(
+        {key: there.get(theirs, none) for key, theirs in ours.items()}, assign=True
+    )
     return network.float().eval()
 
 
