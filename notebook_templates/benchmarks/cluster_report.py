@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from measurement import result
-from reports import inference, interconnect, network, scaling, storage, training, usage
+from reports import comparison, inference, interconnect, network, scaling, storage, training, usage
 
 Summary = Mapping[str, Any]
 
@@ -28,11 +28,12 @@ class Section:
     figure: Callable[[Sequence[Summary]], bytes]
 
     def pictures(self, runs: Sequence[Summary]) -> dict[str, bytes]:
-        """Draw what came out, and how busy the newest run's nodes were."""
-        return {
-            self.benchmark: self.figure(runs),
-            f"{self.benchmark}-use": usage.picture(runs[-1]),
-        }
+        """Draw what came out, and how busy the newest run's nodes were; nothing without a speed."""
+        try:
+            use = usage.picture(runs[-1])
+        except comparison.ComparisonError:
+            return {}
+        return {self.benchmark: self.figure(runs), f"{self.benchmark}-use": use}
 
 
 SECTIONS = (

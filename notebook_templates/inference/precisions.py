@@ -297,9 +297,14 @@ def by_pytorch(name: str, network: torch.nn.Module, number: torch.dtype | None) 
 def accuracy(run: Run, images: np.ndarray, labels: np.ndarray, top: Sequence[int]) -> list[float]:
     """Return, for each of ``top``, the share of images whose label is among so many best."""
     parts = [run(part) for part in np.array_split(images, max(1, len(images) // 100))]
-    best = np.argsort(-np.concatenate(parts), axis=1)
-    hits = best == np.asarray(labels)[:, np.newaxis]
-    return [float(hits[:, :many].any(axis=1).mean()) for many in top]
+    return [found / len(labels) for found in hits(np.concatenate(parts), labels, top)]
+
+
+def hits(logits: np.ndarray, labels: np.ndarray, top: Sequence[int]) -> list[int]:
+    """Count, for each of ``top``, the images whose label is among so many best."""
+    best = np.argsort(-logits, axis=1)
+    is_hit = best == np.asarray(labels)[:, np.newaxis]
+    return [int(is_hit[:, :many].any(axis=1).sum()) for many in top]
 
 
 def speed(run: Run, images: np.ndarray, seconds: float) -> Speed:

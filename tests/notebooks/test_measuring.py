@@ -23,10 +23,13 @@ PARAMETERS = {
     "alexnet": 61_100_840,
     "googlenet": 6_624_904,
     "inception3": 23_834_568,
+    "inception4": 42_679_816,
     "resnet50": 25_557_032,
     "resnet50_v1": 25_557_032,
+    "resnet101": 44_549_160,
     "resnet152": 60_192_808,
     "vgg16": 138_357_544,
+    "vgg19": 143_667_240,
 }
 WITH_HEADS = {"googlenet": 13_004_888, "inception3": 27_161_264}
 # On PyTorch's device "meta" layers have shapes, and neither memory nor work.

@@ -21,6 +21,7 @@ MODULES = {
     "5a": (832, 256, 160, 320, 32, 128, 128),
     "5b": (832, 384, 192, 384, 48, 128, 128),
 }
+POOLS = {"3b": 3, "4e": 2}  # sizes of those after modules
 HEADS_AFTER = {"4a": 512, "4d": 528}
 
 
@@ -52,8 +53,7 @@ def _stage(name: str) -> nn.Module:
         path(inputs, (to_five, 1), (five, 3)),
         nn.Sequential(nn.MaxPool2d(3, 1, padding=1), convolution(inputs, pooled, 1)),
     )
-    pools = {"3b": 3, "4e": 2}
-    return nn.Sequential(branches, _pool(pools[name])) if name in pools else branches
+    return nn.Sequential(branches, _pool(POOLS[name])) if name in POOLS else branches
 
 
 def _head(inputs: int, classes: int) -> nn.Module:

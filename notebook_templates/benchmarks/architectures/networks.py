@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch import nn
 
-from architectures import googlenet, inception_v3, models, stacked
+from architectures import googlenet, inception_v3, inception_v4, models, stacked
 
 # resnet.py is among the templates for several nodes, beside this folder.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
@@ -28,10 +28,12 @@ def _build(model: str, classes: int, channels: int, heads: bool) -> nn.Module:
     match model:
         case "alexnet":
             return stacked.alexnet(classes, channels)
-        case "vgg16":
-            return stacked.vgg16(classes, channels)
+        case "vgg16" | "vgg19":
+            return stacked.vgg(model, classes, channels)
         case "googlenet":
             return googlenet.build(classes, channels, heads)
         case "inception3":
             return inception_v3.build(classes, channels, heads)
+        case "inception4":
+            return inception_v4.build(classes, channels)
     raise ValueError(f"there is no network {model!r}")

@@ -1,14 +1,18 @@
-"""AlexNet and VGG-16: convolutions one after the other, and three large layers at the end.
+"""AlexNet, VGG-16 and VGG-19: convolutions one after the other, and three large layers at the end.
 
 Krizhevsky: One weird trick for parallelizing convolutional neural networks, 2014 (arXiv:1404.5997),
 for AlexNet on one device, 61,100,840 parameters; Simonyan, Zisserman: Very Deep Convolutional
-Networks, 2014 (arXiv:1409.1556), table 1, column D, for VGG-16, 138,357,544 parameters.
+Networks, 2014 (arXiv:1409.1556), table 1, columns D and E, for VGG-16 and VGG-19, 138,357,544 and
+143,667,240 parameters.
 """
 
 from torch import nn
 
-# Convolutions of each of VGG-16's five stages, and their channels.
-VGG16 = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))
+# Convolutions of each of the five stages, and their channels.
+VGG = {
+    "vgg16": ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)),
+    "vgg19": ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)),
+}
 
 
 def alexnet(classes: int, channels: int) -> nn.Module:
@@ -26,11 +30,11 @@ def alexnet(classes: int, channels: int) -> nn.Module:
     )
 
 
-def vgg16(classes: int, channels: int) -> nn.Module:
-    """Build VGG-16 for images of so many channels, 224 pixels wide."""
+def vgg(model: str, classes: int, channels: int) -> nn.Module:
+    """Build one of `VGG` for images of so many channels, 224 pixels wide."""
     layers: list[nn.Module] = []
     inputs = channels
-    for count, outputs in VGG16:
+    for count, outputs in VGG[model]:
         for _ in range(count):
             layers += _convolution(inputs, outputs, 3)
             inputs = outputs

@@ -86,6 +86,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
     ("install-your-own-packages.md", 1): "needs a site with micromamba and conda's channels",
     ("measure-inference.md", 0): "tests/integration/measuring/test_inference.py",
+    ("measure-inference.md", 1): "needs ImageNet's archives, which take an account",
+    ("measure-inference.md", 2): "needs torchvision's and timm's weights, which are in no registry",
     ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
     ("bring-the-real-mnist.md", 0): "tests/notebooks/test_fetch_mnist.py",
     ("measure-storage.md", 0): "tests/integration/measuring/test_storage.py",

@@ -80,3 +80,24 @@ def test_every_benchmark_with_a_report_is_on_the_page() -> None:
     programs = {path.stem for path in folder.glob("*.py")}
     reports = {path.stem for path in folder.glob("reports/*.py")}
     assert {section.benchmark for section in cluster_report.SECTIONS} == programs & reports
+
+
+def test_inference_of_accuracy_alone_has_a_table_and_no_picture(tmp_path: Path) -> None:
+    part = {
+        "name": "accuracy of vgg16",
+        "network": "vgg16",
+        "weights": "vgg16.pth",
+        "images": 100,
+        "top1": {"fp32": 0.71},
+        "top5": {"fp32": 0.9},
+        "lacking": {},
+        "times": [1.0, 2.0],
+    }
+    configuration = {"model": "50", "calibration_batches": "50", "calibration_batch": "25"}
+    figures: dict[str, Any] = {"left_out": {}}
+    finished(
+        tmp_path / "one", "inference", parts=[part], configuration=configuration, figures=figures
+    )
+    (section,) = cluster_report.page(tmp_path).parts
+    assert section.pictures == {}
+    assert "| vgg16 | fp32 | 71.00 % | 90.00 % |" in section.words
