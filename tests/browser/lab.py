@@ -39,6 +39,7 @@ def _choose(page: Page, menu: str, name: str) -> None:
 def _empty(page: Page) -> None:
     """Close all that is open, kernels too, and be at home in the file browser."""
     page.bring_to_front()
+    page.keyboard.press("Escape")  # a menu
     files = page.get_by_role("tab", name=re.compile("^File Browser"))
     if files.get_attribute("aria-selected") != "true":
         files.click()
