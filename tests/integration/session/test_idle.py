@@ -126,8 +126,8 @@ def test_a_command_that_computes_in_a_closed_terminal_is_use(
     job_id = user.start_and_wait(gpus=0)
     name = user.session("POST", "/api/terminals").json()["name"]
     with user.socket(f"/terminals/websocket/{name}") as socket:
-        # A tenth of a core is use; the other tests want the rest.
-        loop = "while :; do for i in {1..14999}; do :; done; sleep 0.15; done"
+        # A part of a core is use; the other tests want the rest.
+        loop = "while :; do for i in {1..14999}; do :; done; sleep 0.1; done"
         socket.send(json.dumps(["stdin", f"{loop}\r"]))
     lives_on(user, portal, job_id)
 
