@@ -61,7 +61,7 @@ def page(same_page: Page) -> Page:
 
 @pytest.fixture(autouse=True)
 def stopped(user: Visitor) -> Iterator[None]:
-    """No model server runs, before and after."""
+    """Leave no model server to the next test."""
     yield
     user.session("DELETE", "/portal/tools/model-server").raise_for_status()
 
