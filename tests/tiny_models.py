@@ -48,24 +48,35 @@ peft.get_peft_model(base, lora).save_pretrained(sys.argv[1])
 """
 
 
-def text(python: Path, folder: Path, positions: int = 64, *, is_endless: bool = False) -> Path:
-    """Make a language model that can take so many tokens; an endless one goes on until then."""
-    return _made(python, _TEXT, folder, str(positions), "endless" if is_endless else "ends")
+_MAKE = """
+import json, sys
+for code, *arguments in json.loads(sys.argv[1]):
+    sys.argv[1:] = arguments
+    exec(code, {})
+"""
+Recipe = list[str]
+"""A program, and its arguments."""
 
 
-def adapter(python: Path, folder: Path, base: Path) -> Path:
-    """Make a LoRA adapter of a language model."""
-    return _made(python, _ADAPTER, folder, str(base))
+def text(folder: Path, positions: int = 64, *, is_endless: bool = False) -> Recipe:
+    """A language model that can take so many tokens; an endless one goes on until then."""
+    return [_TEXT, str(folder), str(positions), "endless" if is_endless else "ends"]
 
 
-def image(python: Path, folder: Path) -> Path:
-    """Make a network that puts images into `CLASSES`."""
+def adapter(folder: Path, base: Path) -> Recipe:
+    """A LoRA adapter of a language model that is there or made before."""
+    return [_ADAPTER, str(folder), str(base)]
+
+
+def image(folder: Path) -> Recipe:
+    """A network that puts images into `CLASSES`."""
     vision = ROOT / "notebook_templates" / "vision"
-    return _made(python, _IMAGE, folder, str(vision), json.dumps(CLASSES))
+    return [_IMAGE, str(folder), str(vision), json.dumps(CLASSES)]
 
 
-def _made(python: Path, code: str, folder: Path, *more: str) -> Path:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    argv = [str(python), "-B", "-c", code, str(folder), *more]
+def make(python: Path, *recipes: Recipe) -> None:
+    """Make them, one after the other, in one process: its imports take longer than all the rest."""
+    for _, folder, *_ in recipes:
+        Path(folder).parent.mkdir(parents=True, exist_ok=True)
+    argv = [str(python), "-B", "-c", _MAKE, json.dumps(recipes)]
     subprocess.run(argv, check=True, capture_output=True, timeout=120)
-    return folder

@@ -8,7 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.chromium import launch
 from tests.instance import ROOT
@@ -49,21 +57,62 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture
-def page(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
-    """A page of a fresh browser profile; a picture of it is kept when the test fails."""
+def _new_page(chromium: Browser) -> Page:
+    """Open a page of a fresh browser profile."""
     context = chromium.new_context(viewport={"width": 1280, "height": 860})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.on("requestfailed", _tell)
-    yield page
-    pages = context.pages if request.node.stash.get(FAILED, False) else []
-    for number, opened in enumerate(pages):
-        name = re.sub(r"\W+", "-", request.node.name)
+    return page
+
+
+def _keep_pictures(context: BrowserContext, node: pytest.Item, folder: Path) -> None:
+    for number, opened in enumerate(context.pages):
+        name = re.sub(r"\W+", "-", node.name)
         # There is none of a page that is on its way to another.
         with suppress(Error):
-            opened.screenshot(path=tmp_path / f"{name}-{number}.png")
-    context.close()
+            opened.screenshot(path=folder / f"{name}-{number}.png")
+
+
+@pytest.fixture
+def page(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
+    """A page of a fresh browser profile; a picture of it is kept when the test fails."""
+    page = _new_page(chromium)
+    yield page
+    if request.node.stash.get(FAILED, False):
+        _keep_pictures(page.context, request.node, tmp_path)
+    page.context.close()
+
+
+@pytest.fixture(scope="module")
+def kept_pages(chromium: Browser) -> Iterator[list[Page]]:
+    """The page that the last test has left for the next one, if any."""
+    pages: list[Page] = []
+    yield pages
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture
+def same_page(
+    chromium: Browser, kept_pages: list[Page], request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Page]:
+    """The page of the test before, where that has passed; else as `page`.
+
+    For `tests.browser.lab.open_lab`, which empties a JupyterLab that is open: to load it takes
+    seconds of a core.
+    """
+    page = kept_pages.pop() if kept_pages else _new_page(chromium)
+    yield page
+    if request.node.stash.get(FAILED, False):
+        _keep_pictures(page.context, request.node, tmp_path)
+    if request.node.stash.get(FAILED, False) or page.is_closed():
+        page.context.close()
+        return
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    kept_pages.append(page)
 
 
 @pytest.fixture

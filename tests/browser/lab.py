@@ -1,6 +1,7 @@
 """JupyterLab in a browser: how tests come to it, and when it has come to rest."""
 
 import pwd
+import re
 from urllib.parse import quote
 
 from playwright.sync_api import Locator, Page, expect
@@ -30,8 +31,36 @@ def forget_screen(portal: Instance, name: str) -> None:
     portal.slurm("/bin/rm", "-rf", workspaces, user=name)
 
 
+def _choose(page: Page, menu: str, name: str) -> None:
+    page.get_by_role("menuitem", name=menu, exact=True).click()
+    page.get_by_role("menuitem", name=name).click()
+
+
+def _empty(page: Page) -> None:
+    """Close all that is open, kernels too, and be at home in the file browser."""
+    page.bring_to_front()
+    page.keyboard.press("Escape")  # a menu
+    files = page.get_by_role("tab", name=re.compile("^File Browser"))
+    if files.get_attribute("aria-selected") != "true":
+        files.click()
+    page.locator(".jp-BreadCrumbs-home").click()
+    expect(page.locator(".jp-BreadCrumbs-item")).to_have_count(0)
+    if page.locator(".jp-Notebook").count():
+        _choose(page, "Kernel", "Shut Down All Kernels")
+        page.get_by_role("button", name="Shut Down All").click()
+    _choose(page, "File", "Close All Tabs")
+    discard = page.get_by_role("button", name="Discard")
+    launcher = page.locator(".jp-Launcher:focus")
+    expect(discard.or_(launcher).first).to_be_visible()
+    if discard.count():
+        discard.click()
+    wait_for_launcher(page)
+
+
 def open_lab(page: Page, portal: Instance, name: str, to: str | None = None) -> None:
-    """Log in as somebody whose session runs, with nothing of an earlier one on the screen."""
+    """Have an empty JupyterLab: the one that is open, or log in to the session that runs."""
+    if page.url.startswith(f"{portal.host_of(name)}/user/{name}/lab"):
+        return _empty(page)
     forget_screen(portal, name)
     log_in(page, portal, name, to)
     wait_for_launcher(page)

@@ -21,18 +21,35 @@ from tests.waiting import until
 pytestmark = pytest.mark.browser
 
 STRANGER, USER = USERS[3:5]
-NOTEBOOK = "Untitled.ipynb"
 CODE = ("def double(number):", "result = 2 * number", "return result", "", "print(double(21))")
 OWN_USE = "import debugpy; print(debugpy.listen(('127.0.0.1', 0))[1])"
 
 
-@pytest.fixture
-def user(portal: Instance) -> Iterator[Visitor]:
-    home = pwd.getpwnam(USER).pw_dir
+def remove_notebooks() -> None:
+    for file in Path(pwd.getpwnam(USER).pw_dir).glob("Untitled*.ipynb"):
+        file.unlink()
+
+
+@pytest.fixture(scope="module")
+def owner(portal: Instance) -> Iterator[Visitor]:
+    remove_notebooks()
     with session_of(portal, USER) as visitor:
-        portal.slurm("/bin/rm", "-f", f"{home}/{NOTEBOOK}", user=USER)
         yield visitor
-        portal.slurm("/bin/rm", "-f", f"{home}/{NOTEBOOK}", user=USER)
+    remove_notebooks()
+
+
+@pytest.fixture
+def user(owner: Visitor) -> Visitor:
+    """A user with a session, for all tests of this module but those that stop it."""
+    if owner.server() is None:
+        owner.start_and_wait(gpus=0)
+    return owner
+
+
+@pytest.fixture
+def page(same_page: Page) -> Page:
+    """One page for all tests of this module."""
+    return same_page
 
 
 @pytest.fixture
@@ -121,3 +138,4 @@ def test_stopping_the_session_ends_it(user: Visitor, stopped: Page) -> None:
     expect(variable(stopped, "number: 21")).to_be_visible()
     user.stop()
     until(lambda: not adapters(), seconds=30, what="the adapter has ended with the session")
+    stopped.close()

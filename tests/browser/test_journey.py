@@ -2,13 +2,15 @@
 
 import base64
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from jupyterhub_gpu_slurm.session.reasons import REASONS
-from tests import faults
+from tests import faults, few_digits
 from tests.browser.lab import forget_screen, log_in, open_item, wait_for_launcher
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
@@ -33,10 +35,18 @@ def clean_user(portal: Instance) -> Iterator[str]:
     visitor.close()
 
 
+@pytest.fixture
+def digits() -> Iterator[Path]:
+    """So few that three epochs take seconds."""
+    folder = few_digits.write(USER, "few-digits")
+    yield folder
+    shutil.rmtree(folder)
+
+
 @pytest.mark.usefixtures("clean_user")
 @pytest.mark.timeout(1200)
 def test_log_in_choose_gpus_train_look_and_stop(
-    portal: Instance, page: Page, photograph: Callable[[Page, str], None]
+    portal: Instance, page: Page, digits: Path, photograph: Callable[[Page, str], None]
 ) -> None:
     page.goto(portal.url)
     photograph(page, "login")
@@ -58,12 +68,15 @@ def test_log_in_choose_gpus_train_look_and_stop(
     (job_id,) = portal.jobs(user=USER)
     assert portal.job(job_id)["TresPerNode"] == "gres:gpu:2"
 
-    # The TensorFlow template, Restart & Run All.
+    # The TensorFlow template, with the user's own data, Restart & Run All.
     open_item(page, "templates")
     open_item(page, "tensorflow")
     open_item(page, "mnist.ipynb")
     expect(page.locator(".jp-Notebook")).to_be_visible()
     expect(page.get_by_text("TensorFlow 2.21 | Idle")).to_be_visible()
+    page.locator(".jp-Notebook .cm-line").filter(has_text="data_dir =").first.click()
+    page.keyboard.press("End")
+    page.keyboard.insert_text(f'\ndata_dir = "~/{digits.name}"')
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_role("menuitem", name=re.compile("Restart Kernel and Run All")).click()
     page.get_by_role("button", name="Confirm Kernel Restart").click()

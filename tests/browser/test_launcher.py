@@ -1,5 +1,6 @@
 """The launcher: a card for each thing that a session offers, and what each opens."""
 
+import pwd
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,19 +10,30 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser
 
 USER = USERS[3]
 
 
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a session, for all tests of this module."""
+    with session_of(portal, USER) as user:
+        yield user
+
+
 @pytest.fixture
-def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
-    """The home of a user with a session, without what an earlier one left."""
-    visitor = visit(USER)
-    visitor.start_and_wait(gpus=0)
-    home = Path(visitor.run("import os; print(os.path.expanduser('~'))").strip())
+def page(same_page: Page) -> Page:
+    """One page for all tests of this module."""
+    return same_page
+
+
+@pytest.fixture
+def home(portal: Instance, user: Visitor) -> Iterator[Path]:
+    """The home of that user, without what an earlier test left."""
+    home = Path(pwd.getpwnam(USER).pw_dir)
     made = ["digits-logs", "Untitled.ipynb", "untitled.txt"]
     paths = [str(home / name) for name in made]
     portal.slurm("/bin/rm", "-rf", *paths, user=USER)

@@ -1,7 +1,7 @@
 """JupyterLab's tab is closed: whoever leaves GPUs reserved hears of it, once, unless it is off."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Dialog, Page, expect
@@ -9,16 +9,29 @@ from playwright.sync_api import Dialog, Page, expect
 from tests.browser import axe
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser
 
 USER = USERS[3]
 
 
+@pytest.fixture(scope="module")
+def owner(portal: Instance) -> Iterator[Visitor]:
+    with session_of(portal, USER) as owner:
+        yield owner
+
+
 @pytest.fixture
-def asked(page: Page) -> list[str]:
-    """What the browser asks; each time the user stays."""
+def user(owner: Visitor) -> Visitor:
+    """A user with a session without GPUs, for the tests of this module that want none."""
+    if owner.server() is None:
+        owner.start_and_wait(gpus=0)
+    return owner
+
+
+def watch(page: Page) -> list[str]:
+    """Note what the browser asks; each time the user stays."""
     kinds: list[str] = []
 
     def stay(dialog: Dialog) -> None:
@@ -35,17 +48,43 @@ def close(page: Page) -> None:
     page.close(run_before_unload=True)
 
 
+@pytest.mark.usefixtures("user")
+def test_the_file_browsers_buttons_are_in_one_row(portal: Instance, same_page: Page) -> None:
+    page = same_page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_lab(page, portal, USER)
+    buttons = page.locator(".jp-FileBrowser-toolbar > .jp-Toolbar-item:visible")
+    expect(buttons).to_have_count(6)
+    boxes = [button.bounding_box() for button in buttons.all()]
+    assert len({round(box["y"]) for box in boxes if box}) == 1
+    names = [button.get_attribute("data-jp-item-name") for button in buttons.all()]
+    assert "tensorboard" in names
+    # Cloning is in Git's own menu.
+    page.get_by_role("menuitem", name="Git", exact=True).click()
+    expect(page.get_by_role("menuitem", name="Clone a Repository")).to_be_visible()
+
+
+@pytest.mark.usefixtures("user")
+def test_who_holds_no_gpus_is_not_asked(portal: Instance, same_page: Page) -> None:
+    open_lab(same_page, portal, USER)
+    asked = watch(same_page)
+    same_page.wait_for_timeout(2000)
+    with same_page.expect_event("close"):
+        close(same_page)
+    assert asked == []
+
+
 def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
     portal: Instance,
     page: Page,
     visit: Callable[[str], Visitor],
-    asked: list[str],
     photograph: Callable[[Page, str], None],
 ) -> None:
     user = visit(USER)
     user.leave()
     user.start_and_wait(gpus=2, hours=1)
     open_lab(page, portal, USER)
+    asked = watch(page)
     page.wait_for_timeout(2000)
     close(page)
     dialog = page.get_by_role("dialog")
@@ -67,34 +106,3 @@ def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
     with page.expect_event("close"):
         close(page)
     assert asked == ["beforeunload"]
-
-
-def test_who_holds_no_gpus_is_not_asked(
-    portal: Instance, page: Page, visit: Callable[[str], Visitor], asked: list[str]
-) -> None:
-    user = visit(USER)
-    user.leave()
-    user.start_and_wait(gpus=0, hours=1)
-    open_lab(page, portal, USER)
-    page.wait_for_timeout(2000)
-    with page.expect_event("close"):
-        close(page)
-    assert asked == []
-
-
-def test_the_file_browsers_buttons_are_in_one_row(
-    portal: Instance, page: Page, visit: Callable[[str], Visitor]
-) -> None:
-    user = visit(USER)
-    user.start_and_wait(gpus=0, hours=1)
-    page.set_viewport_size({"width": 1440, "height": 900})
-    open_lab(page, portal, USER)
-    buttons = page.locator(".jp-FileBrowser-toolbar > .jp-Toolbar-item:visible")
-    expect(buttons).to_have_count(6)
-    boxes = [button.bounding_box() for button in buttons.all()]
-    assert len({round(box["y"]) for box in boxes if box}) == 1
-    names = [button.get_attribute("data-jp-item-name") for button in buttons.all()]
-    assert "tensorboard" in names
-    # Cloning is in Git's own menu.
-    page.get_by_role("menuitem", name="Git", exact=True).click()
-    expect(page.get_by_role("menuitem", name="Clone a Repository")).to_be_visible()

@@ -17,7 +17,7 @@ from tests.browser.lab import open_lab
 from tests.browser.test_launcher import card
 from tests.instance import USERS, Instance
 from tests.notebooks.running import framework_python
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser
 
@@ -25,23 +25,45 @@ USER = USERS[4]
 CHAT = "{% for one in messages %}{{ one.role }}: {{ one.content }}<end>{% endfor %}assistant:"
 
 
-@pytest.fixture
-def runs(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
-    """Runs of a user with a session: language models, one of them taught, and one for images."""
+@pytest.fixture(scope="module")
+def runs(portal: Instance) -> Iterator[Path]:
+    """Runs of a user: language models, one of them taught, and one for images."""
     account = pwd.getpwnam(USER)
     runs = Path(account.pw_dir) / "logs"
     shutil.rmtree(runs, ignore_errors=True)
     python = framework_python("pytorch")
-    tiny_models.text(python, runs / "language/letters/model")
     taught = runs / "language/taught/model"
-    tiny_models.text(python, taught, 4096, is_endless=True)
+    tiny_models.make(
+        python,
+        tiny_models.text(runs / "language/letters/model"),
+        tiny_models.text(taught, 4096, is_endless=True),
+        tiny_models.image(runs / "vision/animals/best"),
+    )
     (taught / "chat_template.jinja").write_text(CHAT)
-    tiny_models.image(python, runs / "vision/animals/best")
     for path in (runs, *runs.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid)
-    visit(USER).start_and_wait(gpus=0)
     yield runs
     shutil.rmtree(runs)
+
+
+@pytest.fixture(scope="module")
+def user(portal: Instance, runs: Path) -> Iterator[Visitor]:
+    """That user, with a session for all tests of this module."""
+    with session_of(portal, USER) as user:
+        yield user
+
+
+@pytest.fixture
+def page(same_page: Page) -> Page:
+    """One page for all tests of this module."""
+    return same_page
+
+
+@pytest.fixture(autouse=True)
+def stopped(user: Visitor) -> Iterator[None]:
+    """Leave no model server to the next test."""
+    yield
+    user.session("DELETE", "/portal/tools/model-server").raise_for_status()
 
 
 def choose(page: Page, name: str) -> None:
@@ -162,9 +184,10 @@ def test_a_model_is_chosen_loaded_and_tried(
     assert faults(server) == []
     server.screenshot(path=tmp_path / "model-server-dark.png")
 
-    server.get_by_label("Drop an image here").set_input_files(
-        {"name": "large.png", "mimeType": "image/png", "buffer": bytes(20 * 2**20 + 1)}
-    )
+    large = tmp_path / "large.png"
+    large.touch()
+    os.truncate(large, 20 * 2**20 + 1)
+    server.get_by_label("Drop an image here").set_input_files(large)
     expect(server.get_by_role("alert")).to_have_text("large.png is larger than 20 MiB.")
 
     # A page that is opened again shows what is loaded; a folder may be entered.

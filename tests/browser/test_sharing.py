@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser import axe
 from tests.browser.lab import item, log_in, open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser
 
@@ -56,11 +56,17 @@ def home_of(name: str) -> Path:
     return Path(pwd.getpwnam(name).pw_dir)
 
 
+@pytest.fixture(scope="module")
+def sessions(portal: Instance) -> Iterator[dict[str, Visitor]]:
+    """The sessions of the owner and the reader, for all tests of this module."""
+    with session_of(portal, OWNER) as owner, session_of(portal, READER) as reader:
+        yield {OWNER: owner, READER: reader}
+
+
 @pytest.fixture
-def owner(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
+def owner(portal: Instance, sessions: dict[str, Visitor]) -> Iterator[Visitor]:
     """The owner's session, with the notebook in the home and nothing shared."""
-    owner = visit(OWNER)
-    owner.start_and_wait(gpus=0)
+    owner = sessions[OWNER]
     notebook, places = home_of(OWNER) / NAME, home_of(OWNER) / ".jupyter/lab/workspaces"
     shared = Path(portal.settings["session"]["shares_folder"].replace("{user}", OWNER))
     portal.slurm("/bin/rm", "-rf", str(places), str(shared), user=OWNER)
@@ -70,9 +76,10 @@ def owner(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor
 
 
 @pytest.fixture
-def reader(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Visitor]:
-    reader = visit(READER)
-    reader.start_and_wait(gpus=0)
+def reader(portal: Instance, sessions: dict[str, Visitor]) -> Iterator[Visitor]:
+    reader = sessions[READER]
+    if reader.server() is None:
+        reader.start_and_wait(gpus=0)
     left = [str(home_of(READER) / name) for name in (".jupyter/lab/workspaces", NAME)]
     portal.slurm("/bin/rm", "-rf", *left, user=READER)
     yield reader
@@ -193,9 +200,9 @@ def test_only_those_can_read_it_with_whom_it_is_shared(
 
 
 def test_without_a_session_the_link_leads_to_the_form_and_then_to_the_notebook(
-    portal: Instance, page: Page, owner: Visitor, visit: Callable[[str], Visitor]
+    portal: Instance, page: Page, owner: Visitor, reader: Visitor
 ) -> None:
-    visit(READER).leave()
+    reader.leave()
     path = share(owner, "people", READER)
     log_in(page, portal, READER, to=f"/hub/user-redirect{path}")
     page.locator("label", has_text="No GPU").first.click()

@@ -10,18 +10,29 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.lab import item, open_item, open_lab
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser
 
 USER = USERS[2]
 
 
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a session, for all tests of this module."""
+    with session_of(portal, USER) as user:
+        yield user
+
+
 @pytest.fixture
-def home(portal: Instance, visit: Callable[[str], Visitor]) -> Iterator[Path]:
-    """The home of a user with a session, without copies."""
-    visitor = visit(USER)
-    visitor.start_and_wait(gpus=0)
+def page(same_page: Page) -> Page:
+    """One page for all tests of this module."""
+    return same_page
+
+
+@pytest.fixture
+def home(portal: Instance, user: Visitor) -> Iterator[Path]:
+    """The home of that user, without copies."""
     home = Path(pwd.getpwnam(USER).pw_dir)
     made = [str(home / name) for name in ("work", "pytorch-mnist.ipynb", "sample.job")]
     portal.slurm("/bin/rm", "-rf", *made, user=USER)

@@ -34,6 +34,12 @@ def session(portal: Instance) -> Iterator[Visitor]:
 
 
 @pytest.fixture
+def page(same_page: Page) -> Page:
+    """One page for all tests of this module."""
+    return same_page
+
+
+@pytest.fixture
 def folder(portal: Instance, session: Visitor) -> Iterator[Path]:
     """A folder with curves below two folders of it, and an empty one; no TensorBoard runs."""
     home = Path(pwd.getpwnam(USER).pw_dir)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 USER = USERS[1]
 TEMPLATE = ROOT / "notebook_templates" / "distributed" / "resnet.ipynb"
-STEPS = 400
+STEPS = 200
 # What somebody would change to try it out: seconds instead of hours.
 CHANGED = f"""
 nodes = 2

@@ -72,9 +72,12 @@ def python(preloaded: Callable[[str], Path]) -> Path:
 def models(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a language model, an adapter of it, and a network for images."""
     folder = tmp_path_factory.mktemp("models")
-    base = tiny_models.text(python, folder / "text")
-    tiny_models.adapter(python, folder / "adapter", base)
-    tiny_models.image(python, folder / "image")
+    tiny_models.make(
+        python,
+        tiny_models.text(folder / "text"),
+        tiny_models.adapter(folder / "adapter", folder / "text"),
+        tiny_models.image(folder / "image"),
+    )
     return folder
 
 

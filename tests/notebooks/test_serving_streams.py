@@ -94,7 +94,7 @@ def python(preloaded: Callable[[str], Path]) -> Path:
 def models(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a language model, which can write for a while."""
     folder = tmp_path_factory.mktemp("models")
-    tiny_models.text(python, folder / "text", POSITIONS, is_endless=True)
+    tiny_models.make(python, tiny_models.text(folder / "text", POSITIONS, is_endless=True))
     return folder
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from tests.instance import ROOT, SETTINGS, Instance
+from tests.instance import ROOT, SETTINGS, Instance, trust
 from tests.waiting import until
 
 MONITORING = ROOT / "deploy" / "monitoring"
@@ -26,7 +26,9 @@ class Prometheus:
 
     def ask(self, path: str, **parameters: str) -> Any:
         """Return the data of an answer; one that is an error fails with Prometheus' words."""
-        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=30).json()
+        answer = httpx.get(
+            f"{self.url}/api/v1/{path}", params=parameters, timeout=30, verify=trust()
+        ).json()
         assert answer["status"] == "success", (parameters, answer)
         assert not answer.get("warnings"), (parameters, answer)
         return answer["data"]
@@ -51,7 +53,7 @@ class Prometheus:
     def is_ready(self) -> bool:
         """Whether it answers."""
         try:
-            return httpx.get(f"{self.url}/-/ready", timeout=5).status_code == 200
+            return httpx.get(f"{self.url}/-/ready", timeout=5, verify=trust()).status_code == 200
         except httpx.HTTPError:
             return False
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests import faults
-from tests.instance import ADMIN, USERS, Instance
+from tests.instance import ADMIN, USERS, Instance, trust
 from tests.servers import prometheus
 from tests.servers.prometheus import MONITORING, TOKEN, Prometheus
 from tests.visitor import Visitor
@@ -43,7 +43,7 @@ def expressions() -> list[str]:
 
 def metrics(portal: Instance, token: str) -> httpx.Response:
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx.get(f"{portal.url}/hub/metrics", headers=headers, timeout=30)
+    return httpx.get(f"{portal.url}/hub/metrics", headers=headers, timeout=30, verify=trust())
 
 
 def test_the_alerts_fire_when_they_should_and_only_then() -> None:
@@ -63,13 +63,13 @@ def test_the_metrics_are_for_prometheus_and_administrators(portal: Instance, vis
     assert metrics(portal, token).status_code == 200
     assert metrics(portal, visit(ADMIN).token()).status_code == 200
     assert metrics(portal, visit(NAME).token()).status_code == 403
-    assert httpx.get(f"{portal.url}/hub/metrics").status_code == 403
+    assert httpx.get(f"{portal.url}/hub/metrics", verify=trust()).status_code == 403
 
 
 def test_the_token_of_prometheus_is_for_nothing_else(portal: Instance) -> None:
     headers = {"Authorization": f"Bearer {TOKEN.read_text(encoding='utf-8').strip()}"}
     for path in ("/users", "/proxy", "/services", f"/users/{NAME}"):
-        answer = httpx.get(f"{portal.url}/hub/api{path}", headers=headers)
+        answer = httpx.get(f"{portal.url}/hub/api{path}", headers=headers, verify=trust())
         assert answer.status_code in (403, 404), path
     assert TOKEN.stat().st_mode & 0o077 == 0
 

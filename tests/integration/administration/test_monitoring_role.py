@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests import faults, instance
-from tests.instance import SETTINGS, USERS, Instance
+from tests.instance import SETTINGS, USERS, Instance, trust
 from tests.servers.prometheus import MONITORING, Prometheus
 from tests.waiting import until
 
@@ -174,7 +174,9 @@ def stopped(service: str) -> Iterator[None]:
 
 def alert_of(portal: Instance, name: str) -> dict[str, Any] | None:
     answer = httpx.get(
-        f"http://127.0.0.1:{port_of(portal, ALERTMANAGER)}/api/v2/alerts", timeout=10
+        f"http://127.0.0.1:{port_of(portal, ALERTMANAGER)}/api/v2/alerts",
+        timeout=10,
+        verify=trust(),
     )
     found = [alert for alert in answer.json() if alert["labels"]["alertname"] == name]
     return found[0] if found else None

@@ -14,7 +14,7 @@ import jsonschema
 
 from dsportal.cluster.words import SLURM_SILENT
 from tests import faults
-from tests.instance import ADMIN, USERS, Instance
+from tests.instance import ADMIN, USERS, Instance, trust
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -25,7 +25,7 @@ ROOT = "/services/cluster"
 
 def ask(portal: Instance, token: str, path: str) -> httpx.Response:
     headers = {"Authorization": f"token {token}"}
-    return httpx.get(f"{portal.url}{ROOT}/{path}", headers=headers, timeout=60)
+    return httpx.get(f"{portal.url}{ROOT}/{path}", headers=headers, timeout=60, verify=trust())
 
 
 def answer(portal: Instance, token: str, path: str) -> dict[str, Any]:
@@ -174,7 +174,9 @@ def test_a_session_sees_its_own_and_an_admin_stops_it_by_their_own_right(
     asked = {"note": "look", "scopes": ["access:services!service=cluster", "read:users:name!user"]}
     looking = admin.api("POST", f"/users/{ADMIN}/tokens", json=asked).json()["token"]
     for weak in (user.token(), visit(TWO).token(), looking):
-        refused = httpx.delete(path, headers={"Authorization": f"token {weak}"}, timeout=60)
+        refused = httpx.delete(
+            path, headers={"Authorization": f"token {weak}"}, timeout=60, verify=trust()
+        )
         assert refused.status_code == 403, refused.text
     assert portal.jobs(user=ONE) == [job_id]
 
@@ -190,7 +192,7 @@ def events(portal: Instance, token: str) -> Iterator[tuple[str, dict[str, Any]]]
     """Follow the stream until it ends."""
     headers = {"Authorization": f"token {token}"}
     url = f"{portal.url}{ROOT}/api/v1/events"
-    with httpx.stream("GET", url, headers=headers, timeout=60) as stream:
+    with httpx.stream("GET", url, headers=headers, timeout=60, verify=trust()) as stream:
         name = ""
         for line in stream.iter_lines():
             if line.startswith("event: "):
@@ -226,15 +228,17 @@ def test_one_user_follows_a_bounded_number_of_streams_and_gets_a_place_back_at_o
     followed = []
     with ExitStack() as leaving:
         for _ in range(20):
-            stream = leaving.enter_context(httpx.stream("GET", url, headers=headers, timeout=60))
+            stream = leaving.enter_context(
+                httpx.stream("GET", url, headers=headers, timeout=60, verify=trust())
+            )
             assert stream.status_code == 200
             followed.append(stream.iter_lines())
             next(followed[-1])
-        with httpx.stream("GET", url, headers=headers, timeout=60) as refused:
+        with httpx.stream("GET", url, headers=headers, timeout=60, verify=trust()) as refused:
             assert refused.status_code == 429
 
     def may_follow() -> bool:
-        with httpx.stream("GET", url, headers=headers, timeout=60) as stream:
+        with httpx.stream("GET", url, headers=headers, timeout=60, verify=trust()) as stream:
             return stream.status_code == 200
 
     until(may_follow, seconds=5, what="those who left have given their places back")

@@ -10,7 +10,7 @@ import pytest
 
 from dsportal.hub.patches.gate import cookie_name, cookie_value
 from tests.hostile.impostor import Impostor, impostor
-from tests.instance import ADMIN, ENTERER, SETTINGS, USERS, Instance
+from tests.instance import ADMIN, ENTERER, SETTINGS, USERS, Instance, trust
 from tests.network.wire import Wire
 from tests.visitor import Visitor, session_of
 
@@ -149,7 +149,7 @@ def test_cookies_that_are_not_the_hubs_open_nothing(
     for cookie in given:
         headers = {b"Cookie": cookie.encode()}
         url = f"{portal.url}/user/{mallory.name}/forged"
-        assert httpx.get(url, headers=headers).status_code in (302, 400), cookie
+        assert httpx.get(url, headers=headers, verify=trust()).status_code in (302, 400), cookie
     assert not hostile.was_asked_for("forged")
 
 
@@ -163,9 +163,9 @@ def test_a_login_that_is_over_opens_nothing(
     )
     url = f"{portal.url}/user/{mallory.name}/late"
     late, now = (forged(token, mallory.name, seconds) for seconds in (-1, 60))
-    assert httpx.get(url, headers={"Cookie": late}).status_code == 302
+    assert httpx.get(url, headers={"Cookie": late}, verify=trust()).status_code == 302
     assert not hostile.was_asked_for("late")
-    assert httpx.get(url, headers={"Cookie": now}).status_code == 200
+    assert httpx.get(url, headers={"Cookie": now}, verify=trust()).status_code == 200
 
 
 def test_log_out_takes_the_cookie_away_and_another_login_replaces_it(portal: Instance) -> None:
@@ -195,12 +195,12 @@ def test_who_may_enter_sessions_or_is_an_admin_does_not_do_so_with_a_browser(
 def test_a_session_cannot_be_shared(mallory: Visitor, alice: Visitor) -> None:
     api = f"{mallory.instance.url}/hub/api"
     bearer = {"Authorization": f"Bearer {mallory.token()}"}
-    assert httpx.get(f"{api}/user", headers=bearer).json()["name"] == mallory.name
+    assert httpx.get(f"{api}/user", headers=bearer, verify=trust()).json()["name"] == mallory.name
     for path, body in (
         (f"shares/{mallory.name}/", {"user": alice.name}),
         (f"share-codes/{mallory.name}/", {}),
     ):
-        answer = httpx.post(f"{api}/{path}", headers=bearer, json=body)
+        answer = httpx.post(f"{api}/{path}", headers=bearer, json=body, verify=trust())
         assert answer.status_code in (403, 404), answer.text
 
 
@@ -229,7 +229,7 @@ def test_a_token_is_the_sessions_to_judge(
     portal: Instance, mallory: Visitor, hostile: Impostor
 ) -> None:
     url = f"{portal.url}/user/{mallory.name}/with-token"
-    assert httpx.get(url, headers={"Authorization": "token abc"}).status_code == 200
-    basic = httpx.get(f"{url}-basic", auth=("user", "password"))
+    assert httpx.get(url, headers={"Authorization": "token abc"}, verify=trust()).status_code == 200
+    basic = httpx.get(f"{url}-basic", auth=("user", "password"), verify=trust())
     assert basic.status_code == 302
     assert not hostile.was_asked_for("with-token-basic")

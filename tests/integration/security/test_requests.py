@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dsportal.hub.patches.api_hardening import LARGEST_BODY
-from tests.instance import ADMIN, Instance
+from tests.instance import ADMIN, Instance, trust
 from tests.network.wire import Wire
 from tests.visitor import Visitor
 
@@ -141,7 +141,7 @@ def admin(portal: Instance) -> Iterator[Visitor]:
 
 
 def hub_is_well(portal: Instance) -> bool:
-    return httpx.get(f"{portal.url}/hub/api/", timeout=10).status_code == 200
+    return httpx.get(f"{portal.url}/hub/api/", timeout=10, verify=trust()).status_code == 200
 
 
 @pytest.mark.parametrize("kind", BODIES)
@@ -321,7 +321,12 @@ def test_no_refusal_of_the_proxys_names_a_version(wire: Wire, kind: str) -> None
 def test_a_head_is_answered_as_a_get(http: httpx.Client, owner: Visitor, where: str) -> None:
     first = http.head(where), http.get(where)
     assert first[0].status_code == first[1].status_code
-    assert httpx.head(f"{owner.instance.url}{where}", follow_redirects=True).status_code == 200
+    assert (
+        httpx.head(
+            f"{owner.instance.url}{where}", follow_redirects=True, verify=trust()
+        ).status_code
+        == 200
+    )
     logged_in = owner.http.head("/hub/home")
     assert logged_in.status_code == 200
     assert not logged_in.content

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.instance import Instance
+from tests.instance import Instance, trust
 from tests.visitor import Visitor
 
 SESSION_TOKEN = "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])"
@@ -21,7 +21,9 @@ def test_hubs_api_tokens_of_a_session_are_scoped_to_what_a_session_needs(
     portal: Instance, stranger: Visitor, session_token: str
 ) -> None:
     headers = {"Authorization": f"token {session_token}"}
-    scopes = set(httpx.get(f"{portal.url}/hub/api/user", headers=headers).json()["scopes"])
+    scopes = set(
+        httpx.get(f"{portal.url}/hub/api/user", headers=headers, verify=trust()).json()["scopes"]
+    )
     name = stranger.name
     # Whose it is, may be known to whoever has a token; to tell of activity includes to read it.
     known = {f"read:users:{what}!user={name}" for what in ("name", "groups", "activity")}

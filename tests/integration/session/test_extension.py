@@ -1,7 +1,7 @@
 """A session is made longer, within policy, and no other job is."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import httpx
@@ -10,7 +10,7 @@ import pytest
 from tests.faults import restart_hub
 from tests.instance import FILLER, USERS, Instance
 from tests.integration.hub.test_privileges import as_the_hub
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
@@ -161,9 +161,15 @@ def test_the_operator_extends_no_other_job(
         portal.slurm("scancel", job_id)
 
 
-def test_the_operator_keeps_to_the_partitions_limit(portal: Instance, visit: Visit) -> None:
-    user = visit(USERS[3])
-    job_id = user.start_and_wait(gpus=0, hours=0.5)
+@pytest.fixture(scope="module")
+def job_id(portal: Instance) -> Iterator[str]:
+    """The number of a session's job, which nobody may make longer."""
+    with session_of(portal, USERS[3], hours=0.5):
+        (job_id,) = portal.jobs(user=USERS[3])
+        yield job_id
+
+
+def test_the_operator_keeps_to_the_partitions_limit(portal: Instance, job_id: str) -> None:
     comment = portal.slurm("squeue", "--noheader", f"--jobs={job_id}", "-o", "%k").strip()
     order = {"verb": "extend", "session": comment.partition(":")[2], "job_id": int(job_id)}
     answer = as_the_operator(portal, {**order, "user": USERS[3], "minutes": 12 * 60 + 1})
@@ -171,9 +177,7 @@ def test_the_operator_keeps_to_the_partitions_limit(portal: Instance, visit: Vis
     assert portal.job(job_id)["TimeLimit"] == "00:30:00"
 
 
-def test_slurm_itself_gives_a_user_no_more_time(portal: Instance, visit: Visit) -> None:
-    user = visit(USERS[3])
-    job_id = user.start_and_wait(gpus=0, hours=0.5)
+def test_slurm_itself_gives_a_user_no_more_time(portal: Instance, job_id: str) -> None:
     argv = ["scontrol", "update", f"JobId={job_id}", "TimeLimit=60"]
     with pytest.raises(RuntimeError, match=r"permission|denied"):
         portal.slurm(*argv, user=USERS[3])

@@ -7,13 +7,13 @@ tests/nvml.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests import nvml
 from tests.instance import IDLER, USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 Visit = Callable[[str], Visitor]
@@ -127,7 +127,7 @@ def test_a_command_that_computes_in_a_closed_terminal_is_use(
     name = user.session("POST", "/api/terminals").json()["name"]
     with user.socket(f"/terminals/websocket/{name}") as socket:
         # A part of a core is use; the other tests want the rest.
-        loop = "while :; do for i in {1..99999}; do :; done; sleep 0.2; done"
+        loop = "while :; do for i in {1..14999}; do :; done; sleep 0.1; done"
         socket.send(json.dumps(["stdin", f"{loop}\r"]))
     lives_on(user, portal, job_id)
 
@@ -171,10 +171,15 @@ def test_who_says_to_be_there_keeps_the_session(portal: Instance, user: Visitor)
     assert portal.jobs(user=IDLER) == [job_id]
 
 
-def test_others_have_the_limit_of_all(portal: Instance, visit: Visit) -> None:
-    user = visit(USERS[2])
-    user.start_and_wait(gpus=0)
-    until(lambda: idle(user)["limit_seconds"] == 7200, seconds=30, what="the limit is known")
+@pytest.fixture(scope="module")
+def other(portal: Instance) -> Iterator[Visitor]:
+    """A user of no group with a limit of its own, with a session."""
+    with session_of(portal, USERS[2]) as other:
+        yield other
+
+
+def test_others_have_the_limit_of_all(other: Visitor) -> None:
+    until(lambda: idle(other)["limit_seconds"] == 7200, seconds=30, what="the limit is known")
 
 
 def test_only_a_sessions_own_token_speaks_of_its_use(portal: Instance, user: Visitor) -> None:
@@ -187,11 +192,7 @@ def test_only_a_sessions_own_token_speaks_of_its_use(portal: Instance, user: Vis
     assert user.http.post(url, headers=token, json=body).status_code == 403
 
 
-def test_nobody_announces_the_end_of_anothers_session(
-    portal: Instance, user: Visitor, visit: Visit
-) -> None:
-    other = visit(USERS[2])
-    other.start_and_wait(gpus=0)
+def test_nobody_announces_the_end_of_anothers_session(user: Visitor, other: Visitor) -> None:
     assert user.api("POST", f"/gpu-session/unused/{USERS[2]}/").status_code in (403, 404)
     # One's own is not over by being asked.
     assert other.api("POST", f"/gpu-session/unused/{USERS[2]}/").json() == {"end": False}

@@ -65,7 +65,7 @@ def user(portal: Instance) -> Iterator[Visitor]:
     shutil.rmtree(run, ignore_errors=True)
     run.parent.mkdir(exist_ok=True)
     python = framework_python("pytorch")
-    tiny_models.text(python, run / "<i>model<i>", POSITIONS, is_endless=True)
+    tiny_models.make(python, tiny_models.text(run / "<i>model<i>", POSITIONS, is_endless=True))
     for path in (run.parent, run, *run.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid)
     with session_of(portal, USERS[0]) as user:

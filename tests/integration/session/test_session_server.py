@@ -2,14 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
-
-Visit = Callable[[str], Visitor]
+from tests.visitor import Visitor, session_of
 
 NOT_COMPILED = """
 import sys
@@ -20,12 +18,11 @@ print(len(sources), [source for source, cached in sources.items() if not Path(ca
 """
 
 
-@pytest.fixture
-def user(visit: Visit) -> Visitor:
-    """A user with a session."""
-    user = visit(USERS[0])
-    user.start_and_wait(gpus=0)
-    return user
+@pytest.fixture(scope="module")
+def user(portal: Instance) -> Iterator[Visitor]:
+    """A user with a session, for all tests of this module."""
+    with session_of(portal, USERS[0]) as user:
+        yield user
 
 
 def test_a_port_of_the_node_is_not_proxied(portal: Instance, user: Visitor) -> None:

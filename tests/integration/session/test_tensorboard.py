@@ -11,7 +11,7 @@ import pytest
 
 from dsportal.session.tensorboard import words
 from tests import curves
-from tests.instance import USERS, Instance
+from tests.instance import USERS, Instance, trust
 from tests.network import sockets
 from tests.processes import running
 from tests.visitor import Visitor, session_of
@@ -43,7 +43,9 @@ def asked(user: Visitor, folder: str, headers: dict[str, str] | None = None) -> 
     params = {"folder": f"{HOME}/{folder}"}
     token = {"Authorization": f"token {user.token()}"}
     url = f"{user.instance.url}{user._session_path}/tensorboard/"
-    return httpx.get(url, params=params, headers={**token, **(headers or {})}, timeout=60)
+    return httpx.get(
+        url, params=params, headers={**token, **(headers or {})}, timeout=60, verify=trust()
+    )
 
 
 def seen(
@@ -51,7 +53,7 @@ def seen(
 ) -> httpx.Response:
     token = {"Authorization": f"token {user.token()}"}
     url = f"{user.instance.url}{address}{path}"
-    return httpx.get(url, headers={**token, **(headers or {})}, timeout=60)
+    return httpx.get(url, headers={**token, **(headers or {})}, timeout=60, verify=trust())
 
 
 def listed(user: Visitor) -> list[str]:
@@ -68,11 +70,11 @@ def test_only_its_own_user_is_let_in(portal: Instance, user: Visitor) -> None:
     other.close()
     for path in (address, f"{address}data/runs", f"/user/{USER}/tensorboard/?folder=logs"):
         for headers in ({}, token):
-            answer = httpx.get(portal.url + path, headers=headers)
+            answer = httpx.get(portal.url + path, headers=headers, verify=trust())
             assert answer.status_code in (302, 403), path
     board_id = address.rstrip("/").rpartition("/")[2]
     stop = f"{portal.url}/user/{USER}/portal/tensorboard/{board_id}"
-    assert httpx.delete(stop, headers=token).status_code in (302, 403)
+    assert httpx.delete(stop, headers=token, verify=trust()).status_code in (302, 403)
     assert f"{HOME}/second" in listed(user)
 
 

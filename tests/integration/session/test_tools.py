@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dsportal.session.tools import words
-from tests.instance import USERS, Instance
+from tests.instance import USERS, Instance, trust
 from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
@@ -53,7 +53,9 @@ def request(
     own = {"Authorization": f"token {visitor.token()}", **(headers or {})}
     url = f"{visitor.instance.url}/user/{visitor.name}{path}"
     # Just after its start, a session sends whoever asks to the same address once more.
-    return httpx.request(method, url, headers=own, timeout=60, follow_redirects=True)
+    return httpx.request(
+        method, url, headers=own, timeout=60, follow_redirects=True, verify=trust()
+    )
 
 
 OFFERED = {
@@ -123,9 +125,9 @@ def test_the_neighbour_on_the_node_cannot_reach_a_tool(user: Visitor, other: Vis
         "network: Permission denied",
     ]
     url = f"{user.instance.url}/user/{user.name}{PAGE}"
-    assert httpx.get(url).status_code in (302, 403)
+    assert httpx.get(url, verify=trust()).status_code in (302, 403)
     token = {"Authorization": f"token {other.token()}"}
-    assert httpx.get(url, headers=token | VISIT).status_code in (302, 403)
+    assert httpx.get(url, headers=token | VISIT, verify=trust()).status_code in (302, 403)
 
 
 def test_the_tool_reaches_nothing_but_itself(user: Visitor) -> None:
