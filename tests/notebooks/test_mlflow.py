@@ -150,7 +150,8 @@ def test_a_run_that_goes_on_is_one_in_mlflow(
         tmp_path / "run",
     ]
     if "language" in program:
-        command += ["--model", tiny_models.text(python, tmp_path / "model")]
+        tiny_models.make(python, tiny_models.text(tmp_path / "model"))
+        command += ["--model", tmp_path / "model"]
     command += ["--batch", "4", "--report-every", "5", "--mlflow", "licences", *options]
     for steps in (5, 10):
         said = in_session(tmp_path, *command, "--steps", str(steps))
