@@ -5,6 +5,7 @@ clone; the portal's has our extension of JupyterLab in it, built with npm's tool
 """
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -15,23 +16,37 @@ import bootstrap
 
 LAB = Path("portal/dsportal/lab")
 """Where the sources of the extension of JupyterLab are, in the repository or a copy of it."""
+UNWANTED = ("node_modules", "labextension", "__pycache__")
+"""Folders that were made in a clone."""
 
 
 def build_wheels(folder: Path = bootstrap.CACHE / "wheels") -> list[Path]:
-    """Build them, and return their paths.
+    """Build them, unless they have been built from the same sources, and return their paths.
 
-    Python wants a wheel's name in its own form, so the folder carries the hash of what is in it.
+    Python wants a wheel's name in its own form, so the folder carries the hash of the sources.
     """
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    final = folder / sources_hash(bootstrap.REPOSITORY)
     with bootstrap.only_one(folder, "wheels"):
-        building = folder / ".building"
-        shutil.rmtree(building, ignore_errors=True)
-        wheels = build(building, "wheel")
-        final = folder / bootstrap.content_hash(wheels)
         if not final.exists():
+            building = folder / ".building"
+            shutil.rmtree(building, ignore_errors=True)
+            build(building, "wheel")
             (building / "dist").rename(final)
-        shutil.rmtree(building)
-    return [final / wheel.name for wheel in wheels]
+            shutil.rmtree(building)
+    return sorted(final.iterdir())
+
+
+def sources_hash(root: Path) -> str:
+    """Return the hash of all that they are built from: our sources below ROOT, and the tools."""
+    sources = []
+    for name in bootstrap.DISTRIBUTIONS:
+        for place, folders, names in os.walk(root / name):
+            folders[:] = set(folders) - set(UNWANTED)
+            sources += [Path(place, name) for name in names]
+    sources.sort()
+    places = "\n".join(str(path.relative_to(root)) for path in sources)
+    tools = [Path(__file__), bootstrap.lock_file("deploy"), bootstrap.lock_file("lab")]
+    return bootstrap.content_hash([*sources, *tools], places.encode())
 
 
 def build(folder: Path, *targets: str) -> list[Path]:
@@ -49,7 +64,7 @@ def build(folder: Path, *targets: str) -> list[Path]:
 
 def copy_sources(path: Path, folder: Path) -> None:
     """Copy a folder of the repository, without what was made in it."""
-    unwanted = shutil.ignore_patterns("node_modules", "labextension", "__pycache__")
+    unwanted = shutil.ignore_patterns(*UNWANTED)
     shutil.copytree(bootstrap.REPOSITORY / path, folder / path, ignore=unwanted)
 
 

@@ -68,6 +68,14 @@ def user(portal: Instance, home: Path) -> Iterator[Visitor]:
         yield user
 
 
+@pytest.fixture
+def own_shell(home: Path) -> Iterator[None]:
+    """A shell that a person uses reads the person's own files, unlike all else: none is spoiled."""
+    (home / ".bashrc").write_text("")
+    yield
+    (home / ".bashrc").write_text(SPOILED[".bashrc"])
+
+
 CUDA = """
 import subprocess
 script = 'module load shared cuda91/toolkit; echo "$? ${CUDA_HOME:-none} $LOADEDMODULES"'
@@ -93,12 +101,11 @@ def test_a_kernel_runs_inside_its_module(user: Visitor, kernel: str) -> None:
         assert len(ports_of(user)) == 1, "the session's own, and none of the kernel's"
 
 
-def test_a_terminal_has_the_same_python(user: Visitor, home: Path) -> None:
+@pytest.mark.usefixtures("own_shell")
+def test_a_terminal_has_the_same_python(user: Visitor) -> None:
     kernel = user.run(WHICH, kernel="pytorch").strip()
     assert kernel.endswith("/bin/python")
     assert "kernel-pytorch" in kernel
-    # A shell that a person uses reads the person's own files, unlike all else.
-    (home / ".bashrc").write_text("")
     screen = user.type_in_terminal("module load pytorch; command -v python; echo do''ne", "done")
     assert kernel in screen
 
@@ -136,6 +143,7 @@ def test_a_users_own_broken_file_of_modules_is_told_too(user: Visitor, home: Pat
     assert f'Unable to parse:\n"{file}"' in answer.json()["message"]
 
 
+@pytest.mark.usefixtures("own_shell")
 def test_a_second_framework_takes_the_firsts_place(user: Visitor) -> None:
     line = "source $BASH_ENV; module load pytorch; module load jax; command -v python; echo do''ne"
     screen = user.type_in_terminal(f"/bin/bash --norc -c '{line}'", "done")
