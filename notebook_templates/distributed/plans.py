@@ -208,7 +208,7 @@ def _continuing(plan: Plan, folder: Path) -> list[str]:
 _AS_TORCHRUN = (
     "export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID "
     "LOCAL_WORLD_SIZE=${SLURM_STEP_TASKS_PER_NODE%%[(,]*} MASTER_ADDR=$SLURM_LAUNCH_NODE_IPADDR "
-    "MASTER_PORT=$((61000 + SLURM_JOB_ID % 65 * 61 + SLURM_STEP_ID % 61)); "
+    "MASTER_PORT=$((61000 + (SLURM_JOB_ID * 61 + SLURM_STEP_ID % 61) % 4499)); "
     'exec "$@"'
 )
 _WRITES_SUMMARY = """[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {}"""

@@ -74,7 +74,6 @@ AS_ROOT: Mapping[Key, Run] = {
     ("use-https.md", 1): Run(r"^notAfter=", {"/var/lib/data-scientist-portal": STATE}),
 }
 ELSEWHERE: Mapping[Key, str] = {
-    ("add-a-kernel.md", 0): "tests/integration/session/test_modules.py",
     ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
     ("connect-your-directory.md", 0): "tests/integration/authentication/test_directory.py",
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
@@ -125,7 +124,6 @@ ELSEWHERE: Mapping[Key, str] = {
     ("train-on-a-table.md", 0): "tests/notebooks/test_tables.py",
     ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
     ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
-    ("train-on-several-nodes.md", 1): "tests/notebooks/test_training_jobs.py",
     ("train-with-lightning.md", 0): "tests/notebooks/test_lightning.py",
     ("train-with-lightning.md", 1): "tests/notebooks/test_lightning_jobs.py",
     ("use-containers.md", 0): "tests/integration/images/test_own_image.py",

@@ -61,3 +61,7 @@ def test_jobs_beside_each_other_never_listen_on_the_same_port() -> None:
     ports = [{port_of(job, step) for step in range(200)} for job in range(1000, 1065)]
     assert len(set().union(*ports)) == sum(map(len, ports))
     assert all(61_000 <= port < 65_536 for those in ports for port in those)
+
+
+def test_jobs_that_run_long_meet_no_later_one_on_their_port() -> None:
+    assert len({port_of(job, 0) for job in range(7, 4_400)}) == 4_393
