@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import (
     Browser,
-    BrowserContext,
     Error,
     Page,
     Request,
@@ -66,27 +65,9 @@ def _new_page(chromium: Browser) -> Page:
     return page
 
 
-def _keep_pictures(context: BrowserContext, node: pytest.Item, folder: Path) -> None:
-    for number, opened in enumerate(context.pages):
-        name = re.sub(r"\W+", "-", node.name)
-        # There is none of a page that is on its way to another.
-        with suppress(Error):
-            opened.screenshot(path=folder / f"{name}-{number}.png")
-
-
-@pytest.fixture
-def page(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
-    """A page of a fresh browser profile; a picture of it is kept when the test fails."""
-    page = _new_page(chromium)
-    yield page
-    if request.node.stash.get(FAILED, False):
-        _keep_pictures(page.context, request.node, tmp_path)
-    page.context.close()
-
-
 @pytest.fixture(scope="module")
 def kept_pages(chromium: Browser) -> Iterator[list[Page]]:
-    """The page that the last test has left for the next one, if any."""
+    """The page that the last marked test has left for the next one, if any."""
     pages: list[Page] = []
     yield pages
     for page in pages:
@@ -94,19 +75,25 @@ def kept_pages(chromium: Browser) -> Iterator[list[Page]]:
 
 
 @pytest.fixture
-def same_page(
+def page(
     chromium: Browser, kept_pages: list[Page], request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Page]:
-    """The page of the test before, where that has passed; else as `page`.
+    """A page of a fresh browser profile; a picture of it is kept when the test fails.
 
-    For `tests.browser.lab.open_lab`, which empties a JupyterLab that is open: to load it takes
-    seconds of a core.
+    With the mark `same_page` it is that of the marked test before, where that has passed:
+    `tests.browser.lab.open_lab` empties a JupyterLab that is open, as to load it takes seconds of
+    a core.
     """
-    page = kept_pages.pop() if kept_pages else _new_page(chromium)
+    is_shared = request.node.get_closest_marker("same_page") is not None
+    page = kept_pages.pop() if is_shared and kept_pages else _new_page(chromium)
     yield page
-    if request.node.stash.get(FAILED, False):
-        _keep_pictures(page.context, request.node, tmp_path)
-    if request.node.stash.get(FAILED, False) or page.is_closed():
+    has_failed = request.node.stash.get(FAILED, False)
+    for number, opened in enumerate(page.context.pages if has_failed else []):
+        name = re.sub(r"\W+", "-", request.node.name)
+        # There is none of a page that is on its way to another.
+        with suppress(Error):
+            opened.screenshot(path=tmp_path / f"{name}-{number}.png")
+    if not is_shared or has_failed or page.is_closed():
         page.context.close()
         return
     for other in page.context.pages:

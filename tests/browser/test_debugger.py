@@ -18,7 +18,7 @@ from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 STRANGER, USER = USERS[3:5]
 CODE = ("def double(number):", "result = 2 * number", "return result", "", "print(double(21))")
@@ -44,12 +44,6 @@ def user(owner: Visitor) -> Visitor:
     if owner.server() is None:
         owner.start_and_wait(gpus=0)
     return owner
-
-
-@pytest.fixture
-def page(same_page: Page) -> Page:
-    """One page for all tests of this module."""
-    return same_page
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 USER = USERS[3]
 
@@ -22,12 +22,6 @@ def user(portal: Instance) -> Iterator[Visitor]:
     """A user with a session, for all tests of this module."""
     with session_of(portal, USER) as user:
         yield user
-
-
-@pytest.fixture
-def page(same_page: Page) -> Page:
-    """One page for all tests of this module."""
-    return same_page
 
 
 @pytest.fixture

@@ -48,9 +48,9 @@ def close(page: Page) -> None:
     page.close(run_before_unload=True)
 
 
+@pytest.mark.same_page
 @pytest.mark.usefixtures("user")
-def test_the_file_browsers_buttons_are_in_one_row(portal: Instance, same_page: Page) -> None:
-    page = same_page
+def test_the_file_browsers_buttons_are_in_one_row(portal: Instance, page: Page) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     open_lab(page, portal, USER)
     buttons = page.locator(".jp-FileBrowser-toolbar > .jp-Toolbar-item:visible")
@@ -64,13 +64,14 @@ def test_the_file_browsers_buttons_are_in_one_row(portal: Instance, same_page: P
     expect(page.get_by_role("menuitem", name="Clone a Repository")).to_be_visible()
 
 
+@pytest.mark.same_page
 @pytest.mark.usefixtures("user")
-def test_who_holds_no_gpus_is_not_asked(portal: Instance, same_page: Page) -> None:
-    open_lab(same_page, portal, USER)
-    asked = watch(same_page)
-    same_page.wait_for_timeout(2000)
-    with same_page.expect_event("close"):
-        close(same_page)
+def test_who_holds_no_gpus_is_not_asked(portal: Instance, page: Page) -> None:
+    open_lab(page, portal, USER)
+    asked = watch(page)
+    page.wait_for_timeout(2000)
+    with page.expect_event("close"):
+        close(page)
     assert asked == []
 
 

@@ -19,7 +19,7 @@ from tests.instance import USERS, Instance
 from tests.notebooks.running import framework_python
 from tests.visitor import Visitor, session_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 USER = USERS[4]
 CHAT = "{% for one in messages %}{{ one.role }}: {{ one.content }}<end>{% endfor %}assistant:"
@@ -51,12 +51,6 @@ def user(portal: Instance, runs: Path) -> Iterator[Visitor]:
     """That user, with a session for all tests of this module."""
     with session_of(portal, USER) as user:
         yield user
-
-
-@pytest.fixture
-def page(same_page: Page) -> Page:
-    """One page for all tests of this module."""
-    return same_page
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 USER = USERS[1]
 FOLDER = "curves-test"
@@ -31,12 +31,6 @@ def session(portal: Instance) -> Iterator[Visitor]:
     yield visitor
     visitor.leave()
     visitor.close()
-
-
-@pytest.fixture
-def page(same_page: Page) -> Page:
-    """One page for all tests of this module."""
-    return same_page
 
 
 @pytest.fixture
