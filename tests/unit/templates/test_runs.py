@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ranks
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import Plan, PlanError, script
@@ -369,6 +370,10 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
     told = words[words.index("-c") + 1]
     assert "RANK=$SLURM_PROCID" in told
     assert "MASTER_ADDR=$SLURM_LAUNCH_NODE_IPADDR" in told
+    numbers = {"SLURM_JOB_ID": "1234567", "SLURM_STEP_ID": "64"}
+    argv = ["/bin/bash", "-c", told, "bash", "/usr/bin/printenv", "MASTER_PORT"]
+    port = subprocess.run(argv, env=numbers, check=True, stdout=subprocess.PIPE, timeout=10).stdout
+    assert int(port) == ranks.port_of(1234567, 64), "as our own programs have it"
     # By this a run that came to its end is known.
     kept = shlex.quote(f"{FOLDER}/summary.json")
     assert f"""[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {kept}""" in text
