@@ -5,7 +5,8 @@
 With any Python that has PyTorch and transformers, and peft for LoRA, on one GPU or on the CPU; from
 the repository's root. The same random GPT-2 learns the same blocks, in turns:
 
-- *ours*: `finetune.py`;
+- *ours*: `finetune.py`, which compiles on a GPU;
+- *eager*: `finetune.py --compile no`, on a GPU;
 - *plain*: a loop of a few lines;
 - *trainer*: `transformers.Trainer`.
 
@@ -50,6 +51,7 @@ GPT2LMHeadModel(GPT2Config(
     n_head=max(1, width // 64), resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
     bos_token_id=0, eos_token_id=0,
 )).save_pretrained(folder)
+print("GPU" if torch.cuda.is_available() else "CPU")
 """
 LOOP = """
 import json, sys, tempfile, time
@@ -134,16 +136,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         model = Path(place, "model")
         sizes = (given.layers, given.width, given.length, given.vocabulary)
-        said_by([sys.executable, "-B", "-c", MAKE, str(LANGUAGE), str(model), *map(str, sizes)])
+        made = [sys.executable, "-B", "-c", MAKE, str(LANGUAGE), str(model), *map(str, sizes)]
+        kinds = [*KINDS, "eager"] if said_by(made).split()[-1] == "GPU" else KINDS
 
         def measure(kind: str, number: int) -> float:
-            if kind != "ours":
+            if kind not in ("ours", "eager"):
                 return loop(given, kind, model)
-            speed, use = ours(given, model, Path(place, f"run-{number}"))
-            uses.append(use)
+            compiles = "no" if kind == "eager" else "auto"
+            speed, use = ours(given, compiles, model, Path(place, f"{kind}-{number}"))
+            if kind == "ours":
+                uses.append(use)
             return speed
 
-        speeds = in_turns(KINDS, given.rounds, measure, "tokens/s")
+        speeds = in_turns(kinds, given.rounds, measure, "tokens/s")
     result = {
         "benchmark": "training_language",
         "settings": vars(given),
@@ -154,12 +159,15 @@ def main() -> None:
     print(json.dumps(result))
 
 
-def ours(given: argparse.Namespace, model: Path, results: Path) -> tuple[float, float]:
+def ours(
+    given: argparse.Namespace, compiles: str, model: Path, results: Path
+) -> tuple[float, float]:
     """Run the template; return its tokens/s, and the share of the device's FLOPS."""
     options = {
         "results": results,
         "model": model,
         "weights": given.weights,
+        "compile": compiles,
         "steps": given.steps,
         "batch": given.batch,
         "length": given.length,

@@ -3,9 +3,21 @@
 import os
 import shutil
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 COMPILERS = ("gcc", "clang", "cc")
+CHOICES = ("auto", "yes", "no")
+
+
+def is_wanted(asked: str, is_on_gpus: bool, say: Callable[[str], None]) -> bool:
+    """Decide by what was asked for, ``auto`` with GPUs only; say so where it cannot work."""
+    if asked == "no" or (asked == "auto" and not is_on_gpus):
+        return False
+    if lacking := missing():
+        say(f"not compiled by torch.compile: {lacking}")
+        return False
+    return True
 
 
 def missing(include: Path | None = None) -> str | None:

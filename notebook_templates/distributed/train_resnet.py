@@ -36,7 +36,7 @@ def settings() -> argparse.Namespace:
     parser = options.parser("'synthetic', or a folder: MNIST's, folders of pictures, shards", None)
     add = parser.add_argument
     add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
-    add("--compile", default="auto", choices=("auto", "yes", "no"), help="auto: with a GPU")
+    add("--compile", default="auto", choices=compiling.CHOICES, help="auto: with a GPU")
     add("--workers", type=int, default=-1, help="reading processes per process; -1: its cores")
     return parser.parse_args()
 
@@ -107,11 +107,8 @@ def main(s: argparse.Namespace) -> None:
     same_run(results, s, here.ranks, here.is_first, checkpoint.exists())
     progress = load(checkpoint, kept, device)
     record = Record(results, here.is_first, progress.step, s)
-    if s.compile == "yes" or (s.compile == "auto" and group.is_on_gpus):
-        if lacking := compiling.missing():
-            record.say(f"not compiled by torch.compile: {lacking}")
-        else:
-            trained = torch.compile(trained)
+    if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
+        trained = torch.compile(trained)
 
     where = f"{here.ranks} {'GPUs' if group.is_on_gpus else 'CPU processes'}"
     # On a GPU from Ampere on, products of fp32 are TF32's: ten bits of precision.

@@ -23,6 +23,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 import accumulation
 import causal_lm
+import compiling
 import corpus
 import fully_sharded
 import held_out
@@ -75,6 +76,7 @@ def settings() -> argparse.Namespace:
     add("--lora-rank", type=int, default=8, help="columns of LoRA's matrices: what can be learnt")
     add("--targets", default="all-linear", help="layers with LoRA, separated by commas")
     add("--precision", default="fp32", choices=("fp32", "bf16"), help="of weights and products")
+    add("--compile", default="auto", choices=compiling.CHOICES, help="auto: with a GPU")
     add(
         "--recompute", default="no", choices=("no", "yes"), help="layers twice: slower, less memory"
     )
@@ -169,6 +171,8 @@ def main(s: argparse.Namespace) -> None:
     )
     if model.is_gradient_checkpointing:
         record.say("layers are computed again in the backward pass, which saves their memory")
+    if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
+        way.trained = torch.compile(way.trained)
     if reached.step:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 

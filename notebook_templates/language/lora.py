@@ -15,7 +15,6 @@ from causal_lm import Tokenizer, TokenProgress
 from process_group import DataParallel
 from record import write_whole
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 from transformers.pytorch_utils import Conv1D
 
 
@@ -47,6 +46,7 @@ class Lora:
         groups = causal_lm.decayed(self._learnt.values(), s.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=0.0, fused=group.is_on_gpus)
         self.trained, _ = group.joined(self.model, self.optimizer)
+        self._no_sync = getattr(self.trained, "no_sync", nullcontext)
 
     @property
     def has_checkpoint(self) -> bool:
@@ -69,9 +69,7 @@ class Lora:
 
     def part_of_a_step(self, is_last: bool) -> AbstractContextManager[None]:
         """Compute a part of a step in it: gradients go round once, with the last part."""
-        if is_last or not isinstance(self.trained, DistributedDataParallel):
-            return nullcontext()
-        return self.trained.no_sync()
+        return nullcontext() if is_last else self._no_sync()
 
     def finish(self) -> None:
         """Wait until what was saved is there: it is."""
