@@ -100,6 +100,8 @@ def main(s: argparse.Namespace) -> None:
     stop = Stop()
     group = DataParallel(place(os.environ))
     here, device = group.here, group.device
+    # On a GPU from Ampere on, products of fp32 are TF32's: ten bits of precision.
+    torch.backends.cuda.matmul.allow_tf32 = True
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
@@ -169,7 +171,7 @@ def main(s: argparse.Namespace) -> None:
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",
         f"held-out loss before: {reached.loss_before:.4f}",
     )
-    if model.is_gradient_checkpointing:
+    if s.recompute == "yes":
         record.say("layers are computed again in the backward pass, which saves their memory")
     if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
         way.trained = torch.compile(way.trained)

@@ -108,6 +108,22 @@ def test_a_step_in_parts_and_on_two_processes_is_that_of_one_large_batch(
 
 
 @pytest.mark.timeout(600)
+def test_a_compiled_training_learns_what_another_does(
+    base: Path, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # Conversations: the width of a batch changes from step to step.
+    python, same = python_of("pytorch"), {"data": "animals", "model": base, "weights": "all"}
+    same |= {"steps": 4, "held-out-blocks": 4, "report-every": 1, "batch": 2, "accumulate": 2}
+    same |= {"questions": 1, "new-tokens": 1}
+    losses = []
+    for compiles in ("no", "yes"):
+        said = finetune(python, tmp_path / compiles, compile=compiles, **same)
+        assert "not compiled" not in said
+        losses.append([line["loss"] for line in lines_of(tmp_path / compiles).values()])
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+
+
+@pytest.mark.timeout(600)
 def test_a_broken_run_with_a_cosine_and_a_decay_is_the_unbroken_one(
     base: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -29,6 +29,26 @@ def test_a_missing_compiler_is_named(machine: Path, monkeypatch: pytest.MonkeyPa
     assert compiling.missing(machine) == "there is no C compiler (nvc)"
 
 
+def test_only_what_is_asked_for_and_can_work_is_compiled(machine: Path) -> None:
+    said: list[str] = []
+    wanted = {
+        (asked, has_gpu): compiling.is_wanted(asked, has_gpu, said.append)
+        for asked in compiling.CHOICES
+        for has_gpu in (False, True)
+    }
+    assert {one for one, is_wanted in wanted.items() if is_wanted} == {
+        ("auto", True),
+        ("yes", True),
+        ("yes", False),
+    }
+    assert not said
+    (machine / "gcc").unlink()
+    assert not compiling.is_wanted("yes", True, said.append)
+    assert said == [
+        "not compiled by torch.compile: there is no C compiler (gcc, clang, cc)",
+    ]
+
+
 def test_missing_headers_are_named(machine: Path) -> None:
     (machine / "Python.h").unlink()
     said = compiling.missing(machine)
