@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,28 @@ def read(folder: Path, numbers: torch.dtype, length: int) -> nn.Module:
     model: nn.Module = transformers.AutoModelForCausalLM.from_pretrained(
         str(folder), local_files_only=True, dtype=numbers
     )
-    most = getattr(model.config, "max_position_embeddings", length)
+    _check_length(model.config, length)
+    return model
+
+
+def without_weights(folder: Path, length: int) -> nn.Module:
+    """Build a model as `read` does, in FP32, whose weights take no memory yet (device "meta")."""
+    config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True)
+    _check_length(config, length)
+    with torch.device("meta"):
+        made = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model: nn.Module = made.eval()
+    with suppress(OSError):  # not every model has one
+        model.generation_config = transformers.GenerationConfig.from_pretrained(
+            str(folder), local_files_only=True
+        )
+    return model
+
+
+def _check_length(config: transformers.PreTrainedConfig, length: int) -> None:
+    most = getattr(config, "max_position_embeddings", length)
     if length > most:
         raise ModelError(f"length is {length}; this model reads at most {most} tokens")
-    return model
 
 
 def blocks_of(tokenizer: Tokenizer, data: str, length: int) -> torch.Tensor:

@@ -44,18 +44,12 @@ class FullySharded:
         self._folder, self._results, self._length = folder, results, s.length
         self._checkpoints = results / "checkpoints"
         self._is_first, self._writing = group.here.is_first, None
-        model = causal_lm.read(folder, torch.float32, s.length)
         # A process alone has nothing to divide; its products are in BF16 by autocast.
-        if group.here.ranks > 1:
-            mesh = init_device_mesh(group.device.type, (group.here.ranks,))
-            policy = MixedPrecisionPolicy()
-            if s.precision == "bf16":
-                # Gradients are added up as the weights are kept, in FP32.
-                policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-            for layer in layers_of(model):
-                fully_shard(layer, mesh=mesh, mp_policy=policy)
-            model = fully_shard(model, mesh=mesh, mp_policy=policy)
-        self.model = self.trained = model.to(group.device)
+        if group.here.ranks == 1:
+            model = causal_lm.read(folder, torch.float32, s.length).to(group.device)
+        else:
+            model = divided(folder, s, group)
+        self.model = self.trained = model
         groups = causal_lm.decayed(self.model.parameters(), s.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=0.0, fused=group.is_on_gpus)
 
@@ -124,6 +118,35 @@ class FullySharded:
             model.save_pretrained(self._results / "model")
             tokenizer.save_pretrained(self._results / "model")
         return "model"
+
+
+def divided(folder: Path, s: argparse.Namespace, group: DataParallel) -> nn.Module:
+    """Return this process's part of a model, which only the first process reads whole.
+
+    The others have no more than their parts at any time, so the memory of a node that is shared by
+    several processes holds a model once.
+    """
+    whole = causal_lm.read(folder, torch.float32, s.length) if group.here.is_first else None
+    model = causal_lm.without_weights(folder, s.length)
+    mesh = init_device_mesh(group.device.type, (group.here.ranks,))
+    policy = MixedPrecisionPolicy()
+    if s.precision == "bf16":
+        # Gradients are added up as the weights are kept, in FP32.
+        policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+    for layer in layers_of(model):
+        fully_shard(layer, mesh=mesh, mp_policy=policy)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
+    model.to_empty(device=group.device)
+    handed_out = state_dict.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    weights = whole.state_dict() if whole else {}
+    state_dict.set_model_state_dict(model, weights, options=handed_out)
+    # Tables of positions, and the like, are in no file: a model computes them when it is made.
+    tables = dict(whole.named_buffers()) if whole else {}
+    for name, table in model.named_buffers():
+        if whole:
+            table.copy_(tables[name])
+        dist.broadcast(table, 0)
+    return model
 
 
 def layers_of(model: nn.Module) -> list[nn.Module]:
