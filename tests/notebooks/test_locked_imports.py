@@ -20,7 +20,7 @@ from tests.instance import ROOT
 TEMPLATES = ROOT / "notebook_templates"
 OF_TENSORFLOW = {"images_tensorflow", "resnet_keras", "train_resnet_tensorflow"}
 OF_JAX = {"devices", "sharded_lm", "train_keras", "train_sharded"}
-BOTH = {"make_mnist_stand_in", "runs", "digits"}
+BOTH = {"make_mnist_stand_in", "runs", "digits", "live_curves"}
 LOCKS = {
     "kernel-pytorch": "pytorch",
     "kernel-pytorch-cuda": "pytorch",
@@ -73,7 +73,7 @@ def modules_of(framework: str) -> list[str]:
     chosen = {
         "pytorch": ours - OF_TENSORFLOW - OF_JAX,
         "tensorflow": OF_TENSORFLOW | BOTH,
-        "jax": {"digits"} | OF_JAX,
+        "jax": {"digits", "live_curves"} | OF_JAX,
     }
     return sorted(chosen[framework] | imported_by_notebooks(framework))
 

@@ -15,12 +15,13 @@ from tests.notebooks.running import kernel_argv
 TRAINING = ROOT / "notebook_templates/r/mnist.ipynb"
 
 
-def reporting() -> str:
-    """Return what the training does after each line, as the template has it."""
+def reporting() -> tuple[str, str]:
+    """Return the template's function that shows how far it is, and how its loop calls it."""
     cells = json.loads(TRAINING.read_text(encoding="utf-8"))["cells"]
     code = next("".join(c["source"]) for c in cells if "report_every ==" in "".join(c["source"]))
-    after = code.split("test_accuracy()\n      ))\n")[1]
-    return after.split("right <- c()")[0].strip()
+    function, loop = code.split("step <- 0\n")
+    called = loop.split("epoch, step, trained, tested\n      ))\n")[1]
+    return function, called.split("right <- c()")[0].strip()
 
 
 @pytest.fixture
@@ -49,6 +50,10 @@ def test_a_line_is_shown_before_its_cell_has_ended(kernel: Any) -> None:
         if message["msg_type"] == "stream":
             times.append(time.monotonic())
 
-    loop = f"for (i in 1:2) {{ cat('line', i, '\\n'); {reporting()}\n Sys.sleep(2) }}"
-    kernel.execute_interactive(loop, timeout=60, output_hook=hear)
+    function, called = reporting()
+    row = "data.frame(step = step, loss = 1 / step, trained = 0.5, tested = 0.5)"
+    loop = f"shown <- rbind(shown, {row}); lines_shown <- c(lines_shown, 'a line\\n'); {called}"
+    code = f"epochs <- 1; steps_per_epoch <- 2; {function}\n"
+    code += f"for (step in 1:2) {{ {loop}\n Sys.sleep(2) }}"
+    kernel.execute_interactive(code, timeout=60, output_hook=hear)
     assert time.monotonic() - times[0] > 3

@@ -53,6 +53,10 @@ def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
+def printed_in(cell: dict[str, Any]) -> str:
+    return "".join("".join(output.get("text", "")) for output in cell["outputs"])
+
+
 def shown_by_tensorboard(python: Path, logs: Path) -> set[str]:
     """Return the parts of TensorBoard's page for which these summaries hold something."""
     argv = [str(python), "-c", _SHOWN, str(logs)]
@@ -106,6 +110,13 @@ def test_a_notebook_learns_digits_it_has_not_seen(
     assert float(lines[-1][3]) >= 0.97
     assert f"{300 * epochs} steps in all = {epochs} epochs x 300" in printed
     assert "NOT MNIST" in printed
+    training = next(cell for cell in code_cells(read(done)) if LINE.search(printed_in(cell)))
+    shown = [output.get("data", {}) for output in training["outputs"]]
+    # One picture, drawn again and again, and one bar, which is full.
+    assert sum("image/png" in data for data in shown) == 1
+    bars = [data["text/html"] for data in shown if "text/html" in data]
+    assert len(bars) == 1
+    assert f'max="{300 * epochs}" value="{300 * epochs}"' in "".join(bars[0])
     curves = list((tmp_path / "logs" / "mnist").rglob("events.out.tfevents.*"))
     assert bool(curves) is (framework in WITH_CURVES)
     if framework in WITH_GRAPH:

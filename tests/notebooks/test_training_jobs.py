@@ -313,11 +313,9 @@ def test_a_sweep_runs_as_a_job_array_is_cancelled_and_resumed(
     until(lambda: all(one.exists() for one in begun), seconds=PATIENCE, what="two trials run")
     desk.user.run_in(name, "search.cancel(); await watching", seconds=PATIENCE)
 
-    desk.user.run_in(name, "(folder / 'go').touch(); search.submit(); await search.watch()",
-                     seconds=PATIENCE)  # fmt: skip
-    assert "True 3" in desk.user.run_in(
-        name, "print(search.is_done(), len(sweep.studies.counted(search.study)))"
-    )
+    resume = "(folder / 'go').touch(); search.submit(); await search.watch(); "
+    resume += "print(search.is_done(), len(sweep.studies.counted(search.study)))"
+    assert "True 3" in desk.user.run_in(name, resume, seconds=PATIENCE)
     for one in begun:
         first, second = one.read_text().split()
         assert first == second
