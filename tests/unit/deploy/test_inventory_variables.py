@@ -16,7 +16,7 @@ BEFORE = Path(__file__).parents[1] / "data/variables_of_portal_0.1.txt"
 KNOWN = {
     name for role in roles_reference.ROLES.iterdir() for name in roles_reference.defaults(role)
 }
-PREFIXES = tuple(f"{role.name}_" for role in roles_reference.roles())
+PREFIXES = tuple(f"{role.name}_" for role in roles_reference.ROLES.iterdir())
 INVENTORIES = (*(ANSIBLE / "inventories").iterdir(), bootstrap.REPOSITORY / "tests/site/inventory")
 
 
@@ -54,10 +54,12 @@ def test_what_is_to_be_set_instead_is_a_variable() -> None:
 
 
 def test_former_and_misspelt_variables_are_refused_by_name_all_at_once(tmp_path: Path) -> None:
-    status, said = asked(tmp_path, environments_cuda_kernels=[], portal_prot=8000)
+    status, said = asked(tmp_path, environments_cuda_kernels=[], portal_prot=8000, packages_x=1)
     assert status == 2
     assert "- environments_cuda_kernels: set environments_cuda_builds instead" in said
-    assert "- portal_prot: no role has it. Is it misspelt?" in said
+    assert "- portal_prot: is it misspelt?" in said
+    # Of a role without variables.
+    assert "- packages_x: is it misspelt?" in said
     assert "slurm_conf_dir" not in said
     assert "site_own" not in said
 
