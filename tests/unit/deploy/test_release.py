@@ -1,6 +1,7 @@
 """What a release is made of, before anything is built."""
 
 import json
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,15 @@ def test_all_parts_of_a_release_have_its_version(script: dict[str, Any]) -> None
     assert f'"jupyterhub-gpu-slurm=={version}"' in (ROOT / "portal/pyproject.toml").read_text()
     assert json.loads((LAB / "package.json").read_text())["version"] == version
     assert json.loads((LAB / "package-lock.json").read_text())["version"] == version
+
+
+def test_the_changelog_has_the_version_and_begins_with_its_upgrade_notes(
+    script: dict[str, Any],
+) -> None:
+    sections = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
+    assert sections[0].splitlines()[0] == "[Unreleased]"
+    (section,) = (each for each in sections if each.startswith(f"{script['version'](ROOT)} ("))
+    assert re.findall(r"^### (.*)$", section, re.MULTILINE)[0] == "Upgrade notes"
 
 
 def test_versions_that_differ_stop_a_release(script: dict[str, Any], tmp_path: Path) -> None:
