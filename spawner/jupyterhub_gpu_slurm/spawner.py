@@ -312,8 +312,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         return bool(self.session.id and self.job_id)
 
     async def possible_extension(self, max_age: float | None = None) -> PossibleExtension:
-        """Say by how much the session can be extended now; see `TimeExtension.offer`."""
-        return await self.time_extension.offer(max_age)
+        """Say by how much the session can be extended now; see `TimeExtension`."""
+        return await self.time_extension.possible_extension(max_age)
 
     async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; see `TimeExtension.extend`."""
