@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.cluster.turns import compared, in_turns
+from benchmarks.cluster.interleaved import compared, interleaved
 from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,7 +193,7 @@ class GpuBench:
                 return self.ours(best.precision, best.batch)
             return self.loop(kind, best.precision, best.batch)
 
-        return in_turns(kinds, self.given.rounds, measure, "images/s")
+        return interleaved(kinds, self.given.rounds, measure, "images/s")
 
     def ours(self, precision: str, batch: int) -> float:
         """Run our program; return its images/s."""

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.cluster.turns import compared, in_turns, said_by
+from benchmarks.cluster.interleaved import compared, interleaved, said_by
 from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,7 +148,7 @@ def main() -> None:
                 uses.append(use)
             return speed
 
-        speeds = in_turns(kinds, given.rounds, measure, "tokens/s")
+        speeds = interleaved(kinds, given.rounds, measure, "tokens/s")
     result = {
         "benchmark": "training_language",
         "settings": vars(given),

@@ -27,7 +27,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.cluster.turns import compared, in_turns, said_by
+from benchmarks.cluster.interleaved import compared, interleaved, said_by
 from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -191,7 +191,7 @@ def main() -> None:
         def measure(kind: str, _: int) -> float:
             return ours(given, Path(place)) if kind == "ours" else loop(given, kind, Path(place))
 
-        speeds = in_turns(kinds, given.rounds, measure, "images/s")
+        speeds = interleaved(kinds, given.rounds, measure, "images/s")
     arithmetic = statistics.median(speeds["ours"]) * card["flop_per_image"]
     result = {
         "benchmark": "training_vision",

@@ -180,15 +180,15 @@ def main(s: argparse.Namespace) -> None:
         return float(found["accuracy"])
 
     # What was reached before.
-    keeper = ocp.CheckpointManager(
+    checkpoint_manager = ocp.CheckpointManager(
         results / "checkpoints", options=ocp.CheckpointManagerOptions(max_to_keep=1)
     )
-    begun = keeper.latest_step()
+    begun = checkpoint_manager.latest_step()
     ours = vars(s) | {"cpu_devices": 0, "model_devices": 0}
     same_run(results, argparse.Namespace(**ours), 0, here.is_first, begun is not None)
     reached = Progress()
     if begun is not None:
-        reached = restored(keeper, begun, model)
+        reached = restored(checkpoint_manager, begun, model)
     record = Record(results, here.is_first, reached.step)
     weights = [one.value for one in model.weights]
     on_each = megabytes_on_a_device(weights)
@@ -239,14 +239,14 @@ def main(s: argparse.Namespace) -> None:
         if is_last or until - saved_at >= s.checkpoint_every:
             saved_at = until
             state = {path: one.value for path, one in state_of(model).items()}
-            keeper.save(
+            checkpoint_manager.save(
                 until,
                 args=ocp.args.Composite(
                     state=ocp.args.StandardSave(state), reached=ocp.args.JsonSave(vars(reached))
                 ),
             )
-    keeper.wait_until_finished()
-    keeper.close()
+    checkpoint_manager.wait_until_finished()
+    checkpoint_manager.close()
 
     if is_stopped and reached.step < s.steps:
         record.say(f"stopped after step {reached.step} of {s.steps}: run again to resume")
@@ -276,14 +276,14 @@ def main(s: argparse.Namespace) -> None:
         jax.distributed.shutdown()
 
 
-def restored(keeper: Any, step: int, model: keras.Model) -> Progress:
+def restored(checkpoint_manager: Any, step: int, model: keras.Model) -> Progress:
     """Read a checkpoint onto the devices there are now, whatever wrote it."""
     variables = state_of(model)
     wanted = {
         path: jax.ShapeDtypeStruct(one.value.shape, one.value.dtype, sharding=one.value.sharding)
         for path, one in variables.items()
     }
-    kept = keeper.restore(
+    kept = checkpoint_manager.restore(
         step,
         args=ocp.args.Composite(
             state=ocp.args.StandardRestore(wanted), reached=ocp.args.JsonRestore()

@@ -135,10 +135,10 @@ def main(s: argparse.Namespace) -> None:
     held_out = on_devices(test)
 
     # What was reached before.
-    keeper = ocp.CheckpointManager(
+    checkpoint_manager = ocp.CheckpointManager(
         results / "checkpoints", options=ocp.CheckpointManagerOptions(max_to_keep=1)
     )
-    begun = keeper.latest_step()
+    begun = checkpoint_manager.latest_step()
     ours = vars(s) | {"cpu_devices": 0, "model_devices": 0}
     same_run(results, argparse.Namespace(**ours), 0, here.is_first, begun is not None)
     reached = Progress()
@@ -147,7 +147,9 @@ def main(s: argparse.Namespace) -> None:
         moments = jax.jit(optimizer.init, out_shardings=of_moments)(weights)
         first_loss = float(tested(weights, held_out))
     else:
-        weights, moments, kept = restored(keeper, begun, shapes, of_weights, optimizer, of_moments)
+        weights, moments, kept = restored(
+            checkpoint_manager, begun, shapes, of_weights, optimizer, of_moments
+        )
         first_loss = kept.pop("first_loss")
         reached = Progress(**kept)
     record = Record(results, here.is_first, reached.step)
@@ -196,7 +198,7 @@ def main(s: argparse.Namespace) -> None:
             if is_last or reached.step - saved_at >= s.checkpoint_every:
                 saved_at = reached.step
                 kept = vars(reached) | {"first_loss": first_loss}
-                keeper.save(
+                checkpoint_manager.save(
                     reached.step,
                     args=ocp.args.Composite(
                         weights=ocp.args.StandardSave(weights),
@@ -208,8 +210,8 @@ def main(s: argparse.Namespace) -> None:
                 break
             losses = []
             timer.begin()
-    keeper.wait_until_finished()
-    keeper.close()
+    checkpoint_manager.wait_until_finished()
+    checkpoint_manager.close()
 
     if is_stopped and reached.step < s.steps:
         record.say(f"stopped after step {reached.step} of {s.steps}: run again to resume")
@@ -236,7 +238,12 @@ def main(s: argparse.Namespace) -> None:
 
 
 def restored(
-    keeper: Any, step: int, shapes: Any, of_weights: Any, optimizer: Any, of_moments: Any
+    checkpoint_manager: Any,
+    step: int,
+    shapes: Any,
+    of_weights: Any,
+    optimizer: Any,
+    of_moments: Any,
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Read a checkpoint onto the devices there are now, whatever wrote it."""
 
@@ -244,7 +251,7 @@ def restored(
         return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
 
     moments = jax.eval_shape(optimizer.init, shapes)
-    kept = keeper.restore(
+    kept = checkpoint_manager.restore(
         step,
         args=ocp.args.Composite(
             weights=ocp.args.StandardRestore(jax.tree_util.tree_map(wanted, shapes, of_weights)),

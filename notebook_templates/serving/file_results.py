@@ -62,15 +62,15 @@ def with_new(known: Sequence[str], there: Sequence[str]) -> list[str]:
     return [*known, *(name for name in there if name not in before)]
 
 
-def share(files: Sequence[str], done: Collection[str], task: int, tasks: int) -> list[int]:
-    """Return the places of the files that are left for a task, of ``tasks`` that count from 0."""
-    return [place for place in range(task, len(files), tasks) if files[place] not in done]
+def shard(files: Sequence[str], done: Collection[str], task: int, tasks: int) -> list[int]:
+    """Return the indices of the files that are left for a task, of ``tasks`` that count from 0."""
+    return [index for index in range(task, len(files), tasks) if files[index] not in done]
 
 
-def groups(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Divide places into groups, each of which becomes a part."""
-    for begin in range(0, len(places), size):
-        yield places[begin : begin + size]
+def groups(indices: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Divide indices into groups, each of which becomes a part."""
+    for begin in range(0, len(indices), size):
+        yield indices[begin : begin + size]
 
 
 def part_of(group: Sequence[int]) -> str:

@@ -30,7 +30,7 @@ from file_results import (
     list_files,
     listed,
     part_of,
-    share,
+    shard,
 )
 from loaded_models import ImageModel
 from model_folders import ModelFolderError
@@ -59,7 +59,7 @@ def main(s: argparse.Namespace) -> None:
         list_files(folder, data, described.kind)
     files = listed(folder)
     task, tasks = place_in_array()
-    left = share(files, FileResults(folder).done(), task, tasks)
+    left = shard(files, FileResults(folder).done(), task, tasks)
     print(f"task {task + 1} of {tasks}: {len(left)} files to do", flush=True)
     if not left:
         return

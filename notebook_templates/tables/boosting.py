@@ -94,8 +94,8 @@ class Trees:
             self.best_round, self.best_loss = number, losses[1]
         return losses[0], losses[1]
 
-    def kept(self) -> bytes:
-        """Return what a checkpoint needs."""
+    def checkpoint(self) -> bytes:
+        """Return what is in a checkpoint."""
         noted = {_BEST_ROUND: str(self.best_round), _BEST_LOSS: repr(self.best_loss)}
         self.booster.set_attr(**noted)
         return bytes(self.booster.save_raw("ubj"))
@@ -118,9 +118,9 @@ def predictions(booster: xgboost.Booster, features: pd.DataFrame, classes: int) 
 
 def save(file: Path, trees: Trees) -> bytes:
     """Write a checkpoint, whole or not at all, and return what is in it."""
-    kept = trees.kept()
-    write_whole(file, lambda stream: stream.write(kept))
-    return kept
+    content = trees.checkpoint()
+    write_whole(file, lambda stream: stream.write(content))
+    return content
 
 
 def write(folder: Path, trees: Trees, columns: Columns) -> None:

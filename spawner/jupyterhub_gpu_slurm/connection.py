@@ -9,7 +9,7 @@ from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.association_cache import AssociationCache
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
-from jupyterhub_gpu_slurm.slurm.places import QueuePlace
+from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.watcher import ClusterWatcher, JobWatcher, PollIntervals
 
 _PATIENCE_SECONDS = 1.0
@@ -26,8 +26,8 @@ class SlurmConnection:
     free: AvailabilityCounter
     forecasts: Forecaster
     accounts: AssociationCache
-    places: SharedAnswer[dict[int, QueuePlace]]
-    """In the queue, of the jobs that wait; asked for only while somebody waits."""
+    queue_positions: SharedAnswer[dict[int, QueuePosition]]
+    """Of the jobs that wait; asked for only while somebody waits."""
 
     @classmethod
     def through(
@@ -45,5 +45,5 @@ class SlurmConnection:
             AvailabilityCounter(shape),
             Forecaster(client),
             AssociationCache(client),
-            SharedAnswer(client.places, cluster_interval, patience=_PATIENCE_SECONDS),
+            SharedAnswer(client.queue_positions, cluster_interval, patience=_PATIENCE_SECONDS),
         )

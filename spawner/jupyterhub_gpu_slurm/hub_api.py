@@ -141,8 +141,8 @@ class ExtensionHandler(SessionHandler):
         """Say when the session's time is up, and how much can be added."""
         spawner = self.running()
         with answered():
-            offer = await spawner.possible_extension()
-        self.finish(json.dumps(offer.as_json()))
+            possible = await spawner.possible_extension()
+        self.finish(json.dumps(possible.as_json()))
 
     async def post(self) -> None:
         """Add minutes, and say the same of the extended session."""
@@ -150,11 +150,11 @@ class ExtensionHandler(SessionHandler):
         minutes = self.number("minutes", _MINUTES)
         with answered():
             try:
-                offer = await spawner.extend(minutes)
+                possible = await spawner.extend(minutes)
             except SlurmError as error:
                 spawner.log.warning("Job %s is not extended: %s", spawner.job_id, error.detail)
                 raise
-        self.finish(json.dumps(offer.as_json()))
+        self.finish(json.dumps(possible.as_json()))
 
     def running(self) -> Any:
         """Return the spawner, if there is a job whose time can be asked for."""

@@ -253,7 +253,9 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Return what the job runs, and what it is told."""
         environment = self.get_env()
         environment["SLURM_CONF"] = self.slurm_conf
-        environment["PORTAL_PORT_CALLBACK_URL"] = self.hub.api_url.rstrip("/") + hub_api.PORT_PATH
+        # As the session is told, which `hub_connect_url` and `environment` may change.
+        api_url = environment["JUPYTERHUB_API_URL"].rstrip("/")
+        environment["PORTAL_PORT_CALLBACK_URL"] = f"{api_url}{hub_api.PORT_PATH}"
         told = {**self.session_input, "environment": environment}
         if request.image is not None:
             told["image"] = self.session_images[request.image]
@@ -310,8 +312,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         return bool(self.session.id and self.job_id)
 
     async def possible_extension(self, max_age: float | None = None) -> PossibleExtension:
-        """Say by how much the session can be extended now; see `TimeExtension.offer`."""
-        return await self.time_extension.offer(max_age)
+        """Say by how much the session can be extended now; see `TimeExtension`."""
+        return await self.time_extension.possible_extension(max_age)
 
     async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; see `TimeExtension.extend`."""

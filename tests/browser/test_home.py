@@ -114,7 +114,7 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for \d+ h"))
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
-        expect(page.locator("#progress-place")).to_have_text("2 of 2 in sxm2, by priority")
+        expect(page.locator("#progress-position")).to_have_text("2 of 2 in sxm2, by priority")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             for width, height in ((360, 740), (1440, 900)):
@@ -125,7 +125,7 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         assert axe.faults(page) == []
 
         portal.slurm("scancel", first)
-        expect(page.locator("#progress-place")).to_have_text("1 of 1 in sxm2, by priority")
+        expect(page.locator("#progress-position")).to_have_text("1 of 1 in sxm2, by priority")
 
         # The form again, as the browser keeps it: it leads here, not to an error.
         page.go_back()

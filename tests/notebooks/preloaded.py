@@ -29,6 +29,8 @@ VARIABLES = {
     "tensorflow": {"TF_CPP_MIN_LOG_LEVEL": "2"},
     "jax": {"KERAS_BACKEND": "jax"},
 }
+# pandas loads Arrow where it is there, whose allocator (jemalloc) would start one.
+NO_BACKGROUND_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def preloaded(python: Path, modules: Sequence[str], **variables: str) -> Iterato
         address, program = Path(folder) / "socket", Path(folder) / "python"
         program.symlink_to(HERE / "preloaded_program.py")
         argv = [str(python), "-B", str(HERE / "preloaded_server.py"), str(address), *modules]
-        environment = {**os.environ, **ONE_THREAD, **variables}
+        environment = {**os.environ, **ONE_THREAD, **NO_BACKGROUND_THREAD, **variables}
         with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) as server:
             until(
                 lambda: address.exists() or server.poll() is not None,

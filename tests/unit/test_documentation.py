@@ -106,6 +106,19 @@ def test_every_module_that_the_architecture_names_exists() -> None:
     assert [str(path.relative_to(ROOT)) for path in missing] == []
 
 
+def test_the_architecture_names_every_module_or_its_folder() -> None:
+    named = set(modules_of_the_tables())
+    modules = [
+        path
+        for package in PACKAGES.values()
+        for path in (ROOT / package).rglob("*.py")
+        if not path.name.startswith("__")
+    ]
+    assert len(modules) > 200
+    unnamed = [path for path in modules if not {path.with_suffix(""), *path.parents} & named]
+    assert [str(path.relative_to(ROOT)) for path in unnamed] == []
+
+
 WALK = re.compile(r"^.*: (\d+) files, (\d+) returns\.\n\n((?:\|.*\n)+)", re.MULTILINE)
 STEP = re.compile(r"^\| `([^`]+)`( ↩)? \| `([^`]+)` \| .+ \|$")
 

@@ -18,6 +18,9 @@ PATCHED = {
         "jupyterhub.apihandlers.auth:OAuthAuthorizeHandler.post": "28d65e3802af",
         "jupyterhub.apihandlers.auth:OAuthAuthorizeHandler._complete_login": "f4bfeb83eb62",
     },
+    "dsportal/hub/patches/admin_role.py": {
+        "jupyterhub.roles:get_default_roles": "5a1a46de4fe3",
+    },
     "dsportal/hub/patches/api_hardening.py": {
         "jupyterhub.apihandlers.auth:OAuthTokenHandler.post": "6fafd9c2f37e",
         "jupyterhub.apihandlers.base:APIHandler.get_json_body": "1db1b9543415",

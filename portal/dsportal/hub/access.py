@@ -5,15 +5,13 @@ user and so become one. Here an admin sees, starts and stops sessions, and adds 
 another user's session is a right of its own, for the members of ``access.server_access_groups``.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
-from jupyterhub import roles
 from traitlets.config import Config
 
 from dsportal.hub.patches import (
     access_audit,
+    admin_role,
     api_hardening,
     interrupted_stop,
     next_url,
@@ -25,24 +23,6 @@ from dsportal.settings.whole import Settings
 SERVER_ACCESS = "server-access"
 """The role of those who may open the sessions of others."""
 
-ADMIN_SCOPES = (
-    "admin-ui",
-    "admin:users",
-    "servers",
-    "list:groups",
-    "read:groups",
-    "list:services",
-    "read:services",
-    "read:roles",
-    "read:hub",
-    "read:metrics",
-    "access:services",
-    "shutdown",
-)
-"""None of these leads into a session. Those that do, one way or the other: ``access:servers``,
-``shares`` and ``tokens`` at once, ``admin:groups`` by joining, ``admin:services`` and ``proxy`` by
-a service or a route of one's own. ``admin:users`` would by renaming, which ``strict`` closes."""
-
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -50,8 +30,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-
-DefaultRoles = Callable[[], list[dict[str, Any]]]
 
 
 def configure_access(c: Config, settings: Settings) -> None:
@@ -70,7 +48,7 @@ def configure_access(c: Config, settings: Settings) -> None:
             "transforms": [Unversioned],
         }
     )
-    narrow_admins()
+    admin_role.install()
     access_audit.install()
     next_url.install()
     api_hardening.install()
@@ -79,24 +57,3 @@ def configure_access(c: Config, settings: Settings) -> None:
     if access.server_access_groups:
         role = {"name": SERVER_ACCESS, "groups": list(access.server_access_groups)}
         c.JupyterHub.load_roles.append({**role, "scopes": ["access:servers"]})
-
-
-def narrow_admins() -> None:
-    """Take from JupyterHub's role ``admin`` what leads into sessions.
-
-    JupyterHub refuses other scopes for it in ``load_roles``; this is where it knows them from.
-    """
-    if not isinstance(roles.get_default_roles, _NarrowedRoles):
-        roles.get_default_roles = _NarrowedRoles(roles.get_default_roles)
-
-
-class _NarrowedRoles:
-    def __init__(self, original: DefaultRoles) -> None:
-        self._original = original
-
-    def __call__(self) -> list[dict[str, Any]]:
-        narrowed = [dict(role) for role in self._original()]
-        (admin,) = (role for role in narrowed if role["name"] == "admin")
-        admin["description"] = "Sees, starts and stops sessions, and adds users"
-        admin["scopes"] = list(ADMIN_SCOPES)
-        return narrowed

@@ -87,14 +87,14 @@ async def card_of(spawner: Any) -> SessionCard:
     if not (spawner.ready and spawner.has_job):
         return card
     try:
-        offer = await spawner.possible_extension()
+        possible = await spawner.possible_extension()
     except SpawnerError:
         return card
     return replace(
         card,
-        ends=offer.deadline,
-        extensions=extensions(offer.longest // timedelta(minutes=1)),
-        reason=offer.reason,
+        ends=possible.deadline,
+        extensions=extensions(possible.longest // timedelta(minutes=1)),
+        reason=possible.reason,
     )
 
 

@@ -14,7 +14,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     ready: "Your session is ready",
     fewer: (gpus) =>
       `${gpus === 1 ? "1 GPU is" : `${gpus} GPUs are`} free now: ask for ${gpus === 1 ? "it" : "them"} instead`,
-    place: ({ place, waiting, partition }) => `${place} of ${waiting} in ${partition}, by priority`,
+    position: ({ position, waiting, partition }) => `${position} of ${waiting} in ${partition}, by priority`,
     silent: "the hub is not responding",
     notCancelled: (why) => `It could not be cancelled: ${why}.`,
     about: (when, left) => `about ${when} (in ${left})`,
@@ -98,8 +98,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       fewer.textContent = WORDS.fewer(event.fewer_free);
       fewer.value = event.fewer_free;
     }
-    part("progress-place-row").hidden = !event.place;
-    if (event.place) part("progress-place").textContent = WORDS.place(event);
+    part("progress-position-row").hidden = !event.position;
+    if (event.position) part("progress-position").textContent = WORDS.position(event);
     if (event.since) since = new Date(event.since);
     expected = event.expected ? new Date(event.expected) : null;
     if (expected === null && !isOver) {

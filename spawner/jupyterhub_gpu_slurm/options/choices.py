@@ -20,8 +20,8 @@ LABELS = {
 
 
 @dataclass(frozen=True)
-class OfferedNames:
-    """One list to choose from."""
+class ChoiceField:
+    """A field of the form with one list to choose from."""
 
     key: str
     """The request's."""
@@ -74,7 +74,7 @@ class Choices:
         return {account or "": sorted(self._qos(account, None)) for account in accounts}
 
     @property
-    def offered(self) -> tuple[OfferedNames, ...]:
+    def fields(self) -> tuple[ChoiceField, ...]:
         """What a form shows: only where there is something to choose."""
         accounts = self._accounts(None)
         by_account = self.qos_of_accounts.values()
@@ -82,18 +82,18 @@ class Choices:
         has_qos = any(len(names) > 1 for names in by_account)
         default, fixed = self.default_account, self.allowance.reservation
         return _not_empty(
-            OfferedNames(
+            ChoiceField(
                 "account",
                 f"Your default ({default})" if default else "Your default",
                 _sorted(accounts if len(accounts) > 1 else ()),
             ),
-            OfferedNames("qos", "The account's default", _sorted(all_qos if has_qos else ())),
-            OfferedNames(
+            ChoiceField("qos", "The account's default", _sorted(all_qos if has_qos else ())),
+            ChoiceField(
                 "reservation",
                 fixed or "None",
                 _sorted(self.allowed("reservation") - {fixed}),
             ),
-            OfferedNames("constraint", "Any node", _sorted(self.allowed("constraint"))),
+            ChoiceField("constraint", "Any node", _sorted(self.allowed("constraint"))),
         )
 
     def _accounts(self, partition: str | None) -> frozenset[str]:
@@ -116,7 +116,7 @@ class Choices:
         ]
 
 
-def _not_empty(*choices: OfferedNames) -> tuple[OfferedNames, ...]:
+def _not_empty(*choices: ChoiceField) -> tuple[ChoiceField, ...]:
     return tuple(choice for choice in choices if choice.names)
 
 

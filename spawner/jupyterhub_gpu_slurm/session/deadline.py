@@ -61,7 +61,9 @@ class PossibleExtension:
         }
 
 
-def offer(job: Job, times: int, limits: Limits, rules: ExtensionRules) -> PossibleExtension:
+def possible_extension(
+    job: Job, times: int, limits: Limits, rules: ExtensionRules
+) -> PossibleExtension:
     """Say by how much a session can be extended that was extended ``times`` times before."""
     if job.state is JobState.UNKNOWN:
         return _nothing("Slurm cannot say what state the session's job is in at the moment.")

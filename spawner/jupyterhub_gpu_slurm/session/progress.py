@@ -6,20 +6,20 @@ from typing import Any
 
 from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.reasons import reason_of
-from jupyterhub_gpu_slurm.slurm.places import QueuePlace
+from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.records import Job, JobState
 
 _SUBMITTING, _QUEUED, _CALLED, _LAUNCHING = 5, 10, 60, 70
 
 
 def event(
-    job: Job | None, since: datetime | None, now: datetime, place: QueuePlace | None = None
+    job: Job | None, since: datetime | None, now: datetime, position: QueuePosition | None = None
 ) -> dict[str, Any]:
     """Return one event of the spawn page: JupyterHub's keys and ours.
 
     ``message`` and ``progress`` (percent) are JupyterHub's; ``advice`` says what the user can do,
     ``since`` and ``expected`` are moments (ISO 8601, UTC) of the request and of the likely start;
-    ``place`` is the job's among all ``waiting`` for a ``partition``.
+    ``position`` is the job's among all ``waiting`` for a ``partition``.
     """
     said: dict[str, Any] = {"since": None if since is None else since.isoformat()}
     if job is None:
@@ -29,8 +29,8 @@ def event(
         reason = reason_of(job.reason or "None")
         if reason is not None:
             said["advice"] = _sentence(reason.advice)
-        if place is not None:
-            said |= asdict(place)
+        if position is not None:
+            said |= asdict(position)
         if job.start is not None and job.start > now:
             said["expected"] = job.start.isoformat()
     return said

@@ -15,7 +15,7 @@ from jupyterhub_gpu_slurm.errors import SessionEnded, SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.session import endings, progress
 from jupyterhub_gpu_slurm.session.deadline import StartLimits
 from jupyterhub_gpu_slurm.session.job import SessionJob
-from jupyterhub_gpu_slurm.slurm.places import QueuePlace
+from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.records import JobState
 
 _INTERVAL = 0.5
@@ -124,7 +124,9 @@ class SessionStart:
         said: dict[str, Any] = {}
         while True:
             job = self._job.last
-            event = progress.event(job, self._asked_at, datetime.now(UTC), await self._place())
+            event = progress.event(
+                job, self._asked_at, datetime.now(UTC), await self._queue_position()
+            )
             fewer = await self._fewer_free(gpus, gpu_type)
             event |= {"fewer_free": fewer} if fewer else {}
             if event != said:
@@ -132,12 +134,12 @@ class SessionStart:
                 yield event
             await asyncio.sleep(_INTERVAL)
 
-    async def _place(self) -> QueuePlace | None:
+    async def _queue_position(self) -> QueuePosition | None:
         job = self._job.last
         if job is None or job.state is not JobState.PENDING:
             return None
         try:
-            return (await self._slurm.places.get()).get(job.job_id)
+            return (await self._slurm.queue_positions.get()).get(job.job_id)
         except SlurmError:
             return None
 

@@ -12,7 +12,7 @@ from jupyterhub_gpu_slurm.session.deadline import (
     ExtensionRules,
     PossibleExtension,
     extended_limit,
-    offer,
+    possible_extension,
 )
 from jupyterhub_gpu_slurm.session.record import SessionRecord
 
@@ -41,14 +41,16 @@ class TimeExtension:
         self._log = log
         self._extending = asyncio.Lock()
 
-    async def offer(self, max_age: float | None = None) -> PossibleExtension:
+    async def possible_extension(self, max_age: float | None = None) -> PossibleExtension:
         """Say by how much the session can be extended now.
 
         ``max_age`` is that of Slurm's word, in seconds. Raises `SlurmError` when the cluster's
         limits are not known.
         """
         job = await self._slurm.jobs.job(self._job_id(), max_age=max_age)
-        return offer(job, self._record.state.extensions, await self._limits(), self._rules)
+        return possible_extension(
+            job, self._record.state.extensions, await self._limits(), self._rules
+        )
 
     async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; return what can be added then.
@@ -57,7 +59,7 @@ class TimeExtension:
         """
         # One at a time: each is checked against what the one before left.
         async with self._extending:
-            total = extended_limit(minutes, await self.offer(max_age=0))
+            total = extended_limit(minutes, await self.possible_extension(max_age=0))
             session_id, job_id = self._record.state.id, self._job_id()
             before = self._record.state.extensions
             # Counted before: an order that Slurm was slow to answer may have been carried out.
@@ -70,4 +72,4 @@ class TimeExtension:
                 self._record.save(extensions=before)
                 raise
             self._log.info("Job %s of %s now has %d minutes", job_id, self._username, total)
-            return await self.offer(max_age=0)
+            return await self.possible_extension(max_age=0)

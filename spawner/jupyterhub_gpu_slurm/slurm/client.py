@@ -17,15 +17,15 @@ from jupyterhub_gpu_slurm.slurm import (
     launcher_answers,
     launcher_client,
     parsing,
-    places,
     program,
     queue,
+    queue_positions,
 )
 from jupyterhub_gpu_slurm.slurm.accounting import AccountedJob
 from jupyterhub_gpu_slurm.slurm.associations import Accounting, Association
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter
-from jupyterhub_gpu_slurm.slurm.places import QueuePlace
 from jupyterhub_gpu_slurm.slurm.privacy import JobPrivacy
+from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Job, QueuedJob
 
 # Of one answer of Slurm's own programs: the queue of a large cluster in JSON, and some more.
@@ -138,9 +138,9 @@ class SlurmClient:
         shown = await self._ask(commands.queue(), more=commands.shown(word))
         return await asyncio.to_thread(queue.jobs, shown, word)
 
-    async def places(self) -> dict[int, QueuePlace]:
-        """Return the places in the queue of the jobs that wait, as far as Slurm shows them."""
-        return places.places(await self._ask(commands.waiting()))
+    async def queue_positions(self) -> dict[int, QueuePosition]:
+        """Return the positions in the queue of the jobs that wait, as far as Slurm shows them."""
+        return queue_positions.queue_positions(await self._ask(commands.waiting()))
 
     async def gpu_shares(self) -> dict[int, tuple[GpuAllocation, ...]]:
         """Return which GPUs each job holds, on each of its nodes in turn."""

@@ -30,7 +30,7 @@ from jupyterhub_gpu_slurm.slurm.records import Job
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-OFFER = PossibleExtension(NOON + HOUR, HOUR, HOUR)
+POSSIBLE = PossibleExtension(NOON + HOUR, HOUR, HOUR)
 OVER = PastSession(12, 2, "sxm2", "node001", NOON, NOON + HOUR, Ending.TIME_LIMIT)
 
 
@@ -40,8 +40,8 @@ class StandInSpawner:
     active = ready = has_job = True
     job_id = "12"
 
-    def __init__(self, offer: PossibleExtension | Exception = OFFER, **changes: Any) -> None:
-        self._offer = offer
+    def __init__(self, possible: PossibleExtension | Exception = POSSIBLE, **changes: Any) -> None:
+        self._possible = possible
         self.held_resources = Resources(2, 16, 98304)
         self.session = SimpleNamespace(options={"gpu_type": "v100"})
         running = Job(12, "RUNNING", node="node001", start=NOON)
@@ -50,13 +50,13 @@ class StandInSpawner:
         vars(self).update(changes)
 
     async def possible_extension(self) -> PossibleExtension:
-        if isinstance(self._offer, Exception):
-            raise self._offer
-        return self._offer
+        if isinstance(self._possible, Exception):
+            raise self._possible
+        return self._possible
 
     async def extend(self, minutes: int) -> None:
-        if isinstance(self._offer, Exception):
-            raise self._offer
+        if isinstance(self._possible, Exception):
+            raise self._possible
         self.extended.append(minutes)
 
 
@@ -91,7 +91,7 @@ def test_a_silent_slurm_leaves_the_end_open() -> None:
 
 
 def test_a_session_that_cannot_be_extended_says_why() -> None:
-    told = card(StandInSpawner(replace(OFFER, longest=timedelta(0), reason="Three times.")))
+    told = card(StandInSpawner(replace(POSSIBLE, longest=timedelta(0), reason="Three times.")))
     assert (told.extensions, told.reason) == ((), "Three times.")
 
 

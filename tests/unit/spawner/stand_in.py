@@ -20,7 +20,7 @@ from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.associations import Association
-from jupyterhub_gpu_slurm.slurm.places import QueuePlace
+from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
@@ -96,8 +96,8 @@ class StandIn:
             raise self.associations
         return self.associations
 
-    async def places(self) -> dict[int, QueuePlace]:
-        return {NUMBER: QueuePlace(2, 3, "sxm2")}
+    async def queue_positions(self) -> dict[int, QueuePosition]:
+        return {NUMBER: QueuePosition(2, 3, "sxm2")}
 
     # What the hub's metrics ask.
     is_answering = None
@@ -140,7 +140,7 @@ def connection_of(slurm: StandIn) -> SimpleNamespace:
         nodes=slurm,
         free=AvailabilityCounter(ResourceShape()),
         accounts=slurm,
-        places=SharedAnswer(slurm.places, 0.0),
+        queue_positions=SharedAnswer(slurm.queue_positions, 0.0),
     )
 
 

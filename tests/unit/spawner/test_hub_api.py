@@ -178,14 +178,14 @@ def test_what_is_not_a_port_of_a_session_that_starts(
     assert request.said == []
 
 
-OFFER = SimpleNamespace(as_json=lambda: {"longest_minutes": 60})
+POSSIBLE = SimpleNamespace(as_json=lambda: {"longest_minutes": 60})
 REFUSED = OverLimit("No more today.")
 SILENT = CommandTimedOut("Slurm does not answer.", detail="squeue")
 SESSION = {"token_id": 8}
 
 
 def test_a_session_asks_for_more_time_and_hears_what_it_has() -> None:
-    spawner = Spawner(OFFER)
+    spawner = Spawner(POSSIBLE)
     request = asked(ExtensionHandler, {"": (SESSION, spawner)}, 8, b'{"minutes": 30}')
     asyncio.run(request.get())
     asyncio.run(request.post())
@@ -196,9 +196,9 @@ def test_a_session_asks_for_more_time_and_hears_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("spawner", "body", "status"),
     [
-        (Spawner(OFFER), b'{"minutes": 0}', 400),
-        (Spawner(OFFER), b'{"minutes": 527041}', 400),
-        (Spawner(OFFER, has_job=False), b'{"minutes": 30}', 409),
+        (Spawner(POSSIBLE), b'{"minutes": 0}', 400),
+        (Spawner(POSSIBLE), b'{"minutes": 527041}', 400),
+        (Spawner(POSSIBLE, has_job=False), b'{"minutes": 30}', 409),
         (Spawner(REFUSED), b'{"minutes": 30}', 403),
         (Spawner(SILENT), b'{"minutes": 30}', 503),
     ],
@@ -208,8 +208,8 @@ def test_time_that_is_not_given(spawner: Spawner, body: bytes, status: int) -> N
 
 
 def test_the_time_of_a_session_is_known_to_itself_only() -> None:
-    assert status_of(asked(ExtensionHandler, {"": (SESSION, Spawner(OFFER))}, 9).get()) == 403
-    nothing = Spawner(OFFER, has_job=False)
+    assert status_of(asked(ExtensionHandler, {"": (SESSION, Spawner(POSSIBLE))}, 9).get()) == 403
+    nothing = Spawner(POSSIBLE, has_job=False)
     assert status_of(asked(ExtensionHandler, {"": (SESSION, nothing)}, 8).get()) == 409
 
 
@@ -230,7 +230,7 @@ def unguarded(method: Any) -> Any:
 
 
 def test_a_form_hears_when_its_session_would_start() -> None:
-    default, lab = Spawner(OFFER), Spawner(OFFER)
+    default, lab = Spawner(POSSIBLE), Spawner(POSSIBLE)
     request = asked(ForecastHandler, {"": (None, default), "lab": (None, lab)})
     asyncio.run(unguarded(ForecastHandler.get)(request, "ada", "lab"))
     # The form of a server that is not there yet is the default one's.
@@ -242,7 +242,7 @@ def test_a_form_hears_when_its_session_would_start() -> None:
 @pytest.mark.parametrize(
     ("user", "spawner", "status"),
     [
-        ("bob", Spawner(OFFER), 404),
+        ("bob", Spawner(POSSIBLE), 404),
         ("ada", object(), 404),
         ("ada", Spawner(REFUSED), 400),
         ("ada", Spawner(SILENT), 503),

@@ -1,5 +1,6 @@
 """Options of batchspawner, JupyterHub and jupyterhub_moss: obeyed, or refused by name."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -25,13 +26,11 @@ JUPYTERHUBS = {
     "auth_state_hook",
     "consecutive_failure_limit",
     "default_url",
-    "disable_user_config",
     "env_keep",
     "environment",
     "group_overrides",
     "http_timeout",
     "hub_connect_url",
-    "notebook_dir",
     "oauth_client_allowed_scopes",
     "oauth_roles",
     "options_form",
@@ -62,6 +61,11 @@ def test_the_page_has_a_row_for_each() -> None:
     text = PAGE.read_text("utf-8")
     for name, words in {**OBEYED, **INSTEAD}.items():
         assert f"| `{name}` | {words} |" in text
+
+
+def test_the_page_shows_what_the_hub_says() -> None:
+    (shown,) = re.findall(r"```text\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert mistakes(Config({"SlurmSpawner": {"req_gres": "gpu:1"}}), OWN) == [shown.strip()]
 
 
 @pytest.mark.parametrize("section", ["GpuSlurmSpawner", "BatchSpawnerBase", "Spawner"])

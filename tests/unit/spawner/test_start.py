@@ -107,6 +107,26 @@ def test_the_session_is_told_where_its_hub_and_its_slurm_are(
     assert environment["JUPYTERHUB_API_TOKEN"] == spawner.api_token
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hub_connect_url": "http://10.0.0.9:18081"},
+        {"environment": {"JUPYTERHUB_API_URL": "http://10.0.0.9:18081/hub/api/"}},
+    ],
+)
+def test_the_session_reports_its_port_where_it_reaches_the_hub(
+    spawner: Any, slurm: StandIn, programs: list[SessionProgram], settings: dict[str, Any]
+) -> None:
+    for name, value in settings.items():
+        setattr(spawner, name, value)
+    slurm.words = [RUNS]
+    started(spawner)
+    environment = json.loads(programs[0].input_text())["environment"]
+    address = "http://10.0.0.9:18081/hub/api"
+    assert environment["JUPYTERHUB_API_URL"].rstrip("/") == address
+    assert environment["PORTAL_PORT_CALLBACK_URL"] == f"{address}/gpu-session/port"
+
+
 def test_options_of_batchspawner_hold_where_nobody_says_otherwise(slurm: StandIn) -> None:
     options = {
         "req_partition": "sxm2",
@@ -159,7 +179,7 @@ def test_with_tls_the_address_says_so(
 ) -> None:
     spawner.certificate_issuer = SimpleNamespace(issue=lambda *about: {"key": "PEM"})
     slurm.words = [RUNS]
-    monkeypatch.setattr(spawner, "get_env", dict)
+    monkeypatch.setattr(spawner, "get_env", lambda: {"JUPYTERHUB_API_URL": spawner.hub.api_url})
     spawner.internal_ssl = True
     assert started(spawner) == f"https://10.0.0.1:{PORT}"
 

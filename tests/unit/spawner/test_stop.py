@@ -83,7 +83,7 @@ def test_the_operator_ends_the_session_of_an_account_that_is_gone(
 
 
 @pytest.mark.parametrize("operator", ["", "slurm"])
-def test_a_stop_that_nobody_may_carry_out_is_left_to_the_keeper(
+def test_a_stop_that_nobody_may_carry_out_is_left_to_the_reconciler(
     session: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture, operator: str
 ) -> None:
     session.slurm_operator = operator

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import file_results
 import pytest
-from file_results import DataFolderError, FileResults, groups, part_of, share, with_new
+from file_results import DataFolderError, FileResults, groups, part_of, shard, with_new
 
 FILES = [f"{number}.png" for number in range(10)]
 
@@ -13,9 +13,9 @@ FILES = [f"{number}.png" for number in range(10)]
 @pytest.mark.parametrize("tasks", [1, 3, 16])
 def test_the_tasks_divide_what_is_left(tasks: int) -> None:
     done = {"2.png", "7.png"}
-    shares = [share(FILES, done, task, tasks) for task in range(tasks)]
-    places = [place for one in shares for place in one]
-    assert sorted(places) == [0, 1, 3, 4, 5, 6, 8, 9]
+    shards = [shard(FILES, done, task, tasks) for task in range(tasks)]
+    indices = [index for one in shards for index in one]
+    assert sorted(indices) == [0, 1, 3, 4, 5, 6, 8, 9]
 
 
 def test_no_two_parts_have_one_name_and_no_file_is_done_twice() -> None:
@@ -25,9 +25,9 @@ def test_no_two_parts_have_one_name_and_no_file_is_done_twice() -> None:
     while len(set(done)) < len(FILES):
         before, tasks = set(done), 1 + len(parts) % 3
         for task in range(tasks):
-            for group in list(groups(share(FILES, before, task, tasks), 2))[:1]:
+            for group in list(groups(shard(FILES, before, task, tasks), 2))[:1]:
                 parts.append(part_of(group))
-                done += [FILES[place] for place in group]
+                done += [FILES[index] for index in group]
     assert sorted(done) == FILES
     assert len(set(parts)) == len(parts) > 4
 

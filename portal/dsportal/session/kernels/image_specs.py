@@ -1,4 +1,4 @@
-"""An image that a session offers, as kernels in JupyterLab."""
+"""An image of a session's catalogue, as kernels in JupyterLab."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ SEPARATOR = " · "
 
 
 @dataclass(frozen=True)
-class OfferedImage:
+class CatalogueImage:
     """An image, and what is known of it."""
 
     name: str
@@ -25,7 +25,7 @@ class OfferedImage:
     trouble: str = ""
     """Why it has no kernels, in words for the user."""
 
-    def having(self, answer: str) -> "OfferedImage":
+    def having(self, answer: str) -> "CatalogueImage":
         """Return it with the kernels that the image has answered to have."""
         found = contents.parsed(answer)
         if not found:
@@ -33,7 +33,7 @@ class OfferedImage:
             return self.with_trouble(words)
         return replace(self, kernels=found, trouble="")
 
-    def with_trouble(self, words: str) -> "OfferedImage":
+    def with_trouble(self, words: str) -> "CatalogueImage":
         """Return it with what is wrong."""
         next_step = "" if self.is_own else " Tell the administrators."
         return replace(self, kernels=(), trouble=words + next_step)

@@ -14,7 +14,7 @@ from dsportal.containers import images, run
 from dsportal.containers.images import ImageFile, ImageFileError
 from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.kernels.image_probe import Answers, ask
-from dsportal.session.kernels.image_specs import OfferedImage
+from dsportal.session.kernels.image_specs import CatalogueImage
 from dsportal.session_schema import Containers
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class SessionImages:
     mounts: Mounts
     folders: tuple[str, ...] = ()
     """What images see besides the home and ``/tmp``, where it is there."""
-    offers: Mapping[str, OfferedImage] = field(default_factory=dict)
+    catalogue: Mapping[str, CatalogueImage] = field(default_factory=dict)
     """By their names; what was found by now."""
     _looking: "asyncio.Task[None] | None" = None
 
@@ -47,7 +47,7 @@ class SessionImages:
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """Return the specs of all kernels in images."""
-        known = (offer.specs() for offer in self.offers.values())
+        known = (entry.specs() for entry in self.catalogue.values())
         return {name: spec for specs in known for name, spec in specs.items()}
 
     async def look(self) -> None:
@@ -60,19 +60,19 @@ class SessionImages:
 
     async def argv(self, name: str, command: list[str]) -> list[str]:
         """Return what runs a command in an image, as the image is now. Raises `ImageFileError`."""
-        offer = self.offers.get(name)
-        if offer is None or self.orders.apptainer is None:
+        entry = self.catalogue.get(name)
+        if entry is None or self.orders.apptainer is None:
             raise ImageFileError(f"The image of this kernel, {name}, is not there any more.")
         try:
-            await self._examined(offer)
+            await self._examined(entry)
         except ImageFileError as error:
-            raise ImageFileError(offer.with_trouble(str(error)).trouble) from error
-        if offer.trouble:
-            raise ImageFileError(offer.trouble)
+            raise ImageFileError(entry.with_trouble(str(error)).trouble) from error
+        if entry.trouble:
+            raise ImageFileError(entry.trouble)
         binds = await asyncio.gather(*map(self._is_there, (*self.orders.binds, *self.folders)))
         return run.exec_argv(
             self.orders.apptainer,
-            str(offer.path),
+            str(entry.path),
             command,
             home=str(self.home),
             binds=[folder for folder in binds if folder],
@@ -81,22 +81,24 @@ class SessionImages:
 
     async def _look(self, apptainer: str) -> None:
         found = [*self._sites(), *await self._own()]
-        self.offers = {
-            offer.name: self.offers[offer.name] for offer in found if offer.name in self.offers
+        self.catalogue = {
+            entry.name: self.catalogue[entry.name]
+            for entry in found
+            if entry.name in self.catalogue
         }
-        for offer in found:
-            known = await self._looked_into(offer, apptainer)
-            if known.trouble and known != self.offers.get(offer.name):
+        for entry in found:
+            known = await self._looked_into(entry, apptainer)
+            if known.trouble and known != self.catalogue.get(entry.name):
                 log.warning("No kernel: %s", known.trouble)
-            self.offers = {**self.offers, offer.name: known}
+            self.catalogue = {**self.catalogue, entry.name: known}
 
-    def _sites(self) -> list[OfferedImage]:
+    def _sites(self) -> list[CatalogueImage]:
         listed = self.orders.images.items()
         return [
-            OfferedImage(f"image-{name}", image.title, Path(image.path)) for name, image in listed
+            CatalogueImage(f"image-{name}", image.title, Path(image.path)) for name, image in listed
         ]
 
-    async def _own(self) -> list[OfferedImage]:
+    async def _own(self) -> list[CatalogueImage]:
         if self.orders.own_images is None:
             return []
         folder = self.home / self.orders.own_images
@@ -106,20 +108,20 @@ class SessionImages:
             log.warning("No kernels of own images: %s", error)
             return []
         return [
-            OfferedImage(f"own-{path.name}", path.stem, path, is_own=True)
+            CatalogueImage(f"own-{path.name}", path.stem, path, is_own=True)
             for path in found
             if _NAME.fullmatch(path.name)
         ]
 
-    async def _looked_into(self, offer: OfferedImage, apptainer: str) -> OfferedImage:
+    async def _looked_into(self, entry: CatalogueImage, apptainer: str) -> CatalogueImage:
         try:
-            image = await self._examined(offer)
+            image = await self._examined(entry)
             answer = await self._in_time(partial(self._answers.of, image), self.home)
             if answer is None:
                 answer = await self._asked(image, apptainer)
         except ImageFileError as error:
-            return offer.with_trouble(str(error))
-        return offer.having(answer)
+            return entry.with_trouble(str(error))
+        return entry.having(answer)
 
     async def _asked(self, image: ImageFile, apptainer: str) -> str:
         if image.stamp in self._silent:
@@ -132,13 +134,13 @@ class SessionImages:
         await self._in_time(partial(self._answers.keep, image, answer), self.home)
         return answer
 
-    async def _examined(self, offer: OfferedImage) -> ImageFile:
+    async def _examined(self, entry: CatalogueImage) -> ImageFile:
         look = (
-            partial(images.own_image, offer.path, os.getuid())
-            if offer.is_own
-            else partial(images.site_image, offer.path)
+            partial(images.own_image, entry.path, os.getuid())
+            if entry.is_own
+            else partial(images.site_image, entry.path)
         )
-        return await self._in_time(look, offer.path)
+        return await self._in_time(look, entry.path)
 
     async def _is_there(self, folder: str) -> str:
         """Return a folder that images can be shown, "" for one that is missing or silent."""

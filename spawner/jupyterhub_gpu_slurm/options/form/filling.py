@@ -84,13 +84,13 @@ def _gpu_type(asked: str, limit: PartitionLimit) -> tuple[str, str]:
 
 
 def _choices(asked: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], list[str]]:
-    offered = {choice.key: choice for choice in limits.choices.offered}
+    fields = {choice.key: choice for choice in limits.choices.fields}
     wanted = {key: name for key in LABELS if (name := asked.get(key))}
     taken = {
-        key: name for key, name in wanted.items() if key in offered and name in offered[key].names
+        key: name for key, name in wanted.items() if key in fields and name in fields[key].names
     }
     sentences = [
-        words.not_chosen(LABELS[key], name, offered[key].unchosen if key in offered else "")
+        words.not_chosen(LABELS[key], name, fields[key].unchosen if key in fields else "")
         for key, name in wanted.items()
         if key not in taken
     ]

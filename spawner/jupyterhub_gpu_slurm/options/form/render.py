@@ -12,7 +12,7 @@ from datetime import timedelta
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jupyterhub_gpu_slurm.options import words
-from jupyterhub_gpu_slurm.options.choices import OfferedNames
+from jupyterhub_gpu_slurm.options.choices import ChoiceField
 from jupyterhub_gpu_slurm.options.form.filling import LEAST, fill_in
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.options.profile import Profile
@@ -103,7 +103,7 @@ class ProfileChoice:
 class OtherChoice:
     """One of the other choices, and what is chosen of it."""
 
-    choice: OfferedNames
+    choice: ChoiceField
     chosen: str
 
 
@@ -145,7 +145,7 @@ def render(
         profiles=named,
         others=[
             OtherChoice(choice, filling.chosen.get(choice.key, ""))
-            for choice in limits.choices.offered
+            for choice in limits.choices.fields
         ],
         live=live,
         free=by_nodes(live.partitions),

@@ -14,20 +14,20 @@ from dsportal.containers.images import ImageFile, ImageFileError
 from dsportal.session.files.mounts import Mounts
 from dsportal.session.kernels.image_kernels import ImageProvisioner, members
 from dsportal.session.kernels.image_probe import Answers, last_words
-from dsportal.session.kernels.image_specs import PROVISIONER, OfferedImage
+from dsportal.session.kernels.image_specs import PROVISIONER, CatalogueImage
 from dsportal.session.kernels.images import SessionImages
 from dsportal.session.kernels.manager import SessionKernels
 from dsportal.session_schema import Containers, KernelImage
 from tests.instance import ROOT
 
 ANSWER = "portal-image kernel python3 3.11.2\nportal-image kernel R 4.2.2\nportal-image end\n"
-TOOLS = OfferedImage("image-tools", "Tools", Path("/images/tools.sif"))
+TOOLS = CatalogueImage("image-tools", "Tools", Path("/images/tools.sif"))
 
 
-def session_images(home: Path, offer: OfferedImage | None = None, **orders: Any) -> SessionImages:
+def session_images(home: Path, entry: CatalogueImage | None = None, **orders: Any) -> SessionImages:
     found = SessionImages(Containers(apptainer="/bin/false", **orders), home, Mounts())
-    if offer is not None:
-        found.offers = {offer.name: offer}
+    if entry is not None:
+        found.catalogue = {entry.name: entry}
     return found
 
 
@@ -42,11 +42,11 @@ def test_each_kernel_of_an_image_is_offered_with_its_name() -> None:
 
 
 def test_an_image_without_kernels_says_what_to_do() -> None:
-    offer = TOOLS.having("portal-image end\n")
-    assert list(offer.specs()) == ["image-tools"]
-    assert offer.specs()["image-tools"]["display_name"] == "Cannot be used · Tools"
-    assert "has neither ipykernel nor IRkernel: install one in the image." in offer.trouble
-    assert offer.trouble.endswith("Tell the administrators.")
+    entry = TOOLS.having("portal-image end\n")
+    assert list(entry.specs()) == ["image-tools"]
+    assert entry.specs()["image-tools"]["display_name"] == "Cannot be used · Tools"
+    assert "has neither ipykernel nor IRkernel: install one in the image." in entry.trouble
+    assert entry.trouble.endswith("Tell the administrators.")
 
 
 def test_a_page_gets_the_kernels_in_images_beside_the_others(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
     )
     asyncio.run(found.look())
     assert set(found.specs()) == {"image-gone", "own-mine.sif"}
-    assert "mine.sif is no image" in found.offers["own-mine.sif"].trouble
+    assert "mine.sif is no image" in found.catalogue["own-mine.sif"].trouble
     (folder / "mine.sif").unlink()
     asyncio.run(found.look())
     assert set(found.specs()) == {"image-gone"}
@@ -100,13 +100,17 @@ def test_own_images_and_the_sites_are_looked_at(tmp_path: Path) -> None:
 def test_a_node_without_apptainer_says_so(tmp_path: Path, system: Path) -> None:
     found = SessionImages(Containers("/no/apptainer", own_images="images"), tmp_path, Mounts())
     asyncio.run(found.look())
-    assert found.offers["own-system"].trouble.endswith("/no/apptainer: No such file or directory.")
+    assert found.catalogue["own-system"].trouble.endswith(
+        "/no/apptainer: No such file or directory."
+    )
 
 
 def test_an_image_that_does_not_answer_is_told(tmp_path: Path, system: Path) -> None:
     found = session_images(tmp_path, own_images="images")
     asyncio.run(found.look())
-    assert found.offers["own-system"].trouble == f"{system} cannot be used. Apptainer says: nothing"
+    assert (
+        found.catalogue["own-system"].trouble == f"{system} cannot be used. Apptainer says: nothing"
+    )
 
 
 def test_a_site_without_containers_looks_at_nothing(tmp_path: Path) -> None:
@@ -126,8 +130,8 @@ def system(tmp_path: Path) -> Path:
 
 
 def test_an_image_sees_the_folders_that_are_there(tmp_path: Path, system: Path) -> None:
-    offer = OfferedImage("own-system", "system", system, is_own=True).having(ANSWER)
-    found = session_images(tmp_path, offer, binds=("/usr/share", "/no/such/folder"))
+    entry = CatalogueImage("own-system", "system", system, is_own=True).having(ANSWER)
+    found = session_images(tmp_path, entry, binds=("/usr/share", "/no/such/folder"))
     argv = asyncio.run(found.argv("own-system", ["python3", "-V"]))
     assert argv[argv.index("--bind") + 1] == "/usr/share"
     assert "/no/such/folder" not in argv
@@ -136,7 +140,7 @@ def test_an_image_sees_the_folders_that_are_there(tmp_path: Path, system: Path) 
 
 def test_an_image_that_others_may_change_by_now_is_not_run(tmp_path: Path, system: Path) -> None:
     found = session_images(
-        tmp_path, OfferedImage("own-system", "system", system, is_own=True).having(ANSWER)
+        tmp_path, CatalogueImage("own-system", "system", system, is_own=True).having(ANSWER)
     )
     system.chmod(0o777)
     with pytest.raises(ImageFileError, match="Others may change"):

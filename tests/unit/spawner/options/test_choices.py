@@ -11,19 +11,19 @@ TEACHING = Association("teaching", frozenset({"normal"}))
 ONLY_ON_MIG = Association("teaching", frozenset({"long"}), partition="mig")
 
 
-def offered(
+def fields(
     *associations: Association, allowance: Allowance = NO_LIMITS
 ) -> dict[str, tuple[str, ...]]:
-    return {one.key: one.names for one in Choices(allowance, associations).offered}
+    return {one.key: one.names for one in Choices(allowance, associations).fields}
 
 
 def test_one_account_with_one_qos_is_no_choice() -> None:
-    assert offered(TEACHING) == {}
+    assert fields(TEACHING) == {}
 
 
 def test_several_of_them_are() -> None:
-    assert offered(PHYSICS) == {"qos": ("high", "normal")}
-    assert offered(PHYSICS, TEACHING) == {
+    assert fields(PHYSICS) == {"qos": ("high", "normal")}
+    assert fields(PHYSICS, TEACHING) == {
         "account": ("physics", "teaching"),
         "qos": ("high", "normal"),
     }
@@ -31,14 +31,14 @@ def test_several_of_them_are() -> None:
 
 def test_accounts_with_one_qos_each_leave_no_choice_of_qos() -> None:
     default = Association("medicine", frozenset({"long"}), is_default=True)
-    assert offered(TEACHING, default) == {"account": ("medicine", "teaching")}
+    assert fields(TEACHING, default) == {"account": ("medicine", "teaching")}
 
 
 def test_what_the_site_sets_is_no_choice() -> None:
     both = (PHYSICS, TEACHING)
-    assert offered(*both, allowance=Allowance(account="teaching")) == {}
-    assert offered(*both, allowance=Allowance(account="physics")) == {"qos": ("high", "normal")}
-    assert offered(*both, allowance=Allowance(qos="high")) == {"account": ("physics", "teaching")}
+    assert fields(*both, allowance=Allowance(account="teaching")) == {}
+    assert fields(*both, allowance=Allowance(account="physics")) == {"qos": ("high", "normal")}
+    assert fields(*both, allowance=Allowance(qos="high")) == {"account": ("physics", "teaching")}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_without_a_known_default_account_any_of_the_qos_may_be_asked_for() -> No
 
 def test_the_sites_reservation_may_be_named_and_is_what_is_had_without_a_choice() -> None:
     allowance = Allowance(reservation="course", reservations=frozenset({"course", "exam"}))
-    (choice,) = Choices(allowance).offered
+    (choice,) = Choices(allowance).fields
     assert (choice.unchosen, choice.names) == ("course", ("exam",))
     assert Choices(allowance).allowed("reservation") == {"course", "exam"}
-    assert offered(allowance=Allowance(reservation="course")) == {}
+    assert fields(allowance=Allowance(reservation="course")) == {}

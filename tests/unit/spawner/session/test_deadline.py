@@ -5,7 +5,7 @@ import pytest
 from jupyterhub_gpu_slurm.errors import OverLimit
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Limits, PartitionLimit
-from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, extended_limit, offer
+from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, extended_limit, possible_extension
 from jupyterhub_gpu_slurm.slurm.records import Job
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -38,7 +38,7 @@ def job(hours: float, partition: str = "sxm2", state: str = "RUNNING") -> Job:
     ],
 )
 def test_what_can_be_added(hours: float, partition: str, times: int, minutes: int) -> None:
-    possible = offer(job(hours, partition), times, LIMITS, RULES)
+    possible = possible_extension(job(hours, partition), times, LIMITS, RULES)
     assert possible.longest == timedelta(minutes=minutes)
     assert bool(possible.reason) == (minutes == 0)
 
@@ -56,7 +56,7 @@ def test_what_can_be_added(hours: float, partition: str, times: int, minutes: in
 def test_the_user_reads_why_nothing_can_be_added(
     hours: float, partition: str, times: int, rules: ExtensionRules, words: str
 ) -> None:
-    possible = offer(job(hours, partition), times, LIMITS, rules)
+    possible = possible_extension(job(hours, partition), times, LIMITS, rules)
     assert words in possible.reason
     with pytest.raises(OverLimit, match=words):
         extended_limit(1, possible)
@@ -64,15 +64,15 @@ def test_the_user_reads_why_nothing_can_be_added(
 
 def test_the_limit_of_the_users_groups_counts_too() -> None:
     mine = Limits(LIMITS.partitions, Allowance(max_time=timedelta(hours=6)))
-    assert offer(job(5), 0, mine, RULES).longest == timedelta(hours=1)
-    assert offer(job(5, "long"), 0, mine, RULES).longest == timedelta(hours=1)
-    assert offer(job(1), 0, mine, RULES).longest == timedelta(hours=4)
-    assert "at most 6 hours" in offer(job(6), 0, mine, RULES).reason
+    assert possible_extension(job(5), 0, mine, RULES).longest == timedelta(hours=1)
+    assert possible_extension(job(5, "long"), 0, mine, RULES).longest == timedelta(hours=1)
+    assert possible_extension(job(1), 0, mine, RULES).longest == timedelta(hours=4)
+    assert "at most 6 hours" in possible_extension(job(6), 0, mine, RULES).reason
 
 
 @pytest.mark.parametrize("state", ["PENDING", "COMPLETING", "TIMEOUT", "GONE", ""])
 def test_a_job_that_does_not_run_is_not_extended(state: str) -> None:
-    possible = offer(job(1, state=state), 0, LIMITS, RULES)
+    possible = possible_extension(job(1, state=state), 0, LIMITS, RULES)
     assert (possible.deadline, possible.longest) == (None, timedelta(0))
     with pytest.raises(OverLimit):
         extended_limit(1, possible)
@@ -80,11 +80,11 @@ def test_a_job_that_does_not_run_is_not_extended(state: str) -> None:
 
 def test_a_job_without_a_limit_needs_no_extension() -> None:
     endless = Job(7, "RUNNING", partition="long", node="n", start=START, end=None)
-    assert "not limited" in offer(endless, 0, LIMITS, RULES).reason
+    assert "not limited" in possible_extension(endless, 0, LIMITS, RULES).reason
 
 
 def test_minutes_are_added_to_the_limit_as_it_is() -> None:
-    possible = offer(job(1.5), 0, LIMITS, RULES)
+    possible = possible_extension(job(1.5), 0, LIMITS, RULES)
     assert extended_limit(30, possible) == 120
     assert extended_limit(240, possible) == 330
     with pytest.raises(OverLimit, match="at most 240"):
@@ -93,12 +93,12 @@ def test_minutes_are_added_to_the_limit_as_it_is() -> None:
 
 def test_the_hub_tells_moments_as_seconds() -> None:
     deadline = START.timestamp() + 11 * 3600
-    assert offer(job(11), 0, LIMITS, RULES).as_json() == {
+    assert possible_extension(job(11), 0, LIMITS, RULES).as_json() == {
         "deadline": deadline,
         "longest_minutes": 60,
         "until": deadline + 3600,
         "reason": "",
         "times_left": 3,
     }
-    assert offer(job(11), 2, LIMITS, RULES).times_left == 1
-    assert offer(job(12), 0, LIMITS, RULES).as_json()["until"] is None
+    assert possible_extension(job(11), 2, LIMITS, RULES).times_left == 1
+    assert possible_extension(job(12), 0, LIMITS, RULES).as_json()["until"] is None

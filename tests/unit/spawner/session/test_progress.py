@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jupyterhub_gpu_slurm.session import progress, reasons
-from jupyterhub_gpu_slurm.slurm.places import QueuePlace
+from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.records import Job
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -55,11 +55,11 @@ def test_what_the_page_says(job: Job | None, facts: tuple[str, ...], advice: str
 
 
 def test_a_job_that_waits_has_its_place_and_one_that_runs_has_none() -> None:
-    place = QueuePlace(3, 7, "sxm2")
-    event = progress.event(Job(7, "PENDING", "Priority"), ASKED, NOW, place)
-    assert (event["place"], event["waiting"], event["partition"]) == (3, 7, "sxm2")
-    assert "place" not in progress.event(Job(7, "PENDING", "Priority"), ASKED, NOW, None)
-    assert "place" not in progress.event(Job(7, "RUNNING"), ASKED, NOW, place)
+    position = QueuePosition(3, 7, "sxm2")
+    event = progress.event(Job(7, "PENDING", "Priority"), ASKED, NOW, position)
+    assert (event["position"], event["waiting"], event["partition"]) == (3, 7, "sxm2")
+    assert "position" not in progress.event(Job(7, "PENDING", "Priority"), ASKED, NOW, None)
+    assert "position" not in progress.event(Job(7, "RUNNING"), ASKED, NOW, position)
 
 
 def test_the_expected_start_is_said_while_it_is_to_come() -> None:

@@ -112,7 +112,7 @@ def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> 
     assert "waiting in the queue" in second
     assert "is running on node001" in third
     # Its place in the queue is told while it waits.
-    assert [event.get("place") for event in events] == [None, 2, None]
+    assert [event.get("position") for event in events] == [None, 2, None]
     assert len({event["since"] for event in events} - {None}) == 1
 
 

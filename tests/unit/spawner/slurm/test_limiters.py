@@ -6,13 +6,13 @@ import pytest
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
 
 
-async def most_at_once(turnstile: ConcurrencyLimiter, comers: int) -> int:
+async def most_at_once(limiter: ConcurrencyLimiter, comers: int) -> int:
     """Let many come; return how many were inside together at most."""
     inside, most = 0, 0
 
     async def come() -> None:
         nonlocal inside, most
-        async with turnstile.passage():
+        async with limiter.passage():
             inside += 1
             most = max(most, inside)
             await asyncio.sleep(0)
@@ -31,16 +31,16 @@ def test_no_more_than_allowed_are_inside_at_once() -> None:
 
 def test_who_takes_long_makes_place_for_the_next() -> None:
     async def try_it() -> None:
-        turnstile, stuck = ConcurrencyLimiter(1, patience=0.01), asyncio.Event()
+        limiter, stuck = ConcurrencyLimiter(1, patience=0.01), asyncio.Event()
 
         async def never_done() -> None:
-            async with turnstile.passage():
+            async with limiter.passage():
                 await stuck.wait()
 
         async with asyncio.timeout(30):
             waiting = asyncio.create_task(never_done())
             await asyncio.sleep(0)
-            async with turnstile.passage():
+            async with limiter.passage():
                 stuck.set()
             await waiting
 
@@ -49,28 +49,28 @@ def test_who_takes_long_makes_place_for_the_next() -> None:
 
 def test_who_took_long_gives_its_place_back_only_once() -> None:
     async def try_it() -> int:
-        turnstile, left = ConcurrencyLimiter(1, patience=0.001), asyncio.Event()
+        limiter, left = ConcurrencyLimiter(1, patience=0.001), asyncio.Event()
 
         async def slow() -> None:
-            async with turnstile.passage():
+            async with limiter.passage():
                 await left.wait()
 
         waiting = asyncio.create_task(slow())
         await asyncio.sleep(0)
-        async with turnstile.passage():
+        async with limiter.passage():
             left.set()
             await waiting
-        return await most_at_once(ConcurrencyLimiter(1), 1) + await most_at_once(turnstile, 20)
+        return await most_at_once(ConcurrencyLimiter(1), 1) + await most_at_once(limiter, 20)
 
     assert asyncio.run(try_it()) == 2
 
 
 def test_a_failure_inside_gives_the_place_back() -> None:
     async def try_it() -> None:
-        turnstile = ConcurrencyLimiter(1, patience=60)
+        limiter = ConcurrencyLimiter(1, patience=60)
         for _ in range(3):
             try:
-                async with asyncio.timeout(30), turnstile.passage():
+                async with asyncio.timeout(30), limiter.passage():
                     raise ValueError
             except ValueError:
                 pass

@@ -1,4 +1,4 @@
-"""Which place a waiting job has in the queue, by the priorities that Slurm gives."""
+"""The position of a waiting job in the queue, by the priorities that Slurm gives."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ _HELD = "0"
 
 
 @dataclass(frozen=True)
-class QueuePlace:
-    """A job's place among those that wait for one partition; the first place is 1."""
+class QueuePosition:
+    """A job's position among those that wait for one partition; the first is 1."""
 
-    place: int
+    position: int
     waiting: int
     """How many wait for the partition, this one included."""
     partition: str
 
 
-def places(text: str) -> dict[int, QueuePlace]:
-    """Read the answer to `commands.waiting`; a job for several partitions has its best place.
+def queue_positions(text: str) -> dict[int, QueuePosition]:
+    """Read the answer to `commands.waiting`; a job for several partitions has its best position.
 
     Jobs on hold, or which wait for others or for an hour, stand in nobody's way and have none.
     Raises `UnreadableOutput`.
@@ -36,10 +36,10 @@ def places(text: str) -> dict[int, QueuePlace]:
         _, priority, partition, reason = fields
         if priority != _HELD and reason not in _NOT_CONSIDERED:
             by_partition[partition].append((-int(priority), int(number)))
-    found: dict[int, QueuePlace] = {}
+    found: dict[int, QueuePosition] = {}
     for partition, jobs in by_partition.items():
-        for place, (_, job_id) in enumerate(sorted(jobs), start=1):
+        for position, (_, job_id) in enumerate(sorted(jobs), start=1):
             known = found.get(job_id)
-            if known is None or place < known.place:
-                found[job_id] = QueuePlace(place, len(jobs), partition)
+            if known is None or position < known.position:
+                found[job_id] = QueuePosition(position, len(jobs), partition)
     return found

@@ -1,4 +1,4 @@
-"""Several ways to do the same, timed in turns, so that a busy moment slows all of them."""
+"""Several ways to do the same, measured interleaved: a busy moment slows all of them."""
 
 import os
 import statistics
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 _SECONDS = 1800
 
 
-def in_turns(
+def interleaved(
     kinds: Sequence[str], rounds: int, measure: Callable[[str, int], float], unit: str
 ) -> dict[str, list[float]]:
     """Call ``measure(kind, round)`` for each kind in each round; return the figures of each.
