@@ -115,6 +115,9 @@ def test_what_caches_had_to_do_with_it_is_said_of_trainings_from_files() -> None
     run["figures"]["trainings"][0]["caches_dropped"] = True
     said = "resnet50 bf16 on 4, /data: caches dropped before each run."
     assert said in training_report.markdown([run])
+    run["figures"]["trainings"][0]["nas_flushed_by"] = "/opt/flush"
+    said = "before each run; the NAS's flushed before each by /opt/flush."
+    assert said in training_report.markdown([run])
     run["figures"]["trainings"][0]["expected_hit_rate"] = None
     assert "caches" not in training_report.markdown([run])
 
