@@ -23,8 +23,9 @@ where it does not depend on the hardware. *Small here*: it runs, but not at the 
 such GPUs and no such NAS are at hand; on a cluster that has them it is the same notebook with
 larger settings.
 
-A figure without framework, network version, card or precision is one for which our notes of the
-document do not say it; no document's batch sizes are in them.
+A figure without framework, network version, card, precision or batch (of each GPU) is one for which
+our notes of the document do not say it. Where pages are named, these were read in excerpts for this
+table; the others' figures are from our notes alone.
 
 [the documents]: ../explanation/measuring.md#the-documents-that-the-figures-come-from
 """
@@ -77,8 +78,9 @@ def page() -> str:
         lines.append(f"\n### `{key}`: {name}")
         for table in papers.TABLES:
             if table.document == key:
+                where = f" ({table.pages})" if table.pages else ""
                 lines.append(
-                    f"\n**{table.title}**\n\n| what | batch | value |\n| --- | --- | --- |"
+                    f"\n**{table.title}**{where}\n\n| what | batch | value |\n| --- | --- | --- |"
                 )
                 lines += rows(table)
     return "\n".join(lines) + "\n"

@@ -67,7 +67,12 @@ def settings() -> argparse.Namespace:
         default="",
         help=f"of {', '.join(weights.NETWORKS)}; empty or all: all of them",
     )
-    add("--images", type=int, default=0, help="test with only this many images; 0: all")
+    add(
+        "--images",
+        type=int,
+        default=0,
+        help="test with only this many images; 0: all that do not calibrate",
+    )
     add("--threads", type=int, default=0, help="cores of one call; 0: those of this process")
     add("--seed", type=int, default=1, help="same seed, same network")
     return parser.parse_args()

@@ -44,6 +44,7 @@ def settings() -> argparse.Namespace:
     add("--images", type=int, default=12_800, help="images that count, in each run")
     add("--warmup", type=int, default=1_280, help="images before them")
     add("--repeats", type=int, default=5, help="runs, of different images if there are enough")
+    add("--flush-nas", default="", help=caches.FLUSH_HELP.format("run"))
     add("--caches-program", default=caches.DROP, help="what drops this host's caches, by sudo")
     return parser.parse_args()
 
@@ -70,6 +71,8 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
     """Read a run's images, and say how many came a second after the first of them."""
     warm, counted = steps_of(s, len(data.train))
     dropped = caches.drop(s.caches_program)
+    if s.flush_nas:
+        caches.flush_nas(s.flush_nas)
     share = Sampler(len(data.train), s.batch, 0, 1, number)
     read = images.batches(data.train, share, number, range(warm + counted), workers_of(s), False)
     since, seen = time.perf_counter(), 0
@@ -85,6 +88,7 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
         "seconds": seconds,
         "images_per_second": seen / seconds,
         "caches_dropped": dropped,
+        "nas_flushed_by": s.flush_nas or None,
     }
 
 
@@ -120,4 +124,5 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run(main, settings(), SettingError, ResultError, images.DataError, Interrupted)
+    plain = (SettingError, ResultError, images.DataError, caches.FlushError, Interrupted)
+    run(main, settings(), *plain)

@@ -85,11 +85,7 @@ def settings() -> argparse.Namespace:
         default=0,
         help="cache of the storage itself; 0: not known",
     )
-    add(
-        "--flush-nas",
-        default="",
-        help="a program of the site's that flushes the NAS's caches before each part; empty: none",
-    )
+    add("--flush-nas", default="", help=caches.FLUSH_HELP.format("part"))
     add("--nas-api", default="", help=nas_sampler.HELP)
     add("--caches-program", default=caches.DROP, help="what drops a host's caches, by sudo")
     return parser.parse_args()

@@ -193,8 +193,8 @@ def answers(ask: Ask, folder: Path) -> Any:
         "planned": {
             "imagenet_dir": "~",
             "weights_dir": "~/weights",
-            "calibration_batches": 2,
-            "calibration_batch": 3,
+            "calibration_batches": 1,
+            "calibration_batch": 2,
             "batches": "",
         },
     }
@@ -299,6 +299,43 @@ def test_labels_are_read_in_each_form_and_another_is_refused(ask: Ask, tmp_path:
     assert "has 999 folders of classes; the networks know ImageNet's 1,000" in told["a class"]
 
 
+CHOSEN = """
+import json
+from pathlib import Path
+from imagenet import accuracy, validation
+
+# In class folders, whose order is another than that of the files' names.
+pictures = [(Path(f"n{n % 3}", f"val_{n:02d}.JPEG"), n % 3) for n in range(12)]
+pictures.sort()
+
+def told(most, seed=1, there=pictures, batches=2):
+    try:
+        chosen = accuracy.chosen(there, batches, 3, most, seed)
+    except validation.ImagenetError as error:
+        return str(error)
+    return [[int(path.stem[4:]) for path, _ in part] for part in (chosen.calibration, chosen.test)]
+
+answers = {
+    "all": told(0), "some": told(3), "others": told(3, seed=2), "more": told(7),
+    "too few": told(0, there=pictures[:6]),
+}
+print(json.dumps(answers))
+"""
+
+
+def test_the_first_images_calibrate_and_only_the_others_are_tested(ask: Ask) -> None:
+    told = ask(CHOSEN)
+    first, others = [0, 1, 2, 3, 4, 5], [6, 9, 7, 10, 8, 11]
+    assert told["all"] == [first, others]
+    assert told["more"] == [first, others]
+    for drawn in (told["some"], told["others"]):
+        assert drawn[0] == first
+        assert len(drawn[1]) == 3
+        assert set(drawn[1]) < set(others)
+    assert told["some"] != told["others"]
+    assert "need 6 images, and others to test with; there are 6" in told["too few"]
+
+
 LEFT_OUT = {
     "resnet50": "resnet50.pth is for 10 classes; ImageNet has 1,000",
     "resnet101": "has several of it, resnet101-63fe2227.pth, resnet101-cd907fc2.pth",
@@ -324,9 +361,10 @@ def test_what_cannot_be_used_is_named_and_the_others_are_measured(
     assert done.returncode == 0, done.stderr
     summary = json.loads((results / "summary.json").read_text())
     (part,) = summary["parts"]
-    assert (part["network"], part["images"]) == ("googlenet", 6)
-    assert part["top1"] == {name: 0.5 for name in ("fp32", "bf16", "int8")}
-    assert part["top5"] == {name: pytest.approx(5 / 6, abs=1e-6) for name in part["top1"]}
+    # Two of class 0 calibrate; classes 0, 4, 4 and 5 are tested.
+    assert (part["network"], part["images"], part["calibration_images"]) == ("googlenet", 4, 2)
+    assert part["top1"] == {name: 0.25 for name in ("fp32", "bf16", "int8")}
+    assert part["top5"] == {name: 0.75 for name in part["top1"]}
     assert part["published"] == pytest.approx([0.69778, 0.8953])
     left_out = summary["figures"]["left_out"]
     assert list(left_out) == list(LEFT_OUT)

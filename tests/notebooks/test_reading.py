@@ -89,6 +89,30 @@ def test_what_cannot_be_read_is_said_in_words(read: Read, data: Path, tmp_path: 
         assert "Traceback" not in done.stderr
 
 
+def test_the_nas_is_flushed_before_each_run_where_a_program_is_named(
+    read: Read, data: Path, tmp_path: Path
+) -> None:
+    # A stand-in for a site's program: no NAS is at hand.
+    flush, calls = tmp_path / "flush", tmp_path / "calls"
+    flush.write_text(f"#!/bin/sh\necho flushed >> {calls}\n")
+    flush.chmod(0o755)
+    assert read(tmp_path / "without", data / "jpeg").returncode == 0
+    assert not calls.exists(), "off by default"
+    done = read(tmp_path / "with", data / "jpeg", **{"flush-nas": flush})
+    assert done.returncode == 0, done.stderr
+    assert calls.read_text().splitlines() == ["flushed"] * 2
+    parts = {
+        name: json.loads((tmp_path / name / "summary.json").read_text())["parts"]
+        for name in ("without", "with")
+    }
+    assert [part["nas_flushed_by"] for part in parts["with"]] == [str(flush)] * 2
+    assert [part["nas_flushed_by"] for part in parts["without"]] == [None] * 2
+    failed = read(tmp_path / "failed", data / "jpeg", **{"flush-nas": tmp_path / "none"})
+    assert failed.returncode == 1
+    assert "flush-nas is" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
 @pytest.mark.parametrize(
     "program",
     ["reading.py", "inference.py", "links/allreduce.py", "trials/train_speed.py"],

@@ -16,6 +16,7 @@ DROP = "/usr/local/sbin/portal-drop-caches"
 """The site's program; role `measuring` puts it there where the site allows it."""
 _SUDO = "/usr/bin/sudo"
 _FLUSH_SECONDS = 600
+FLUSH_HELP = "a program of the site's that flushes the NAS's caches before each {}; empty: none"
 SECONDS = 120
 """Dropping takes no longer than that, or is given up."""
 

@@ -27,7 +27,7 @@ TOP = (1, 5)
 
 @dataclass(frozen=True)
 class Chosen:
-    """Pictures to calibrate int8 with, and to test all precisions with."""
+    """Pictures to calibrate int8 with, and others to test all precisions with."""
 
     calibration: Sequence[Labelled]
     batch: int
@@ -36,19 +36,23 @@ class Chosen:
 
 
 def chosen(pictures: Sequence[Labelled], batches: int, batch: int, most: int, seed: int) -> Chosen:
-    """Draw ``batches`` of ``batch`` pictures to calibrate with, of all there are.
+    """Take the first ``batches`` of ``batch`` pictures to calibrate with, the others to test with.
 
-    ``most``: how many to test with, drawn as well; 0: all. Those to calibrate with are among them:
-    a calibration looks at no label. Raises ImagenetError where there are too few.
+    So the papers did. First are those first by their files' names, whose order says nothing of the
+    classes in ImageNet; the order of class folders would begin with a few classes. ``most``: how
+    many to test with, drawn from the others; 0: all. Raises ImagenetError where there are too few.
     """
-    if len(pictures) < batches * batch:
+    count = batches * batch
+    if len(pictures) <= count:
         raise ImagenetError(
-            f"{batches} batches of {batch} to calibrate with need {batches * batch:,} images; "
-            f"there are {len(pictures):,}"
+            f"{batches} batches of {batch} to calibrate with need {count:,} images, and others to "
+            f"test with; there are {len(pictures):,}"
         )
-    mixed = random.Random(seed).sample(pictures, len(pictures))  # noqa: S311
-    test = sorted(mixed[:most]) if most else pictures
-    return Chosen(mixed[: batches * batch], batch, test)
+    by_name = sorted(pictures, key=lambda picture: picture[0].name)
+    first, others = by_name[:count], sorted(by_name[count:])
+    if 0 < most < len(others):
+        others = sorted(random.Random(seed).sample(others, most))  # noqa: S311
+    return Chosen(first, batch, others)
 
 
 def measured(weights: Weights, pictures: Chosen, folder: Path, threads: int) -> dict[str, Any]:
@@ -89,6 +93,7 @@ def of_network(
     shares = {name: count / len(pictures.test) for name, count in counts.items()}
     return {
         "images": len(pictures.test),
+        "calibration_images": len(pictures.calibration),
         "top1": {name: round(float(share[0]), 6) for name, share in shares.items()},
         "top5": {name: round(float(share[1]), 6) for name, share in shares.items()},
         "engines": {one.name: one.engine for one in ready},

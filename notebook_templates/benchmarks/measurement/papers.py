@@ -1,6 +1,6 @@
 """The papers' own figures, which reports print beside one's own.
 
-Documents of 2018 to 2020, named in papers.json, measured clusters of NVIDIA V100 GPUs on a
+Documents of 2017 to 2020, named in papers.json, measured clusters of NVIDIA V100 GPUs on a
 scale-out NAS. All their figures stand in that file, each with its document and table; here are
 those that reports ask for. They are what those machines did then: no promise of what others do.
 Where a field is empty, our notes of the document do not say it.
@@ -33,6 +33,7 @@ class Figure:
     gpus: int = 0
     nodes: int = 0
     batch: int = 0
+    """Of each GPU."""
     precision: str = ""
     note: str = ""
 
@@ -55,6 +56,8 @@ class PublishedTable:
     """``whole``; ``small``: for want of that hardware; ``not yet``."""
     remark: str
     figures: tuple[Figure, ...]
+    pages: str = ""
+    """Of the document, where these were read themselves, not our notes of them."""
 
 
 def _tables() -> Iterator[PublishedTable]:
@@ -163,13 +166,25 @@ MOST_CONTAINER_LOSS = figures("ten-gpu", "containers")["most"]
 CACHE_HIT_RATES = figures("dgx", "cache hit rate", "share")
 """Expected for 22.2 TB of data."""
 
-_GENERATIONS = figures("guide", "generations", "share")
-V100_OVER_P100 = tuple(_GENERATIONS.values())
-"""By how much more a V100 did than a P100, in four comparisons."""
-V100_OVER_P100_MOST = figures("guide", "generations", "times")["largest"]
-_NVLINK = figures("guide", "NVLink")
+V100_OVER_P100 = tuple(
+    figure
+    for table in TABLES
+    if (table.document, table.table) == ("guide", "generations")
+    for figure in table.figures
+)
+"""By how much more four V100 did than four P100 in ResNet-50's training."""
+V100_TIMES_P100_IN_INFERENCE = figures("v100-blog", "generations in 2017", "times")["inference"]
+_NVLINK = figures("guide", "NVLink", "share")
 NVLINK_OVER_PCIE = (_NVLINK["from"], _NVLINK["to"])
 """By how much more GPUs did that NVLink joins, not PCIe: from, to."""
+PEER_ACCESS_TIMES = {
+    figure.framework: figure.value
+    for table in TABLES
+    if (table.document, table.table) == ("guide", "NVLink")
+    for figure in table.figures
+    if figure.unit == "times"
+}
+"""How much faster peer-to-peer access alone was by NVLink in such a training, by framework."""
 
 PEER_GB_PER_SECOND = figures("guide", "peer to peer")["bandwidth"]
 """A large copy between two GPUs that NVLink joins."""
@@ -180,10 +195,10 @@ HOST_MICROSECONDS = _LATENCY["latency without peer-to-peer"]
 """The same through the host's memory."""
 
 # Inference: int8 beside fp32, calibrated on 50 batches of 25 validation images.
-_SPEED = figures("ten-gpu", "inference speed", "times")
+_SPEED = figures("guide", "inference speed", "times")
 INT8_TIMES_FP32 = (_SPEED["below the limit, from"], _SPEED["below the limit, to"])
 """Below the batch that follows."""
-INT8_LIMIT = int(figures("ten-gpu", "inference speed")["the limit"])
+INT8_LIMIT = int(figures("guide", "inference speed")["the limit"])
 INT8_TIMES_FP32_ABOVE = _SPEED["above the limit"]
-_LOST = figures("ten-gpu", "inference precision", "points")
+_LOST = figures("guide", "inference precision", "points")
 INT8_POINTS = (-_LOST["most"], -_LOST["least"])

@@ -193,17 +193,25 @@ def _cards(measured: Sequence[Side]) -> Iterator[str]:
     for other in measured[1:]:
         kinds = (measured[0].generation, other.generation)
         if None not in kinds and kinds[0] != kinds[1]:
-            gains = ", ".join(f"{100 * gain:.0f} %" for gain in papers.V100_OVER_P100)
+            gains = ", ".join(
+                f"{100 * one.value:.0f} % ({one.framework}, {one.precision})"
+                for one in papers.V100_OVER_P100
+            )
             yield (
                 f"- {other.name} has {kinds[1]}, {measured[0].name} has {kinds[0]}. The papers: "
-                f"V100 over P100 {gains}, and {papers.V100_OVER_P100_MOST:g} times at most."
+                f"V100 over P100 in ResNet-50's training {gains}; in inference "
+                f"{papers.V100_TIMES_P100_IN_INFERENCE:g} times."
             )
         links = (measured[0].link, other.link)
         if None not in links and links[0] != links[1]:
             low, high = papers.NVLINK_OVER_PCIE
+            access = ", ".join(
+                f"{times:g} times with {name}" for name, times in papers.PEER_ACCESS_TIMES.items()
+            )
             yield (
                 f"- {other.name} is on {links[1]}, {measured[0].name} on {links[0]}. The papers: "
-                f"NVLink over PCIe {100 * low:.0f} to {100 * high:.0f} %."
+                f"NVLink over PCIe {100 * low:.0f} to {100 * high:.0f} %; peer-to-peer access "
+                f"alone {access}."
             )
 
 

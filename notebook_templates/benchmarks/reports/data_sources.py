@@ -61,10 +61,13 @@ def sources(data_sets: DataSets) -> list[DataSource]:
 
 
 def finished(base: Path, source: DataSource, **settings: object) -> Summary | None:
-    """Return the newest finished run of a source with these settings, if there is one."""
+    """Return the newest finished run of a source with these settings, if there is one.
+
+    An option that came with an upgrade is in no older result: there it was left empty.
+    """
     wanted = {"data": source.folder, **settings}
     for summary in reversed(result.summaries(base / source.name, "training")):
-        if all(summary["configuration"].get(name) == value for name, value in wanted.items()):
+        if all(summary["configuration"].get(name, "") == value for name, value in wanted.items()):
             return summary
     return None
 

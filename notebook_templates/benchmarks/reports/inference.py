@@ -59,10 +59,13 @@ def accuracy(summary: Summary) -> str:
     said = [f"{part['network']} {part['weights']}" for part in pretrained]
     configuration = summary["configuration"]
     many = f"{configuration['calibration_batches']} batches of {configuration['calibration_batch']}"
+    # Until parts said how many, those to calibrate with were drawn from all, and tested as well.
+    apart = all("calibration_images" in part for part in pretrained)
+    which = f"the first {many}, which are not among these" if apart else f"{many} of them"
     lines = [
         table,
         f"ImageNet's validation images: {max((part['images'] for part in pretrained), default=0):,}"
-        f"; int8 calibrated on {many} of them. Weights: {', '.join(said) or 'none'}.",
+        f"; int8 calibrated on {which}. Weights: {', '.join(said) or 'none'}.",
     ]
     if any(_is_far_below(part) for part in pretrained):
         lines.append(

@@ -32,7 +32,11 @@ def name_of(summary: Row) -> str:
 def papers_points() -> list[tuple[str, int, float]]:
     """Return the papers' speed-ups: what was measured, the number of GPUs, how many times one."""
     named = [
-        (", ".join(part for part in (point.who, point.row) if part), point.gpus, point.value)
+        (
+            ", ".join(part for part in (point.row, point.who, point.precision) if part),
+            point.gpus,
+            point.value,
+        )
         for point in papers.SPEED_UPS
     ]
     models = dict.fromkeys(row.row for row in papers.TRAININGS)
@@ -46,7 +50,7 @@ def papers_points() -> list[tuple[str, int, float]]:
 
 
 def markdown(summaries: Sequence[Row]) -> str:
-    """Return a table: one's own points, and below them the papers'."""
+    """Return a table: one's own points, and below them the papers'; and their largest run."""
     own = [
         [name_of(summary), *_cells(point)]
         for summary in summaries
@@ -56,7 +60,11 @@ def markdown(summaries: Sequence[Row]) -> str:
         [f"papers: {what}", "", str(gpus), "", f"{times:.2f}", tables.share(times / gpus)]
         for what, gpus, times in papers_points()
     ]
-    return tables.markdown(HEAD, [*own, *theirs])
+    low, high = papers.LINEAR
+    return (
+        f"{tables.markdown(HEAD, [*own, *theirs])}\n\n"
+        f"The papers' throughput also grew in proportion from {low} to {high} GPUs, in nodes of 8."
+    )
 
 
 def _cells(point: Row) -> list[str]:

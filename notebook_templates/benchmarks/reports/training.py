@@ -165,6 +165,8 @@ def _caches(own: Sequence[Row]) -> Iterator[str]:
         said = "caches dropped before each run"
         if not row["caches_dropped"]:
             said = f"caches not dropped: up to {tables.share(hits)} of reads can come from memory"
+        if flushed := row.get("nas_flushed_by"):
+            said += f"; the NAS's flushed before each by {flushed}"
         yield f"- {_named(row)}, {row['data']}: {said}."
 
 

@@ -61,6 +61,7 @@ def parser(description: str) -> argparse.ArgumentParser:
         help="where those of other frameworks are: NAME=MODULES or NAME=PYTHON, between commas; "
         "'': each is the module of its name",
     )
+    add("--flush-nas", default="", help=caches.FLUSH_HELP.format("run from files"))
     add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")
     add("--nas-api", default="", help=nas_sampler.HELP)
     add("--minutes", type=float, default=60.0, help="a training that takes longer has failed")
@@ -106,7 +107,7 @@ def measure(
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     python = _in_image(s) if s.image else frameworks.python(framework, kernels)
     command = argv(there, [*python, str(framework.program), *words], on=on, each=each)
-    dropped = s.data != "synthetic" and _drop_caches(s.caches_program, there, on)
+    emptied = without_caches(s, there, on)
     said = answer(command, s.minutes * 60)
     figures = {name: said.pop(name) for name in ("images_per_second", "step_variation")}
     kind = {
@@ -116,7 +117,20 @@ def measure(
         "batch": batch,
         "nodes": on,
     }
-    return {**figures, **kind, **said, "caches_dropped": dropped}
+    return {**figures, **kind, **said, **emptied}
+
+
+def without_caches(s: argparse.Namespace, there: Nodes, on: int) -> dict[str, Any]:
+    """Let nodes and NAS forget what they read, before a run from files; return whether they did.
+
+    Raises `FlushError` where the site's program for the NAS fails.
+    """
+    if s.data == "synthetic":
+        return {"caches_dropped": False, "nas_flushed_by": None}
+    dropped = _drop_caches(s.caches_program, there, on)
+    if s.flush_nas:
+        caches.flush_nas(s.flush_nas)
+    return {"caches_dropped": dropped, "nas_flushed_by": s.flush_nas or None}
 
 
 def _drop_caches(program: str, there: Nodes, on: int) -> bool:
@@ -180,11 +194,14 @@ def mean(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         name: fmean(run["step_seconds"][name] for run in runs) for name in first["step_seconds"]
     }
     whole = sum(parts.values())
+    # Parts of before an upgrade were measured without it.
+    flushed = {run.get("nas_flushed_by") for run in runs}
     return {
         # Parts that were kept from before an upgrade lack what is new.
         **{name: first[name] for name in kept if name in first},
         "runs": len(runs),
         "caches_dropped": all(run["caches_dropped"] for run in runs),
+        "nas_flushed_by": flushed.pop() if len(flushed) == 1 else None,
         **found.values(),
         "step_seconds": parts,
         "shares": {name: seconds / whole for name, seconds in parts.items()},
@@ -228,5 +245,6 @@ def begin(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "error.txt").unlink(missing_ok=True)
     interruption.stop_in_order()
-    usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError, OnefsError)
-    record.run(main, settings, interruption.Interrupted, *usual, *plain)
+    usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError)
+    of_nas = (OnefsError, caches.FlushError)
+    record.run(main, settings, interruption.Interrupted, *usual, *of_nas, *plain)

@@ -40,6 +40,8 @@ class Run:
 
 # What may not be verified here: the certificate of the tests' own authority.
 _CURL = {"curl ": "curl --silent --show-error --fail --insecure "}
+# The users' command of this instance.
+_SIZE = {"portal size": f"/usr/local/bin/portal-{PREFIX} size"}
 IN_A_SESSION: Mapping[Key, Run] = {
     ("get-more-time.md", 0): Run(r'"deadline"', {"curl ": "curl --silent --show-error --fail "}),
     ("prepare-data.md", 0): Run(
@@ -60,6 +62,8 @@ IN_A_SESSION: Mapping[Key, Run] = {
         r'"partitions"',
         {**_CURL, "$TOKEN": "$JUPYTERHUB_API_TOKEN", "https://portal.example": "ADDRESS"},
     ),
+    ("size-storage.md", 0): Run(r"7,200 MB/s", _SIZE),
+    ("size-storage.md", 2): Run(r"70 GPUs", _SIZE),
 }
 AS_ROOT: Mapping[Key, Run] = {
     ("back-up-and-restore.md", 0): Run(

@@ -199,5 +199,5 @@ def test_a_measurement_that_is_cancelled_goes_on_with_what_is_missing(
     assert points[2]["efficiency"] == pytest.approx(times / 4)
     again = "found = result.summaries(base, 'scaling'); print(report.markdown(found))"
     shown = desk.user.run_in(name, again)
-    assert "| papers: the best |  | 32 |  | 29.40 | 91.9 % |" in shown
+    assert "| papers: resnet50, MXNet, V100-PCIe, fp32 |  | 32 |  | 29.40 | 91.9 % |" in shown
     assert desk.user.run_in(name, "print(report.figure(found)[:4])").strip() == r"b'\x89PNG'"

@@ -54,6 +54,9 @@ def test_only_a_run_with_the_same_settings_counts_as_finished(tmp_path: Path) ->
     assert newest is not None
     assert newest["date"] == "2026-02"
     assert report.finished(tmp_path, NAS_JPEG, steps=10) is None
+    # These are of before there was this option.
+    assert report.finished(tmp_path, NAS_JPEG, steps=200, flush_nas="") is not None
+    assert report.finished(tmp_path, NAS_JPEG, steps=200, flush_nas="/opt/flush") is None
     assert report.finished(tmp_path, report.DataSource("NAS", "JPEG", "/other"), steps=200) is None
 
 

@@ -28,7 +28,8 @@ class Typed:
 
     def is_of(self, figure: papers.Figure) -> bool:
         """Say whether a figure is the one that the line means."""
-        words = f"{figure.row} {figure.who} {figure.gpus}".lower()
+        words = f"{figure.row} {figure.who} {figure.gpus} {figure.precision}".lower()
+        words += f" batch {figure.batch}" if figure.batch else ""
         said = set(re.split(r"[\s,:']+", words))
         shown = round(100 * figure.value, 9) if figure.unit == "share" else figure.value
         return (
@@ -50,7 +51,7 @@ def typed() -> list[Typed]:
 
 def test_the_list_is_long_and_says_where_each_is_from() -> None:
     assert len(typed()) >= 150
-    assert {one.source for one in typed()} == {"r", "m"}
+    assert {one.source for one in typed()} == {"r", "m", "p"}
 
 
 @pytest.mark.parametrize("one", typed(), ids=lambda one: f"{one.table}: {one.words} {one.unit}")
@@ -62,6 +63,27 @@ def test_no_figure_is_without_a_typed_number() -> None:
     lines = typed()
     left = [figure for figure in FIGURES if not any(one.is_of(figure) for one in lines)]
     assert left == []
+
+
+def test_a_batch_and_a_precision_of_a_page_are_typed_too() -> None:
+    """A line without them would fit a figure with any."""
+    for figure in FIGURES:
+        if figure.batch:
+            (line,) = (one for one in typed() if one.is_of(figure))
+            assert f"batch {figure.batch}" in line.words
+            assert figure.precision in line.words
+
+
+def test_the_speed_ups_are_of_three_frameworks_at_two_precisions_each() -> None:
+    told = {(one.framework, one.precision): one.value for one in papers.SPEED_UPS if one.gpus == 32}
+    assert told == {
+        ("MXNet", "fp32"): 29.4,
+        ("MXNet", "mixed"): 25.8,
+        ("TensorFlow", "fp32"): 22.0,
+        ("TensorFlow", "mixed"): 23.7,
+        ("Caffe2", "fp32"): 26.5,
+        ("Caffe2", "mixed"): 27.3,
+    }
 
 
 def test_the_page_is_as_the_file() -> None:

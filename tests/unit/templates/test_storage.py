@@ -10,14 +10,18 @@ from typing import Any
 
 import pytest
 
+import scaling
 import storage
+import training
 from filesystem import caches, fio, own_folder
 from filesystem import parts as storage_parts
 from filesystem.client import Client, StoragePlan
 from filesystem.own_folder import OwnFolderError, open_own, remove_own
 from filesystem.parts import StorageCase, counts, mounts_of, parts, rates_of, seconds_of
 from measurement.choices import SettingError
+from measurement.steps import Nodes
 from reports import storage as storage_report
+from trials import trial
 
 # Written by fio 3.33 for two processes with rate_iops=83; what is not read was taken out.
 REPORT = Path(__file__).parents[1] / "data" / "training_of_fio_3.33.json"
@@ -411,8 +415,31 @@ def test_the_nas_is_flushed_only_where_a_program_is_named(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["storage.py", "--results=r", "--mounts=/nas1"])
     assert storage.settings().flush_nas == "", "off by default"
+    for program in (training, scaling):
+        monkeypatch.setattr("sys.argv", ["program", "--results=r"])
+        assert program.settings().flush_nas == "", "off by default"
     caches.flush_nas(str(flush))
     assert flush.with_name("calls").read_text() == "flushed\n"
+
+
+def test_a_training_from_files_flushes_the_nas_where_a_program_is_named(
+    flush: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = flush.with_name("calls")
+    monkeypatch.setattr(trial, "_drop_caches", lambda *_: True)
+    there = Nodes(count=1, tasks=1, in_job=False)
+
+    def said(data: str, program: str) -> dict[str, Any]:
+        asked = argparse.Namespace(data=data, flush_nas=program, caches_program="drop")
+        return trial.without_caches(asked, there, 1)
+
+    assert said("/nas/jpeg", "") == {"caches_dropped": True, "nas_flushed_by": None}
+    assert said("synthetic", str(flush)) == {"caches_dropped": False, "nas_flushed_by": None}
+    assert not calls.exists()
+    assert said("/nas/jpeg", str(flush)) == {"caches_dropped": True, "nas_flushed_by": str(flush)}
+    assert calls.read_text() == "flushed\n"
+    with pytest.raises(caches.FlushError):
+        said("/nas/jpeg", str(flush.with_name("none")))
 
 
 def test_a_nas_that_was_not_flushed_ends_the_measurement(flush: Path) -> None:

@@ -105,6 +105,11 @@ def test_the_mean_of_runs_is_said_with_its_variation() -> None:
     assert mean["shares"]["all_reduce"] == pytest.approx(0.2)
     # Caches answered in some of the runs.
     assert (mean["caches_dropped"], mean["expected_hit_rate"]) == (False, 0.035)
+    # Runs of before an upgrade say nothing of the NAS, and of some flushed runs none can be said.
+    assert mean["nas_flushed_by"] is None
+    flushed = {"nas_flushed_by": "/opt/flush"}
+    assert trial.mean([run(950.0) | flushed, run(960.0)])["nas_flushed_by"] is None
+    assert trial.mean([run(950.0) | flushed] * 2)["nas_flushed_by"] == "/opt/flush"
     assert trial.words(mean) == (
         "resnet50 bf16 on 4: 1,000 images/s, mean of 3, variation of runs 10.0 % (!), "
         "of steps 1.0 %"

@@ -115,6 +115,9 @@ def test_what_caches_had_to_do_with_it_is_said_of_trainings_from_files() -> None
     run["figures"]["trainings"][0]["caches_dropped"] = True
     said = "resnet50 bf16 on 4, /data: caches dropped before each run."
     assert said in training_report.markdown([run])
+    run["figures"]["trainings"][0]["nas_flushed_by"] = "/opt/flush"
+    said = "before each run; the NAS's flushed before each by /opt/flush."
+    assert said in training_report.markdown([run])
     run["figures"]["trainings"][0]["expected_hit_rate"] = None
     assert "caches" not in training_report.markdown([run])
 
@@ -136,6 +139,17 @@ def test_speed_ups_stand_above_the_papers() -> None:
         "| resnet50 bf16, V100, 2026-11-22 02:52 | 1 | 8 | 5,844 | 7.90 | 98.7 % | 0.4 % |"
     )
     assert "| papers: the best |  | 8 |  | 7.80 | 97.5 % |  |  |  |  |  |" in lines
+    for what, times, efficiency in (
+        ("MXNet, V100-PCIe, fp32", "29.40", "91.9 %"),
+        ("MXNet, V100-PCIe, mixed", "25.80", "80.6 %"),
+        ("TensorFlow, V100-PCIe, fp32", "22.00", "68.8 %"),
+        ("TensorFlow, V100-PCIe, mixed", "23.70", "74.1 %"),
+        ("Caffe2, V100-PCIe, fp32", "26.50", "82.8 %"),
+        ("Caffe2, V100-PCIe, mixed", "27.30", "85.3 %"),
+    ):
+        row = f"| papers: resnet50, {what} |  | 32 |  | {times} | {efficiency} |  |  |  |  |  |"
+        assert row in lines
+    assert lines[-1].endswith("grew in proportion from 8 to 72 GPUs, in nodes of 8.")
     # 12,937 / 1,658 = 7.80, and 16,076 / 1,658 = 9.70.
     assert any("googlenet, V100-PCIe |  | 10 |  | 9.70 | 97.0 % |" in line for line in lines)
 

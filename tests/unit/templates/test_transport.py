@@ -1,5 +1,6 @@
 """What NCCL and its kind are told: from a parameter into the job, and into the result."""
 
+import ast
 import json
 import os
 import shlex
@@ -16,6 +17,7 @@ from speedups import markdown, table
 
 from measurement import machine
 from reports import interconnect, scaling, training
+from tests.instance import ROOT
 
 TOLD = {"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}
 PLAN: dict[str, Any] = {"nodes": 2, "gpus_per_node": 4, "settings": {}}
@@ -51,6 +53,57 @@ def test_a_value_stays_one_word(value: object, tmp_path: Path) -> None:
 def test_other_variables_are_another_run_and_none_are_the_run_of_before() -> None:
     assert Plan(**PLAN, transport=TOLD).asked != Plan(**PLAN).asked
     assert "transport" not in Plan(**PLAN).asked
+
+
+def code_of(notebook: Path) -> list[ast.stmt]:
+    cells = json.loads(notebook.read_text())["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    # A cell may await, which is no statement of a module's own.
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    trees = (compile(cell, str(notebook), "exec", flags) for cell in code)
+    return [line for tree in trees if isinstance(tree, ast.Module) for line in tree.body]
+
+
+def parameters_of(lines: list[ast.stmt]) -> dict[str, str]:
+    return {
+        target.id: ast.unparse(line.value)
+        for line in lines
+        if isinstance(line, ast.Assign)
+        for target in line.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+# These measure storage and TCP: no gradients there.
+WITHOUT_GRADIENTS = {"network", "storage"}
+ON_SEVERAL_NODES = {
+    file.stem: lines
+    for file in (ROOT / "notebook_templates").glob("*/*.ipynb")
+    if file.stem not in WITHOUT_GRADIENTS and "Plan(" in file.read_text()
+    for lines in (code_of(file),)
+    if "nodes" in parameters_of(lines)
+}
+
+
+def test_the_templates_for_several_nodes_are_found() -> None:
+    assert ON_SEVERAL_NODES.keys() >= {
+        "resnet", "own_program", "language", "vision", "lightning", "sharding",
+        "keras_distribution",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(ON_SEVERAL_NODES))
+def test_each_template_for_several_nodes_has_the_parameter_and_hands_it_on(name: str) -> None:
+    lines = ON_SEVERAL_NODES[name]
+    assert parameters_of(lines)["transport"] == "{}"
+    (plan,) = (
+        call
+        for line in lines
+        for call in ast.walk(line)
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Plan")
+    )
+    handed = {word.arg: ast.unparse(word.value) for word in plan.keywords}
+    assert handed["transport"] == "transport"
 
 
 def test_a_result_says_what_was_set_whoever_set_it(
