@@ -5,8 +5,11 @@ import sys
 from pathlib import Path
 
 import bootstrap
+import jinja2
 import pytest
+import yaml
 
+ROLES = bootstrap.DEPLOY / "ansible/roles"
 PROGRAMS = sorted(
     path.name
     for path in bootstrap.DEPLOY.iterdir()
@@ -144,3 +147,29 @@ def test_a_system_without_apt_is_told_what_is_missing(
     monkeypatch.setattr(bootstrap, "APT", tmp_path / "apt-get")
     with pytest.raises(bootstrap.DeploymentError, match=r"^install first what has /nowhere/git$"):
         bootstrap.ensure_packages({"git": "/nowhere/git"})
+
+
+@pytest.mark.parametrize(
+    ("file", "task"),
+    [
+        ("environments/tasks/main.yml", "The environments are made"),
+        ("portal/tasks/hub.yml", "The documentation is a site"),
+    ],
+)
+def test_the_roles_make_environments_with_the_inventorys_python(file: str, task: str) -> None:
+    tasks = {each["name"]: each for each in yaml.safe_load((ROLES / file).read_text())}
+    assert tasks[task]["environment"] == {"PORTAL_PYTHON": "{{ instance_python }}"}
+
+
+@pytest.mark.parametrize("given", [{}, {"PORTAL_PYTHON": "/opt/python"}])
+def test_the_inventorys_python_is_the_deployments_unless_it_says_another(
+    given: dict[str, str],
+) -> None:
+    defaults = yaml.safe_load((ROLES / "instance/defaults/main.yml").read_text())
+
+    def lookup(_: str, name: str, default: str) -> str:
+        return given.get(name, default)
+
+    template = jinja2.Environment(autoescape=True).from_string(defaults["instance_python"])
+    expected = given.get("PORTAL_PYTHON", bootstrap.SYSTEM_PYTHON)
+    assert template.render(lookup=lookup) == expected
