@@ -58,7 +58,7 @@ def test_a_python_that_is_too_old_to_start_is_told_so() -> None:
     [("deploy/one.py", False), ("deploy/venv", False), ("portal/dsportal/one.py", True)],
 )
 def test_an_annotation_that_3_9_cannot_evaluate_is_found(file: str, is_right: bool) -> None:
-    ruff = Path(sys.executable).with_name("ruff")
+    ruff = str(Path(sys.executable).with_name("ruff"))
     argv = [ruff, "check", "--quiet", "--no-cache", "--select=FA102", f"--stdin-filename={file}"]
     text = "def one(two: int | None) -> None: ...\n"
     done = subprocess.run(
