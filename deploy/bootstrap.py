@@ -1,12 +1,15 @@
 """Ready environments from lock files, and the playbooks run with them.
 
-Standard library only: this is what runs before anything is installed.
+Standard library only, and Python 3.9: this is what runs before anything is installed, with the
+python3 that a machine has. What it makes has a later one (`PYTHON`).
 
 An environment is a folder NAME-HASH, where HASH covers everything it is made of: its lock file
 and, for hub and session, our wheels (`horovod` and `python2` say what theirs are). It is built
 under a temporary name and renamed when complete, so a half-made one is never used and a finished
 one never changes.
 """
+
+from __future__ import annotations
 
 import fcntl
 import hashlib
@@ -21,12 +24,19 @@ from pathlib import Path
 
 import inventory
 
+if sys.version_info < (3, 9):  # noqa: UP036
+    sys.exit("portal: this program takes Python 3.9 or later")
+
 DEPLOY = Path(__file__).resolve().parent
 REPOSITORY = DEPLOY.parent
 LOCKS = DEPLOY / "locks"
 DISTRIBUTIONS = ("portal", "spawner")
 """Folders of this repository, each with a package that can be installed."""
-PYTHON = "/usr/bin/python3"
+SYSTEM_PYTHON = "/usr/bin/python3"
+PYTHON = os.environ.get("PORTAL_PYTHON") or SYSTEM_PYTHON
+"""What environments are made with; an inventory says it as ``instance_python``."""
+OLDEST = (3, 11)
+"""Of `PYTHON`: what our distributions and the lock files ask for."""
 # Environments of JavaScript: where their package-lock.json is, and what more npm is told.
 NPM: dict[str, tuple[Path, tuple[str, ...]]] = {
     "proxy": (LOCKS / "proxy", ()),
@@ -46,6 +56,7 @@ PACKAGES = CACHE / "packages"
 Where this folder is, everything comes from it, and no registry is asked.
 """
 
+APT = Path("/usr/bin/apt-get")
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
 SYSTEM_PACKAGES = {
     "python3-venv": "/usr/share/doc/python3-venv",
@@ -108,17 +119,21 @@ def ensure_packages(signs: Mapping[str, str]) -> None:
     missing = [name for name, sign in signs.items() if not Path(sign).exists()]
     if not missing:
         return
+    if not APT.exists():
+        raise DeploymentError(
+            f"install first what has {', '.join(signs[name] for name in missing)}"
+        )
     if os.geteuid() != 0:
         raise DeploymentError(f"as root, install first: apt install {' '.join(missing)}")
     say(f"installing {', '.join(missing)}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    call(["/usr/bin/apt-get", "-q", "update"], **quiet)
-    call(["/usr/bin/apt-get", "-q", "install", "-y", "--no-install-recommends", *missing], **quiet)
+    call([APT, "-q", "update"], **quiet)
+    call([APT, "-q", "install", "-y", "--no-install-recommends", *missing], **quiet)
 
 
 def content_hash(files: Sequence[Path], start: bytes = b"") -> str:
-    """Return the twelve hex digits that name what is made of these files."""
-    digest = hashlib.sha256(start)
+    """Return the twelve hex digits that name what is made of these files, with `PYTHON`."""
+    digest = hashlib.sha256(start + (b"" if PYTHON == SYSTEM_PYTHON else PYTHON.encode()))
     for path in files:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
@@ -145,10 +160,43 @@ def deploy_environment() -> Path:
     final = root / f"deploy-{content_hash([lock])}"
     with only_one(root, "deploy"):
         if not final.exists():
-            ensure_packages(SYSTEM_PACKAGES)
+            # They are for Debian: elsewhere Python has its venv, and Ansible another manager.
+            if APT.exists():
+                ensure_packages(SYSTEM_PACKAGES)
+            check_python()
             say("making the environment of the deployment")
             install_with_pip(lock, final)
     return final
+
+
+def check_python() -> None:
+    """Raise a `DeploymentError` that says why `PYTHON` can make no environments, if so."""
+    oldest = ".".join(map(str, OLDEST))
+    advice = f"install Python {oldest} or later, and set PORTAL_PYTHON to its path"
+    if not shutil.which(PYTHON):
+        raise DeploymentError(f"there is no program {PYTHON}: {advice}")
+    version = asked_of_python("import sys; print(*sys.version_info[:3])")
+    if not version:
+        raise DeploymentError(f"{PYTHON} is not Python: {advice}")
+    if tuple(map(int, version.split())) < OLDEST:
+        raise DeploymentError(f"{PYTHON} is Python {version.replace(' ', '.')}: {advice}")
+    if asked_of_python("import ensurepip, venv") is None:
+        raise DeploymentError(
+            f"{PYTHON} lacks the module venv or ensurepip: install its package of them, or {advice}"
+        )
+
+
+def asked_of_python(code: str) -> str | None:
+    """Return what `PYTHON` prints, or None where it fails."""
+    done = subprocess.run(
+        [PYTHON, "-Ic", code],
+        env=child_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return None if done.returncode else done.stdout.strip()
 
 
 def install_with_pip(lock: Path, final: Path) -> None:

@@ -3,6 +3,8 @@
 Standard library only, as `bootstrap`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,6 +4,8 @@ Standard library only, as `bootstrap`. They are built from copies, so nothing is
 clone; the portal's has our extension of JupyterLab in it, built with npm's tools of its lock file.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import shlex
