@@ -16,7 +16,7 @@ ROLE = ROLES / "monitoring"
 CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
 UNITS = {"prometheus-node-exporter", "prometheus", "prometheus-alertmanager"}
 EXPORTER = ["prometheus-node-exporter"]
-OTHER_PORTS = {
+OTHER_PORTS: dict[str, object] = {
     "monitoring_node_port": 9101,
     "monitoring_prometheus_port": 9091,
     "monitoring_alertmanager_port": 9094,
