@@ -1,15 +1,22 @@
 """What a deployment would change is said of a site that has nothing yet, and nothing is changed."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.deploy import many_nodes
-from tests.instance import ROOT
+from tests.instance import PREFIX, ROOT
 
+NEW = f"{PREFIX}new"
+NEW_FOLDER = f"data-scientist-{NEW}"
+# Where an instance has something of its own as soon as it is prepared.
+PLACES = ("/etc", "/var/lib", "/var/log", "/run", "/etc/tmpfiles.d")
+SOURCES = "/var/cache/data-scientist-portal/sources"
 NODES = [f"node{number:04d}" for number in range(1, 21)]
 
 
@@ -31,3 +38,31 @@ def test_a_new_head_is_asked_though_no_node_can_be_reached(tmp_path: Path) -> No
         assert re.findall(r"^\+NodeName=(\S+) .*NodeAddr=", done.stdout, re.MULTILINE) == NODES
     assert not many_nodes.ETC.exists()
     assert not Path(f"/etc/slurm-{many_nodes.NAME}").exists()
+
+
+@pytest.mark.timeout(300)
+def test_a_new_host_is_validated_and_gets_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
+    named = {
+        "instance_name": NEW,
+        "instance_folder_name": NEW_FOLDER,
+        "slurm_conf_dir": f"/etc/slurm-{NEW}",
+    }
+    # The last file of a folder counts.
+    (folder / "group_vars/all/z.yml").write_text(json.dumps(named))
+    done = subprocess.run(
+        [str(ROOT / "deploy/up"), str(folder), "--stage", "validate"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    recap = re.search(r"head +: ok=(\d+) +changed=(\d+) +unreachable=0", done.stdout)
+    assert recap, done.stdout[-2000:]
+    assert (int(recap[1]) > 50, recap[2]) == (True, "0")
+    # It installs a package, which this machine has.
+    assert "What lists packages is there" not in done.stdout
+    found = [path for place in (*PLACES, SOURCES) for path in Path(place).glob(f"{NEW_FOLDER}*")]
+    assert found == []

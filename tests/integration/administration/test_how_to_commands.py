@@ -71,6 +71,22 @@ AS_ROOT: Mapping[Key, Run] = {
     ),
     ("check-with-doctor.md", 0): Run(r"^\d+ ok", {"portal doctor": "PORTAL doctor || true"}),
     ("attach-to-your-slurm.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
+    # Of a deployment only the stage that reads all settings.
+    ("connect-your-directory.md", 0): Run(
+        r"failed=0",
+        {
+            "~/site --": "FOLDER/site --stage validate --",
+            "~/": "FOLDER/",
+            "deploy/venv": "REPOSITORY/deploy/venv",
+            "deploy/up": "REPOSITORY/deploy/up",
+        },
+        before="mkdir -p FOLDER/site/group_vars/all\n"
+        "echo 'all: {hosts: {head: {ansible_connection: local}}}' > FOLDER/site/hosts.yml\n"
+        "echo 'vault_directory_password: secret' > FOLDER/site/group_vars/all/vault.yml\n"
+        "echo 'instance_first_password: \"{{ vault_directory_password }}\"' "
+        "> FOLDER/site/group_vars/all/main.yml\n"
+        "(umask 077; echo correct horse > FOLDER/vault-password)\n",
+    ),
     ("deploy-a-cluster.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
     ("mount-the-nas.md", 0): Run(r"", {"NAME": USERS[0], "GROUP": GROUP}),
     ("size-storage.md", 0): Run(r"7,200 MB/s", {"portal size": "PORTAL size"}),
@@ -79,7 +95,7 @@ AS_ROOT: Mapping[Key, Run] = {
 }
 ELSEWHERE: Mapping[Key, str] = {
     ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
-    ("connect-your-directory.md", 0): "tests/integration/authentication/test_directory.py",
+    ("connect-your-directory.md", 1): "tests/integration/authentication/test_directory.py",
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
     ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
@@ -192,10 +208,11 @@ def test_a_user_runs_it_in_a_session(user: Visitor, key: Key) -> None:
 @pytest.mark.parametrize("key", AS_ROOT, ids=lambda key: f"{key[0]}-{key[1]}")
 def test_an_administrator_runs_it(portal: Instance, tmp_path: Path, key: Key) -> None:
     run = AS_ROOT[key]
-    block = replaced(listed()[key], run.replaced)
+    block = run.before + replaced(listed()[key], run.replaced)
     for word, other in {
         "FOLDER": str(tmp_path),
         "PORTAL": f"/usr/local/sbin/portal-{PREFIX}",
+        "REPOSITORY": str(ROOT),
         "deploy/ansible": str(ROOT / "deploy/ansible"),
     }.items():
         block = block.replace(word, shlex.quote(other))
