@@ -111,5 +111,6 @@ def clusters(settings: Settings, said: Accounting) -> Finding:
 def _federated(words: str) -> Finding:
     return warning(
         f"{words}: a session may start on another cluster, where the hub does not see it",
-        "offer only partitions whose names no other cluster of the federation has",
+        "keep it out of the federation, or give the partitions that the portal offers names that "
+        "no other cluster has",
     )
