@@ -210,7 +210,7 @@ def test_reservations_are_told_with_the_way_to_offer_them() -> None:
         ({"phys": {"eve", "dan"}}, State.FAILED, "nobody of phys has an account"),
         ({"phys": {"eve"}, "admins": {"root"}}, State.FAILED, "nobody of admins, phys has an"),
         ({"phys": {"ada"}, "lost": None}, State.WARNING, "lost is no group"),
-        ({}, State.WARNING, "2 people have one"),
+        ({}, State.WARNING, "users who have one: 2"),
     ],
 )
 def test_who_is_refused_without_an_account_is_told(
@@ -290,3 +290,52 @@ def test_a_slurm_that_does_not_answer_is_one_failure(tmp_path: Path) -> None:
     (line,) = checks.asked(str(tmp_path / "slurm.conf"), str(tmp_path), "slurm")
     assert line.finding.state is State.FAILED
     assert "scontrol" in line.finding.found
+
+
+def site(folder: Path, *lines: str) -> Path:
+    """Slurm's programs as they answer on a site, and a file of what they were asked."""
+    said = {
+        "scontrol show config": "\n".join([CONFIG, *lines]),
+        "scontrol show reservation": NONE_RESERVED,
+        "sinfo": NODES,
+        "sacctmgr --noheader --parsable2 show clusters": "portal-test11|\n",
+        "sacctmgr --noheader --parsable2 show associations clusters=portal-test11": ASSOCIATIONS,
+    }
+    for name in ("scontrol", "sinfo", "sacctmgr"):
+        answers = "".join(
+            f"case '{name} '\"$*\" in '{words}'*) cat <<'END'\n{text}\nEND\nexit;; esac\n"
+            for words, text in said.items()
+        )
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho {name} "$*" >> {folder}/asked\n{answers}exit 1\n')
+        program.chmod(0o755)
+    return folder / "asked"
+
+
+def asked(folder: Path, *groups: str) -> dict[str, Finding]:
+    lines = checks.asked(str(folder / "slurm.conf"), str(folder), "slurm", groups)
+    return {line.check: line.finding for line in lines}
+
+
+def test_root_asks_who_has_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    site(tmp_path, KEPT, ENFORCED)
+    assert "nobody of daemon has an account" in asked(tmp_path, "daemon")["accounts"].found
+    assert "no-such-group is no group" in asked(tmp_path, "no-such-group")["accounts"].found
+
+
+def test_others_than_root_may_not_see_all_accounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    questions = site(tmp_path, KEPT, ENFORCED)
+    found = asked(tmp_path, "daemon")
+    assert "could not be read" in found["accounts"].found
+    assert found["clusters"].found == "portal-test11 alone"
+    assert "associations" not in questions.read_text(encoding="utf-8")
+
+
+def test_an_accounting_that_is_not_there_is_not_asked(tmp_path: Path) -> None:
+    questions = site(tmp_path)
+    assert asked(tmp_path)["accounts"].state is State.OK
+    assert "sacctmgr" not in questions.read_text(encoding="utf-8")

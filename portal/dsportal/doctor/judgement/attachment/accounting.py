@@ -64,7 +64,7 @@ def _of_members(
     may = {name for names in members.values() for name in names or ()} - {"root"}
     if not may:
         return warning(
-            f"{words}: a job needs an account, and {len(have - {'root'})} people have one",
+            f"{words}: a job needs an account; users who have one: {len(have - {'root'})}",
             "name the groups that may log in with --groups, to see who has none",
         )
     refused = {name for name in may if name.lower() not in have}
