@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from tests import faults
-from tests.instance import FILLER, PREFIX, ROOT, USERS, Instance
+from tests.instance import ADMIN, FILLER, IDLER, LIMITED, PREFIX, ROOT, USERS, Instance
 from tests.network.sockets import free_ports
 from tests.servers import accounting
 from tests.servers.accounting import AccountedCluster
@@ -161,7 +161,9 @@ def test_nothing_of_the_sites_was_changed(site: Site) -> None:
 
 
 def test_the_deployment_says_what_to_know_of_the_sites_slurm(site: Site) -> None:
+    refused = ", ".join(sorted((ADMIN, IDLER, LIMITED)))
     assert "warning accounts: AccountingStorageEnforce=" in site.said
+    assert f"Slurm refuses the sessions of {refused}, who have no account" in site.said
     assert "warning confinement: " in site.said
 
 
@@ -171,6 +173,24 @@ def test_the_doctor_asks_the_sites_slurm(site: Site) -> None:
     states = {line["check"]: line["state"] for line in json.loads(done.stdout)}
     assert states["slurmctld"] == states["slurm.conf"] == "ok"
     assert "munge" not in states
+
+
+def test_the_installed_doctor_says_it_all(site: Site) -> None:
+    group = grp.getgrgid(pwd.getpwnam(USER).pw_gid).gr_name
+    argv = [f"/usr/local/sbin/{NAME}", "doctor", "--json", "--attach", str(site.slurm.conf)]
+    done = subprocess.run(
+        [*argv, "--groups", group], capture_output=True, text=True, check=False, timeout=120
+    )
+    found = {line["check"]: (line["state"], line["found"]) for line in json.loads(done.stdout)}
+    assert found["accounts"][0] == "ok"
+    assert f"everybody of {group} has an account" in found["accounts"][1]
+    assert found["clusters"] == ("ok", "accounted alone")
+    assert found["mixed partitions"] == ("ok", "the GPU nodes of each partition are alike")
+    assert found["features"] == ("ok", "no node has one")
+    assert found["reservations"] == ("ok", "none now")
+    assert found["logins to nodes"][0] == found["job launch"][0] == "ok"
+    assert "neither scripts nor environments" in found["stored scripts"][1]
+    assert done.returncode == 0
 
 
 @pytest.mark.timeout(300)

@@ -62,6 +62,13 @@ def add_options(described: argparse.ArgumentParser) -> None:
         metavar="USER",
         help="as whom the hub would extend sessions (%(default)s)",
     )
+    described.add_argument(
+        "--groups",
+        type=lambda names: [name for name in names.split(",") if name],
+        default=[],
+        metavar="A,B",
+        help="the groups that may log in: has everybody in them an account in Slurm",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> list[Line]:
     if options.attach:
-        return attachment.asked(str(options.attach), options.slurm_bin, options.operator)
+        return attachment.asked(
+            str(options.attach), options.slurm_bin, options.operator, options.groups
+        )
     checks = plan.checks_of(expected.load(options.expected))
     return rounds.run(checks, is_root=os.geteuid() == 0)
 

@@ -1,25 +1,85 @@
 """A Slurm that the site runs itself, asked before a portal is put on top."""
 
+import grp
+import os
+import pwd
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from dsportal.doctor.finding import Line
-from dsportal.doctor.judgement import attachment as judgement
 from dsportal.doctor.judgement import slurm
-from dsportal.doctor.programs import ask
+from dsportal.doctor.judgement.attachment import accounting, nodes
+from dsportal.doctor.judgement.attachment.accounting import Accounting
+from dsportal.doctor.judgement.attachment.settings import Settings
+from dsportal.doctor.judgement.attachment.whole import Answers, judge
+from dsportal.doctor.programs import ProgramAnswer, ask
 
 # A controller that is down keeps its programs waiting for 18 s.
 _SECONDS = 25.0
+_QUESTIONS = (
+    ("scontrol", "show", "config"),
+    ("sinfo", "--noheader", "--all", "--Node", f"--format={nodes.FORMAT}"),
+    ("scontrol", "show", "reservation", "--oneliner"),
+)
 
 
-def asked(conf: str, bin_dir: str, operator: str) -> list[Line]:
-    """Ask Slurm for its settings and GPUs."""
-    answers = [
-        ask(f"{bin_dir}/{name}", *words, seconds=_SECONDS, environment={"SLURM_CONF": conf})
-        for name, *words in (
-            ("scontrol", "show", "config"),
-            ("sinfo", "--noheader", "--all", "--format=%G"),
-        )
-    ]
+@dataclass(frozen=True)
+class _Slurm:
+    """The site's programs."""
+
+    conf: str
+    bin_dir: str
+
+    def ask(self, name: str, *words: str) -> ProgramAnswer:
+        environment = {"SLURM_CONF": self.conf}
+        return ask(f"{self.bin_dir}/{name}", *words, seconds=_SECONDS, environment=environment)
+
+    def listed(self, what: str, fields: str, *which: str) -> str | None:
+        """Ask the accounting."""
+        form = ("--noheader", "--parsable2")
+        answer = self.ask("sacctmgr", *form, "show", what, *which, f"format={fields}")
+        return answer.said if answer.status == 0 else None
+
+
+def asked(conf: str, bin_dir: str, operator: str, groups: Sequence[str] = ()) -> list[Line]:
+    """Ask Slurm for its settings, nodes and accounts; ``groups``: those that may log in."""
+    site = _Slurm(conf, bin_dir)
+    answers = [site.ask(*question) for question in _QUESTIONS]
     for answer in answers:
         if answer.status != 0:
             return [Line("slurmctld", slurm.judge_refusal(answer.last_words))]
-    config, gres = (answer.said for answer in answers)
-    return judgement.judge(config, gres, operator=operator)
+    config, found, reserved = (answer.said for answer in answers)
+    kept = _accounting(site, Settings(config), groups)
+    return judge(Answers(config, found, reserved, kept, _logins()), operator=operator)
+
+
+def _accounting(site: _Slurm, settings: Settings, groups: Sequence[str]) -> Accounting:
+    if not accounting.is_kept(settings):
+        return Accounting()
+    own = f"clusters={settings.value('ClusterName')}"
+    # Slurm may hide accounts from others than root (PrivateData of slurmdbd.conf).
+    is_root = os.geteuid() == 0
+    return Accounting(
+        clusters=site.listed("clusters", accounting.CLUSTER_FIELDS),
+        associations=(
+            site.listed("associations", accounting.ASSOCIATION_FIELDS, own) if is_root else None
+        ),
+        members={group: _members(group) for group in groups},
+    )
+
+
+def _members(group: str) -> frozenset[str] | None:
+    """Give who is in a Unix group, by its list or by their own number."""
+    try:
+        entry = grp.getgrnam(group)
+    except KeyError:
+        return None
+    own = {one.pw_name for one in pwd.getpwall() if one.pw_gid == entry.gr_gid}
+    return frozenset({*entry.gr_mem, *own})
+
+
+def _logins() -> dict[str, str]:
+    """Read what PAM asks at each login; everybody may."""
+    files = [file for file in Path("/etc/pam.d").glob("*") if file.is_file()]
+    return {file.name: file.read_text(encoding="utf-8", errors="replace") for file in files}

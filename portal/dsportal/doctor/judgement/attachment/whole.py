@@ -1,0 +1,52 @@
+"""All that is said of a site's Slurm, in the order in which it is shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dsportal.doctor.finding import Line
+from dsportal.doctor.judgement.attachment import accounting, configuration, logins, nodes
+from dsportal.doctor.judgement.attachment.accounting import Accounting
+from dsportal.doctor.judgement.attachment.settings import Settings
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the site's Slurm and the portal's machine said."""
+
+    config: str
+    """Of ``scontrol show config``."""
+    nodes: str
+    """Of ``sinfo``: a line for each node of each partition, see `nodes.FORMAT`."""
+    reservations: str
+    """Of ``scontrol show reservation --oneliner``."""
+    accounting: Accounting
+    logins: Mapping[str, str]
+    """The files of /etc/pam.d by name."""
+
+
+def judge(answers: Answers, *, operator: str) -> list[Line]:
+    """Say what a portal finds there.
+
+    ``operator``: as whom the launcher may ask and extend, or nobody.
+    """
+    settings = Settings(answers.config)
+    found = nodes.read(answers.nodes)
+    judged = {
+        "Slurm's version": configuration.version(settings),
+        "hidden jobs": configuration.private_data(settings, operator),
+        "operator": configuration.operator(settings, operator),
+        "accounts": accounting.accounts(settings, answers.accounting),
+        "clusters": accounting.clusters(settings, answers.accounting),
+        "stored scripts": configuration.stored(settings),
+        "changed jobs": configuration.plugins(settings),
+        "job launch": configuration.launch(settings),
+        "shared nodes": configuration.select(settings),
+        "memory": configuration.memory(settings),
+        "confinement": configuration.confinement(settings),
+        "GPUs": nodes.gpus(found),
+        "mixed partitions": nodes.mixed(found),
+        "features": nodes.features(found),
+        "reservations": nodes.reservations(answers.reservations),
+        "logins to nodes": logins.judge(answers.logins),
+    }
+    return [Line(check, finding) for check, finding in judged.items()]
