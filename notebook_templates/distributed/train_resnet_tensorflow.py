@@ -117,6 +117,7 @@ class Network:
 
     def _learn(self, pixels: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         weights = self.model.trainable_variables
+        pixels = images.on_device(pixels)
         with tf.GradientTape() as tape:
             logits = self.model(pixels, training=True)
             losses = self._losses(logits, labels)

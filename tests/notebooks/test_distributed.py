@@ -87,6 +87,29 @@ if os.environ["SLURM_PROCID"] == "1":
     t.Network._losses = losses
 t.run(t.main, t.settings())
 """
+# Trains with made-up images, and says what they are and what of them a network is given.
+SYNTHETIC = """
+import json
+import tensorflow as tf
+import train_resnet_tensorflow as t
+from sampler import Sampler
+
+given = []
+learn = t.Network.learn
+t.Network.learn = lambda self, *batch: given.append(batch[0].dtype) or learn(self, *batch)
+t.main(t.settings())
+assert given == [tf.uint8] * 2, given
+
+data = t.images.open_images("synthetic", 32, 64, [], 0)
+pixels, labels = next(iter(data.train(Sampler(64, 8, 0, 1, seed=1), 0, 0)))
+numbers = t.images.on_device(pixels)
+print(json.dumps({
+    "kinds": [pixels.dtype.name, numbers.dtype.name], "shape": pixels.shape.as_list(),
+    "range": [int(tf.reduce_min(pixels)), int(tf.reduce_max(pixels))],
+    "mean": float(tf.reduce_mean(numbers)), "deviation": float(tf.math.reduce_std(numbers)),
+    "unchanged": t.images.on_device(numbers) is numbers,
+}))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +153,24 @@ def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
     assert found["resumed"] == found["whole"][2:]
     tested = sorted(label for rank in found["test"] for batch in rank for _, label in batch)
     assert tested == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_made_up_images_for_tensorflow_are_bytes_until_they_are_on_the_device(
+    preloaded: Callable[[str], Path], tmp_path: Path, without_gpu: None
+) -> None:
+    words = ["--results", str(tmp_path), "--model", "tiny", "--size", "32", "--images", "64"]
+    done = subprocess.run(
+        [str(preloaded("tensorflow")), "-B", "-c", SYNTHETIC, *words, "--batch", "8", "--steps=2"],
+        cwd=TRAINING, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert (said["kinds"], said["shape"]) == (["uint8", "float32"], [8, 32, 32, 3])
+    assert (said["range"], said["unchanged"]) == ([0, 255], True)
+    # Of bytes that are equally frequent: (0.5 - mean) / deviation, and 0.29 / deviation.
+    assert said["mean"] == pytest.approx(0.23, abs=0.05)
+    assert said["deviation"] == pytest.approx(1.29, abs=0.05)
+    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 2
 
 
 def test_shards_that_are_not_finished_are_refused(
