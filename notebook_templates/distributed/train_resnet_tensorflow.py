@@ -20,6 +20,7 @@ import keras
 import options
 import resnet_keras as resnet
 import tensorflow as tf
+import tf32
 from ranks import Rank, free_port, meet, place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run
 from sampler import Sampler
@@ -248,7 +249,9 @@ def main(s: argparse.Namespace) -> None:
     record = Record(results, here.is_first, progress.step, s)
 
     where = f"{here.ranks} {'GPUs' if group.gpus else 'CPU processes'}"
-    record.say(f"ResNet {s.model}, {s.precision}, on {where}")
+    may_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    is_tf32 = tf32.is_used(s.precision, bool(group.gpus), may_tf32)
+    record.say(f"ResNet {s.model}, {tf32.said(s.precision, is_tf32)}, on {where}")
     record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:
         record.say(f"resumed after step {progress.step} of {schedule.last_step}")
@@ -291,7 +294,7 @@ def main(s: argparse.Namespace) -> None:
             f"stopped after step {progress.step} of {schedule.last_step}: run again to resume"
         )
     else:
-        versions = {"tensorflow": tf.__version__}
+        versions = {"tensorflow": tf.__version__, "tf32": is_tf32}
         record.finish(s, progress, here.ranks, group.device, accuracy, versions)
     record.close(is_whole=not is_stopped)
     group.sums(0)  # nobody goes before the first has written all

@@ -170,7 +170,8 @@ def test_made_up_images_for_tensorflow_are_bytes_until_they_are_on_the_device(
     # Of bytes that are equally frequent: (0.5 - mean) / deviation, and 0.29 / deviation.
     assert said["mean"] == pytest.approx(0.23, abs=0.05)
     assert said["deviation"] == pytest.approx(1.29, abs=0.05)
-    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 2
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["steps"], summary["tf32"]) == (2, False)
 
 
 def test_shards_that_are_not_finished_are_refused(
