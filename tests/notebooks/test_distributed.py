@@ -244,6 +244,43 @@ def test_a_network_of_ones_own_is_trained(
     assert "has no attribute 'large'" in (tmp_path / "gone" / "error.txt").read_text()
 
 
+STAND_IN = """
+import json, sys
+from types import SimpleNamespace
+import own_model
+from torch import nn
+
+def create_model(name, **told):
+    asked.append([name, told])
+    return nn.Linear(1, told["num_classes"])
+
+asked, said = [], []
+sys.modules["timm"] = SimpleNamespace(create_model=create_model)
+network = own_model.build("timm:vit_tiny_patch16_224", 7, 1)
+sys.modules["timm"] = None  # as where it is not installed
+try:
+    own_model.build("timm:vit_tiny_patch16_224", 7)
+except own_model.NetworkError as error:
+    said.append(str(error))
+print(json.dumps([asked, network.out_features, said]))
+"""
+
+
+def test_a_network_of_timm_is_asked_for_by_its_name_and_its_absence_is_said(
+    preloaded: Callable[[str], Path],
+) -> None:
+    # timm is in no environment of ours: a module stands in for it, with the function that is used.
+    argv = [str(preloaded("pytorch")), "-B", "-c", STAND_IN]
+    done = subprocess.run(argv, cwd=TRAINING, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    asked, outputs, said = json.loads(done.stdout)
+    assert asked == [["vit_tiny_patch16_224", {"num_classes": 7, "in_chans": 1}]]
+    assert outputs == 7
+    assert len(said) == 1
+    assert said[0].startswith("model is 'timm:vit_tiny_patch16_224': ")
+    assert "timm" in said[0].partition(": ")[2]
+
+
 @pytest.mark.parametrize("framework", sorted(COUNTS))
 def test_the_networks_have_as_many_weights_as_published(
     framework: str, preloaded: Callable[[str], Path]
