@@ -11,10 +11,13 @@ goes on exactly), tensorboard/, and error.txt when a process failed.
 
 import argparse
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+# A copy of this file finds the modules in the home.
+sys.path.append(str(Path("~/templates/distributed").expanduser()))
 import compiling
 import images
 import options

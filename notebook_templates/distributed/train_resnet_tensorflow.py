@@ -10,9 +10,12 @@ RESULTS stays what train_resnet.py leaves there; the checkpoint is a folder.
 
 import argparse
 import os
+import sys
 import tempfile
 from pathlib import Path
 
+# A copy of this file finds the modules in the home.
+sys.path.append(str(Path("~/templates/distributed").expanduser()))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # warnings and errors only
 
 import images_tensorflow as images

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import TRAINING, as_by_srun
+from tests.notebooks.running import TRAINING, as_by_srun, said_by
 
 TEMPLATES = ROOT / "notebook_templates"
 PUBLISHED = {"50": 25_557_032, "101": 44_549_160, "152": 60_192_808}
@@ -242,6 +242,20 @@ def test_a_network_of_ones_own_is_trained(
     gone = options(tmp_path / "gone", nas, **{**words, "model": f"{file}:large"})
     assert as_by_srun([*argv, *gone], 1) == [1]
     assert "has no attribute 'large'" in (tmp_path / "gone" / "error.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("framework", "program"),
+    [("pytorch", "train_resnet.py"), ("tensorflow", "train_resnet_tensorflow.py")],
+)
+def test_a_copy_of_a_program_finds_its_modules(
+    framework: str, program: str, preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "templates").symlink_to(TEMPLATES)
+    (tmp_path / "mine.py").write_bytes((TRAINING / program).read_bytes())
+    argv = [preloaded(framework), "-B", tmp_path / "mine.py", "--help"]
+    said = said_by(argv, {"HOME": str(tmp_path)})
+    assert said.startswith("usage: mine.py")
 
 
 STAND_IN = """
