@@ -118,7 +118,7 @@ def test_two_processes_learn_what_one_does_and_divide_the_test(
     told = json.loads((first / "start/config.json").read_text())
     (first / "start/config.json").write_text(json.dumps(told | {"hidden_dropout_prob": 0.0}))
     same = {"model": first / "start", "data": first / "shapes", "workers": 0, "report-every": 1}
-    same |= {"mixup": 0, "operations": 0, "average": 0.5}
+    same |= {"mixup": 0, "operations": 0, "average": 0.5, "warmup": 0}
     one, two = tmp_path / "one", tmp_path / "two"
     assert "precision fp32\n" in finetune(python, one, batch=32, steps=6, **same)
     # Stopped after half of it, and resumed.
@@ -131,7 +131,7 @@ def test_two_processes_learn_what_one_does_and_divide_the_test(
     assert sorted(found) == sorted(wanted) == list(range(1, 7))
     for step, line in wanted.items():
         assert found[step]["loss"] == pytest.approx(line["loss"], rel=1e-3)
-        assert found[step]["accuracy"] == pytest.approx(line["accuracy"])
+        assert found[step]["accuracy"] == pytest.approx(line["accuracy"], abs=1.5 / 32)
     ours, theirs = (json.loads((run / "summary.json").read_text()) for run in (one, two))
     assert (theirs["processes"], theirs["tf32"]) == (2, False)
     # Each picture is tested once: by one process or the other.
