@@ -253,7 +253,7 @@ def test_a_copy_of_a_program_finds_its_modules(
 ) -> None:
     (tmp_path / "templates").symlink_to(TEMPLATES)
     (tmp_path / "mine.py").write_bytes((TRAINING / program).read_bytes())
-    argv = [preloaded(framework), "-B", tmp_path / "mine.py", "--help"]
+    argv = [str(preloaded(framework)), "-B", str(tmp_path / "mine.py"), "--help"]
     said = said_by(argv, {"HOME": str(tmp_path)})
     assert said.startswith("usage: mine.py")
 
