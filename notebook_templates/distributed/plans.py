@@ -276,7 +276,8 @@ def shown_to_image(program: Path, folder: Path, settings: Mapping[str, Any]) -> 
 
     Raises `PlanError` for one that Apptainer would take for two.
     """
-    seen = [program.resolve().parents[1], program.parent, folder]
+    # A copy of a program has its modules among the templates.
+    seen = [PROGRAM.resolve().parents[1], program.resolve().parents[1], program.parent, folder]
     if str(settings.get("data", "synthetic")) != "synthetic":
         seen.append(Path(settings["data"]))
     seen += [Path(mount) for mount in str(settings.get("mounts", "")).split(",") if mount]

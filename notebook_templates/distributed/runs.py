@@ -11,9 +11,11 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import epochs
 from plans import PROGRAM, Plan, PlanError, script
+from record import FREE
 from speedups import markdown, table
 from submitted import Submitted
 from views import View
@@ -21,6 +23,9 @@ from views import View
 # jobs.py is among the templates for Slurm.
 sys.path += [str(Path(__file__).resolve().parent.parent / "slurm")]
 import jobs
+
+# A model of trees with more rounds is compared with the one before: it is another run.
+_MAY_CHANGE = FREE - {"rounds"}
 
 # What notebooks use.
 __all__ = [
@@ -61,11 +66,24 @@ def start(plan: Plan, base: Path) -> Run:
 def here(plan: Plan, base: Path) -> Run:
     """Find the run that was asked for the same in this session, or make the next one's folder.
 
-    The program itself resumes what it finds there.
+    The program itself resumes what it finds there: with more steps, it is the same run.
     """
-    run = _first(plan, base, lambda run: run.job is None and run.asked() in (None, plan.asked))
+    wanted = _lasting(plan.asked)
+
+    def is_this(run: Run) -> bool:
+        asked = run.asked()
+        return run.job is None and (asked is None or _lasting(asked) == wanted)
+
+    run = _first(plan, base, is_this)
     _ask(run, plan)
     return run
+
+
+def _lasting(asked: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what may be another when a program resumes, however it is spelt."""
+    settings = asked["settings"].items()
+    kept = {name: value for name, value in settings if name.replace("-", "_") not in _MAY_CHANGE}
+    return {**asked, "settings": kept}
 
 
 def _first(plan: Plan, base: Path, is_this: Callable[[Run], bool]) -> Run:

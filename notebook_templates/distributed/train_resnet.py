@@ -11,14 +11,18 @@ goes on exactly), tensorboard/, and error.txt when a process failed.
 
 import argparse
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+# A copy of this file finds the modules in the home.
+sys.path.append(str(Path("~/templates/distributed").expanduser()))
 import compiling
 import images
 import options
 import own_model
+import tf32
 import torch
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
@@ -111,9 +115,8 @@ def main(s: argparse.Namespace) -> None:
         trained = torch.compile(trained)
 
     where = f"{here.ranks} {'GPUs' if group.is_on_gpus else 'CPU processes'}"
-    # On a GPU from Ampere on, products of fp32 are TF32's: ten bits of precision.
-    is_tf32 = s.precision == "fp32" and group.is_on_gpus and torch.backends.cudnn.allow_tf32
-    said = f"{s.precision} (TF32 allowed)" if is_tf32 else s.precision
+    is_tf32 = tf32.is_used(s.precision, group.is_on_gpus, torch.backends.cudnn.allow_tf32)
+    said = tf32.said(s.precision, is_tf32)
     record.say(f"ResNet {s.model}, {said}, on {where}; {workers} reading processes each")
     record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:

@@ -10,9 +10,12 @@ RESULTS stays what train_resnet.py leaves there; the checkpoint is a folder.
 
 import argparse
 import os
+import sys
 import tempfile
 from pathlib import Path
 
+# A copy of this file finds the modules in the home.
+sys.path.append(str(Path("~/templates/distributed").expanduser()))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # warnings and errors only
 
 import images_tensorflow as images
@@ -20,6 +23,7 @@ import keras
 import options
 import resnet_keras as resnet
 import tensorflow as tf
+import tf32
 from ranks import Rank, free_port, meet, place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run
 from sampler import Sampler
@@ -117,6 +121,7 @@ class Network:
 
     def _learn(self, pixels: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         weights = self.model.trainable_variables
+        pixels = images.on_device(pixels)
         with tf.GradientTape() as tape:
             logits = self.model(pixels, training=True)
             losses = self._losses(logits, labels)
@@ -247,7 +252,9 @@ def main(s: argparse.Namespace) -> None:
     record = Record(results, here.is_first, progress.step, s)
 
     where = f"{here.ranks} {'GPUs' if group.gpus else 'CPU processes'}"
-    record.say(f"ResNet {s.model}, {s.precision}, on {where}")
+    may_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    is_tf32 = tf32.is_used(s.precision, bool(group.gpus), may_tf32)
+    record.say(f"ResNet {s.model}, {tf32.said(s.precision, is_tf32)}, on {where}")
     record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:
         record.say(f"resumed after step {progress.step} of {schedule.last_step}")
@@ -290,7 +297,7 @@ def main(s: argparse.Namespace) -> None:
             f"stopped after step {progress.step} of {schedule.last_step}: run again to resume"
         )
     else:
-        versions = {"tensorflow": tf.__version__}
+        versions = {"tensorflow": tf.__version__, "tf32": is_tf32}
         record.finish(s, progress, here.ranks, group.device, accuracy, versions)
     record.close(is_whole=not is_stopped)
     group.sums(0)  # nobody goes before the first has written all

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 
 import jax
+import tf32
 from ranks import Rank
 
 AXES = ("data", "model")
@@ -49,6 +50,13 @@ def grid_shape(model_devices: int) -> tuple[int, int]:
             f"model_devices is {model_devices}; it must divide the {devices} devices there are"
         )
     return devices // model_devices, model_devices
+
+
+def is_tf32(precision: str) -> bool:
+    """Say whether products of fp32 may be TF32's: JAX allows it unless more is asked for."""
+    allowed = (None, "default", "high", "tensorfloat32")  # jax.lax.Precision's page
+    is_allowed = jax.config.jax_default_matmul_precision in allowed
+    return tf32.is_used(precision, jax.devices()[0].platform == "gpu", is_allowed)
 
 
 def megabytes_on_a_device(weights: Iterable[jax.Array]) -> float:

@@ -22,12 +22,14 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 sys.path.append(str(Path(__file__).resolve().parent.parent / "data"))
 os.environ["KERAS_BACKEND"] = "jax"  # what Keras divides a model with
 
+import devices
 import digits
 import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
 import orbax.checkpoint as ocp
+import tf32
 from devices import AXES, LayoutError, grid_shape, join, megabytes_on_a_device
 from jax.experimental.multihost_utils import process_allgather
 from ranks import place
@@ -190,6 +192,7 @@ def main(s: argparse.Namespace) -> None:
     if begun is not None:
         reached = restored(checkpoint_manager, begun, model)
     record = Record(results, here.is_first, reached.step)
+    is_tf32 = devices.is_tf32(s.precision)
     weights = [one.value for one in model.weights]
     on_each = megabytes_on_a_device(weights)
     record.say(
@@ -203,6 +206,7 @@ def main(s: argparse.Namespace) -> None:
         f"{s.model_devices} that work on the same: {type(distribution).__name__}",
         f"{len(train.labels):,} images to train on, {tested.steps * s.images:,} to test with",
     )
+    record.say(f"precision {tf32.said(s.precision, is_tf32)}")
     if reached.step:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
@@ -268,6 +272,7 @@ def main(s: argparse.Namespace) -> None:
                 "images_per_second": reached.images_per_second,
                 "test_accuracy": accuracy,
                 "keras": keras.__version__,
+                "tf32": is_tf32,
                 "jax": jax.__version__,
             }
             write_json(results / "summary.json", summary)

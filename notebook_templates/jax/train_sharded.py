@@ -20,6 +20,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
 sys.path.append(str(Path(__file__).resolve().parent.parent / "language"))
+import devices
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +28,7 @@ import optax
 import orbax.checkpoint as ocp
 import sharded_lm
 import texts
+import tf32
 from devices import LayoutError, join, megabytes_on_a_device
 from flax import nnx
 from jax.experimental.multihost_utils import process_allgather
@@ -153,6 +155,7 @@ def main(s: argparse.Namespace) -> None:
         first_loss = kept.pop("first_loss")
         reached = Progress(**kept)
     record = Record(results, here.is_first, reached.step)
+    is_tf32 = devices.is_tf32(s.precision)
     count = sum(leaf.size for leaf in jax.tree_util.tree_leaves(weights))
     on_each = megabytes_on_a_device(jax.tree_util.tree_leaves(weights))
     record.say(
@@ -162,6 +165,7 @@ def main(s: argparse.Namespace) -> None:
         f"{len(train):,} texts of {s.length} bytes to train on, {len(test)} held out",
         f"held-out loss before: {first_loss:.4f}",
     )
+    record.say(f"precision {tf32.said(s.precision, is_tf32)}")
     if reached.step:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
@@ -229,6 +233,7 @@ def main(s: argparse.Namespace) -> None:
                 "megabytes_on_a_device": on_each,
                 "tokens_per_second": reached.images_per_second,
                 "held_out_loss": [first_loss, last_loss],
+                "tf32": is_tf32,
                 "jax": jax.__version__,
             }
             write_json(results / "summary.json", summary)

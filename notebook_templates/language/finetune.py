@@ -29,6 +29,7 @@ import fully_sharded
 import held_out
 import lora
 import texts
+import tf32
 import tiny
 import torch
 import transformers
@@ -100,8 +101,8 @@ def main(s: argparse.Namespace) -> None:
     stop = Stop()
     group = DataParallel(place(os.environ))
     here, device = group.here, group.device
-    # On a GPU from Ampere on, products of fp32 are TF32's: ten bits of precision.
     torch.backends.cuda.matmul.allow_tf32 = True
+    is_tf32 = tf32.is_used(s.precision, group.is_on_gpus, is_allowed=True)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
@@ -164,6 +165,7 @@ def main(s: argparse.Namespace) -> None:
     few = sum(weight.numel() for weight in learnt)
     record.say(
         f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
+        f"precision {tf32.said(s.precision, is_tf32)}",
         *read.words(
             f"{s.batch} {read.unit} x {s.accumulate} (accumulate) x {here.ranks} processes",
             together,
@@ -262,6 +264,7 @@ def main(s: argparse.Namespace) -> None:
                 "peak_gpu_memory_bytes": peak,
                 **read.summary(reached.before, after),
                 "result": exported,
+                "tf32": is_tf32,
                 "torch": torch.__version__,
             }
             write_json(results / "summary.json", summary)

@@ -11,6 +11,7 @@ import optuna
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
+from torch.utils.tensorboard import SummaryWriter
 
 EPOCHS, BATCH = 12, 64
 
@@ -22,7 +23,8 @@ def objective(trial: optuna.Trial) -> float:
     dropout = trial.suggest_float("dropout", 0.0, 0.6)
 
     # Where a trial that was interrupted goes on: its next attempt has the same folder.
-    checkpoint = Path(trial.user_attrs["folder"]) / "checkpoint.pt"
+    folder = Path(trial.user_attrs["folder"])
+    checkpoint = folder / "checkpoint.pt"
 
     torch.manual_seed(1)
     images, labels = map(torch.from_numpy, load_digits(return_X_y=True))
@@ -40,20 +42,24 @@ def objective(trial: optuna.Trial) -> float:
         first = kept["epoch"]
 
     accuracy = 0.0
-    for epoch in range(first, EPOCHS):
-        torch.manual_seed(epoch)
-        model.train()
-        for chosen in torch.randperm(int((~test).sum())).split(BATCH):
-            loss = nn.functional.cross_entropy(model(images[~test][chosen]), labels[~test][chosen])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            accuracy = (model(images[test]).argmax(1) == labels[test]).float().mean().item()
-        kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-        torch.save(kept | {"epoch": epoch + 1}, checkpoint)
-        trial.report(accuracy, epoch)
-        if trial.should_prune():
-            raise optuna.TrialPruned
+    # What an earlier attempt drew after its checkpoint is left out.
+    with SummaryWriter(folder / "tensorboard", purge_step=first) as curves:
+        for epoch in range(first, EPOCHS):
+            torch.manual_seed(epoch)
+            model.train()
+            for chosen in torch.randperm(int((~test).sum())).split(BATCH):
+                logits = model(images[~test][chosen])
+                loss = nn.functional.cross_entropy(logits, labels[~test][chosen])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                accuracy = (model(images[test]).argmax(1) == labels[test]).float().mean().item()
+            curves.add_scalar("accuracy", accuracy, epoch)
+            kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save(kept | {"epoch": epoch + 1}, checkpoint)
+            trial.report(accuracy, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
     return accuracy

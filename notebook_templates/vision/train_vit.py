@@ -28,6 +28,7 @@ import classifier
 import images
 import pictures
 import shapes
+import tf32
 import torch
 from classifier import Classifier, ClassifierError
 from process_group import DataParallel
@@ -165,6 +166,7 @@ def main(s: argparse.Namespace) -> None:
     precision = torch.autocast(device.type, torch.bfloat16, enabled=s.precision == "bf16")
     if group.is_on_gpus:
         torch.backends.cuda.matmul.allow_tf32 = True
+    is_tf32 = tf32.is_used(s.precision, group.is_on_gpus, is_allowed=True)
 
     # What was reached before.
     checkpoint = results / "checkpoint.pt"
@@ -182,6 +184,7 @@ def main(s: argparse.Namespace) -> None:
     record.say(
         f"{s.model}: {sum(p.numel() for p in network.parameters()):,} weights, pictures of "
         f"{model.size}x{model.size}",
+        f"precision {tf32.said(s.precision, is_tf32)}",
         f"{len(train):,} pictures of {len(model.names)} classes to train on, {len(test):,} to test",
         *schedule.words(),
     )
@@ -271,6 +274,7 @@ def main(s: argparse.Namespace) -> None:
             "images_per_second": progress.images_per_second,
             "data": str(data.resolve()),
             **json.loads((results / "best" / "found.json").read_text()),
+            "tf32": is_tf32,
             "torch": torch.__version__,
         }
         write_json(results / "summary.json", summary)

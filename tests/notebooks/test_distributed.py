@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import TRAINING, as_by_srun
+from tests.notebooks.running import TRAINING, as_by_srun, said_by
 
 TEMPLATES = ROOT / "notebook_templates"
 PUBLISHED = {"50": 25_557_032, "101": 44_549_160, "152": 60_192_808}
@@ -87,6 +87,29 @@ if os.environ["SLURM_PROCID"] == "1":
     t.Network._losses = losses
 t.run(t.main, t.settings())
 """
+# Trains with made-up images, and says what they are and what of them a network is given.
+SYNTHETIC = """
+import json
+import tensorflow as tf
+import train_resnet_tensorflow as t
+from sampler import Sampler
+
+given = []
+learn = t.Network.learn
+t.Network.learn = lambda self, *batch: given.append(batch[0].dtype) or learn(self, *batch)
+t.main(t.settings())
+assert given == [tf.uint8] * 2, given
+
+data = t.images.open_images("synthetic", 32, 64, [], 0)
+pixels, labels = next(iter(data.train(Sampler(64, 8, 0, 1, seed=1), 0, 0)))
+numbers = t.images.on_device(pixels)
+print(json.dumps({
+    "kinds": [pixels.dtype.name, numbers.dtype.name], "shape": pixels.shape.as_list(),
+    "range": [int(tf.reduce_min(pixels)), int(tf.reduce_max(pixels))],
+    "mean": float(tf.reduce_mean(numbers)), "deviation": float(tf.math.reduce_std(numbers)),
+    "unchanged": t.images.on_device(numbers) is numbers,
+}))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +153,25 @@ def test_tensorflow_reads_folders_and_shards_and_goes_on_where_it_stopped(
     assert found["resumed"] == found["whole"][2:]
     tested = sorted(label for rank in found["test"] for batch in rank for _, label in batch)
     assert tested == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_made_up_images_for_tensorflow_are_bytes_until_they_are_on_the_device(
+    preloaded: Callable[[str], Path], tmp_path: Path, without_gpu: None
+) -> None:
+    words = ["--results", str(tmp_path), "--model", "tiny", "--size", "32", "--images", "64"]
+    done = subprocess.run(
+        [str(preloaded("tensorflow")), "-B", "-c", SYNTHETIC, *words, "--batch", "8", "--steps=2"],
+        cwd=TRAINING, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert (said["kinds"], said["shape"]) == (["uint8", "float32"], [8, 32, 32, 3])
+    assert (said["range"], said["unchanged"]) == ([0, 255], True)
+    # Of bytes that are equally frequent: (0.5 - mean) / deviation, and 0.29 / deviation.
+    assert said["mean"] == pytest.approx(0.23, abs=0.05)
+    assert said["deviation"] == pytest.approx(1.29, abs=0.05)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["steps"], summary["tf32"]) == (2, False)
 
 
 def test_shards_that_are_not_finished_are_refused(
@@ -200,6 +242,57 @@ def test_a_network_of_ones_own_is_trained(
     gone = options(tmp_path / "gone", nas, **{**words, "model": f"{file}:large"})
     assert as_by_srun([*argv, *gone], 1) == [1]
     assert "has no attribute 'large'" in (tmp_path / "gone" / "error.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("framework", "program"),
+    [("pytorch", "train_resnet.py"), ("tensorflow", "train_resnet_tensorflow.py")],
+)
+def test_a_copy_of_a_program_finds_its_modules(
+    framework: str, program: str, preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "templates").symlink_to(TEMPLATES)
+    (tmp_path / "mine.py").write_bytes((TRAINING / program).read_bytes())
+    argv = [str(preloaded(framework)), "-B", str(tmp_path / "mine.py"), "--help"]
+    said = said_by(argv, {"HOME": str(tmp_path)})
+    assert said.startswith("usage: mine.py")
+
+
+STAND_IN = """
+import json, sys
+from types import SimpleNamespace
+import own_model
+from torch import nn
+
+def create_model(name, **told):
+    asked.append([name, told])
+    return nn.Linear(1, told["num_classes"])
+
+asked, said = [], []
+sys.modules["timm"] = SimpleNamespace(create_model=create_model)
+network = own_model.build("timm:vit_tiny_patch16_224", 7, 1)
+sys.modules["timm"] = None  # as where it is not installed
+try:
+    own_model.build("timm:vit_tiny_patch16_224", 7)
+except own_model.NetworkError as error:
+    said.append(str(error))
+print(json.dumps([asked, network.out_features, said]))
+"""
+
+
+def test_a_network_of_timm_is_asked_for_by_its_name_and_its_absence_is_said(
+    preloaded: Callable[[str], Path],
+) -> None:
+    # timm is in no environment of ours: a module stands in for it, with the function that is used.
+    argv = [str(preloaded("pytorch")), "-B", "-c", STAND_IN]
+    done = subprocess.run(argv, cwd=TRAINING, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    asked, outputs, said = json.loads(done.stdout)
+    assert asked == [["vit_tiny_patch16_224", {"num_classes": 7, "in_chans": 1}]]
+    assert outputs == 7
+    assert len(said) == 1
+    assert said[0].startswith("model is 'timm:vit_tiny_patch16_224': ")
+    assert "timm" in said[0].partition(": ")[2]
 
 
 @pytest.mark.parametrize("framework", sorted(COUNTS))

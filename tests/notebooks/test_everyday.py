@@ -9,7 +9,7 @@ import pytest
 PROGRAM = """
 import sys
 from pathlib import Path
-import ipywidgets, matplotlib, numpy, pandas, sklearn, tqdm
+import ipywidgets, matplotlib, numpy, pandas, papermill, sklearn, tqdm
 folder = Path(sys.argv[1])
 table = pandas.DataFrame({
     "count": numpy.arange(1000),

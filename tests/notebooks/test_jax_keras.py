@@ -65,6 +65,8 @@ def test_the_notebook_learns_on_devices_that_share_the_wide_layer(
     summary = summary_of(run)
     assert (summary["devices"], summary["distribution"]) == (4, "ModelParallel")
     assert summary["test_accuracy"] > ACCURACY
+    assert summary["tf32"] is False
+    assert "precision fp32\n" in printed
     assert f"test accuracy at the end {summary['test_accuracy']:.4f}" in printed
     assert "network/wide/kernel (1600, 512): (1600, 256) on each" in printed
     # All but the two convolutions and ten numbers lies in two parts.

@@ -52,7 +52,8 @@ def test_the_notebook_learns_on_devices_that_hold_a_part_each(
     before, after = summary["held_out_loss"]
     assert after < before - MARGIN
     assert f"held-out loss {before:.4f} before, {after:.4f} after" in printed
-    assert summary["devices"] == 4
+    assert (summary["devices"], summary["tf32"]) == (4, False)
+    assert "precision fp32\n" in printed
     # What is divided lies in four parts; norms and places are everywhere.
     whole = 4 * summary["weights"] / 1e6
     assert whole / 4 < summary["megabytes_on_a_device"] < whole / 3.5

@@ -172,7 +172,8 @@ def test_perplexity_is_measured_every_so_many_steps_and_at_the_end(
 ) -> None:
     python = preloaded("pytorch")
     same = {"data": "animals", "model": base, "questions": 1, "new-tokens": 1, "batch": 2}
-    finetune(python, tmp_path, steps=10, **same, **{"report-every": 5, "evaluate-every": 4})
+    often = {"report-every": 5, "evaluate-every": 4}
+    assert "precision fp32\n" in finetune(python, tmp_path, steps=10, **same, **often)
     lines = lines_of(tmp_path)
     measured = {step: line for step, line in lines.items() if "held_out_loss" in line}
     assert sorted(lines) == [4, 5, 8, 10]
@@ -182,6 +183,7 @@ def test_perplexity_is_measured_every_so_many_steps_and_at_the_end(
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["perplexity"] == pytest.approx([math.exp(x) for x in summary["held_out_loss"]])
     assert summary["perplexity"][1] == pytest.approx(measured[10]["perplexity"])
+    assert summary["tf32"] is False
     assert summary["peak_gpu_memory_bytes"] is lines[10]["peak_gpu_memory_bytes"] is None
     points = said_by(python, TAGS, tmp_path / "tensorboard")
     assert points == [[step, pytest.approx(measured[step]["perplexity"])] for step in measured]

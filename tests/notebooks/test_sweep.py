@@ -1,6 +1,7 @@
 """The hyper-parameter sweep: it finds, ends early, begins again what was interrupted."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -40,6 +41,12 @@ study = studies.opened(Path(sys.argv[2]), "maximize", 1, 2)
 counted = studies.counted(study)
 print(json.dumps([[t.number, t.state.name, t.params["x"]] for t in counted]))
 """
+CURVE = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+drawn = EventAccumulator(sys.argv[1]).Reload().Scalars("accuracy")
+print(json.dumps([[point.step, point.value] for point in drawn]))
+"""
 
 
 @pytest.fixture
@@ -75,6 +82,17 @@ def test_the_notebook_finds_a_network_that_reads_digits(
     outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
     kinds = {kind for one in outputs for kind in one.get("data", {})}
     assert {"image/png", "text/html"} <= kinds
+    # Each trial has a curve, those too that ended early; the first is never pruned.
+    trials = sorted((tmp_path / "logs/sweeps/sweep/trials").iterdir())
+    assert len(trials) == 9
+    assert all(list((trial / "tensorboard").glob("events.*")) for trial in trials)
+    argv = [str(python), "-c", CURVE, str(trials[0] / "tensorboard")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    curve = json.loads(done.stdout)
+    assert [step for step, _ in curve] == list(range(12))
+    value = re.search(r"^trial 0: ([0-9.]+)", printed, re.MULTILINE)
+    assert value
+    assert curve[-1][1] == pytest.approx(float(value[1]), abs=1e-6)
 
 
 def test_processes_side_by_side_try_as_many_as_were_asked_for(

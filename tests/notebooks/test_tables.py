@@ -294,6 +294,18 @@ def test_a_table_with_other_columns_is_refused_by_name(
     assert "20 predictions in" in said
 
 
+def test_a_table_in_parquet_teaches_what_it_does_in_csv(
+    preloaded: Callable[..., Path], tmp_path: Path
+) -> None:
+    python = preloaded("pytorch", *IMPORTED)
+    csv, parquet = written(tmp_path / "houses.csv", houses(200)), tmp_path / "houses.parquet"
+    same = "import sys, pandas; pandas.read_csv(sys.argv[1]).to_parquet(sys.argv[2])"
+    done([str(python), "-B", "-c", same, str(csv), str(parquet)])
+    for table in (csv, parquet):
+        train(python, tmp_path / table.suffix, table=table, target="price", rounds=8)
+    assert model_of(tmp_path / ".parquet") == model_of(tmp_path / ".csv")
+
+
 def test_other_settings_and_another_table_are_refused_by_name(
     preloaded: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -320,7 +332,7 @@ def test_what_cannot_be_learned_is_said_in_words(
     (tmp_path / "some.parquet").write_bytes(b"PAR1")
     cases: list[tuple[dict[str, object], str]] = [
         ({"table": tmp_path / "gone.csv"}, "gone.csv: there is no such file"),
-        ({"table": tmp_path / "some.parquet"}, "this environment does not have: save the table as"),
+        ({"table": tmp_path / "some.parquet"}, "some.parquet: "),
         ({"table": table, "target": "prize"}, "target is 'prize'; the table has 'id', 'size'"),
         ({"table": table, "target": "price", "ignore": '["no"]'}, "'no' is not a column beside"),
         ({"table": alike, "target": "b"}, "'b' has 1 different values"),

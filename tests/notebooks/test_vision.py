@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD, printed_by, said_by
+from tests.notebooks.running import ONE_THREAD, as_by_srun, printed_by, said_by
 
 TEMPLATES = ROOT / "notebook_templates"
 EPOCHS = 6
@@ -19,10 +19,14 @@ LEARNED = 2.5 * CHANCE
 FEW = {"epochs": EPOCHS, "operations": 1, "workers": 0, "checkpoint-every": 10}
 
 
-def finetune(python: Path, results: Path, **options: object) -> str:
+def finetuning(python: Path, results: Path, **options: object) -> list[str]:
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
     program = TEMPLATES / "vision" / "train_vit.py"
-    return said_by([python, "-B", program, "--results", results, *words], ONE_THREAD)
+    return [str(python), "-B", str(program), "--results", str(results), *words]
+
+
+def finetune(python: Path, results: Path, **options: object) -> str:
+    return said_by(finetuning(python, results, **options), ONE_THREAD)
 
 
 def lines_of(results: Path) -> list[dict[str, Any]]:
@@ -103,6 +107,39 @@ def test_gradients_that_are_accumulated_are_those_of_the_whole_batch(
     ]
     assert len(losses[0]) == 4
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_two_processes_learn_what_one_does_and_divide_the_test(
+    preloaded: Callable[[str], Path], tmp_path: Path, without_gpu: None
+) -> None:
+    python, first = preloaded("pytorch"), tmp_path / "first"
+    finetune(python, first, steps=1, workers=0)
+    # What is drawn at random is another in each process: dropout, mixing, cuts, the operations.
+    told = json.loads((first / "start/config.json").read_text())
+    (first / "start/config.json").write_text(json.dumps(told | {"hidden_dropout_prob": 0.0}))
+    same = {"model": first / "start", "data": first / "shapes", "workers": 0, "report-every": 1}
+    same |= {"mixup": 0, "operations": 0, "average": 0.5, "warmup": 0}
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert "precision fp32\n" in finetune(python, one, batch=32, steps=6, **same)
+    # Stopped after half of it, and resumed.
+    for steps in (3, 6):
+        on_two = finetuning(python, two, batch=8, accumulate=2, steps=steps, **same)
+        assert as_by_srun(on_two, 2, **ONE_THREAD) == [0, 0]
+    wanted, found = (
+        {line["step"]: line for line in lines_of(run) if "loss" in line} for run in (one, two)
+    )
+    assert sorted(found) == sorted(wanted) == list(range(1, 7))
+    for step, line in wanted.items():
+        assert found[step]["loss"] == pytest.approx(line["loss"], rel=1e-3)
+        assert found[step]["accuracy"] == pytest.approx(line["accuracy"], abs=1.5 / 32)
+    ours, theirs = (json.loads((run / "summary.json").read_text()) for run in (one, two))
+    assert (theirs["processes"], theirs["tf32"]) == (2, False)
+    # Each picture is tested once: by one process or the other.
+    assert [sum(row) for row in theirs["confusions"]] == [25] * 8
+    assert theirs["test_accuracy"] == pytest.approx(ours["test_accuracy"], abs=0.02)
+    said = as_by_srun(finetuning(python, two, batch=16, accumulate=2, steps=9, **same), 2)
+    assert said == [1, 1]
+    assert "batch = 8, not 16" in (two / "error.txt").read_text()
 
 
 def test_a_model_or_pictures_that_are_not_there_are_said_in_words(

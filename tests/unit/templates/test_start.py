@@ -12,6 +12,9 @@ import pytest
 import runs
 from plans import Plan
 
+from tests.instance import ROOT
+
+TEMPLATES = ROOT / "notebook_templates"
 PLAN = Plan(nodes=1, gpus_per_node=0, settings={"rate": 0.1}, name="some")
 
 
@@ -88,3 +91,23 @@ def test_a_run_in_the_session_is_found_by_its_settings(start: Start, tmp_path: P
     assert [start(PLAN), here(PLAN)] == ["some", "some-2"]
     other = replace(PLAN, settings={"rate": 0.2})
     assert [here(PLAN), here(other), here(PLAN), here(other)] == ["some-2", "some-3"] * 2
+
+
+def test_more_steps_continue_a_run_in_the_session(tmp_path: Path) -> None:
+    def here(**settings: object) -> str:
+        return runs.here(replace(PLAN, settings={"rate": 0.1, **settings}), tmp_path).folder.name
+
+    more = {"steps": 200, "report-every": 5}
+    assert [here(steps=100), here(**more), here(steps=100)] == ["some"] * 3
+    assert [here(steps=100, rate=0.2), here(rate=0.2, steps=300)] == ["some-2"] * 2
+    # A table's model with more rounds is one to compare with.
+    assert [here(rounds=10), here(rounds=20)] == ["some-3", "some-4"]
+
+
+@pytest.mark.parametrize(
+    "notebook",
+    [one for one in sorted(TEMPLATES.glob("*/*.ipynb")) if "runs.start(" in one.read_text()],
+    ids=lambda notebook: notebook.stem,
+)
+def test_no_notebook_takes_a_folder_by_its_name_alone(notebook: Path) -> None:
+    assert "runs.Run(" not in notebook.read_text()
