@@ -7,8 +7,8 @@ import pytest
 from dsportal.doctor.checks import attachment as checks
 from dsportal.doctor.finding import Finding, State
 from dsportal.doctor.judgement.attachment import nodes
-from dsportal.doctor.judgement.attachment.accounting import Accounting
-from dsportal.doctor.judgement.attachment.whole import Answers, judge
+from dsportal.doctor.judgement.attachment.accounting import AccountingRecords
+from dsportal.doctor.judgement.attachment.whole import SlurmAnswers, judge
 
 CAPTURED = Path(__file__).parents[1] / "data/config_of_slurm_22.05.txt"
 CONFIG = CAPTURED.read_text(encoding="utf-8")
@@ -33,19 +33,21 @@ def findings(
     *lines: str,
     nodes: str = NODES,
     reservations: str = NONE_RESERVED,
-    accounting: Accounting | None = None,
+    accounting: AccountingRecords | None = None,
     logins: dict[str, str] | None = None,
     operator: str = "slurm",
 ) -> dict[str, Finding]:
     """Judge the captured settings, with lines that differ, and other answers."""
     config = "\n".join([CONFIG, *lines])
-    answers = Answers(config, nodes, reservations, accounting or Accounting(), logins or {})
+    answers = SlurmAnswers(
+        config, nodes, reservations, accounting or AccountingRecords(), logins or {}
+    )
     return {line.check: line.finding for line in judge(answers, operator=operator)}
 
 
-def accounts(**members: set[str] | None) -> Accounting:
+def accounts(**members: set[str] | None) -> AccountingRecords:
     """The accounting of a site, and who is in the groups that may log in."""
-    return Accounting(
+    return AccountingRecords(
         "physics|\n",
         ASSOCIATIONS,
         {group: None if names is None else frozenset(names) for group, names in members.items()},
@@ -225,7 +227,7 @@ def test_who_is_refused_without_an_account_is_told(
 
 
 def test_an_accounting_without_people_is_a_failure() -> None:
-    fresh = Accounting("physics|\n", "|root\nroot|root\n", {})
+    fresh = AccountingRecords("physics|\n", "|root\nroot|root\n", {})
     finding = findings(KEPT, ENFORCED, accounting=fresh)["accounts"]
     assert finding.state is State.FAILED
     assert "refuses every session" in finding.found
@@ -248,7 +250,9 @@ def test_accounts_that_cannot_be_read_are_not_taken_for_none() -> None:
 )
 def test_other_clusters_are_told(said: str | None, state: State, found: str) -> None:
     # ClusterName as in slurm.conf; the accounting has it in small letters.
-    finding = findings(KEPT, "ClusterName = Portal-Test11", accounting=Accounting(said))["clusters"]
+    finding = findings(KEPT, "ClusterName = Portal-Test11", accounting=AccountingRecords(said))[
+        "clusters"
+    ]
     assert finding.state is state
     assert found.lower() in finding.found.lower()
 

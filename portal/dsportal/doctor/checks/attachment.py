@@ -10,9 +10,9 @@ from pathlib import Path
 from dsportal.doctor.finding import Line
 from dsportal.doctor.judgement import slurm
 from dsportal.doctor.judgement.attachment import accounting, nodes
-from dsportal.doctor.judgement.attachment.accounting import Accounting
-from dsportal.doctor.judgement.attachment.settings import Settings
-from dsportal.doctor.judgement.attachment.whole import Answers, judge
+from dsportal.doctor.judgement.attachment.accounting import AccountingRecords
+from dsportal.doctor.judgement.attachment.settings import SlurmConfig
+from dsportal.doctor.judgement.attachment.whole import SlurmAnswers, judge
 from dsportal.doctor.programs import ProgramAnswer, ask
 
 # A controller that is down keeps its programs waiting for 18 s.
@@ -50,17 +50,17 @@ def asked(conf: str, bin_dir: str, operator: str, groups: Sequence[str] = ()) ->
         if answer.status != 0:
             return [Line("slurmctld", slurm.judge_refusal(answer.last_words))]
     config, found, reserved = (answer.said for answer in answers)
-    kept = _accounting(site, Settings(config), groups)
-    return judge(Answers(config, found, reserved, kept, _logins()), operator=operator)
+    kept = _accounting(site, SlurmConfig(config), groups)
+    return judge(SlurmAnswers(config, found, reserved, kept, _logins()), operator=operator)
 
 
-def _accounting(site: _Slurm, settings: Settings, groups: Sequence[str]) -> Accounting:
+def _accounting(site: _Slurm, settings: SlurmConfig, groups: Sequence[str]) -> AccountingRecords:
     if not accounting.is_kept(settings):
-        return Accounting()
+        return AccountingRecords()
     own = f"clusters={settings.value('ClusterName')}"
     # Slurm may hide accounts from others than root (PrivateData of slurmdbd.conf).
     is_root = os.geteuid() == 0
-    return Accounting(
+    return AccountingRecords(
         clusters=site.listed("clusters", accounting.CLUSTER_FIELDS),
         associations=(
             site.listed("associations", accounting.ASSOCIATION_FIELDS, own) if is_root else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from dsportal.doctor.finding import Finding, failed, ok, warning
 from dsportal.doctor.judgement.attachment.names import some
-from dsportal.doctor.judgement.attachment.settings import Settings
+from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
 CLUSTER_FIELDS = "Cluster,Federation"
 """22.05: ``physics|`` alone, ``physics|campus`` in a federation."""
@@ -14,7 +14,7 @@ ASSOCIATION_FIELDS = "User,Account"
 
 
 @dataclass(frozen=True)
-class Accounting:
+class AccountingRecords:
     """What ``sacctmgr`` and the machine's groups said; ``None``: it could not be read."""
 
     clusters: str | None = None
@@ -24,12 +24,12 @@ class Accounting:
     """Of the groups that may log in."""
 
 
-def is_kept(settings: Settings) -> bool:
+def is_kept(settings: SlurmConfig) -> bool:
     """Say whether there is a slurmdbd to ask."""
     return settings.value("AccountingStorageType") == "accounting_storage/slurmdbd"
 
 
-def accounts(settings: Settings, said: Accounting) -> Finding:
+def accounts(settings: SlurmConfig, said: AccountingRecords) -> Finding:
     """Say whom Slurm would refuse for want of an account.
 
     22.05 does so with "Invalid account or account/partition combination specified".
@@ -85,7 +85,7 @@ def _users(associations: str) -> set[str]:
     return {line.partition("|")[0].lower() for line in associations.splitlines()} - {""}
 
 
-def clusters(settings: Settings, said: Accounting) -> Finding:
+def clusters(settings: SlurmConfig, said: AccountingRecords) -> Finding:
     """Say to which cluster sessions go."""
     own = settings.value("ClusterName")
     if parameters := settings.value("FederationParameters"):

@@ -3,7 +3,7 @@
 import re
 
 from dsportal.doctor.finding import Finding, failed, ok, warning
-from dsportal.doctor.judgement.attachment.settings import Settings
+from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
 OLDEST, NEWEST = (22, 5), (25, 5)
 # Of LaunchParameters: what changes nothing of a session. A session is a batch job, whose program
@@ -29,7 +29,7 @@ _STORED = {
 }
 
 
-def version(settings: Settings) -> Finding:
+def version(settings: SlurmConfig) -> Finding:
     """Say whether the portal knows this release."""
     said = settings.value("SLURM_VERSION")
     found = re.match(r"(\d+)\.(\d+)", said)
@@ -44,7 +44,7 @@ def version(settings: Settings) -> Finding:
     return ok(said)
 
 
-def private_data(settings: Settings, operator: str) -> Finding:
+def private_data(settings: SlurmConfig, operator: str) -> Finding:
     """Say whether the hub sees its sessions' jobs."""
     if "jobs" not in settings.words("PrivateData"):
         return ok("the hub sees all jobs")
@@ -56,7 +56,7 @@ def private_data(settings: Settings, operator: str) -> Finding:
     )
 
 
-def operator(settings: Settings, operator: str) -> Finding:
+def operator(settings: SlurmConfig, operator: str) -> Finding:
     """Say whether sessions can be extended."""
     user = settings.value("SlurmUser").partition("(")[0]
     if not operator:
@@ -72,7 +72,7 @@ def operator(settings: Settings, operator: str) -> Finding:
     )
 
 
-def plugins(settings: Settings) -> Finding:
+def plugins(settings: SlurmConfig) -> Finding:
     """Say who may change a job before it is accepted."""
     found = settings.words("JobSubmitPlugins") + settings.words("CliFilterPlugins")
     if not found:
@@ -83,7 +83,7 @@ def plugins(settings: Settings) -> Finding:
     )
 
 
-def select(settings: Settings) -> Finding:
+def select(settings: SlurmConfig) -> Finding:
     """Say whether sessions share a node."""
     kind = settings.value("SelectType")
     if kind in ("select/cons_tres", "select/cons_res"):
@@ -94,7 +94,7 @@ def select(settings: Settings) -> Finding:
     )
 
 
-def memory(settings: Settings) -> Finding:
+def memory(settings: SlurmConfig) -> Finding:
     """Say whether memory is given out."""
     if "memory" not in settings.value("SelectTypeParameters").lower():
         return warning(
@@ -110,7 +110,7 @@ def memory(settings: Settings) -> Finding:
     )
 
 
-def confinement(settings: Settings) -> Finding:
+def confinement(settings: SlurmConfig) -> Finding:
     """Say whether a session is kept to what it asked for."""
     lacking = []
     if settings.value("ProctrackType") != "proctrack/cgroup":
@@ -130,7 +130,7 @@ def confinement(settings: Settings) -> Finding:
     )
 
 
-def stored(settings: Settings) -> Finding:
+def stored(settings: SlurmConfig) -> Finding:
     """Say what the accounting keeps of a session, and that it is no secret."""
     flags = settings.words("AccountingStoreFlags")
     if kept := [words for flag, words in _STORED.items() if flag in flags]:
@@ -138,7 +138,7 @@ def stored(settings: Settings) -> Finding:
     return ok("neither scripts nor environments of sessions are kept")
 
 
-def launch(settings: Settings) -> Finding:
+def launch(settings: SlurmConfig) -> Finding:
     """Say whether jobs start in a way that the portal does not know."""
     given = settings.words("LaunchParameters")
     if "disable_send_gids" in given and "enable_nss_slurm" not in given:

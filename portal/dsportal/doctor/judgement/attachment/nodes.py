@@ -18,7 +18,7 @@ _HOW = "docs/how-to/offer-choices.md"
 
 
 @dataclass(frozen=True)
-class Node:
+class SiteNode:
     """A node in one of its partitions."""
 
     partition: str
@@ -35,11 +35,11 @@ class Node:
         return sum(count for _, count in self.gpus)
 
 
-def read(said: str) -> list[Node]:
+def read(said: str) -> list[SiteNode]:
     """Read what ``sinfo`` says; a line of another form is left out."""
     fields = [line.strip().split("|", FORMAT.count("|")) for line in said.splitlines()]
     return [
-        Node(
+        SiteNode(
             partition,
             name,
             int(cores),
@@ -54,7 +54,7 @@ def read(said: str) -> list[Node]:
     ]
 
 
-def gpus(nodes: Sequence[Node]) -> Finding:
+def gpus(nodes: Sequence[SiteNode]) -> Finding:
     """Say which GPUs there are."""
     found = {kind for node in nodes for kind, _ in node.gpus}
     if not found:
@@ -69,9 +69,9 @@ def gpus(nodes: Sequence[Node]) -> Finding:
     return ok(f"of type {', '.join(types)}")
 
 
-def mixed(nodes: Sequence[Node]) -> Finding:
+def mixed(nodes: Sequence[SiteNode]) -> Finding:
     """Say what the form shows of partitions whose nodes differ."""
-    partitions: dict[str, list[Node]] = {}
+    partitions: dict[str, list[SiteNode]] = {}
     for node in nodes:
         if node.gpu_count:
             partitions.setdefault(node.partition, []).append(node)
@@ -86,7 +86,7 @@ def mixed(nodes: Sequence[Node]) -> Finding:
     )
 
 
-def _shares(partition: str, nodes: Sequence[Node]) -> str:
+def _shares(partition: str, nodes: Sequence[SiteNode]) -> str:
     cores = [node.cores // node.gpu_count for node in nodes]
     memory = [node.memory_mb // node.gpu_count for node in nodes]
     if max(cores) <= min(cores) * _ALIKE and max(memory) <= min(memory) * _ALIKE:
@@ -97,7 +97,7 @@ def _shares(partition: str, nodes: Sequence[Node]) -> str:
     )
 
 
-def _choice(partition: str, nodes: Sequence[Node]) -> str:
+def _choice(partition: str, nodes: Sequence[SiteNode]) -> str:
     types = sorted({kind for node in nodes for kind, _ in node.gpus} - {""})
     counts = [node.gpu_count for node in nodes]
     words = []
@@ -113,7 +113,7 @@ def _range(values: Sequence[int]) -> str:
     return f"{least}" if least == most else f"{least} to {most}"
 
 
-def features(nodes: Sequence[Node]) -> Finding:
+def features(nodes: Sequence[SiteNode]) -> Finding:
     """Say what nodes can be chosen by."""
     found = {name for node in nodes for name in node.features}
     if not found:

@@ -6,7 +6,7 @@ _SETTING = re.compile(r"^(\w+)(?:\[\d+\])?\s*=[^\S\n]*(.*?)[^\S\n]*$", re.MULTIL
 _NOTHING = {"", "(null)", "none", "unlimited", "n/a"}
 
 
-class Settings:
+class SlurmConfig:
     """Slurm's settings by their names, in lower case: releases write them differently."""
 
     def __init__(self, config: str) -> None:

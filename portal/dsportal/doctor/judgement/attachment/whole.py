@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from dsportal.doctor.finding import Line
 from dsportal.doctor.judgement.attachment import accounting, configuration, logins, nodes
-from dsportal.doctor.judgement.attachment.accounting import Accounting
-from dsportal.doctor.judgement.attachment.settings import Settings
+from dsportal.doctor.judgement.attachment.accounting import AccountingRecords
+from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
 
 @dataclass(frozen=True)
-class Answers:
+class SlurmAnswers:
     """What the site's Slurm and the portal's machine said."""
 
     config: str
@@ -19,17 +19,17 @@ class Answers:
     """Of ``sinfo``: a line for each node of each partition, see `nodes.FORMAT`."""
     reservations: str
     """Of ``scontrol show reservation --oneliner``."""
-    accounting: Accounting
+    accounting: AccountingRecords
     logins: Mapping[str, str]
     """The files of /etc/pam.d by name."""
 
 
-def judge(answers: Answers, *, operator: str) -> list[Line]:
+def judge(answers: SlurmAnswers, *, operator: str) -> list[Line]:
     """Say what a portal finds there.
 
     ``operator``: as whom the launcher may ask and extend, or nobody.
     """
-    settings = Settings(answers.config)
+    settings = SlurmConfig(answers.config)
     found = nodes.read(answers.nodes)
     judged = {
         "Slurm's version": configuration.version(settings),
