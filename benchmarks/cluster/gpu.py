@@ -109,7 +109,7 @@ def run(name: str, arguments: list[str], seconds: float) -> dict[str, object]:
 
 
 def main() -> None:
-    """Run all parts, and print what came out."""
+    """Run all parts, and print the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=25.0, help="for all together")
     parser.add_argument("--rounds", type=int, default=3, help="of those that are compared")

@@ -28,7 +28,7 @@ class Section:
     figure: Callable[[Sequence[Summary]], bytes]
 
     def pictures(self, runs: Sequence[Summary]) -> dict[str, bytes]:
-        """Draw what came out, and how busy the newest run's nodes were; nothing without a speed."""
+        """Draw the results, and how busy the newest run's nodes were; nothing without a speed."""
         try:
             use = usage.picture(runs[-1])
         except comparison.ComparisonError:

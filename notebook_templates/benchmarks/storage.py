@@ -203,7 +203,7 @@ def outgrown(plan: StoragePlan, found: Sequence[dict[str, Any]], most_hits: floa
 def measure(
     s: argparse.Namespace, result: Result, todo: Sequence[StorageCase], clients: Clients
 ) -> None:
-    """Measure all parts and write what came out."""
+    """Measure all parts and write the results."""
     found, plan = described(clients)
     clients.plan = plan = outgrown(plan, found, s.most_hits)
     size = plan.bytes / fio.GIB

@@ -56,7 +56,7 @@ class Submitted:
         return read_lines(self.folder / "progress.jsonl")
 
     def summary(self) -> dict[str, Any] | None:
-        """Return what came out, ``None`` before the end."""
+        """Return the results, ``None`` before the end."""
         try:
             return dict(json.loads((self.folder / "summary.json").read_text()))
         except OSError:

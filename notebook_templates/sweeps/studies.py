@@ -1,4 +1,4 @@
-"""A study in one file, to which processes on all nodes append: who tries what, and what came out.
+"""A study in one file, to which processes on all nodes append: who tries what, and the result.
 
 Optuna's journal needs no database, and its locks hold on NFS (JournalFileSymlinkLock in Optuna's
 reference).

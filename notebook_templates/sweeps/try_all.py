@@ -83,7 +83,7 @@ def main(s: argparse.Namespace) -> None:
 def tried(
     study: optuna.Study, trial: optuna.Trial, objective: Callable[[optuna.Trial], float]
 ) -> None:
-    """Try, and write down what came out; a trial that fails is not the end of the others."""
+    """Try, and write down the result; a trial that fails is not the end of the others."""
     try:
         value = objective(trial)
     except optuna.TrialPruned:

@@ -24,7 +24,7 @@ spawner/jupyterhub_gpu_slurm/metrics.py, not this page. -->
 What the spawner tells Prometheus at `/hub/metrics`, beside [JupyterHub's own
 metrics](https://jupyterhub.readthedocs.io/en/stable/reference/metrics.html). [Monitor the
 portal](../how-to/monitor-the-portal.md) says how to read them, and has a dashboard and alerts made
-of them. Counters and histograms begin anew with each start of the hub, as Prometheus expects;
+of them. Counters and histograms start from zero whenever the hub starts, as Prometheus expects;
 gauges are looked up when they are asked for, and what is not known has no sample. No label names a
 user, a session or a node.
 

@@ -65,7 +65,7 @@ QUERY_FAILURES = Counter(
 )
 LAUNCHER = Histogram(
     "gpu_spawner_launcher_duration_seconds",
-    "Time that one order to the launcher, which acts as a user, took with the wait for its turn.",
+    "Time that one order to the launcher, which acts as a user, took, with its wait in the queue.",
     ["verb"],
     buckets=_QUERY_BUCKETS,
 )

@@ -37,6 +37,7 @@ def open_notebook(page: Page, portal: Instance) -> None:
     log_in(page, portal, USER, to=f"/user/{USER}/lab/tree/{NOTEBOOK}")
     wait_for_notebook(page)
     expect(time_left(page)).to_be_visible(timeout=30_000)
+    expect(use(page)).to_be_visible(timeout=30_000)
     expect(page.get_by_text(re.compile(r"\| Idle$"))).to_be_visible()
     # The kernel's language is written into it.
     page.keyboard.press("Control+s")
@@ -45,6 +46,11 @@ def open_notebook(page: Page, portal: Instance) -> None:
 
 def dialog(page: Page) -> Locator:
     return page.get_by_role("dialog").filter(has_text="Your session has ended")
+
+
+def use(page: Page) -> Locator:
+    """What the status bar says of GPUs or CPU."""
+    return page.get_by_role("button", name=re.compile(r"^(GPU|\d+ GPUs|CPU): "))
 
 
 def notice(page: Page) -> Locator:
@@ -84,6 +90,7 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     photograph(page, "ended")
     # Nothing counts any more, and what was said can be read again.
     expect(time_left(page)).to_have_count(0)
+    expect(use(page)).to_have_count(0)
     dialog(page).get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Session ended").click()
     dialog(page).get_by_role("button", name="Start Again").click()

@@ -1,5 +1,6 @@
 """What JupyterLab has besides: Git's panel, completion, and word of long work that ends."""
 
+import json
 import pwd
 import re
 from collections.abc import Callable, Iterator
@@ -141,3 +142,30 @@ def test_a_long_cell_notifies_a_user_who_allowed_it(
     ]
     # How long it took is at the cell.
     expect(page.locator(".execute-time").first).to_contain_text("Last executed")
+
+
+NOTEBOOK = {
+    "cells": [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Aims\n## Data"}],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def test_tables_headings_and_prints_need_no_extension(
+    portal: Instance, home: Path, page: Page
+) -> None:
+    for name, text in (("losses.csv", "step,loss\n1,0.5\n"), ("plan.ipynb", json.dumps(NOTEBOOK))):
+        portal.slurm("/usr/bin/tee", str(home / "work" / name), user=USER, stdin=text)
+    open_lab(page, portal, USER)
+    open_item(page, "work")
+    open_item(page, "losses.csv")
+    expect(page.locator(".jp-CSVViewer .lm-DataGrid")).to_be_visible()
+    open_item(page, "plan.ipynb")
+    page.get_by_role("menuitem", name="View", exact=True).click()
+    page.get_by_role("menuitem", name="Table of Contents").click()
+    expect(page.get_by_role("tab", name=re.compile("^Table of Contents"))).to_be_visible()
+    headings = page.locator("#table-of-contents").get_by_role("treeitem")
+    expect(headings).to_contain_text(["Aims", "Data"])
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    expect(page.get_by_role("menuitem", name=re.compile("^Print"))).to_be_enabled()

@@ -151,3 +151,30 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
     expect(page.get_by_text("the job has ended")).to_be_visible()
     assert portal.job(jobs["training"])["JobState"] == "CANCELLED"
     assert portal.job(jobs["theirs"])["JobState"] == "RUNNING"
+
+
+FAILING = """
+until [ -e go ]; do sleep 0.1; done
+echo loading the images; echo no space left on device >&2; exit 3
+"""
+
+
+@pytest.mark.usefixtures("user")
+def test_a_job_that_fails_is_announced_with_its_last_lines_and_its_log(
+    portal: Instance, page: Page, home: Path
+) -> None:
+    open_lab(page, portal, USER)
+    argv = ["sbatch", "--parsable", "--mem=50M", "--job-name=images", f"--wrap={FAILING}"]
+    job_id = portal.slurm(*argv, user=USER, home=str(home)).strip()
+    page.get_by_role("tab", name="Slurm: my jobs").click()
+    panel = page.get_by_role("region", name="Slurm: my jobs")
+    expect(row(panel, job_id)).to_contain_text("running")
+    portal.slurm("/usr/bin/touch", str(home / "go"), user=USER)
+
+    notice = page.get_by_role("alert").filter(has_text="images")
+    expect(notice).to_contain_text("failed, exit code 3")
+    expect(notice).to_contain_text("no space left on device")
+    notice.get_by_role("button", name="Open Log").click()
+    expect(page.get_by_role("tab", name="Log of images")).to_be_visible()
+    expect(page.get_by_role("log")).to_contain_text("loading the images")
+    expect(page.get_by_role("log")).to_contain_text("no space left on device")

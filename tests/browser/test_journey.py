@@ -1,6 +1,7 @@
 """What a data scientist does on the first day, in a real browser."""
 
 import base64
+import pwd
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -162,6 +163,7 @@ def test_the_page_says_why_a_session_waits(
         page.get_by_role("button", name="Start").click()
         status = page.get_by_role("status").first
         expect(status).to_contain_text("PENDING, Resources")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Waiting for 4 GPUs")
         expect(status).to_contain_text(REASONS["Resources"].why)
         expect(page.locator("#progress-expected")).to_contain_text("about", timeout=60_000)
         expect(page.get_by_role("timer")).to_have_text(re.compile(r"^\d+ (s|min)$"))
@@ -179,10 +181,16 @@ def test_the_page_says_why_a_session_waits(
 def test_the_page_of_a_failed_start_shows_slurms_state_and_the_log(
     portal: Instance, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:
-    with faults.session_program(portal, "#!/bin/bash\necho the disk is full >&2\nexit 3\n"):
+    # It goes on once the page has said what it is doing.
+    program = "until [ -e go ]; do sleep 0.1; done; echo the disk is full >&2; exit 3"
+    home = Path(pwd.getpwnam(USER).pw_dir)
+    portal.slurm("/bin/rm", "-f", str(home / "go"), user=USER)
+    with faults.session_program(portal, f"#!/bin/bash\ncd\n{program}\n"):
         log_in(page, portal, USER)
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
         page.get_by_role("button", name="Start").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Starting JupyterLab")
+        portal.slurm("/usr/bin/touch", str(home / "go"), user=USER)
         expect(page.get_by_text("FAILED").first).to_be_visible()
         expect(page.get_by_text("the disk is full")).to_be_visible()
         photograph(page, "failed")

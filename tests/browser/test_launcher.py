@@ -121,7 +121,7 @@ def test_a_tool_opens_in_a_tab_and_is_stopped(
     portal.slurm("/bin/rm", "-r", str(home / "digits-logs"), user=USER)
     portal.slurm("/usr/bin/touch", str(home / "digits-logs"), user=USER)
     digits.reload()
-    expect(digits.get_by_role("heading", name="DIGITS (stand-in) does not run")).to_be_visible()
+    expect(digits.get_by_role("heading", name="DIGITS (stand-in) is not running")).to_be_visible()
     expect(digits.get_by_role("alert")).to_have_text(re.compile("exit code 1"))
     expect(digits.get_by_text("FileExistsError")).to_be_visible()
     photograph(digits, "tool-failed")

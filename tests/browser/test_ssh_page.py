@@ -55,6 +55,7 @@ def test_the_page_hands_out_what_ssh_needs(
     assert copied.splitlines()[:2] == ["Host portal", f"    User {USER}"]
     assert f"portal_ssh.py {portal.url}/user/{USER}/\n" in copied
 
+    photograph(page, "ssh")
     for width, height in ((1440, 900), (360, 740)):
         for scheme in ("light", "dark"):
             page.set_viewport_size({"width": width, "height": height})

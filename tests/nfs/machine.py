@@ -125,7 +125,7 @@ def mountinfo() -> list[dict[str, str]]:
 
 
 def as_user(uid: int, what: Callable[[], Any]) -> str:
-    """Do something as a user; return the name of the error, or what came out."""
+    """Do something as a user; return the name of the error, or its output."""
     read, write = os.pipe()
     if os.fork() == 0:
         try:

@@ -48,7 +48,7 @@ for part in ("train", "val"):
         (mixed / "._0.jpg").write_bytes(b"what a Mac leaves")
         (mixed / "notes.txt").write_text("no picture")
 """
-# Trains with each kind of data for a few steps, in one process; prints what came out.
+# Trains with each kind of data for a few steps, in one process; prints the results.
 TRAIN = """
 import importlib, json, sys
 program, base, places = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])

@@ -97,7 +97,7 @@ def settle(device: torch.device) -> None:
 
 
 def measure(here: Rank, meeting: str, s: argparse.Namespace) -> None:
-    """Measure with all the others; the first prints what came out."""
+    """Measure with all the others; the first prints the results."""
     device = join(here, meeting)
     times = [
         {"bytes": size, "microseconds": microseconds(size, device, s.warmup, s.iterations)}

@@ -9,7 +9,7 @@ Summary = Mapping[str, Any]
 
 
 def markdown(summary: Summary) -> str:
-    """Show what came out."""
+    """Show the results."""
     lines = [
         "| from | to | connections | Gbit/s | lowest to highest | MB/s | sent again |",
         "| --- | --- | --- | --- | --- | --- | --- |",

@@ -21,7 +21,7 @@ def where(mounts: Sequence[str]) -> str:
 
 
 def markdown(summary: Summary) -> str:
-    """Show what came out, the papers' figures below it, and what caches had to do with it."""
+    """Show the results, the papers' figures below it, and what caches had to do with it."""
     lines = [
         "| load | mount | clients | MB/s | lowest to highest | IOPS | latency, ms | asked MB/s | |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

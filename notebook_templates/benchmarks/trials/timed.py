@@ -79,7 +79,7 @@ def step_times(
 
 
 def found(timed: Sequence[Trace], began: float) -> dict[str, Any]:
-    """Say what came out for all processes together, which began at a moment since 1970."""
+    """Return the results of all processes together, which began at a moment since 1970."""
     return {
         "images_per_second": traces.images_per_second(timed),
         "step_variation": traces.step_variation(timed),

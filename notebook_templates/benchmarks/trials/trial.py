@@ -90,7 +90,7 @@ def measure(
     framework: Framework = PYTORCH,
     kernels: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Train on so many nodes with so many processes each; return what came out.
+    """Train on so many nodes with so many processes each; return the results.
 
     ``kernels``: where those of other frameworks are (`frameworks.places`).
     """

@@ -18,4 +18,4 @@ def try_again(trouble: str) -> str:
 
 def too_many_streams(most: int) -> str:
     """Refuse one more open page."""
-    return f"You follow {most} streams already; close one."
+    return f"You have {most} live pages open already; close one."

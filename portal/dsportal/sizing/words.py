@@ -24,10 +24,11 @@ LEFT_OUT = (
 )
 
 PAPERS = (
-    "Dell EMC Ready Solutions for AI: Deep Learning with NVIDIA, an architecture guide, v1.0.",
-    "Dell EMC Isilon and NVIDIA DGX-1 Servers for Deep Learning, a white paper, November 2018.",
-    "Accelerating AI and Deep Learning with Dell EMC Isilon and NVIDIA GPUs, a blog post.",
-    "A white paper on the same storage with servers of ten V100-PCIe, and a later one with A100.",
+    "Dell EMC Ready Solutions for AI: Deep Learning with NVIDIA, architecture guide v1.0",
+    "Dell EMC Isilon and NVIDIA DGX-1 Servers for Deep Learning, white paper, November 2018",
+    "Accelerating AI and Deep Learning with Dell EMC Isilon and NVIDIA GPUs, blog post",
+    "White paper on Isilon storage with servers of ten V100-PCIe",
+    "A later document of this series, with A100 GPUs",
 )
 """Dell EMC's, of 2018 to 2020: where the figures come from. docs/explanation/measuring.md."""
 

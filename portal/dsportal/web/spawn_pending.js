@@ -1,6 +1,12 @@
 require(["jquery", "jhapi"], ($, JHAPI) => {
   const WORDS = {
     notStarted: "Your session could not be started",
+    waiting: ({ gpus, server }) => {
+      const start = server ? `“${server}” is waiting` : "Waiting";
+      if (!gpus) return `${start} in the queue`;
+      return `${start} for ${gpus === 1 ? "1 GPU" : `${gpus} GPUs`}`;
+    },
+    starting: ({ server }) => (server ? `Starting JupyterLab for “${server}”` : "Starting JupyterLab"),
     notKnown: "Not known yet",
     now: "now",
     soon: "any moment",
@@ -91,6 +97,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       part("progress-message").textContent = event.message;
     }
     if (event.message && event.message !== last) log(event.message);
+    if (event.state === "PENDING") part("progress-title").textContent = WORDS.waiting(data);
+    if (event.state === "RUNNING") part("progress-title").textContent = WORDS.starting(data);
     part("progress-advice").textContent = event.advice || "";
     part("progress-advice").hidden = !event.advice;
     fewer.hidden = !event.fewer_free;
@@ -104,7 +112,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     expected = event.expected ? new Date(event.expected) : null;
     if (expected === null && !isOver) {
       part("progress-expected").textContent =
-        event.progress >= 70 ? WORDS.now : WORDS.notKnown;
+        event.state === "RUNNING" ? WORDS.now : WORDS.notKnown;
     }
     tick();
     if (event.ready) {

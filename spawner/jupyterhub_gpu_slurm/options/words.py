@@ -70,7 +70,7 @@ def no_such_type(gpu_type: str, partition: str, *others: str) -> str:
 def no_such_image(name: str, *others: str) -> str:
     """Refuse an image that the site does not offer."""
     names = ", ".join(others) or "none"
-    return f"Image {name} is not offered for sessions. There are: {names}."
+    return f"Image {name} is not offered for sessions. Available: {names}."
 
 
 def not_to_choose(what: str, name: str, *others: str) -> str:
@@ -111,7 +111,8 @@ def type_not_taken(asked: str, partition: str) -> str:
 def gpus_not_taken(asked: int, partition: str, most: int, stands: int) -> str:
     """Say of a link's number of GPUs that it is too high, and what the form has."""
     return (
-        f"{_count(asked, 'GPU')} cannot be had: you can have {_at_most(most)} in partition "
+        f"{_count(asked, 'GPU')} {'is' if asked == 1 else 'are'} not available: you can have "
+        f"{_at_most(most)} in partition "
         f"{partition} now. The form has {_count(stands, 'GPU') if stands else 'no GPU'} instead."
     )
 
@@ -119,7 +120,7 @@ def gpus_not_taken(asked: int, partition: str, most: int, stands: int) -> str:
 def time_not_taken(asked: timedelta, partition: str, most: timedelta) -> str:
     """Say of a link's time that it is too long, and what the form has."""
     return (
-        f"{in_hours(asked)} cannot be had: a session in partition {partition} can last "
+        f"{in_hours(asked)} is too long: a session in partition {partition} can last "
         f"{in_hours(most)} at most. The form has {in_hours(most)} instead."
     )
 

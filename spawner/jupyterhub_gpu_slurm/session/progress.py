@@ -17,14 +17,16 @@ def event(
 ) -> dict[str, Any]:
     """Return one event of the spawn page: JupyterHub's keys and ours.
 
-    ``message`` and ``progress`` (percent) are JupyterHub's; ``advice`` says what the user can do,
-    ``since`` and ``expected`` are moments (ISO 8601, UTC) of the request and of the likely start;
-    ``position`` is the job's among all ``waiting`` for a ``partition``.
+    ``message`` and ``progress`` (percent) are JupyterHub's; ``state`` is the name of a `JobState`;
+    ``advice`` says what the user can do, ``since`` and ``expected`` are moments (ISO 8601, UTC) of
+    the request and of the likely start; ``position`` is the job's among all ``waiting`` for a
+    ``partition``.
     """
     said: dict[str, Any] = {"since": None if since is None else since.isoformat()}
     if job is None:
         return said | {"message": "Submitting the job to Slurm.", "progress": _SUBMITTING}
     said |= {"message": describe(job), "progress": percent(job, since, now), "job": job.job_id}
+    said["state"] = job.state.name
     if job.state is JobState.PENDING:
         reason = reason_of(job.reason or "None")
         if reason is not None:

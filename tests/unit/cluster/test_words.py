@@ -10,4 +10,4 @@ def test_what_is_out_of_date_names_whose_answer_is_missing() -> None:
 def test_who_is_turned_away_reads_who_may() -> None:
     assert "admins" in words.ADMINS_ONLY
     assert "cluster page" in words.NOT_ALLOWED
-    assert "follow 6 streams" in words.too_many_streams(6)
+    assert "6 live pages" in words.too_many_streams(6)

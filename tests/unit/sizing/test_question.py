@@ -1,13 +1,22 @@
 """What may be asked."""
 
+import json
 from contextlib import suppress
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsportal.sizing import words
 from dsportal.sizing.question import FIELDS, MEASURED, Question, SizingError, question
+
+DOCUMENTS = Path(__file__).parents[3] / "notebook_templates/benchmarks/measurement/papers.json"
+
+
+def test_the_papers_have_the_names_that_the_notebooks_give_them() -> None:
+    assert sorted(words.PAPERS) == sorted(json.loads(DOCUMENTS.read_text())["documents"].values())
 
 
 def test_every_field_is_described_once() -> None:

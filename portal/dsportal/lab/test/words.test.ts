@@ -71,7 +71,7 @@ test('a lost connection says no more of the session than is known', () => {
 test('who closes the tab is told how many GPUs stay reserved, and until when', () => {
   assert.match(
     words.leaving(1, null, texts),
-    /^1 GPU stays reserved .* until you stop the session\./
+    /^1 GPU stays reserved .* until you stop the session\. Kernels keep running/
   );
   assert.match(words.leaving(4, 1_700_000_000, texts), /^4 GPUs stay reserved for you until \d/);
 });

@@ -10,7 +10,7 @@ SLURM_SILENT = "Slurm does not answer; try again in a minute."
 
 def no_job(job_id: str) -> str:
     """Say that Slurm lists no such job for this user."""
-    return f"Slurm knows no job {job_id} of yours."
+    return f"You have no job {job_id} in Slurm."
 
 
 def not_installed(program: str) -> str:
@@ -38,7 +38,7 @@ def unreadable_file(path: str, reason: str | None) -> str:
 
 def no_plain_file(path: str) -> str:
     """Say that the output was a pipe or a device."""
-    return f"{path} is no plain file: what the job wrote there is not kept."
+    return f"{path} is not a regular file: what the job wrote there was not kept."
 
 
 def silent_files(path: str) -> str:

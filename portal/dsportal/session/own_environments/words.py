@@ -34,7 +34,7 @@ PIP_FAILED = (
 PIP_FAILED_ALONE = "pip could not install {packages}; its own words are above. Nothing was kept."
 STOPPED = "Stopped. Nothing of {name} was kept."
 NOT_WRITTEN = "{path}: {reason}. Nothing of {name} was kept."
-NOT_REMOVED = "{path}: {reason}. It was not removed wholly; try again."
+NOT_REMOVED = "{path}: {reason}. It was not removed completely; try again."
 OFF = "This site has no environments of one's own."
 
 MAKING = "Making {name} in {place}"

@@ -2,14 +2,14 @@
 
 FOLDER_GONE = "The folder is gone"
 NO_FOLDER = "No folder for TensorBoard"
-ASLEEP = "TensorBoard sleeps"
+ASLEEP = "TensorBoard is paused"
 NOT_OPENED = "TensorBoard was not opened"
-STOPPED = "This TensorBoard does not run"
+STOPPED = "This TensorBoard is not running"
 STOPPED_BECAUSE = (
     "It was stopped, or belonged to an earlier session. Select its folder in JupyterLab's file "
     "browser to open it again."
 )
-ALREADY_STOPPED = "This TensorBoard does not run any more."
+ALREADY_STOPPED = "This TensorBoard is no longer running."
 NO_EVENTS = (
     "There are no event files in this folder, nor below it. TensorBoard opens here as soon as a "
     "training has written the first."

@@ -8,7 +8,7 @@ def no_tool(name: str) -> str:
 
 def not_running(title: str) -> str:
     """Say to an open page that its tool has ended."""
-    return f"{title} does not run. Open its page anew to start it."
+    return f"{title} is not running. Open its page again to start it."
 
 
 def not_started(title: str) -> str:

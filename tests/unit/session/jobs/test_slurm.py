@@ -185,7 +185,7 @@ def test_a_job_of_srun_has_no_files() -> None:
 def test_the_files_of_anothers_job_are_not_asked_for(tmp_path: Path) -> None:
     program(tmp_path, "squeue", "echo 70")
     program(tmp_path, "scontrol", "echo never")
-    with pytest.raises(SlurmRefused, match="no job 7 of yours"):
+    with pytest.raises(SlurmRefused, match="You have no job 7"):
         asyncio.run(SlurmPrograms(str(tmp_path), {}).log_files("7"))
     assert calls(tmp_path) == ["squeue --me --states=all --noheader --format=%i"]
 

@@ -233,7 +233,7 @@ def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolContext) ->
     page = tool_pages.page(
         ManagedTool("tool", FAILS, place), Failure("No <b>luck.", "<b>no licence")
     )
-    assert "<h1>Failing &lt;b&gt; does not run</h1>" in page
+    assert "<h1>Failing &lt;b&gt; is not running</h1>" in page
     assert "No &lt;b&gt;luck." in page
     assert "&lt;b&gt;no licence</pre>" in page
     assert '<a href="/user/u/tools/tool/">Try Again</a>' in page

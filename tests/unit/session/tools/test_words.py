@@ -16,7 +16,7 @@ from dsportal.session.tools import words
         ),
         (words.not_started("DIGITS"), ("DIGITS could not be started",)),
         (words.stopped_while_starting("DIGITS"), ("DIGITS was stopped",)),
-        (words.not_running("DIGITS"), ("DIGITS does not run",)),
+        (words.not_running("DIGITS"), ("DIGITS is not running",)),
         (words.no_tool("digits"), ("no tool digits",)),
     ],
 )

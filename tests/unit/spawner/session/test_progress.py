@@ -54,6 +54,11 @@ def test_what_the_page_says(job: Job | None, facts: tuple[str, ...], advice: str
     assert event["since"] == "2026-11-21T13:50:00+00:00"
 
 
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
+def test_the_page_is_told_whether_the_job_waits_or_runs(state: str) -> None:
+    assert progress.event(Job(7, state), ASKED, NOW)["state"] == state
+
+
 def test_a_job_that_waits_has_its_place_and_one_that_runs_has_none() -> None:
     position = QueuePosition(3, 7, "sxm2")
     event = progress.event(Job(7, "PENDING", "Priority"), ASKED, NOW, position)

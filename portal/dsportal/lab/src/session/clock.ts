@@ -1,7 +1,7 @@
 // The session's end: time left in the status bar, warnings, more time, changed documents saved.
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ICommandPalette, InputDialog, Notification } from '@jupyterlab/apputils';
+import { Dialog, ICommandPalette, Notification, showDialog } from '@jupyterlab/apputils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import type { ServerConnection } from '@jupyterlab/services';
 import { IStatusBar } from '@jupyterlab/statusbar';
@@ -11,6 +11,7 @@ import { Poll } from '@lumino/polling';
 import { hasChanged, saveChanged } from '../common/documents';
 import { extend, read, tell, wordsOf, type IReading } from '../common/server';
 import { amount, extensionChoices, facts, Marks, span, Throttle } from '../common/time';
+import { ExtensionChoice } from './extension_choice';
 import { ISessionLife } from './life';
 import { TimeLeft } from './time_left';
 import {
@@ -302,15 +303,14 @@ class SessionEnd {
     const choices = extensionChoices(reading.longest_minutes);
     const labels = choices.map(minutes => amount(minutes, texts));
     const usual = choices.indexOf(USUAL_EXTENSION_MINUTES);
-    const answer = await InputDialog.getItem({
+    const question = extensionQuestion(reading.deadline ?? 0, reading.times_left, texts);
+    const answer = await showDialog({
       title: texts.__('Extend Session'),
-      label: extensionQuestion(reading.deadline ?? 0, reading.times_left, texts),
-      items: labels,
-      current: Math.max(0, usual),
-      okLabel: texts.__('Extend')
+      body: new ExtensionChoice(question, labels, Math.max(0, usual)),
+      buttons: [Dialog.cancelButton(), Dialog.okButton({ label: texts.__('Extend') })],
+      focusNodeSelector: 'select'
     });
-    const at = answer.value === null ? -1 : labels.indexOf(answer.value);
-    return answer.button.accept ? (choices[at] ?? null) : null;
+    return answer.button.accept ? (choices[answer.value ?? -1] ?? null) : null;
   }
 
   private _possible(reading: IReading): string {

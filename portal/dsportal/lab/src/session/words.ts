@@ -27,7 +27,7 @@ export function leaving(gpus: number, deadline: number | null, texts: ITexts): s
     deadline === null
       ? texts.__('until you stop the session')
       : texts.__('until %1, or until you stop the session', hour(deadline));
-  return `${held} ${until}. ${texts.__('Kernels go on when this tab is closed.')}`;
+  return `${held} ${until}. ${texts.__('Kernels keep running when this tab is closed.')}`;
 }
 
 /** Say when the session ends. */

@@ -15,6 +15,7 @@ import { Widget } from '@lumino/widgets';
 
 import { addStyle } from '../common/elements';
 import { readUse } from '../common/server';
+import { ISessionLife } from '../session/life';
 import { glance, Hour, shortHint, type IUse } from './data';
 import { UsePanel } from './panel';
 import { USE_STYLE } from './style';
@@ -38,10 +39,11 @@ export const use: JupyterFrontEndPlugin<void> = {
   description:
     'Shows how much of its GPUs, cores and memory the session has used in the last hour.',
   autoStart: true,
-  requires: [ITranslator],
+  requires: [ISessionLife, ITranslator],
   optional: [ICommandPalette, ILayoutRestorer, IStatusBar],
   activate: (
     app: JupyterFrontEnd,
+    life: ISessionLife,
     translator: ITranslator,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
@@ -68,7 +70,7 @@ export const use: JupyterFrontEndPlugin<void> = {
     });
     palette?.addItem({ command: SHOW, category: texts.__('Session') });
 
-    const watch = new Watch(app.serviceManager.serverSettings, panel, item);
+    const watch = new Watch(app.serviceManager.serverSettings, life, panel, item);
     app.restored.then(
       () => watch.start(),
       () => watch.start()
@@ -80,6 +82,7 @@ export const use: JupyterFrontEndPlugin<void> = {
 class Watch {
   constructor(
     private _settings: ServerConnection.ISettings,
+    private _life: ISessionLife,
     private _panel: UsePanel,
     private _item: Item
   ) {}
@@ -102,6 +105,10 @@ class Watch {
       if (document.visibilityState === 'visible') {
         void poll.refresh();
       }
+    });
+    this._life.over.connect(() => {
+      poll.dispose();
+      this._item.hide();
     });
   }
 

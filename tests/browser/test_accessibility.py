@@ -1,0 +1,75 @@
+"""What the portal adds to JupyterLab, as axe-core sees it: panels, dialogs, a log."""
+
+import pwd
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import axe
+from tests.browser.lab import open_lab
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[2]
+DIALOG = ".jp-Dialog"
+
+
+@pytest.fixture
+def user(visit: Callable[[str], Visitor]) -> Visitor:
+    user = visit(USER)
+    user.leave()
+    user.start_and_wait(gpus=1, hours=1)
+    return user
+
+
+@pytest.fixture
+def job_id(portal: Instance) -> Iterator[str]:
+    """A job that has written a line and runs."""
+    home = pwd.getpwnam(USER).pw_dir
+    argv = ["sbatch", "--parsable", "--mem=50M", "--wrap=echo step 1; sleep 600"]
+    job_id = portal.slurm(*argv, user=USER, home=home).strip()
+    yield job_id
+    portal.slurm("scancel", job_id)
+
+
+def check_dialog(page: Page, title: str) -> None:
+    """Look at the dialog that is open, and close it."""
+    expect(page.locator(DIALOG)).to_contain_text(title)
+    assert axe.faults(page, DIALOG) == [], title
+    page.keyboard.press("Escape")
+    expect(page.locator(DIALOG)).to_have_count(0)
+
+
+def test_panels_and_dialogs_have_no_faults(
+    portal: Instance, page: Page, user: Visitor, job_id: str
+) -> None:
+    open_lab(page, portal, USER)
+    page.locator(".jp-LauncherCard", has_text="New from Template").last.click()
+    expect(page.get_by_role("dialog").get_by_role("radio").first).to_be_visible()
+    check_dialog(page, "New from Template")
+
+    page.get_by_role("tab", name="Slurm: my jobs").click()
+    page.get_by_role("button", name=f"Log of job {job_id}").click()
+    expect(page.get_by_role("log")).to_contain_text("step 1")
+    assert axe.faults(page, "#data-scientist-portal-jobs") == []
+    assert axe.faults(page, f"#data-scientist-portal-log-{job_id}") == []
+    page.get_by_role("button", name=f"Cancel job {job_id}").click()
+    check_dialog(page, "Cancel job")
+
+    page.get_by_role("tab", name="My GPUs").click()
+    expect(page.locator("#data-scientist-portal-use").get_by_role("img").first).to_be_visible()
+    assert axe.faults(page, "#data-scientist-portal-use") == []
+
+    page.get_by_role("button", name=re.compile("left$")).click()
+    check_dialog(page, "Extend Session")
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    page.get_by_role("menuitem", name="Stop Session").click()
+    check_dialog(page, "Stop this session?")
+
+    user.stop()
+    expect(page.locator(DIALOG)).to_contain_text("Your session has ended")
+    assert axe.faults(page, DIALOG) == []
