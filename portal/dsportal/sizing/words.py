@@ -27,10 +27,11 @@ PAPERS = (
     "Dell EMC Ready Solutions for AI: Deep Learning with NVIDIA, architecture guide v1.0",
     "Dell EMC Isilon and NVIDIA DGX-1 Servers for Deep Learning, white paper, November 2018",
     "Accelerating AI and Deep Learning with Dell EMC Isilon and NVIDIA GPUs, blog post",
+    "Deep Learning on V100, blog post of Dell EMC's HPC Innovation Lab, September 2017",
     "White paper on Isilon storage with servers of ten V100-PCIe",
     "A later document of this series, with A100 GPUs",
 )
-"""Dell EMC's, of 2018 to 2020: where the figures come from. docs/explanation/measuring.md."""
+"""Dell EMC's, of 2017 to 2020: where the figures come from. docs/explanation/measuring.md."""
 
 
 @dataclass(frozen=True)
