@@ -1,7 +1,7 @@
 """Every template imports in each build of its framework, for GPUs too, which cannot be had here.
 
 The CPU's environment stands in for the others: what their lock files do not name is hidden. So
-gigabytes of CUDA need not be fetched; that these install is for the deployment on a GPU node.
+gigabytes of CUDA need not be fetched, but by the tests marked ``long``.
 """
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import bootstrap
 import pytest
@@ -131,23 +132,42 @@ def imported_with(python: Path, locked: frozenset[str], names: tuple[str, ...]) 
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("lock", sorted(name for name in LOCKS if "cuda" in name))
-def test_the_registry_has_all_that_a_build_for_gpus_needs(lock: str, tmp_path: Path) -> None:
+FOR_GPUS = sorted(name for name in LOCKS if "cuda" in name)
+
+
+def installed(lock: str, *options: str | Path, **variables: str) -> str:
+    """Install a lock file as a deployment does; return what uv said."""
     uv = bootstrap.deploy_environment() / "bin/uv"
-    # All but the download of gigabytes: each version has a wheel for this Python and system.
-    argv: list[str | Path] = [
-        uv,
-        "pip",
-        "install",
-        "--dry-run",
-        "--no-deps",
-        "--require-hashes",
-        "--no-build",
-    ]
-    argv += ["--python", bootstrap.PYTHON, "--target", tmp_path, "-r", bootstrap.lock_file(lock)]
-    variables = {**os.environ, "UV_CACHE_DIR": str(bootstrap.CACHE / "uv")}
+    argv = [uv, "pip", "install", "--no-deps", "--require-hashes", "--no-build", *options]
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=240, check=False, env=variables
+        [*argv, "-r", bootstrap.lock_file(lock)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env={**os.environ, **variables},
     )
     assert done.returncode == 0, done.stderr
-    assert re.search(r"nvidia-\w+", done.stderr)
+    return done.stderr
+
+
+@pytest.mark.parametrize("lock", FOR_GPUS)
+def test_the_registry_has_all_that_a_build_for_gpus_needs(lock: str, tmp_path: Path) -> None:
+    # All but the download of gigabytes: each version has a wheel for this Python and system.
+    into = ["--dry-run", "--python", bootstrap.PYTHON, "--target", tmp_path]
+    said = installed(lock, *into, UV_CACHE_DIR=str(bootstrap.CACHE / "uv"))
+    assert re.search(r"nvidia-\w+", said)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lock", FOR_GPUS)
+def test_a_build_for_gpus_is_installed_and_has_all_that_templates_import(lock: str) -> None:
+    # 5 to 9 GB each, which nobody here needs afterwards.
+    with TemporaryDirectory() as place:
+        python = Path(place, "environment/bin/python")
+        bootstrap.make_empty(python.parent.parent)
+        installed(lock, "--python", python, UV_CACHE_DIR=f"{place}/uv")
+        names = tuple(modules_of(LOCKS[lock]))
+        found, error = imported_with(python, known_to(python), names)
+        assert found == f"imported {len(names)}\n", error
