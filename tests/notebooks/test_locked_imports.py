@@ -154,7 +154,7 @@ def installed(lock: str, *options: str | Path, **variables: str) -> str:
 @pytest.mark.parametrize("lock", FOR_GPUS)
 def test_the_registry_has_all_that_a_build_for_gpus_needs(lock: str, tmp_path: Path) -> None:
     # All but the download of gigabytes: each version has a wheel for this Python and system.
-    into = ["--dry-run", "--python", bootstrap.PYTHON, "--target", tmp_path]
+    into: list[str | Path] = ["--dry-run", "--python", bootstrap.PYTHON, "--target", tmp_path]
     said = installed(lock, *into, UV_CACHE_DIR=str(bootstrap.CACHE / "uv"))
     assert re.search(r"nvidia-\w+", said)
 
