@@ -11,16 +11,15 @@ _SIZES = {"images-idx3": (16, 28 * 28), "labels-idx1": (8, 1)}
 """Bytes of the head, in which the count is the second number, and of one entry."""
 
 
-def write(user: str, name: str) -> Path:
-    """Write the first of them, in MNIST's format, into a folder of a user's home; return it."""
+def write(nas: Path, user: str, name: str) -> Path:
+    """Write the first of the NAS's, in MNIST's format, to a folder of a user's home; return it."""
     account = pwd.getpwnam(user)
-    home = Path(account.pw_dir)
-    folder = home / name
+    folder = Path(account.pw_dir) / name
     folder.mkdir(exist_ok=True)
     for part, count in _COUNTS.items():
         for kind, (head, size) in _SIZES.items():
             file = f"{part}-{kind}-ubyte.gz"
-            whole = gzip.decompress((home / "isilon/datasets/mnist" / file).read_bytes())
+            whole = gzip.decompress((nas / "datasets/mnist" / file).read_bytes())
             cut = bytearray(whole[: head + count * size])
             struct.pack_into(">I", cut, 4, count)
             (folder / file).write_bytes(gzip.compress(cut, 1))

@@ -37,9 +37,11 @@ def clean_user(portal: Instance) -> Iterator[str]:
 
 
 @pytest.fixture
-def digits() -> Iterator[Path]:
+def digits(portal: Instance) -> Iterator[Path]:
     """So few that three epochs take seconds."""
-    folder = few_digits.write(USER, "few-digits")
+    # The user's home has a link to the NAS once there was a session.
+    nas = Path(portal.settings["session"]["folders"]["isilon"])
+    folder = few_digits.write(nas, USER, "few-digits")
     yield folder
     shutil.rmtree(folder)
 
