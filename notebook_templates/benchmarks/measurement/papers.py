@@ -70,10 +70,15 @@ def _tables() -> Iterator[PublishedTable]:
 TABLES = tuple(_tables())
 
 
+def rows(document: str, table: str, unit: str = "") -> tuple[Figure, ...]:
+    """Return a table's figures, where needed those of one unit."""
+    (found,) = (one for one in TABLES if (one.document, one.table) == (document, table))
+    return tuple(one for one in found.figures if unit in ("", one.unit))
+
+
 def figures(document: str, table: str, unit: str = "") -> dict[str, float]:
     """Return a table's values by their rows, where needed those of one unit."""
-    (found,) = (one for one in TABLES if (one.document, one.table) == (document, table))
-    return {one.row: one.value for one in found.figures if unit in ("", one.unit)}
+    return {one.row: one.value for one in rows(document, table, unit)}
 
 
 TRAININGS = tuple(
@@ -166,24 +171,13 @@ MOST_CONTAINER_LOSS = figures("ten-gpu", "containers")["most"]
 CACHE_HIT_RATES = figures("dgx", "cache hit rate", "share")
 """Expected for 22.2 TB of data."""
 
-V100_OVER_P100 = tuple(
-    figure
-    for table in TABLES
-    if (table.document, table.table) == ("guide", "generations")
-    for figure in table.figures
-)
+V100_OVER_P100 = rows("guide", "generations")
 """By how much more four V100 did than four P100 in ResNet-50's training."""
 V100_TIMES_P100_IN_INFERENCE = figures("v100-blog", "generations in 2017", "times")["inference"]
 _NVLINK = figures("guide", "NVLink", "share")
 NVLINK_OVER_PCIE = (_NVLINK["from"], _NVLINK["to"])
 """By how much more GPUs did that NVLink joins, not PCIe: from, to."""
-PEER_ACCESS_TIMES = {
-    figure.framework: figure.value
-    for table in TABLES
-    if (table.document, table.table) == ("guide", "NVLink")
-    for figure in table.figures
-    if figure.unit == "times"
-}
+PEER_ACCESS_TIMES = {one.framework: one.value for one in rows("guide", "NVLink", "times")}
 """How much faster peer-to-peer access alone was by NVLink in such a training, by framework."""
 
 PEER_GB_PER_SECOND = figures("guide", "peer to peer")["bandwidth"]
