@@ -71,8 +71,7 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
     """Read a run's images, and say how many came a second after the first of them."""
     warm, counted = steps_of(s, len(data.train))
     dropped = caches.drop(s.caches_program)
-    if s.flush_nas:
-        caches.flush_nas(s.flush_nas)
+    flushed = caches.flush_nas(s.flush_nas)
     share = Sampler(len(data.train), s.batch, 0, 1, number)
     read = images.batches(data.train, share, number, range(warm + counted), workers_of(s), False)
     since, seen = time.perf_counter(), 0
@@ -88,7 +87,7 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
         "seconds": seconds,
         "images_per_second": seen / seconds,
         "caches_dropped": dropped,
-        "nas_flushed_by": s.flush_nas or None,
+        "nas_flushed_by": flushed,
     }
 
 

@@ -128,8 +128,7 @@ class Clients:
         }
         words = [f"--{name}={value}" for name, value in options.items()]
         seconds = 15 * _SECONDS + pace.seconds + pace.ramp_seconds
-        if s.flush_nas:
-            caches.flush_nas(s.flush_nas)
+        caches.flush_nas(s.flush_nas)
         began = time.time()
         found = self.all_do("measure", part.folder, part.clients, seconds, *words)
         times = [round(began, 3), round(time.time(), 3)]

@@ -53,13 +53,15 @@ def drop(program: str) -> bool:
     return _ran([_SUDO, "-n", program])
 
 
-def flush_nas(program: str) -> None:
-    """Let the NAS forget what it read, by a program of the site's own.
+def flush_nas(program: str) -> str | None:
+    """Let the NAS forget what it read, by a program of the site's own; return what did, if any.
 
     On OneFS that is ``isi_for_array isi_flush``, which the site's program runs there, over ssh for
     example. Raises `FlushError` where it fails: a measurement must not take a full cache for an
     empty one.
     """
+    if not program:
+        return None
     try:
         done = subprocess.run(
             [program], capture_output=True, text=True, timeout=_FLUSH_SECONDS, check=False
@@ -69,6 +71,7 @@ def flush_nas(program: str) -> None:
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-500:]
         raise FlushError(f"flush-nas: {program} ended with {done.returncode}: {said}")
+    return program
 
 
 def _ran(argv: list[str]) -> bool:

@@ -128,9 +128,7 @@ def without_caches(s: argparse.Namespace, there: Nodes, on: int) -> dict[str, An
     if s.data == "synthetic":
         return {"caches_dropped": False, "nas_flushed_by": None}
     dropped = _drop_caches(s.caches_program, there, on)
-    if s.flush_nas:
-        caches.flush_nas(s.flush_nas)
-    return {"caches_dropped": dropped, "nas_flushed_by": s.flush_nas or None}
+    return {"caches_dropped": dropped, "nas_flushed_by": caches.flush_nas(s.flush_nas)}
 
 
 def _drop_caches(program: str, there: Nodes, on: int) -> bool:
