@@ -36,6 +36,11 @@ def _choose(page: Page, menu: str, name: str) -> None:
     page.get_by_role("menuitem", name=name).click()
 
 
+def _go_home(page: Page) -> None:
+    page.locator(".jp-BreadCrumbs-home").click()
+    expect(page.locator(".jp-BreadCrumbs-item")).to_have_count(0)
+
+
 def _empty(page: Page) -> None:
     """Close all that is open, kernels too, and be at home in the file browser."""
     page.bring_to_front()
@@ -43,8 +48,7 @@ def _empty(page: Page) -> None:
     files = page.get_by_role("tab", name=re.compile("^File Browser"))
     if files.get_attribute("aria-selected") != "true":
         files.click()
-    page.locator(".jp-BreadCrumbs-home").click()
-    expect(page.locator(".jp-BreadCrumbs-item")).to_have_count(0)
+    _go_home(page)
     if page.locator(".jp-Notebook").count():
         _choose(page, "Kernel", "Shut Down All Kernels")
         page.get_by_role("button", name="Shut Down All").click()
@@ -66,8 +70,7 @@ def open_lab(page: Page, portal: Instance, name: str, to: str | None = None) -> 
     wait_for_launcher(page)
     # A page that was just closed may save its folder after it was forgotten.
     if page.locator(".jp-BreadCrumbs-item").count():
-        page.locator(".jp-BreadCrumbs-home").click()
-        expect(page.locator(".jp-BreadCrumbs-item")).to_have_count(0)
+        _go_home(page)
 
 
 def wait_for_notebook(page: Page) -> None:

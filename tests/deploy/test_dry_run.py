@@ -20,22 +20,31 @@ SOURCES = "/var/cache/data-scientist-portal/sources"
 NODES = [f"node{number:04d}" for number in range(1, 21)]
 
 
+def said_of_the_head(
+    site: Path, *options: str, seconds: int, **variables: str
+) -> tuple[str, int, int]:
+    """Deploy; return what was said, and how many tasks of the head went well and changed it."""
+    done = subprocess.run(
+        [str(ROOT / "deploy/up"), str(site), *options],
+        env=os.environ | variables,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    recap = re.search(r"head +: ok=(\d+) +changed=(\d+) +unreachable=0", done.stdout)
+    assert recap, done.stdout[-2000:]
+    return done.stdout, int(recap[1]), int(recap[2])
+
+
 @pytest.mark.timeout(600)
 def test_a_new_head_is_asked_though_no_node_can_be_reached(tmp_path: Path) -> None:
     with many_nodes.site(tmp_path / "site", len(NODES)) as site:
-        done = subprocess.run(
-            [str(ROOT / "deploy/up"), str(site), "--limit", "head", "--check"],
-            env=os.environ | {"ANSIBLE_DIFF_ALWAYS": "1"},
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=500,
-        )
-        assert done.returncode == 0, done.stdout[-3000:]
-        recap = re.search(r"head +: ok=\d+ +changed=(\d+) +unreachable=0", done.stdout)
-        assert recap, done.stdout[-2000:]
-        assert int(recap[1]) > 20
-        assert re.findall(r"^\+NodeName=(\S+) .*NodeAddr=", done.stdout, re.MULTILINE) == NODES
+        options = ["--limit", "head", "--check"]
+        said, _, changed = said_of_the_head(site, *options, seconds=500, ANSIBLE_DIFF_ALWAYS="1")
+        assert changed > 20
+        assert re.findall(r"^\+NodeName=(\S+) .*NodeAddr=", said, re.MULTILINE) == NODES
     assert not many_nodes.ETC.exists()
     assert not Path(f"/etc/slurm-{many_nodes.NAME}").exists()
 
@@ -57,17 +66,8 @@ def test_a_new_host_is_validated_and_gets_nothing(tmp_path: Path) -> None:
     # The last file of a folder counts.
     (folder / "group_vars/all/z.yml").write_text(json.dumps(named))
     before = there()
-    done = subprocess.run(
-        [str(ROOT / "deploy/up"), str(folder), "--stage", "validate"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    recap = re.search(r"head +: ok=(\d+) +changed=(\d+) +unreachable=0", done.stdout)
-    assert recap, done.stdout[-2000:]
-    assert (int(recap[1]) > 50, recap[2]) == (True, "0")
+    said, ok, changed = said_of_the_head(folder, "--stage", "validate", seconds=240)
+    assert (ok > 50, changed) == (True, 0)
     # It installs a package, which this machine has.
-    assert "What lists packages is there" not in done.stdout
+    assert "What lists packages is there" not in said
     assert there() == before
