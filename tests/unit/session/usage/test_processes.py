@@ -5,7 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -97,24 +97,28 @@ def test_the_server_and_its_tensorboard_are_marked_and_other_jobs_are_left_out(
     step = {"PORTAL_JOB_ID": JOB, "SLURM_JOB_ID": JOB + "1", "SLURMD_NODENAME": "node001"}
     server = {"SLURM_JOB_ID": JOB, "SLURMD_NODENAME": "node001"}
     with (
-        subprocess.Popen(argv, stdin=subprocess.PIPE, env={"PORTAL_JOB_ID": JOB}) as tensorboard,
-        ended_cat(other),
-        ended_cat(step),
-        ended_cat(server) as first,
+        running({"PORTAL_JOB_ID": JOB}, argv) as tensorboard,
+        running(other),
+        running(step),
+        running(server) as first,
     ):
         # As seen by the server that started it, and as anybody else's.
         assert portals(os.getpid()) == {shell[0]: False, first.pid: False, tensorboard.pid: True}
         assert portals(1) == {shell[0]: False, first.pid: False, tensorboard.pid: False}
-        tensorboard.communicate(b"\n")
     assert portals(shell[0]) == {shell[0]: True}
 
 
 @contextmanager
-def ended_cat(environment: dict[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+def running(
+    environment: dict[str, str], argv: Sequence[str] = ("/bin/cat",)
+) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a program that waits, until its input ends."""
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) as process:
+        # For a moment after the new program has begun the kernel shows none.
+        shown = Path(f"/proc/{process.pid}/environ")
+        until(lambda: bool(shown.read_bytes()), seconds=10, what="its environment is shown")
         yield process
-        process.communicate(b"")
+        process.communicate(b"\n")
 
 
 def portals(server_pid: int) -> dict[int, bool]:
