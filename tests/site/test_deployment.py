@@ -121,6 +121,18 @@ def test_the_sample_job_runs_on_both_hosts(portal: Site, user: Visitor) -> None:
     }
 
 
+def test_an_mpi_job_runs_on_both_hosts(portal: Site, user: Visitor) -> None:
+    job = "sbatch --nodes=2 --ntasks-per-node=1 --output=mpi.out --wrap 'mpirun hostname'"
+    user.type_in_terminal(f"cd; sed -i d mpi.out; {job}; echo en''d", "end")
+
+    def said() -> list[str]:
+        found = user.session("GET", "/api/contents/mpi.out")
+        return sorted(found.json()["content"].split()) if found.is_success else []
+
+    until(lambda: len(said()) == 2, seconds=90, what="both processes have spoken")
+    assert said() == ["compute1", "compute2"]
+
+
 def test_what_hosts_say_to_each_other_cannot_be_read(
     portal: Site, hosts: Hosts, user: Visitor
 ) -> None:
