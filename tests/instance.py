@@ -113,6 +113,12 @@ class Instance:
         jobs = self.slurm("squeue", "--noheader", "-o", "%i of %u: %T, %r %N")
         return f"{nodes}{jobs}"
 
+    def cancel(self, *job_ids: str) -> None:
+        """Cancel jobs, and wait until they are over: the next test counts those that there are."""
+        if job_ids:
+            self.slurm("scancel", *job_ids)
+        until(lambda: not set(job_ids) & set(self.jobs()), seconds=60, what="the jobs are over")
+
     @contextmanager
     def gpus_taken(self, nodes: int = 3, *, gpus: int = 4) -> Iterator[list[str]]:
         """Hold the GPUs of some nodes with plain jobs of another user; give their numbers."""
@@ -127,8 +133,7 @@ class Instance:
             )
             yield job_ids
         finally:
-            self.slurm("scancel", *job_ids)
-            until(lambda: not set(job_ids) & set(self.jobs()), seconds=30, what="the GPUs are free")
+            self.cancel(*job_ids)
 
     def job(self, job_id: str) -> dict[str, str]:
         """Return what ``scontrol show job -d`` tells."""

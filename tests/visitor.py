@@ -99,7 +99,7 @@ class Visitor:
 
     def start_and_wait(self, **options: object) -> str:
         """Start a session; return its job's number when it is ready."""
-        before = set(self.instance.jobs(user=self.name)) if self.server_name else set()
+        before = set(self.instance.jobs(user=self.name))
         answer = self.start(**options)
         assert answer.status_code in (201, 202), answer.text
         self.wait_until_ready()

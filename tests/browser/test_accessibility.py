@@ -33,7 +33,7 @@ def job_id(portal: Instance) -> Iterator[str]:
     argv = ["sbatch", "--parsable", "--mem=50M", "--wrap=echo step 1; sleep 600"]
     job_id = portal.slurm(*argv, user=USER, home=home).strip()
     yield job_id
-    portal.slurm("scancel", job_id)
+    portal.cancel(job_id)
 
 
 def check_dialog(page: Page, title: str) -> None:

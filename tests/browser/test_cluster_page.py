@@ -108,7 +108,7 @@ def waiting_job(portal: Instance, user: str) -> Iterator[None]:
     try:
         yield
     finally:
-        portal.slurm("scancel", job_id)
+        portal.cancel(job_id)
 
 
 def test_the_page_can_be_read_without_its_script_and_outlives_a_restart(

@@ -53,7 +53,7 @@ def jobs(portal: Instance, user: Visitor, home: Path) -> Iterator[dict[str, str]
         "theirs": submit(OTHER, "theirs", "sleep 600"),
     }
     yield found
-    portal.slurm("scancel", *found.values())
+    portal.cancel(*found.values())
 
 
 def row(panel: Locator, job_id: str) -> Locator:

@@ -51,7 +51,7 @@ def notebook(portal: Instance) -> Iterator[str]:
     visitor.log_in()
     visitor.leave()
     visitor.close()
-    portal.slurm("/usr/bin/scancel", f"--user={USER}")
+    portal.cancel(*portal.jobs(user=USER))
 
 
 @pytest.mark.timeout(900)

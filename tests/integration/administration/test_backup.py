@@ -25,7 +25,7 @@ def plain_job(portal: Instance) -> Iterator[str]:
     job_id = portal.slurm(*asks, "--wrap=exec sleep 600", user=USERS[3]).strip()
     until(lambda: portal.job(job_id)["JobState"] == "RUNNING", seconds=30, what="it runs")
     yield job_id
-    portal.slurm("scancel", job_id)
+    portal.cancel(job_id)
 
 
 def test_an_extension_meanwhile_is_not_lost(
@@ -140,7 +140,7 @@ def test_an_empty_machine_gets_everything_back(
     assert SETTINGS.with_name("proxy.env").read_text() == rights
     assert portal.jobs(user=user.name) == [job_id]
     assert portal.job(plain)["StartTime"] == since, "it was ended, and began once more"
-    portal.slurm("scancel", plain)
+    portal.cancel(plain)
     assert user.http.get("/hub/home").url.path == "/hub/home", "the browser is still logged in"
     assert user.http.get("/hub/api/user", headers=token).json()["name"] == user.name
     assert user.run_in(kernel_id, "print(kept)").strip() == "42"

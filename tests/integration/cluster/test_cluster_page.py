@@ -57,7 +57,7 @@ def job_of(portal: Instance, user: str, name: str) -> Iterator[str]:
         until(lambda: portal.job(job_id)["JobState"] == "RUNNING", seconds=20, what="the job runs")
         yield job_id
     finally:
-        portal.slurm("scancel", job_id)
+        portal.cancel(job_id)
 
 
 def test_each_of_two_users_sees_their_own_and_only_an_admin_sees_names(

@@ -38,9 +38,7 @@ def job(portal: Instance, tmp_path: Path) -> Iterator[Callable[[], tuple[str, di
         return job_id, until(lambda: environment_of(job_id), seconds=30, what="the job runs")
 
     yield start
-    for job_id in started:
-        portal.slurm("scancel", job_id)
-    until(lambda: not set(started) & set(portal.jobs()), seconds=30, what="the jobs are over")
+    portal.cancel(*started)
 
 
 def environment_of(job_id: str) -> dict[str, str]:
@@ -84,17 +82,12 @@ def is_there(pid: int) -> bool:
         return False
 
 
-def end(portal: Instance, job_id: str) -> None:
-    portal.slurm("scancel", job_id)
-    until(lambda: job_id not in portal.jobs(), seconds=30, what="the job is over")
-
-
 def test_a_stray_process_ends_with_its_job(
     portal: Instance, job: Callable[[], tuple[str, dict[str, str]]], outside: Outside
 ) -> None:
     job_id, environment = job()
     stray = outside(environment)
-    end(portal, job_id)
+    portal.cancel(job_id)
     assert not is_there(stray)
     log = (LOGS / "epilog.log").read_text()
     assert f"job {job_id} of user" in log
@@ -114,10 +107,10 @@ def test_other_processes_of_the_user_stay(
     # As in the shell that salloc opens on a login node.
     shell = outside({key: environment[key] for key in ("PATH", "SLURM_JOB_ID")})
     plain = outside({"PATH": environment["PATH"]})
-    end(portal, job_id)
+    portal.cancel(job_id)
     assert all(map(is_there, (of_the_other_job, elsewhere, other_cluster, shell, plain)))
     assert environment_of(other_id)
-    end(portal, other_id)
+    portal.cancel(other_id)
     assert not is_there(of_the_other_job)
     assert all(map(is_there, (elsewhere, other_cluster, shell, plain)))
 
@@ -136,7 +129,7 @@ def test_what_a_killed_session_left_in_the_temporary_folder_is_removed_as_its_us
         shutil.chown(folder / "sockets", user, None)
     link.symlink_to(kept)
     try:
-        end(portal, job_id)
+        portal.cancel(job_id)
         until(lambda: not own.exists(), seconds=10, what="the session's folder is gone")
         assert all((folder / "sockets").is_dir() for folder in (others, of_another_job, kept))
     finally:
@@ -154,8 +147,8 @@ def test_what_a_job_says_in_its_variables_does_not_make_it_another_job(
     liar = portal.slurm(*argv, user=USER).strip()
     try:
         until(lambda: portal.job(liar)["JobState"] == "RUNNING", seconds=30, what="it runs")
-        end(portal, job_id)
+        portal.cancel(job_id)
         assert portal.job(liar)["JobState"] == "RUNNING"
         assert environment_of(job_id), "its process was taken for the other job's"
     finally:
-        end(portal, liar)
+        portal.cancel(liar)

@@ -78,8 +78,7 @@ def bomb(portal: Instance, tries: int) -> Iterator[str]:
     try:
         yield until(last_word, seconds=120, what="it has forked")
     finally:
-        portal.slurm("scancel", job_id)
-        until(lambda: job_id not in portal.jobs(), seconds=60, what="the job is over")
+        portal.cancel(job_id)
         said.unlink(missing_ok=True)
 
 

@@ -242,8 +242,7 @@ def test_a_session_that_is_preempted_says_so(portal: Instance, visit: Visit) -> 
         assert "PREEMPTED" in user.note()
         assert portal.jobs(user=USER) == []
     finally:
-        portal.slurm("scancel", urgent)
-        until(lambda: urgent not in portal.jobs(), seconds=30, what="the urgent job is gone")
+        portal.cancel(urgent)
 
 
 def test_a_session_that_is_requeued_ends_and_says_so(portal: Instance, visit: Visit) -> None:
@@ -377,7 +376,7 @@ def test_a_job_with_this_hubs_mark_and_no_server_is_cancelled_and_no_other_is(
         time.sleep(5)
         assert set(others) <= set(portal.jobs())
     finally:
-        portal.slurm("scancel", orphan, *others)
+        portal.cancel(orphan, *others)
 
 
 @pytest.mark.long

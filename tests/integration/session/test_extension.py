@@ -158,7 +158,7 @@ def test_the_operator_extends_no_other_job(
         assert words in str(answer.get("error")), answer
         assert "TimeLimit=00:10:00" in portal.slurm("scontrol", "show", "job", job_id)
     finally:
-        portal.slurm("scancel", job_id)
+        portal.cancel(job_id)
 
 
 @pytest.fixture(scope="module")

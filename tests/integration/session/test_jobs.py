@@ -36,8 +36,7 @@ def submit(portal: Instance) -> Iterator[Any]:
         return job_ids[-1]
 
     yield sbatch
-    for job_id in job_ids:
-        portal.slurm("scancel", job_id)
+    portal.cancel(*job_ids)
 
 
 def home_of(name: str) -> str:
@@ -163,7 +162,7 @@ def test_an_allocation_has_no_log(portal: Instance, user: Visitor) -> None:
     try:
         assert log(user, job_id).json()["message"] == words.NO_OUTPUT
     finally:
-        portal.slurm("scancel", job_id)
+        portal.cancel(job_id)
 
 
 def test_the_session_is_not_cancelled_from_within(portal: Instance, user: Visitor) -> None:
