@@ -1,9 +1,9 @@
 """Fixtures for all tests that need the running portal."""
 
 import subprocess
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
-from math import inf
+from itertools import accumulate
 from pathlib import Path
 
 import hypothesis
@@ -43,32 +43,39 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         raise
 
 
-COMPUTING = {"notebooks", "browser"}
-"""Folders whose tests keep the processors busy; others mostly wait."""
+def kind(items: Sequence[pytest.Item]) -> str:
+    """Say what keeps the tests of a file: the clock, the processors, or a little of both."""
+    if any(item.get_closest_marker("waits") for item in items):
+        return "waits"
+    return "computes" if {"notebooks", "browser"} & {*items[0].path.parts} else "both"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix files that compute with such that wait: side by side they should use all there is.
 
-    What took longest in the last run comes first among its kind, so that all that runs side by side
-    ends together; before that, as long as it is not known, tests of minutes and notebooks.
+    Each kind is spread over the whole run by its seconds in the last one, the longest first: all
+    that runs side by side ends together. Before there are any, tests of minutes and notebooks come
+    first.
     """
     seconds = seconds_of_files(REPORTS / "here.xml")
-    long = {item.path for item in items if item.get_closest_marker("long")}
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
 
-    def place(item: pytest.Item) -> tuple[float, bool, bool]:
-        file = str(item.path.relative_to(instance.ROOT))
-        return -seconds.get(file, inf), item.path not in long, "notebooks" not in item.path.parts
+    def lasted(file: Path) -> float:
+        return seconds.get(str(file.relative_to(instance.ROOT)), 0)
 
-    items.sort(key=place)
-    files = list(dict.fromkeys(item.path for item in items))
-    waiting = [file for file in files if COMPUTING.isdisjoint(file.parts)]
-    computing = [file for file in files if file not in waiting]
-    places = {
-        file: number / len(kind)
-        for kind in (computing, waiting)
-        for number, file in enumerate(kind)
-    }
+    def order(file: Path) -> tuple[bool, float, bool, bool]:
+        is_long = any(item.get_closest_marker("long") for item in files[file])
+        return lasted(file) > 0, -lasted(file), not is_long, "notebooks" not in file.parts
+
+    places: dict[Path, float] = {}
+    for alike in ("waits", "computes", "both"):
+        those = sorted((file for file in files if kind(files[file]) == alike), key=order)
+        # One that has not run yet counts a little, so that these do not all come at once.
+        weights = [lasted(file) or 1 for file in those]
+        before = accumulate(weights, initial=0.0)
+        places |= {file: done / sum(weights) for file, done in zip(those, before, strict=False)}
     items.sort(key=lambda item: places[item.path])
 
 

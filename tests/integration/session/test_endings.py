@@ -16,6 +16,8 @@ from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.waits
+
 Visit = Callable[[str], Visitor]
 USER = USERS[0]
 MARKED_SESSION = "0123456789abcdef" * 2

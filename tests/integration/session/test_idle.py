@@ -16,6 +16,8 @@ from tests.instance import IDLER, USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
+pytestmark = pytest.mark.waits
+
 Visit = Callable[[str], Visitor]
 LIMIT_SECONDS = 18
 # The limit, the rounding of a terminal's times, a look, a round of the culler, the job's end.
