@@ -121,6 +121,8 @@ ELSEWHERE: Mapping[Key, str] = {
     ("mount-the-nas.md", 3): "needs mount units of systemd and an NFS server",
     ("prepare-data.md", 1): "tests/notebooks/test_training_on_shards.py",
     ("offer-choices.md", 0): "tests/integration/options/test_accounts.py",
+    ("provision-gpu-hosts.md", 0): "tests/unit/deploy/test_hardware.py",
+    ("provision-gpu-hosts.md", 1): "tests/site/test_deployment.py",
     ("pull-images.md", 0): "tests/integration/images/test_images.py",
     ("set-up-the-nas.md", 0): "needs Ansible's Galaxy, which is not a registry of packages",
     ("set-up-the-nas.md", 1): "needs a NAS with OneFS",

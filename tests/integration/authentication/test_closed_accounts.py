@@ -13,7 +13,7 @@ from tests.integration.authentication.slapd import BASE, PASSWORD, USER_BASE, Sl
 from tests.waiting import until
 
 TODAY = (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)).days
-TOMORROW = f"{datetime.now(UTC) + timedelta(days=1):%Y%m%d%H%M%SZ}"
+DAY_AFTER_TOMORROW = f"{datetime.now(UTC) + timedelta(days=2):%Y%m%d%H%M%SZ}"
 
 # Attributes with which the directory still takes the password.
 STILL_BIND = {
@@ -30,10 +30,10 @@ STILL_BIND = {
     ),
 }
 OPEN = {
-    "later": f"objectClass: shadowAccount\nshadowExpire: {TODAY + 1}\n",
+    "later": f"objectClass: shadowAccount\nshadowExpire: {TODAY + 2}\n",
     "never": "objectClass: shadowAccount\nshadowExpire: -1\n",
     "unlocked": "objectClass: closable\nnsAccountLock: FALSE\n",
-    "future": f"objectClass: closable\nkrbPrincipalExpiration: {TOMORROW}\n",
+    "future": f"objectClass: closable\nkrbPrincipalExpiration: {DAY_AFTER_TOMORROW}\n",
 }
 OTHERS = {
     "locked": f"pwdPolicySubentry: cn=strict,{BASE}\npwdAccountLockedTime: 000001010000Z\n",
