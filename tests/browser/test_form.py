@@ -11,7 +11,7 @@ from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.waits]
 
 USER = USERS[1]
 

@@ -16,6 +16,8 @@ from tests.servers.prometheus import MONITORING, TOKEN, Prometheus
 from tests.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.waits
+
 Visit = Callable[[str], Visitor]
 NAME = USERS[2]
 ALERTS_TEST = Path(__file__).parents[2] / "monitoring" / "alerts_test.yml"

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 
 from tests import nvml
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
+
+pytestmark = pytest.mark.waits
 
 Visit = Callable[[str], Visitor]
 MB = 1 << 20
