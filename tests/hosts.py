@@ -48,9 +48,6 @@ _SET = {
     "dc=example,dc=org": directories.BASE,
     "nas.example.org": "10.77.0.30",
     "portal.example.org": DOMAIN,
-    # Hosts without the hardware are left alone.
-    "nvidia: {hosts: {}}": "nvidia: {children: {compute_nodes: {}}}",
-    "infiniband: {hosts: {}}": "infiniband: {children: {compute_nodes: {}}}",
     "mpi: {hosts: {}}": "mpi: {children: {compute_nodes: {}}}",
 }
 
