@@ -212,9 +212,10 @@ def to_json(value: object) -> Any:
     return value
 
 
-def taken_from(kind: type[T], settings: object) -> T:
-    """Make one of these of an object that has attributes of the same names."""
-    return kind(**{each.name: getattr(settings, each.name) for each in fields(kind)})  # type: ignore[arg-type]
+def taken_from(kind: type[T], settings: object, **others: object) -> T:
+    """Make one of these of an object that has attributes of the same names, but for the others."""
+    names = {each.name for each in fields(kind)} - others.keys()  # type: ignore[arg-type]
+    return kind(**{name: getattr(settings, name) for name in names}, **others)
 
 
 def _members(kind: type[Any], key: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,29 +14,18 @@ from dsportal.session_schema import (
 from dsportal.settings import containers as settings_of_containers
 from dsportal.settings.whole import Settings
 
-_OF_ONE_SESSION = ("environment", "certificate", "image")
+_OF_ONE_SESSION: dict[str, object] = {"environment": {}, "certificate": None, "image": None}
 
 
 def session_input(settings: Settings) -> dict[str, object]:
     """Return what all sessions are told; the spawner adds what is one session's own."""
     session = settings.session
     told = to_json(
-        SessionInput(
-            folders=session.folders,
-            folder_notes=session.folder_notes,
-            mounts=session.mounts,
+        taken_from(
+            SessionInput,
+            session,
+            **_OF_ONE_SESSION,
             templates=session.templates if session.templates in session.folders else "",
-            jupyter_path=session.jupyter_path,
-            tensorboard_python=session.tensorboard_python,
-            tensorboards=session.tensorboards,
-            tensorboard_idle_minutes=session.tensorboard_idle_minutes,
-            warning_minutes=session.warning_minutes,
-            modules_init=session.modules_init,
-            module_paths=session.module_paths,
-            environments_folder=session.environments_folder,
-            mlflow_folder=session.mlflow_folder,
-            shares_folder=session.shares_folder,
-            ssh=session.ssh,
             kernels={name: taken_from(Kernel, one) for name, one in settings.kernels.items()},
             tools={name: taken_from(WebTool, one) for name, one in settings.tools.items()},
             containers=_containers(settings.containers),
@@ -44,8 +33,6 @@ def session_input(settings: Settings) -> dict[str, object]:
             follows_system_theme=settings.look.follows_system,
             cluster_url=settings.hub.internal(settings.cluster.url),
             slurm_bin_dir=settings.slurm.bin_dir,
-            extensions=session.extensions,
-            umask=session.umask,
             is_encrypted=settings.hub.is_encrypted,
         )
     )
