@@ -67,6 +67,7 @@ _PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 _OTHERS = (
     *("test_tools", "directory"),
     *("environments_vscode", "environments_horovod", "environments_python2"),
+    *roots.HARDWARE,
 )
 _LENT = {"npm"}
 

@@ -16,6 +16,8 @@ SUITE = "bookworm"
 """Debian 12, which tests take where they name no other."""
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
+HARDWARE = ("nvidia_driver", "nvidia_fabric_manager", "nvidia_toolkit", "infiniband")
+"""Of role packages' lists, those for what no machine of a test has."""
 APT_SETTINGS = tuple(Path("/etc/apt/apt.conf.d").glob("99*"))
 """What this machine's administrator has told apt."""
 _APT_LISTS = Path("/var/lib/apt/lists")
