@@ -36,8 +36,9 @@ from typing import IO
 from tests.waiting import until
 
 GPU_TYPE = "v100"
-_PORTS = range(21000, 30000)
-"""Below the ports that the system gives away by itself (ip_local_port_range)."""
+_PORTS = range(24000, 30000)
+"""Above those of the six test instances, which may come up meanwhile, and below those that the
+system gives away by itself (ip_local_port_range)."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _PR_SET_CHILD_SUBREAPER = 36
 
