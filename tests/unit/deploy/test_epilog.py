@@ -1,6 +1,5 @@
 """Slurm's epilog: which processes are a job's, and how it ends."""
 
-import importlib.util
 import json
 import os
 import re
@@ -11,8 +10,9 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-FILE = ROOT / "deploy/ansible/roles/slurm_node/files/epilog.py"
+from tests import roles
+
+FILE = roles.ROLES / "slurm_node/files/epilog.py"
 NODE, CLUSTER, UID = "node001", "portal", 1000
 OURS = {"SLURM_JOB_ID": "12", "SLURMD_NODENAME": NODE, "SLURM_CLUSTER_NAME": CLUSTER}
 SESSIONS = {"PORTAL_JOB_ID": "12", "PORTAL_JOB_NODE": NODE, "PORTAL_JOB_CLUSTER": CLUSTER}
@@ -23,13 +23,7 @@ OWN_V2 = "0::/system.slice/node001_slurmstepd.scope/job_12/step_0/user/task_0\n"
 
 @pytest.fixture(scope="module")
 def epilog() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("epilog", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["epilog"] = module
-    spec.loader.exec_module(module)
-    return module
+    return roles.loaded(FILE)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,12 @@
 """A Slurm that the site runs itself is refused before anything changes."""
 
-import json
-import os
-import re
-import subprocess
-
 import bootstrap
 import pytest
 import yaml
 
-ROLE = bootstrap.DEPLOY / "ansible/roles/slurm"
-CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
+from tests import roles
+
+ROLE = roles.ROLES / "slurm"
 OURS = "StateSaveLocation=/var/lib/data-scientist-portal/slurmctld\n"
 # The text of slurm.conf, if there is one.
 FILES = {
@@ -31,26 +27,10 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         hosts[name] = {"slurm_conf": str(conf)}
         if text is not None:
             conf.write_text(text)
-    play = {
-        "hosts": "all",
-        "connection": "local",
-        "gather_facts": False,
-        "tasks": [{"import_tasks": str(ROLE / "tasks/validate_owner.yml")}],
-    }
     variables = {"instance_state": "/var/lib/data-scientist-portal", "instance_has_systemd": False}
-    (folder / "play.yml").write_text(json.dumps([play]))
-    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
-    done = subprocess.run(
-        [f"{bootstrap.deploy_environment()}/bin/ansible-playbook", "-i", "hosts.json", "play.yml"],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(CONFIG), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = re.finditer(r"^fa\w+: \[(\w+)\](.*?)(?=^\S|\Z)", done.stdout, re.M | re.S)
-    assert len(re.findall(r"^\w+ +: ok=", done.stdout, re.M)) == len(hosts), done.stdout
-    return {match[1]: " ".join(match[2].split()) for match in found}
+    tasks = [{"import_tasks": str(ROLE / "tasks/validate_owner.yml")}]
+    found = roles.refusals(roles.played(folder, hosts, variables, tasks))
+    return {name: " ".join(words.split()) for name, words in found.items()}
 
 
 def test_a_slurm_of_the_site_is_refused(refusals: dict[str, str]) -> None:

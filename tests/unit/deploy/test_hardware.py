@@ -3,20 +3,14 @@
 No such hardware is here: a check of the roles shows what they would do, not that the packages work.
 """
 
-import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
-import bootstrap
 import pytest
 import yaml
 
-from tests import roots
+from tests import roles, roots
 
-ROLES = bootstrap.DEPLOY / "ansible/roles"
-CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
 NEITHER = "pci:v00008086d00001533sv00008086sd00000001bc02sc00i00"
 H100 = "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00"
 NVSWITCH = "pci:v000010DEd000022A3sv000010DEsd00001796bc06sc80i00"
@@ -81,15 +75,15 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
     hosts = {
         name: {
             "devices": recorded(folder / name, devices),
-            **of_system(str(variables.pop("system", "debian-12"))),
-            "family": variables.pop("family", "Debian"),
+            **of_system(str(variables.get("system", "debian-12"))),
+            "family": "Debian",
             **variables,
         }
         for name, (devices, variables) in HOSTS.items()
     }
     given: dict[str, object] = {}
     for role in PACKAGES:
-        given |= yaml.safe_load((ROLES / role / "defaults/main.yml").read_text())
+        given |= yaml.safe_load((roles.ROLES / role / "defaults/main.yml").read_text())
     facts: dict[str, object] = {
         "os_family": "{{ family }}",
         "distribution": "Debian",
@@ -99,7 +93,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
         "instance_has_systemd": True,
         "cacheable": True,
     }
-    tasks: list[dict[str, object]] = [{"set_fact": facts}]
+    tasks: list[dict[str, object]] = [
+        {"set_fact": facts},
+        {"include_role": {"name": "instance", "tasks_from": "devices"}},
+    ]
     for role, wanted in PACKAGES.items():
         tasks += [
             {"include_role": {"name": role, "tasks_from": "validate", "public": True}},
@@ -115,20 +112,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
         for role in PACKAGES
         for part in ("main", "verify")
     ]
-    play = {"hosts": "all", "connection": "local", "gather_facts": False, "tasks": tasks}
-    (folder / "play.yml").write_text(json.dumps([play]))
-    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": given}}))
-    program = f"{bootstrap.deploy_environment()}/bin/ansible-playbook"
-    done = subprocess.run(
-        [program, "--check", "--diff", "-i", "hosts.json", "play.yml"],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(CONFIG), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert len(re.findall(r"^\w+ +: ok=", done.stdout, re.M)) == len(HOSTS), done.stdout
-    return done.stdout
+    return roles.played(folder, hosts, given, tasks, "--check", "--diff")
 
 
 def wanted(said: str, role: str, host: str) -> set[str]:

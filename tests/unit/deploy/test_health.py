@@ -1,15 +1,14 @@
 """A node's health: what is found on a host, and what becomes of its nodes."""
 
-import importlib.util
 import os
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-FILE = ROOT / "deploy/ansible/roles/slurm_node/files/health.py"
+from tests import roles
+
+FILE = roles.ROLES / "slurm_node/files/health.py"
 WANTED = [48, 79]
 FELL_OFF = (
     "NVRM: Xid (PCI:0000:41:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
@@ -26,13 +25,7 @@ LOG = f"""\
 
 @pytest.fixture(scope="module")
 def health() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("health", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["health"] = module
-    spec.loader.exec_module(module)
-    return module
+    return roles.loaded(FILE)
 
 
 def test_a_fault_of_a_gpu_is_found_once_and_a_programs_mistake_is_none(

@@ -1,17 +1,14 @@
 """What role portal says of host names for users before it changes anything."""
 
-import json
-import os
-import re
 import subprocess
 from pathlib import Path
 
-import bootstrap
 import pytest
 import yaml
 
-ROLE = bootstrap.DEPLOY / "ansible/roles/portal"
-CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
+from tests import roles
+
+ROLE = roles.ROLES / "portal"
 ADDRESS = "https://portal.site.test:8000"
 ELSEWHERE = {"portal_tls_elsewhere": True}
 INVENTORIES: dict[str, dict[str, object]] = {
@@ -41,38 +38,19 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def refusals(certificates: Path) -> dict[str, str]:
     """What the role says of each inventory that it refuses: all as hosts of one, to start once."""
-    play = {
-        "hosts": "all",
-        "connection": "local",
-        "gather_facts": False,
-        "tasks": [{"import_tasks": str(ROLE / "tasks/validate.yml")}],
-    }
     hosts: dict[str, dict[str, object]] = {}
     for name, variables in INVENTORIES.items():
         hosts[name] = dict(variables)
         if "portal_certificate" in variables:
             file = certificates / str(variables["portal_certificate"])
             hosts[name] |= {"portal_certificate": str(file), "portal_certificate_key": "x"}
-    roles: dict[str, object] = {"instance_etc": str(certificates), "instance_address": "127.0.0.1"}
+    given: dict[str, object] = {"instance_etc": str(certificates), "instance_address": "127.0.0.1"}
     for part in ("defaults", "vars"):
-        roles |= yaml.safe_load((ROLE / part / "main.yml").read_text())
+        given |= yaml.safe_load((ROLE / part / "main.yml").read_text())
     # No Slurm is asked.
-    roles |= {"portal_is_attached": False}
-    inventory = {"all": {"hosts": hosts, "vars": roles}}
-    (certificates / "play.yml").write_text(json.dumps([play]))
-    (certificates / "hosts.json").write_text(json.dumps(inventory))
-    tools = bootstrap.deploy_environment()
-    done = subprocess.run(
-        [f"{tools}/bin/ansible-playbook", "-i", "hosts.json", "play.yml"],
-        cwd=certificates,
-        env={**os.environ, "ANSIBLE_CONFIG": str(CONFIG), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = re.finditer(r"^fa\w+: \[(\w+)\](.*?)(?=^\S|\Z)", done.stdout, re.M | re.S)
-    assert len(re.findall(r"^\w+ +: ok=", done.stdout, re.M)) == len(hosts), done.stdout
-    return {match[1]: match[2] for match in found}
+    given |= {"portal_is_attached": False}
+    tasks = [{"import_tasks": str(ROLE / "tasks/validate.yml")}]
+    return roles.refusals(roles.played(certificates, hosts, given, tasks))
 
 
 def test_a_certificate_for_all_names_is_well(refusals: dict[str, str]) -> None:

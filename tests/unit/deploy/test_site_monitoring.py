@@ -1,19 +1,13 @@
 """A host's own services for monitoring are left alone; a port that both want is refused."""
 
-import json
-import os
 import re
-import subprocess
 
-import bootstrap
 import pytest
 import yaml
 
-from tests import roots
+from tests import roles, roots
 
-ROLES = bootstrap.DEPLOY / "ansible/roles"
-ROLE = ROLES / "monitoring"
-CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
+ROLE = roles.ROLES / "monitoring"
 UNITS = {"prometheus-node-exporter", "prometheus", "prometheus-alertmanager"}
 EXPORTER = ["prometheus-node-exporter"]
 OTHER_PORTS: dict[str, object] = {
@@ -50,30 +44,13 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
     }
     ours = yaml.safe_load((ROLE / "vars/main.yml").read_text())
     given |= {key: value for key, value in ours.items() if key != "monitoring_is_server"}
-    play = {
-        "hosts": "all",
-        "connection": "local",
-        "gather_facts": False,
-        "environment": {"PATH": f"{folder}:/usr/bin:/bin", "SAYS": "{{ says }}"},
-        "tasks": [
-            {"set_fact": {"packages": "{{ installed }}", "cacheable": True}},
-            {"import_tasks": str(ROLE / "tasks/units.yml")},
-            {"import_tasks": str(ROLE / "tasks/validate_units.yml")},
-        ],
-    }
-    (folder / "play.yml").write_text(json.dumps([play]))
-    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": given}}))
-    program = f"{bootstrap.deploy_environment()}/bin/ansible-playbook"
-    done = subprocess.run(
-        [program, "--check", "-i", "hosts.json", "play.yml"],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(CONFIG), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert len(re.findall(r"^\w+ +: ok=", done.stdout, re.M)) == len(HOSTS), done.stdout
-    return done.stdout
+    tasks = [
+        {"set_fact": {"packages": "{{ installed }}", "cacheable": True}},
+        {"import_tasks": str(ROLE / "tasks/units.yml")},
+        {"import_tasks": str(ROLE / "tasks/validate_units.yml")},
+    ]
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "SAYS": "{{ says }}"}
+    return roles.played(folder, hosts, given, tasks, "--check", environment=environment)
 
 
 @pytest.mark.parametrize(
@@ -101,5 +78,5 @@ def test_a_port_of_a_service_of_the_sites_is_refused(said: str) -> None:
 def test_no_service_of_the_role_masks_a_unit_itself() -> None:
     for file in ROLE.rglob("*.yml"):
         assert "package_unit:" not in file.read_text(), file
-    theirs = yaml.safe_load((ROLES / "instance/vars/main.yml").read_text())
+    theirs = yaml.safe_load((roles.ROLES / "instance/vars/main.yml").read_text())
     assert set(theirs["instance_package_units"]["monitoring"]) >= UNITS
