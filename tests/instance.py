@@ -113,11 +113,14 @@ class Instance:
         jobs = self.slurm("squeue", "--noheader", "-o", "%i of %u: %T, %r %N")
         return f"{nodes}{jobs}"
 
-    def cancel(self, *job_ids: str) -> None:
+    def cancel(self, *job_ids: str, seconds: float = 30) -> None:
         """Cancel jobs, and wait until they are over: the next test counts those that there are."""
-        if job_ids:
-            self.slurm("scancel", *job_ids)
-        until(lambda: not set(job_ids) & set(self.jobs()), seconds=60, what="the jobs are over")
+        if not job_ids:
+            return
+        self.slurm("scancel", *job_ids)
+        until(
+            lambda: not set(job_ids) & set(self.jobs()), seconds=seconds, what="the jobs are over"
+        )
 
     @contextmanager
     def gpus_taken(self, nodes: int = 3, *, gpus: int = 4) -> Iterator[list[str]]:

@@ -78,7 +78,7 @@ def bomb(portal: Instance, tries: int) -> Iterator[str]:
     try:
         yield until(last_word, seconds=120, what="it has forked")
     finally:
-        portal.cancel(job_id)
+        portal.cancel(job_id, seconds=60)
         said.unlink(missing_ok=True)
 
 
