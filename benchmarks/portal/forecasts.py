@@ -17,9 +17,10 @@ the session started earlier.
 
 import argparse
 import json
+import os
+import pwd
 import random
 import statistics
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -84,19 +85,19 @@ def background(chance: random.Random) -> tuple[str, float]:
     return script(gpus, minutes, seconds), gpus * seconds
 
 
+def submit_another(cluster: VirtualCluster, chance: random.Random) -> float:
+    """Submit a job of others; return its GPU seconds."""
+    text, gpu_seconds = background(chance)
+    submit(cluster, text)
+    return gpu_seconds
+
+
 def foretold(cluster: VirtualCluster, text: str) -> forecast.Forecast:
-    """Ask as the launcher does, and read as the hub does."""
-    done = subprocess.run(
-        ["/usr/bin/sbatch", "--test-only", "--export=ALL", "--chdir=/", "--output=/dev/null"],
-        input=text,
-        capture_output=True,
-        text=True,
-        env={**cluster.environment, "TZ": "UTC"},
-        timeout=60,
-        check=False,
-    )
-    start = launcher._FORECAST.search(done.stderr)
-    answer = {"start": start.group(1)} if start else {"never": done.stderr.strip()}
+    """Ask by the launcher, and read as the hub does."""
+    account = pwd.getpwuid(os.getuid())
+    settings = {"mark": "", "bin_dir": "/usr/bin", "slurm_conf": str(cluster.conf)}
+    commands = launcher.SlurmCommands(settings, account)
+    answer = launcher.forecast(commands, account, {"script": text})
     return forecast.read(answer, datetime.now(UTC))
 
 
@@ -116,8 +117,7 @@ def started(cluster: VirtualCluster, job_id: str) -> float | None:
     fields = dict(word.split("=", 1) for word in said.split() if "=" in word)
     if fields["JobState"] == "PENDING":
         return None
-    local = datetime.fromisoformat(fields["StartTime"])
-    return local.timestamp()
+    return datetime.fromisoformat(fields["StartTime"]).timestamp()
 
 
 def watch(cluster: VirtualCluster, starts: int, chance: random.Random) -> list[tuple[Asked, float]]:
@@ -128,16 +128,13 @@ def watch(cluster: VirtualCluster, starts: int, chance: random.Random) -> list[t
     # Full from the first question on.
     taken = 0.0
     while taken < gpus * 120:
-        text, gpu_seconds = background(chance)
-        submit(cluster, text)
-        taken += gpu_seconds
+        taken += submit_another(cluster, chance)
     next_job = time.monotonic()
     next_question = next_job + _PAUSE_SECONDS
     while len(found) < starts:
         now = time.monotonic()
         if now >= next_job:
-            text, gpu_seconds = background(chance)
-            submit(cluster, text)
+            gpu_seconds = submit_another(cluster, chance)
             next_job += chance.expovariate(_LOAD * gpus / gpu_seconds)
         if now >= next_question and len(found) + len(waiting) < starts:
             waiting.append(ask(cluster, chance))
