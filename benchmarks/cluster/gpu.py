@@ -11,7 +11,9 @@ nothing is installed, and nothing is asked of the internet. In this order, as fa
   (`benchmarks.cluster.training_vision`);
 - ``all-weights``: as ``lora``, with all weights;
 - ``jax``: the JAX template, on as many devices as there are, where JAX is;
-- ``resnet``: ResNet-50 beside a plain loop and timm's (`benchmarks.cluster.training_gpu`).
+- ``resnet``: ResNet-50 beside a plain loop and timm's (`benchmarks.cluster.training_gpu`);
+- ``networks``: the reference papers' networks as the measuring notebook trains them;
+- ``inference``: ResNet-50 as the measuring notebook runs it, at each precision that there is.
 
 A part that fails, or for which there is no time, says why, and the others go on. ``--tiny`` takes
 sizes for a CPU, to show that it runs. The last line is one JSON object: each part's own.
@@ -30,8 +32,12 @@ from pathlib import Path
 from benchmarks.commit import circumstances, commit
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("lora", "vision", "all-weights", "jax", "resnet")
-SHARDED = ROOT / "notebook_templates/jax/train_sharded.py"
+PARTS = ("lora", "vision", "all-weights", "jax", "resnet", "networks", "inference")
+TEMPLATES = ROOT / "notebook_templates"
+SHARDED = TEMPLATES / "jax/train_sharded.py"
+NETWORKS = TEMPLATES / "benchmarks/training.py"
+INFERENCE = TEMPLATES / "benchmarks/inference.py"
+STAND_IN = TEMPLATES / "data/make_mnist_stand_in.py"
 _MODULES = "benchmarks.cluster"
 LANGUAGE = ["-m", f"{_MODULES}.training_language"]
 VISION = ["-m", f"{_MODULES}.training_vision"]
@@ -54,6 +60,16 @@ LARGE_SHARDED = [
     *("--texts", "16", "--precision", "bf16", "--steps", "60"),
 ]
 SMALL_SHARDED = ["--steps", "20", "--width", "64", "--texts", "8"]
+LARGE_NETWORKS = [
+    *("--models", "resnet50,googlenet,inception3,vgg16", "--precisions", "fp32,fp16"),
+    *("--steps", "40", "--runs", "2"),
+]
+SMALL_NETWORKS = ["--models", "tiny", "--precisions", "fp32", "--images", "640", "--runs", "2"]
+LARGE_INFERENCE = ["--batches", "1,8,64,128", "--seconds", "1"]
+SMALL_INFERENCE = [
+    *("--model", "tiny", "--size", "32", "--batches", "1,8", "--seconds", "0.2"),
+    *("--digits", "1300", "--epochs", "1"),
+]
 _LAST = 1500
 """Characters that are kept of what a part said when it failed."""
 
@@ -65,12 +81,20 @@ def parts(is_tiny: bool, rounds: int, results: Path) -> dict[str, list[str]]:
     resnet = SMALL_RESNET if is_tiny else LARGE_RESNET
     sharded = SMALL_SHARDED if is_tiny else LARGE_SHARDED
     turns = ["--rounds", str(rounds)]
+    networks = SMALL_NETWORKS if is_tiny else LARGE_NETWORKS
+    inference = SMALL_INFERENCE if is_tiny else LARGE_INFERENCE
+
+    def program(file: Path, *options: str) -> list[str]:
+        return [str(file), "--results", str(results / file.stem), *options]
+
     return {
         "lora": [*LANGUAGE, *turns, "--weights", "lora", *language],
         "vision": [*VISION, *turns, *vision],
         "all-weights": [*LANGUAGE, *turns, "--weights", "all", *language],
-        "jax": [str(SHARDED), "--results", str(results), *sharded],
+        "jax": program(SHARDED, *sharded),
         "resnet": [*RESNET, *turns, *resnet],
+        "networks": program(NETWORKS, *networks),
+        "inference": program(INFERENCE, "--data", str(results / "digits"), *inference),
     }
 
 
@@ -108,6 +132,15 @@ def run(name: str, arguments: list[str], seconds: float) -> dict[str, object]:
     return {**(json.loads(last) if last.startswith("{") else {}), **took}
 
 
+def figures(results: Path) -> dict[str, object]:
+    """Return what a template's program has left in its summary, without what is of each second."""
+    file = results / "summary.json"
+    found = json.loads(file.read_text()) if file.exists() else {}
+    for part in found.get("parts", ()):
+        part.pop("throughput", None)
+    return {name: value for name, value in found.items() if name != "samples"}
+
+
 def main() -> None:
     """Run all parts, and print the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -118,15 +151,16 @@ def main() -> None:
     given = parser.parse_args()
     end = time.monotonic() + 60 * given.minutes
     with tempfile.TemporaryDirectory() as place:
-        results = Path(place, "sharded")
-        found = {
-            name: run(name, arguments, end - time.monotonic())
-            for name, arguments in parts(given.tiny, given.rounds, results).items()
-            if name in given.parts
-        }
-        summary = results / "summary.json"
-        if summary.exists():
-            found["jax"] |= json.loads(summary.read_text())
+        found = {}
+        for name, arguments in parts(given.tiny, given.rounds, Path(place)).items():
+            if name not in given.parts:
+                continue
+            if name == "inference":
+                subprocess.run([sys.executable, "-B", STAND_IN, f"{place}/digits"], check=True)
+            found[name] = run(name, arguments, end - time.monotonic())
+            if "--results" in arguments:
+                folder = Path(arguments[arguments.index("--results") + 1])
+                found[name] |= figures(folder)
     print(json.dumps({"benchmark": "gpu", "parts": found, **circumstances(commit())}))
 
 
