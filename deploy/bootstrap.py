@@ -56,6 +56,18 @@ PACKAGES = CACHE / "packages"
 Where this folder is, everything comes from it, and no registry is asked.
 """
 
+STAGES = (
+    "validate",
+    "hardware",
+    "directory",
+    "filesystems",
+    "slurm",
+    "portal",
+    "monitoring",
+    "firewall",
+    "verify",
+)
+"""Of `deploy/up`: the tags of site.yml, in its order."""
 APT = Path("/usr/bin/apt-get")
 # python3-apt is what Ansible asks about packages; the other two make the first environment.
 SYSTEM_PACKAGES = {

@@ -125,7 +125,10 @@ def tried(provider: str, path: Path) -> str:
     options.log_severity_level = 3
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=[provider])
+        # Without `enable_fallback=0` it would try the CPU, and then tell what is wrong with that.
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=[provider], enable_fallback=0
+        )
     # ONNX Runtime's errors have no class of their own that is public.
     except Exception as error:  # noqa: BLE001
         return str(error).splitlines()[0]

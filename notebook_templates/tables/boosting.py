@@ -105,6 +105,17 @@ class Trees:
         return Trees(self.booster[: self.best_round + 1], self.best_round, self.best_loss)
 
 
+def train_once(
+    parameters: Mapping[str, Any], train: xgboost.DMatrix, validation: xgboost.DMatrix
+) -> None:
+    """Do a round that nobody keeps, before a process goes on with a model that another has left.
+
+    On a GPU (XGBoost 3.4.1, H100) such a process crashed in its first round, while one that had
+    trained on the same data before read a model and went on.
+    """
+    Trees(xgboost.Booster(dict(parameters), cache=(train, validation))).grow(train, validation)
+
+
 def matrix(features: pd.DataFrame) -> xgboost.DMatrix:
     """Give XGBoost features to predict from."""
     return xgboost.DMatrix(features, enable_categorical=True)

@@ -111,6 +111,8 @@ def main(s: argparse.Namespace) -> None:
     )
 
     told = parameters(s, len(classes))
+    if kept:
+        boosting.train_once(told, train, validation)
     trees = boosting.Trees.begun(told, s.seed, kept, train, validation)
     record = Record(results, True, trees.rounds)
     what = f"{len(classes)} classes" if classes else "a number"
