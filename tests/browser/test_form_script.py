@@ -248,7 +248,7 @@ def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> N
     hub.answer = {"state": "later", "start": start, "why": ""}
     open_form(page)
     # The page's own figures may be older than the forecast.
-    expect(page.get_by_role("status")).to_have_text(re.compile(r"in about 20 minutes\)\.$"))
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"within 20 minutes\)\.$"))
     wait_for_looks(page, hub, 3)
     expect(page.get_by_role("status")).to_contain_text("is free, but")
     page.locator('input[name="gpus"][value="4"]').check(force=True)
@@ -261,14 +261,14 @@ def test_the_minutes_that_are_left_go_by(page: Page, hub: StandIn) -> None:
     start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
     hub.answer = {"state": "later", "start": start, "why": ""}
     open_form(page)
-    expect(page.get_by_role("status")).to_contain_text("in about 20 minutes")
+    expect(page.get_by_role("status")).to_contain_text("within 20 minutes")
     wait_for_looks(page, hub, 6)
-    expect(page.get_by_role("status")).to_contain_text("in about 19 minutes")
+    expect(page.get_by_role("status")).to_contain_text("within 19 minutes")
 
 
 @pytest.mark.parametrize(
     ("minutes", "words"),
-    [(0.2, "in about 1 minute)"), (89, "89 minutes"), (240, "4 hours"), (60 * 24 * 9, "9 days")],
+    [(0.2, "within 1 minute)"), (89, "89 minutes"), (240, "4 hours"), (60 * 24 * 9, "9 days")],
 )
 def test_how_long_it_takes_in_words(page: Page, hub: StandIn, minutes: float, words: str) -> None:
     start = (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat()

@@ -147,7 +147,8 @@
     // What is free may be older than the forecast: only what was counted later contradicts it.
     const isKept = countedAfter > toldAt && isFree(Number(chosenSize().value));
     const others = isKept ? ` ${WORDS.kept}` : "";
-    return `Starts about ${isToday ? "" : `${day}, `}${clock} (in about ${span}).${others}`;
+    // Slurm assumes that each job uses all of its time: it is often earlier, hardly ever later.
+    return `Should start by ${isToday ? "" : `${day}, `}${clock} (within ${span}).${others}`;
   };
   const WORDS = {
     asking: () => "Asking Slurm when it would start…",
