@@ -1,6 +1,7 @@
 // What the portal adds to JupyterLab; a room for each concern.
 
 import { clock } from './session/clock';
+import { download } from './storage/download';
 import { documentation } from './look/documentation';
 import { idle } from './session/idle';
 import { jobs } from './jobs/panel';
@@ -25,6 +26,7 @@ export default [
   clock,
   connectionLost,
   documentation,
+  download,
   environments,
   idle,
   jobs,
