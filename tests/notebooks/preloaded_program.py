@@ -15,7 +15,10 @@ import sys
 from pathlib import Path
 
 STATUS = struct.Struct("!i")
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+PASSED_ON = (
+    *(signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
+    signal.SIGABRT,
+)
 
 
 def main() -> None:

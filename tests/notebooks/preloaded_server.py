@@ -5,6 +5,7 @@ programs that still run, when its standard input does.
 """
 
 import builtins
+import faulthandler
 import gc
 import importlib
 import json
@@ -119,6 +120,7 @@ def prepared(request: dict[str, Any]) -> types.CodeType:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
     sys.path.pop(0)  # this program's folder
     for name in sys.argv[2:]:
         importlib.import_module(name)

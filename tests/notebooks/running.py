@@ -2,18 +2,24 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import MappingProxyType
+from typing import IO
 
 from tests.instance import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TRAINING = ROOT / "notebook_templates" / "distributed"
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
+
+_SRUN_SECONDS = 180
+_LAST_SECONDS = 30
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -121,16 +127,34 @@ def said_by(
 
 
 def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
-    """Run a program as srun starts it on nodes with one process each; return what they end with."""
-    with started_by_srun(argv, processes, **variables) as running:
-        return [one.wait(180) for one in running]
+    """Run a program as srun starts it on nodes with one process each; return what they end with.
+
+    Where one does not end, it fails with what each has said, and where each is.
+    """
+    with ExitStack() as files:
+        said = [files.enter_context(TemporaryFile()) for _ in range(processes)]
+        with started_by_srun(argv, processes, said, **variables) as running:
+            try:
+                return [one.wait(_SRUN_SECONDS) for one in running]
+            except subprocess.TimeoutExpired as error:
+                # Python's faulthandler says where it is.
+                for one in running:
+                    one.send_signal(signal.SIGABRT)
+                codes = [one.wait(_LAST_SECONDS) for one in running]
+                for rank, (code, file) in enumerate(zip(codes, said, strict=True)):
+                    file.seek(0)
+                    error.add_note(f"rank {rank} ended with {code}:\n{file.read().decode()}")
+                raise
 
 
 @contextmanager
 def started_by_srun(
-    argv: list[str], processes: int, **variables: str
+    argv: list[str], processes: int, said: Sequence[IO[bytes]] = (), **variables: str
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Start a program as srun does on nodes with one process each; kill what is left of it."""
+    """Start a program as srun does on nodes with one process each; kill what is left of it.
+
+    ``said``: for each process where to write what it says.
+    """
     shared = {
         "SLURM_NTASKS": str(processes),
         "SLURM_NTASKS_PER_NODE": "1",
@@ -140,6 +164,7 @@ def started_by_srun(
         "SLURM_STEP_TASKS_PER_NODE": f"1(x{processes})",
         "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
         "SLURM_JOB_ID": str(os.getpid()),
+        "PYTHONFAULTHANDLER": "1",
         **variables,
     }
     running = [
@@ -147,8 +172,8 @@ def started_by_srun(
             argv,
             cwd=TRAINING,
             env={**os.environ, **shared, "SLURM_PROCID": str(rank), "SLURM_NODEID": str(rank)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=said[rank] if said else subprocess.DEVNULL,
+            stderr=subprocess.STDOUT if said else subprocess.DEVNULL,
         )
         for rank in range(processes)
     ]
