@@ -1,15 +1,16 @@
-"""What JupyterLab has besides: Git's panel, completion, and word of long work that ends."""
+"""What JupyterLab has besides: Git's panel, completion, downloads, and word of long work's end."""
 
 import json
 import pwd
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import open_item, open_lab
+from tests.browser.lab import item, open_item, open_lab
 from tests.instance import USERS, Instance
 from tests.processes import running
 from tests.visitor import Visitor
@@ -169,3 +170,25 @@ def test_tables_headings_and_prints_need_no_extension(
     expect(headings).to_contain_text(["Aims", "Data"])
     page.get_by_role("menuitem", name="File", exact=True).click()
     expect(page.get_by_role("menuitem", name=re.compile("^Print"))).to_be_enabled()
+
+
+def test_a_folder_is_downloaded_as_a_zip_file(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    portal.slurm("/usr/bin/tee", str(home / "work/losses.csv"), user=USER, stdin="step\n")
+    portal.slurm("/bin/ln", "-s", "/etc/hosts", str(home / "work/hosts"), user=USER)
+    open_lab(page, portal, USER)
+    item(page, "work").click(button="right")
+    entry = page.get_by_role("menuitem", name="Download as ZIP")
+    expect(entry).to_be_visible()
+    photograph(page, "download")
+    with page.expect_download() as download:
+        entry.click()
+    assert download.value.suggested_filename == "work.zip"
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert archive.testzip() is None
+        # Neither the repository, which is hidden, nor what the link leads to.
+        names = ["LEFT-OUT.txt", "losses.csv", "model.py", "notes.txt"]
+        assert sorted(archive.namelist()) == [f"work/{name}" for name in names]
+        assert archive.read("work/losses.csv") == b"step\n"
+        assert archive.read("work/LEFT-OUT.txt") == b"work/hosts: a link\n"
