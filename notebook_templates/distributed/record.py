@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import tracker
 import transport
+from ranks import place
 from schedule import Schedule
 
 SCHEMA_VERSION = 1
@@ -337,6 +338,11 @@ def run(
         tracker.close_all("FAILED")
         # Without the tidying up that waits for processes which wait for this one.
         os._exit(1)
+    if "torch" in sys.modules and place(os.environ).ranks > 1:
+        # DistributedDataParallel keeps Gloo's threads (PyTorch 2.13). One that still holds a tensor
+        # when the interpreter ends aborts the process, so it ends here.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def told(words: str, results: Path) -> None:

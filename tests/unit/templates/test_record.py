@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from record import (
@@ -82,6 +83,21 @@ def test_an_error_that_settings_can_put_right_has_no_traceback(
     run(main, argparse.Namespace(results=str(tmp_path)), ValueError)
     assert ended == [1]
     assert ("Traceback" in (tmp_path / "error.txt").read_text()) is not is_plain
+
+
+@pytest.mark.parametrize(("ranks", "ends"), [("1", []), ("2", [0])])
+def test_processes_that_trained_together_end_without_the_interpreters_tidying_up(
+    ranks: str, ends: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr("os._exit", ended.append)
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    step = {"STEP_ID": "0", "PROCID": "0", "LOCALID": "0", "NODEID": "0", "JOB_ID": "7"}
+    step |= {"STEP_TASKS_PER_NODE": "1", "LAUNCH_NODE_IPADDR": "127.0.0.1", "NTASKS": ranks}
+    for name, value in step.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    run(lambda _: None, argparse.Namespace(results=str(tmp_path)))
+    assert ended == ends
 
 
 class Clock:

@@ -31,7 +31,7 @@ _PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Found:
+class FolderEntry:
     """What is in a folder, by its path below that."""
 
     path: PurePosixPath
@@ -40,7 +40,7 @@ class Found:
     is_folder: bool = False
 
 
-def found_in(folder: Path) -> Iterator[Found]:
+def found_in(folder: Path) -> Iterator[FolderEntry]:
     """Find all that is not hidden, folders before what is in them."""
     waiting = [PurePosixPath()]
     while waiting:
@@ -49,23 +49,23 @@ def found_in(folder: Path) -> Iterator[Found]:
             with os.scandir(folder / place) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            yield Found(place, _reason(error), is_folder=True)
+            yield FolderEntry(place, _reason(error), is_folder=True)
             continue
         for entry in listed:
             path = place / entry.name
             if entry.name.startswith("."):
                 continue
             if not is_name(entry.name):
-                yield Found(path, "its name is not UTF-8")
+                yield FolderEntry(path, "its name is not UTF-8")
             elif entry.is_symlink():
-                yield Found(path, "a link")
+                yield FolderEntry(path, "a link")
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
-                yield Found(path, is_folder=True)
+                yield FolderEntry(path, is_folder=True)
             elif entry.is_file(follow_symlinks=False):
-                yield Found(path)
+                yield FolderEntry(path)
             else:
-                yield Found(path, "not a file")
+                yield FolderEntry(path, "not a file")
 
 
 class _Sink(RawIOBase):
