@@ -87,7 +87,6 @@ class DataParallel(ProcessGroup):
         return copies, optimizer
 
     def leave(self) -> None:
-        """Let the others go."""
+        """Let the others go; `record.run` ends the process, and does not destroy the group."""
         if dist.is_initialized():
             dist.barrier()
-            dist.destroy_process_group()

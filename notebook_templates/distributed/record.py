@@ -339,8 +339,9 @@ def run(
         # Without the tidying up that waits for processes which wait for this one.
         os._exit(1)
     if "torch" in sys.modules and place(os.environ).ranks > 1:
-        # DistributedDataParallel keeps Gloo's threads (PyTorch 2.13). One that still holds a tensor
-        # when the interpreter ends aborts the process, so it ends here.
+        # DistributedDataParallel keeps Gloo's threads. One that still holds a tensor when the group
+        # is destroyed, or the interpreter ends, can keep or abort the process (PyTorch 2.13,
+        # https://github.com/pytorch/pytorch/issues/190489). So it ends here, with all of them.
         sys.stdout.flush()
         os._exit(0)
 

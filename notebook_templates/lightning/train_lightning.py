@@ -202,9 +202,9 @@ def main(s: argparse.Namespace) -> None:
         record = callback.record(trainer)
         record.finish(s, callback.progress, ranks, device, accuracy, versions)
         record.say(f"best accuracy {accuracy:.4f}: {best.best_model_path}")
+    # The end of the process, by `record.run`, is the group's.
     if dist.is_initialized():
         dist.barrier()
-        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -103,9 +103,9 @@ def main() -> None:
         print(f"test accuracy {right:.4f}", flush=True)
     if ranks > 1:
         dist.barrier()
-        dist.destroy_process_group()
-        # DistributedDataParallel keeps Gloo's threads (PyTorch 2.13). One that still holds a tensor
-        # when the interpreter ends aborts the process, so it ends here.
+        # DistributedDataParallel keeps Gloo's threads. One that still holds a tensor when the group
+        # is destroyed, or the interpreter ends, can keep or abort the process (PyTorch 2.13,
+        # https://github.com/pytorch/pytorch/issues/190489). So it ends here.
         sys.stdout.flush()
         os._exit(0)
 
