@@ -87,6 +87,6 @@ class DataParallel(ProcessGroup):
         return copies, optimizer
 
     def leave(self) -> None:
-        """Let the others go; `record.run` ends the process, and does not destroy the group."""
+        """Let the others go. The group is left to the end of the process (`record.run`)."""
         if dist.is_initialized():
             dist.barrier()

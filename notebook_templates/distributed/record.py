@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import tracker
 import transport
-from ranks import place
 from schedule import Schedule
 
 SCHEMA_VERSION = 1
@@ -338,7 +337,8 @@ def run(
         tracker.close_all("FAILED")
         # Without the tidying up that waits for processes which wait for this one.
         os._exit(1)
-    if "torch" in sys.modules and place(os.environ).ranks > 1:
+    torch = sys.modules.get("torch")
+    if torch and torch.distributed.is_available() and torch.distributed.is_initialized():
         # DistributedDataParallel keeps Gloo's threads. One that still holds a tensor when the group
         # is destroyed, or the interpreter ends, can keep or abort the process (PyTorch 2.13,
         # https://github.com/pytorch/pytorch/issues/190489). So it ends here, with all of them.

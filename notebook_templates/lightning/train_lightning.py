@@ -202,7 +202,7 @@ def main(s: argparse.Namespace) -> None:
         record = callback.record(trainer)
         record.finish(s, callback.progress, ranks, device, accuracy, versions)
         record.say(f"best accuracy {accuracy:.4f}: {best.best_model_path}")
-    # The end of the process, by `record.run`, is the group's.
+    # The group is left to the end of the process (`record.run`).
     if dist.is_initialized():
         dist.barrier()
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import MappingProxyType
@@ -140,10 +140,12 @@ def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
                 # Python's faulthandler says where it is.
                 for one in running:
                     one.send_signal(signal.SIGABRT)
-                codes = [one.wait(_LAST_SECONDS) for one in running]
-                for rank, (code, file) in enumerate(zip(codes, said, strict=True)):
+                for rank, (one, file) in enumerate(zip(running, said, strict=True)):
+                    with suppress(subprocess.TimeoutExpired):
+                        one.wait(_LAST_SECONDS)
                     file.seek(0)
-                    error.add_note(f"rank {rank} ended with {code}:\n{file.read().decode()}")
+                    words = file.read().decode(errors="replace")
+                    error.add_note(f"rank {rank}, ended with {one.returncode}:\n{words}")
                 raise
 
 

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import pytest
 from record import (
@@ -85,17 +85,14 @@ def test_an_error_that_settings_can_put_right_has_no_traceback(
     assert ("Traceback" in (tmp_path / "error.txt").read_text()) is not is_plain
 
 
-@pytest.mark.parametrize(("ranks", "ends"), [("1", []), ("2", [0])])
-def test_processes_that_trained_together_end_without_the_interpreters_tidying_up(
-    ranks: str, ends: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("has_group", "ends"), [(False, []), (True, [0])])
+def test_a_process_that_trained_with_others_ends_without_the_interpreters_tidying_up(
+    has_group: bool, ends: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
     monkeypatch.setattr("os._exit", ended.append)
-    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
-    step = {"STEP_ID": "0", "PROCID": "0", "LOCALID": "0", "NODEID": "0", "JOB_ID": "7"}
-    step |= {"STEP_TASKS_PER_NODE": "1", "LAUNCH_NODE_IPADDR": "127.0.0.1", "NTASKS": ranks}
-    for name, value in step.items():
-        monkeypatch.setenv(f"SLURM_{name}", value)
+    distributed = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: has_group)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(distributed=distributed))
     run(lambda _: None, argparse.Namespace(results=str(tmp_path)))
     assert ended == ends
 

@@ -1,18 +1,19 @@
 """Download of a folder: one ZIP file that is made while it is sent.
 
-``GET /portal/folders/PATH`` sends it. Nothing of it is written to disk, and a piece at a time is in
-memory. What is hidden is left out, as in the file browser. What is left out besides is named in the
-ZIP file itself, in `LEFT_OUT`: links, which may lead to all of a file server, what is no file, what
-cannot be read, and names that are no text.
+``GET /portal/folders/PATH`` sends it. Nothing of it is written to disk; in memory are a piece at a
+time, and the list of names. What is hidden is left out, as in the file browser. What is left out
+besides is named in the ZIP file itself, in `LEFT_OUT`: links, which may lead to all of a file
+server; other file systems, whose server may not answer; what is no file; what cannot be read; names
+that are no text; and what is beyond `MOST`.
 
 jupyter-archive 3.5 refuses the Python of Debian 12 (3.11.2), whose tarfile cannot unpack safely.
 """
 
+import logging
 import os
-import stat
-import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import RawIOBase
@@ -23,10 +24,18 @@ from urllib.parse import quote
 from jupyter_server.base.handlers import JupyterHandler, path_regex
 from jupyter_server.utils import ensure_async, url_path_join
 from tornado import web
+from tornado.iostream import StreamClosedError
 
+from dsportal.session.files.mounts import mounted_now
 from dsportal.session.files.names import is_name
+from dsportal.session.files.regular import open_regular
+from dsportal.session.threads import in_thread
+
+log = logging.getLogger(__name__)
 
 LEFT_OUT = "LEFT-OUT.txt"
+MOST = 200_000
+"""Files and folders. zipfile keeps some 350 bytes of each until the end."""
 _PIECE_BYTES = 1 << 20
 
 
@@ -40,8 +49,11 @@ class FolderEntry:
     is_folder: bool = False
 
 
-def found_in(folder: Path) -> Iterator[FolderEntry]:
-    """Find all that is not hidden, folders before what is in them."""
+def found_in(folder: Path, mounted: Collection[str] = ()) -> Iterator[FolderEntry]:
+    """Find all that is not hidden, folders before what is in them.
+
+    ``mounted``: where other file systems are; these are not touched.
+    """
     waiting = [PurePosixPath()]
     while waiting:
         place = waiting.pop()
@@ -57,6 +69,8 @@ def found_in(folder: Path) -> Iterator[FolderEntry]:
                 continue
             if not is_name(entry.name):
                 yield FolderEntry(path, "its name is not UTF-8")
+            elif str(folder / path) in mounted:
+                yield FolderEntry(path, "another file system")
             elif entry.is_symlink():
                 yield FolderEntry(path, "a link")
             elif entry.is_dir(follow_symlinks=False):
@@ -91,59 +105,61 @@ class _Sink(RawIOBase):
         return taken
 
 
-def zipped(folder: Path) -> Iterator[bytes]:
+def zipped(folder: Path, most: int = MOST) -> Iterator[bytes]:
     """Give the ZIP file of a folder, piece by piece; no piece is empty.
 
     Raises:
         OSError: a file could be opened, but not read to its end.
 
     """
-    sink, left_out = _Sink(), []
+    top, left_out, sink = PurePosixPath(folder.name), [], _Sink()
+    # A link to it may lead to it, and mounts are known by where they are.
+    folder = folder.resolve()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for found in found_in(folder):
-            name = str(PurePosixPath(folder.name) / found.path)
-            reason = found.reason
-            if not reason and found.is_folder:
-                archive.writestr(zipfile.ZipInfo(f"{name}/"), b"")
-            elif not reason:
-                try:
-                    file = _opened(folder / found.path)
-                except OSError as error:
-                    reason = _reason(error)
-                else:
-                    with file, archive.open(_described(file, name), "w") as target:
-                        while data := file.read(_PIECE_BYTES):
-                            target.write(data)
-                            if len(sink) >= _PIECE_BYTES:
-                                yield sink.take()
+        for number, found in enumerate(found_in(folder, mounted_now().keys())):
+            if number == most:
+                left_out.append(f"all after the first {most} files and folders\n")
+                break
+            name, reason = str(top / found.path), found.reason
+            try:
+                if not reason and found.is_folder:
+                    archive.writestr(_described(folder / found.path, name), b"")
+                elif not reason:
+                    opened, status = open_regular(folder / found.path)
+            except OSError as error:
+                reason = _reason(error)
             if reason:
                 left_out.append(f"{name}: {reason}\n")
+            elif not found.is_folder:
+                with os.fdopen(opened, "rb") as file:
+                    described = _described(opened, name)
+                    described.compress_type = zipfile.ZIP_DEFLATED
+                    left = status.st_size  # a log may grow faster than it is sent
+                    with archive.open(described, "w") as target:
+                        while data := file.read(min(_PIECE_BYTES, left)):
+                            target.write(data)
+                            left -= len(data)
+                            if len(sink) >= _PIECE_BYTES:
+                                yield sink.take()
             if len(sink) >= _PIECE_BYTES:
                 yield sink.take()
         if left_out:
-            told = str(PurePosixPath(folder.name) / LEFT_OUT)
-            archive.writestr(told, "".join(left_out).encode(errors="replace"))
+            said = "".join(left_out).encode(errors="replace")
+            archive.writestr(_unused(archive, top), said)
     yield sink.take()
 
 
-def _opened(path: Path) -> Any:
-    # What was a file a moment ago may be a pipe now, which would keep whoever opens it.
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(0, "not a file")
-    return file
+def _described(place: Path | int, name: str) -> zipfile.ZipInfo:
+    # A time that ZIP does not know becomes the nearest that it knows.
+    return zipfile.ZipInfo.from_file(place, name, strict_timestamps=False)
 
 
-def _described(file: Any, name: str) -> zipfile.ZipInfo:
-    status = os.fstat(file.fileno())
-    # ZIP knows no time before 1980.
-    moment = max(time.localtime(status.st_mtime)[:6], (1980, 1, 1, 0, 0, 0))
-    described = zipfile.ZipInfo(name, moment)
-    described.external_attr = (status.st_mode & 0xFFFF) << 16
-    described.file_size = status.st_size
-    described.compress_type = zipfile.ZIP_DEFLATED
-    return described
+def _unused(archive: zipfile.ZipFile, top: PurePosixPath) -> str:
+    name, number = LEFT_OUT, 1
+    while str(top / name) in archive.NameToInfo:
+        number += 1
+        name = f"{number}-{LEFT_OUT}"
+    return str(top / name)
 
 
 def _reason(error: OSError) -> str:
@@ -160,20 +176,38 @@ class FolderHandler(JupyterHandler):
         self.check_xsrf_cookie()
         contents: Any = self.contents_manager
         place = contents.place(path)
-        if not await ensure_async(contents.dir_exists(path)):
+        is_there = await ensure_async(contents.dir_exists(path))
+        is_hidden = is_there and await ensure_async(contents.is_hidden(path))
+        if not is_there or (is_hidden and not contents.allow_hidden):
             raise web.HTTPError(404, f"There is no folder {path.strip('/')}")
-        if await ensure_async(contents.is_hidden(path)) and not contents.allow_hidden:
-            raise web.HTTPError(404, f"There is no folder {path.strip('/')}")
-        name = os.path.basename(place)
         self.set_header("Content-Type", "application/zip")
         self.set_header("Cache-Control", "no-store")
-        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(name)}.zip")
-        pieces = zipped(Path(place))
+        name = quote(os.path.basename(place))
+        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{name}.zip")
+        pieces: Any = zipped(Path(place))
         following = partial(next, pieces, b"")
-        # Waits for who receives it; one that has gone ends it (StreamClosedError).
-        while piece := await contents.in_time(following, place, repeat=False):
-            self.write(piece)
-            await self.flush()
+        try:
+            while piece := await contents.in_time(following, place, repeat=False):
+                self.write(piece)
+                # Waits for who receives it.
+                await self.flush()
+        except StreamClosedError:
+            pass  # who received it has gone
+        except Exception as error:
+            if not self._headers_written:
+                raise
+            log.warning("The download of the folder %s broke off: %s", place, error)
+            self._break_off()
+        finally:
+            # Not here: closing a file may wait for its server, too.
+            in_thread(pieces.close)
+
+    def _break_off(self) -> None:
+        # The end that tornado writes would make half a ZIP file look whole.
+        with suppress(StreamClosedError):
+            connection: Any = self.request.connection
+            connection.stream.close()
+        self._auto_finish = False
 
 
 def routes(base_url: str) -> list[tuple[str, type[JupyterHandler]]]:

@@ -3,16 +3,14 @@
 import os
 import pwd
 import re
-import stat
 from dataclasses import dataclass
 
+from dsportal.session.files.regular import open_regular
 from dsportal.session.sharing import words
 from dsportal.session.sharing.access import SharingError
 from dsportal.session.sharing.shares import MAX_BYTES
 
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}", re.ASCII)
-# A pipe or a device must neither hold up the session nor become its terminal.
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,10 @@ def read(place: str, owner: str) -> Shared:
     refusal = SharingError(words.NOT_FOR_YOU.format(owner=owner))
     try:
         uid = pwd.getpwnam(owner).pw_uid
-        file = os.open(place, _FLAGS)
+        file, told = open_regular(place)
     except (KeyError, OSError, ValueError) as error:
         raise refusal from error
-    told = os.fstat(file)
-    if not stat.S_ISREG(told.st_mode) or told.st_uid != uid or told.st_size > MAX_BYTES:
+    if told.st_uid != uid or told.st_size > MAX_BYTES:
         os.close(file)
         raise refusal
     with os.fdopen(file, "rb") as opened:

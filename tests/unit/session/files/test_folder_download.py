@@ -1,19 +1,33 @@
+import asyncio
 import io
+import logging
 import os
+import stat
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError
+from tornado.httpserver import HTTPServer
+from tornado.simple_httpclient import HTTPStreamClosedError
+from tornado.testing import bind_unused_port
+from tornado.web import Application
 
 from dsportal.session.files import folder_download
-from dsportal.session.files.folder_download import LEFT_OUT, zipped
+from dsportal.session.files.contents import SessionContents
+from dsportal.session.files.folder_download import LEFT_OUT, FolderHandler, found_in, zipped
 
 
-def opened(folder: Path) -> zipfile.ZipFile:
-    archive = zipfile.ZipFile(io.BytesIO(b"".join(zipped(folder))))
+def opened(folder: Path, **more: int) -> zipfile.ZipFile:
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(zipped(folder, **more))))
     assert archive.testzip() is None
     return archive
+
+
+def left_out(archive: zipfile.ZipFile) -> list[str]:
+    return archive.read(f"mine/{LEFT_OUT}").decode().splitlines()
 
 
 @pytest.fixture
@@ -28,14 +42,18 @@ def folder(tmp_path: Path) -> Path:
 def test_it_has_what_is_in_the_folder_with_modes_and_times(folder: Path) -> None:
     (folder / "run.sh").write_text("true")
     (folder / "run.sh").chmod(0o750)
-    os.utime(folder / "run.sh", (1_000_000_000, 1_000_000_000))
+    (folder / "deep").chmod(0o770)
+    for name in ("run.sh", "deep"):
+        os.utime(folder / name, (1_000_000_000, 1_000_000_000))
     archive = opened(folder)
     assert archive.namelist() == [
         "mine/a.txt", "mine/deep/", "mine/run.sh", "mine/deep/empty/", "mine/deep/ü.bin",
     ]  # fmt: skip
     assert archive.read("mine/deep/ü.bin") == (folder / "deep/ü.bin").read_bytes()
-    assert archive.getinfo("mine/run.sh").external_attr >> 16 & 0o777 == 0o750
-    assert archive.getinfo("mine/run.sh").date_time[0] == 2001
+    for name, mode in (("run.sh", stat.S_IFREG | 0o750), ("deep/", stat.S_IFDIR | 0o770)):
+        entry = archive.getinfo(f"mine/{name}")
+        assert entry.external_attr >> 16 == mode
+        assert entry.date_time[0] == 2001
 
 
 def test_what_is_hidden_is_not_in_it(folder: Path) -> None:
@@ -48,9 +66,26 @@ def test_what_is_hidden_is_not_in_it(folder: Path) -> None:
 def test_what_is_left_out_is_named_with_the_reason(folder: Path) -> None:
     (folder / "link").symlink_to("/etc")
     os.mkfifo(folder / "pipe")
+    (folder / os.fsdecode(b"\xff.txt")).write_text("x")
     archive = opened(folder)
-    assert archive.read(f"mine/{LEFT_OUT}").decode() == "mine/link: a link\nmine/pipe: not a file\n"
+    assert left_out(archive) == [
+        "mine/link: a link",
+        "mine/pipe: not a file",
+        "mine/?.txt: its name is not UTF-8",
+    ]
     assert "mine/link" not in archive.namelist()
+
+
+def test_other_file_systems_are_not_touched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_download, "mounted_now", lambda: {str(folder / "deep"): "nfs4"})
+    archive = opened(folder)
+    assert archive.namelist() == ["mine/a.txt", f"mine/{LEFT_OUT}"]
+    assert left_out(archive) == ["mine/deep: another file system"]
+
+
+def test_a_link_to_a_folder_can_be_chosen_itself(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "chosen").symlink_to(folder)
+    assert "chosen/a.txt" in opened(tmp_path / "chosen").namelist()
 
 
 def test_a_file_that_cannot_be_read_is_left_out(
@@ -61,28 +96,33 @@ def test_a_file_that_cannot_be_read_is_left_out(
             raise PermissionError(13, "Permission denied")
         return real(path)
 
-    real = folder_download._opened
-    monkeypatch.setattr(folder_download, "_opened", refuse)
+    real = folder_download.open_regular
+    monkeypatch.setattr(folder_download, "open_regular", refuse)
     archive = opened(folder)
     assert "mine/a.txt" not in archive.namelist()
-    assert archive.read(f"mine/{LEFT_OUT}") == b"mine/a.txt: Permission denied\n"
+    assert left_out(archive) == ["mine/a.txt: Permission denied"]
 
 
 def test_a_folder_that_goes_meanwhile_is_left_out(folder: Path) -> None:
-    pieces = zipped(folder)
     (folder / "b").mkdir()
-    found = folder_download.found_in(folder)
+    found = found_in(folder)
     assert [str(next(found).path) for _ in range(3)] == ["a.txt", "b", "deep"]
     (folder / "b").rmdir()
-    rest = {str(one.path): one.reason for one in found}
-    assert rest["b"] == "No such file or directory"
-    assert b"".join(pieces)
+    assert {str(one.path): one.reason for one in found}["b"] == "No such file or directory"
 
 
-def test_a_pipe_in_a_files_place_keeps_nobody(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="not a file"):
-        folder_download._opened(tmp_path / "pipe")
+def test_a_file_of_that_name_is_not_replaced(folder: Path) -> None:
+    (folder / LEFT_OUT).write_text("mine")
+    (folder / "link").symlink_to("/etc")
+    archive = opened(folder)
+    assert archive.read(f"mine/{LEFT_OUT}") == b"mine"
+    assert archive.read(f"mine/2-{LEFT_OUT}") == b"mine/link: a link\n"
+
+
+def test_what_is_too_much_is_left_out(folder: Path) -> None:
+    archive = opened(folder, most=2)
+    assert archive.namelist() == ["mine/a.txt", "mine/deep/", f"mine/{LEFT_OUT}"]
+    assert left_out(archive) == ["all after the first 2 files and folders"]
 
 
 def test_it_comes_in_pieces_that_are_never_empty(tmp_path: Path) -> None:
@@ -98,13 +138,75 @@ def test_it_comes_in_pieces_that_are_never_empty(tmp_path: Path) -> None:
     assert archive.read("large/1.bin") == (folder / "1.bin").read_bytes()
 
 
-def test_names_that_are_no_text_do_not_break_it(tmp_path: Path) -> None:
-    folder = tmp_path / "odd"
-    folder.mkdir()
-    (folder / os.fsdecode(b"\xff.txt")).write_text("x")
-    assert opened(folder).read(f"odd/{LEFT_OUT}") == b"odd/?.txt: its name is not UTF-8\n"
+def test_a_file_that_grows_is_sent_as_long_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grown(path: Path) -> Any:
+        file, status = real(path)
+        with path.open("ab") as stream:
+            stream.write(b"more")
+        return file, status
+
+    real = folder_download.open_regular
+    monkeypatch.setattr(folder_download, "open_regular", grown)
+    assert opened(folder).read("mine/a.txt") == b"a"
 
 
-def test_a_file_of_before_1980_has_zips_first_day(folder: Path) -> None:
-    os.utime(folder / "a.txt", (0, 0))
-    assert opened(folder).getinfo("mine/a.txt").date_time == (1980, 1, 1, 0, 0, 0)
+@pytest.mark.parametrize(("seconds", "year"), [(0, 1980), (4_400_000_000, 2107)])
+def test_a_time_that_zip_does_not_know_becomes_the_nearest(
+    folder: Path, seconds: int, year: int
+) -> None:
+    os.utime(folder / "a.txt", (seconds, seconds))
+    assert opened(folder).getinfo("mine/a.txt").date_time[0] == year
+
+
+class Bare(FolderHandler):
+    """Asks nobody who asks."""
+
+    async def prepare(self, *_: Any) -> None:  # type: ignore[override]
+        self.current_user = "ann"
+
+    def check_xsrf_cookie(self) -> None:
+        pass
+
+
+async def asked(home: Path, path: str) -> Any:
+    """Ask a server for a folder."""
+    contents = SessionContents(root_dir=str(home))
+    settings = {"contents_manager": contents, "base_url": "/", "headers": {}}
+    server = HTTPServer(Application([("/f(.*)", Bare)], **settings))
+    socket, port = bind_unused_port()
+    server.add_socket(socket)
+    try:
+        return await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/f{path}")
+    finally:
+        server.stop()
+
+
+def test_it_is_sent_as_a_zip_file_of_the_folders_name(folder: Path) -> None:
+    answer = asyncio.run(asked(folder.parent, "/mine/deep"))
+    assert answer.headers["Content-Disposition"] == "attachment; filename*=UTF-8''deep.zip"
+    archive = zipfile.ZipFile(io.BytesIO(answer.body))
+    assert archive.namelist() == ["deep/empty/", "deep/ü.bin"]
+
+
+@pytest.mark.parametrize("path", ["/gone", "/mine/a.txt", "/.hidden", "/../other"])
+def test_what_is_no_folder_of_the_file_browsers_is_not_found(folder: Path, path: str) -> None:
+    (folder.parent / ".hidden").mkdir()
+    (folder.parent.parent / "other").mkdir(exist_ok=True)
+    with pytest.raises(HTTPClientError, match="404"):
+        asyncio.run(asked(folder.parent, path))
+
+
+def test_one_that_breaks_off_does_not_look_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(folder: Path) -> Iterator[bytes]:
+        yield b"PK"
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(folder_download, "zipped", broken)
+    caplog.set_level(logging.WARNING)
+    with pytest.raises(HTTPStreamClosedError):
+        asyncio.run(asked(folder.parent, "/mine"))
+    assert f"The download of the folder {folder} broke off" in caplog.text

@@ -1,8 +1,11 @@
 """In a process of its own, since the list of formatters is a module's."""
 
 import json
+import os
 import subprocess
 import sys
+
+from tests.checkout import PYTHONPATH
 
 CODE = """
 import json, subprocess
@@ -22,7 +25,13 @@ print(json.dumps([name for name, one in SERVER_FORMATTERS.items() if one.importa
 
 
 def test_to_list_the_formatters_runs_no_program() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     listed = json.loads(done.stdout)
     assert {"ruff", "ruffformat"} <= {*listed}
     assert not {"formatR", "styler"} & {*listed}
