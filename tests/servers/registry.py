@@ -21,11 +21,12 @@ from typing import Any
 
 import httpx
 
-from tests.instance import SETTINGS
+from tests.instance import PREFIX, SETTINGS
 from tests.network.gate import Gate, opened
 from tests.waiting import until
 
-USER, KEY = "$oauthtoken", "nvapi-right-key"
+# Its own for each instance: tests beside these give theirs to skopeo, on a command line.
+USER, KEY = "$oauthtoken", f"nvapi-{PREFIX}-key"
 _BUSYBOX = Path("/bin/busybox")
 _PROGRAMS = ("sh", "cat", "echo", "id")
 _LISTENS = re.compile(r"listening on 127\.0\.0\.1:(\d+)")

@@ -91,8 +91,16 @@ class Wire:
         return {(source, port) for source, port, how in found if how == "open"}
 
 
+@pytest.fixture
+def wire(hosts: Wire) -> Wire:
+    """Two hosts, one of which has nothing but a table of somebody else's."""
+    table = "add table inet somebodys; add set inet somebodys kept { type mark; }"
+    inside(HOST, "/usr/sbin/nft", f"flush ruleset; {table}")
+    return hosts
+
+
 @pytest.fixture(scope="module")
-def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     with contextlib.ExitStack() as leaving:
         for space in (HOST, PEER):
             run("/usr/sbin/ip", "netns", "add", space)
@@ -126,11 +134,6 @@ def listening() -> Iterator[None]:
 def test_a_head_lets_in_browsers_and_its_cluster_and_a_foreign_table_stays(wire: Wire) -> None:
     every = {(source, port) for source in (HEAD, NODE, ADMIN, STRANGER) for port in PORTS}
     until(lambda: wire.reached() == every, seconds=10, what="everything is open without rules")
-    inside(
-        HOST,
-        "/usr/sbin/nft",
-        "add table inet somebodys; add set inet somebodys kept { type mark; }",
-    )
     wire.up(firewall_is_head=True)
     cluster = {(source, port) for source in (HEAD, NODE) for port in (SLURMCTLD, HUB, SESSION)}
     browsers = {(source, PORTAL) for source in (HEAD, NODE, ADMIN, STRANGER)}
@@ -149,6 +152,7 @@ def test_a_node_lets_the_head_to_its_sessions_and_other_nodes_to_everything(wire
 
 
 def test_rules_that_nftables_does_not_take_change_nothing(wire: Wire) -> None:
+    wire.up(firewall_is_node=True)
     before = wire.reached()
     with pytest.raises(RuntimeError, match="nonsense"):
         wire.up(firewall_is_head=True, firewall_extra_rules=["tcp dport nonsense accept"])
@@ -156,6 +160,7 @@ def test_rules_that_nftables_does_not_take_change_nothing(wire: Wire) -> None:
 
 
 def test_deploy_down_takes_away_its_own_table_only(wire: Wire) -> None:
+    wire.up(firewall_is_head=True)
     wire.deploy("down")
     assert inside(HOST, "/usr/sbin/nft", "list", "tables").split("\n")[:-1] == [
         "table inet somebodys"
