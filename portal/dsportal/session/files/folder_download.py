@@ -149,7 +149,8 @@ def zipped(folder: Path, most: int = MOST) -> Iterator[bytes]:
     yield sink.take()
 
 
-def _described(place: Path | int, name: str) -> zipfile.ZipInfo:
+def _described(place: Any, name: str) -> zipfile.ZipInfo:
+    """Describe a folder, by its path, or a file, by its descriptor."""
     # A time that ZIP does not know becomes the nearest that it knows.
     return zipfile.ZipInfo.from_file(place, name, strict_timestamps=False)
 

@@ -18,6 +18,9 @@ from tornado.web import Application
 from dsportal.session.files import folder_download
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.folder_download import LEFT_OUT, FolderHandler, found_in, zipped
+from dsportal.session.files.regular import open_regular
+
+OPENS = "dsportal.session.files.folder_download.open_regular"
 
 
 def opened(folder: Path, **more: int) -> zipfile.ZipFile:
@@ -94,10 +97,9 @@ def test_a_file_that_cannot_be_read_is_left_out(
     def refuse(path: Path) -> Any:
         if path.name == "a.txt":
             raise PermissionError(13, "Permission denied")
-        return real(path)
+        return open_regular(path)
 
-    real = folder_download.open_regular
-    monkeypatch.setattr(folder_download, "open_regular", refuse)
+    monkeypatch.setattr(OPENS, refuse)
     archive = opened(folder)
     assert "mine/a.txt" not in archive.namelist()
     assert left_out(archive) == ["mine/a.txt: Permission denied"]
@@ -142,13 +144,12 @@ def test_a_file_that_grows_is_sent_as_long_as_it_was(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def grown(path: Path) -> Any:
-        file, status = real(path)
+        file, status = open_regular(path)
         with path.open("ab") as stream:
             stream.write(b"more")
         return file, status
 
-    real = folder_download.open_regular
-    monkeypatch.setattr(folder_download, "open_regular", grown)
+    monkeypatch.setattr(OPENS, grown)
     assert opened(folder).read("mine/a.txt") == b"a"
 
 
@@ -173,7 +174,7 @@ class Bare(FolderHandler):
 async def asked(home: Path, path: str) -> Any:
     """Ask a server for a folder."""
     contents = SessionContents(root_dir=str(home))
-    settings = {"contents_manager": contents, "base_url": "/", "headers": {}}
+    settings: dict[str, Any] = {"contents_manager": contents, "base_url": "/", "headers": {}}
     server = HTTPServer(Application([("/f(.*)", Bare)], **settings))
     socket, port = bind_unused_port()
     server.add_socket(socket)
