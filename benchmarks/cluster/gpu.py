@@ -133,12 +133,12 @@ def run(name: str, arguments: list[str], seconds: float) -> dict[str, object]:
 
 
 def summary(results: Path) -> dict[str, object]:
-    """Return what a template's program has left in its summary, without what is of each second."""
+    """Return a template's summary without what is of each second, and without paths."""
     file = results / "summary.json"
     found = json.loads(file.read_text()) if file.exists() else {}
     for part in found.get("parts", ()):
         part.pop("throughput", None)
-    return {name: value for name, value in found.items() if name != "samples"}
+    return {name: value for name, value in found.items() if name not in ("samples", "command")}
 
 
 def main() -> None:
