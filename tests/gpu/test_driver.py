@@ -1,20 +1,18 @@
 """What asks NVIDIA's driver: the session, the node's programs, and the measurements' sampler."""
 
 import asyncio
-import importlib.util
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from dsportal.session.usage.gpus import GpuReader, GpuState, Nvml
+from tests.checkout import ROOT
+from tests.roles import ROLES, loaded
 
-ROOT = Path(__file__).resolve().parents[2]
-ROLES = ROOT / "deploy/ansible/roles"
 MEGABYTES = 2048
 BUSY = f"""
 import time, torch
@@ -26,17 +24,6 @@ while True:
         b = a @ a
     torch.cuda.synchronize()
 """
-
-
-def loaded(file: Path) -> ModuleType:
-    """Import a role's program; as tests/roles.py, which needs Ansible."""
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def smi(fields: str) -> list[list[str]]:

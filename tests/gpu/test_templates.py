@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import tiny_models
+from tests.checkout import ROOT
+
 TEMPLATES = ROOT / "notebook_templates"
 PRECISIONS = """
 import json, sys
@@ -76,8 +78,6 @@ def test_each_precision_is_computed_on_the_gpu_or_says_what_is_missing(tmp_path:
 
 
 def test_a_served_model_writes_on_the_gpu(tmp_path: Path) -> None:
-    from tests import tiny_models
-
     tiny_models.make(Path(sys.executable), tiny_models.text(tmp_path / "model", is_endless=True))
     answer = json.loads(
         said("-c", SERVED, TEMPLATES / "serving", tmp_path / "model").splitlines()[-1]

@@ -13,7 +13,6 @@ import logging
 import os
 import zipfile
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import RawIOBase
@@ -198,17 +197,13 @@ class FolderHandler(JupyterHandler):
             if not self._headers_written:
                 raise
             log.warning("The download of the folder %s broke off: %s", place, error)
-            self._break_off()
+            # The end that tornado writes would make half a ZIP file look whole.
+            connection: Any = self.request.connection
+            connection.stream.close()
+            self._auto_finish = False
         finally:
             # Not here: closing a file may wait for its server, too.
             in_thread(pieces.close)
-
-    def _break_off(self) -> None:
-        # The end that tornado writes would make half a ZIP file look whole.
-        with suppress(StreamClosedError):
-            connection: Any = self.request.connection
-            connection.stream.close()
-        self._auto_finish = False
 
 
 def routes(base_url: str) -> list[tuple[str, type[JupyterHandler]]]:
