@@ -41,7 +41,10 @@ _ARGUMENTS = {"localhost", "pytorch"}
 
 
 def sources() -> list[Path]:
-    return sorted(path for path in TESTS.rglob("*.py") if path != Path(__file__))
+    """Return the tests' sources but those of a GPU, which run beside a driver, on no instance."""
+    of_a_gpu = set((TESTS / "gpu").rglob("*.py"))
+    assert of_a_gpu
+    return sorted(set(TESTS.rglob("*.py")) - of_a_gpu - {Path(__file__)})
 
 
 def text_of(node: ast.AST) -> str:
