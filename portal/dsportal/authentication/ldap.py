@@ -51,8 +51,6 @@ _REPLACED = frozenset(
 _TLS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 # Looks at accounts under way at one moment; logins have threads of their own.
 _REFRESH_THREADS = 4
-# For how long a directory that did not answer a refresh is left alone.
-_REFRESH_PAUSE_SECONDS = 30.0
 
 
 class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore[misc]  # no types
@@ -99,6 +97,9 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
     ).tag(config=True)
     refresh_timeout = Float(
         5.0, help="Seconds that a look at the account of somebody logged in may take."
+    ).tag(config=True)
+    refresh_pause = Float(
+        30.0, help="Seconds that nobody is looked at again after the directory did not answer."
     ).tag(config=True)
     executor_threads = Int(
         16, help="Logins that can wait for the directory at the same time; others wait for them."
@@ -180,7 +181,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             self.log.warning("%s is not let in any more: %s", user.name, refusal.reason)
             return False
         except DirectoryError as error:
-            self._no_refresh_until = time.monotonic() + _REFRESH_PAUSE_SECONDS
+            self._no_refresh_until = time.monotonic() + self.refresh_pause
             self.log.warning("The account of %s stays as it is: %s", user.name, error)
             return True
         model = self.auth_model(account.name, account.groups)

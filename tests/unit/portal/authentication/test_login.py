@@ -239,7 +239,7 @@ def test_a_silent_directory_puts_nobody_out_and_is_left_alone(
     assert refresh(authenticator) is True
     assert refresh(authenticator) is True
     assert len(directory.asked) == 1
-    later = time.monotonic() + ldap._REFRESH_PAUSE_SECONDS + 1
+    later = time.monotonic() + authenticator.refresh_pause + 1
     monkeypatch.setattr(ldap, "time", SimpleNamespace(monotonic=lambda: later))
     refresh(authenticator)
     assert len(directory.asked) == 2
