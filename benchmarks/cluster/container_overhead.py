@@ -53,7 +53,8 @@ INFER = """
 import pathlib, sys
 for name in ("inference", "distributed"):
     sys.path.insert(0, f"{sys.argv[1]}/{name}")
-import numpy, torch, precisions, resnet
+import numpy, torch, precisions
+from networks import resnet
 torch.set_num_threads(1)
 noise = numpy.random.default_rng(1).random((16, 3, 96, 96), dtype=numpy.float32)
 path = pathlib.Path("network.onnx")

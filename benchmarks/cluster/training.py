@@ -44,7 +44,7 @@ PLAIN = """
 import json, sys, time
 import torch
 sys.path.insert(0, sys.argv[1])
-import resnet
+from networks import resnet
 model, size, batch, steps, every = sys.argv[2], *map(int, sys.argv[3:7])
 torch.manual_seed(1)
 network = resnet.build(model, 1000)

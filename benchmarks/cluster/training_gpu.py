@@ -48,7 +48,7 @@ if kind == "timm":
     import timm
     network = timm.create_model("resnet" + model, num_classes=1000)
 else:
-    import resnet
+    from networks import resnet
     network = resnet.build(model, 1000)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 numbers = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
@@ -82,7 +82,7 @@ import json, sys, time
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 sys.path.insert(0, sys.argv[1])
-import resnet
+from networks import resnet
 model, size = sys.argv[2], int(sys.argv[3])
 has_gpu = torch.cuda.is_available()
 device = torch.device("cuda" if has_gpu else "cpu")

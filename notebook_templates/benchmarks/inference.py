@@ -29,9 +29,9 @@ sys.path += [str(HERE.parent / name) for name in ("inference", "data", "distribu
 import digits  # noqa: E402
 import numpy as np  # noqa: E402
 import precisions  # noqa: E402
-import resnet  # noqa: E402
 import torch  # noqa: E402
 from learning import as_batch, learned  # noqa: E402
+from networks import resnet  # noqa: E402
 
 BATCHES = "images in one call, separated by commas; empty: no speed is measured"
 TRAINING_BATCH, TRAINING_RATE = 100, 3e-3

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from stages import MODELS
+from networks.stages import MODELS
 
 
 def parser(data: str, models: Sequence[str] | None = MODELS) -> argparse.ArgumentParser:

@@ -21,9 +21,9 @@ sys.path.append(str(Path("~/templates/distributed").expanduser()))
 import compiling
 import images
 import options
-import own_model
 import tf32
 import torch
+from networks import own_model
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
 from ranks import place

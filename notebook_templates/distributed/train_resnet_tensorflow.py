@@ -21,9 +21,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # warnings and errors only
 import images_tensorflow as images
 import keras
 import options
-import resnet_keras as resnet
 import tensorflow as tf
 import tf32
+from networks import resnet_keras as resnet
 from ranks import Rank, free_port, meet, place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run
 from sampler import Sampler

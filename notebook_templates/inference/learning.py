@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import resnet
 import torch
+from networks import resnet
 
 
 def as_batch(images: np.ndarray) -> np.ndarray:

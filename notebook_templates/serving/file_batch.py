@@ -22,8 +22,8 @@ from file_results import FileResults, list_files, listed
 sys.path += [
     str(Path(__file__).resolve().parent.parent / name) for name in ("distributed", "slurm")
 ]
-from job_array import JobArray
 from plans import Plan, PlanError
+from runs.job_array import JobArray
 
 
 class FileBatch:

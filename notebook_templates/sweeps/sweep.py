@@ -19,8 +19,8 @@ sys.path += [
     str(Path(__file__).resolve().parent.parent / name) for name in ("distributed", "slurm")
 ]
 import jobs
-from job_array import JobArray
 from plans import Plan
+from runs.job_array import JobArray
 
 # What notebooks use.
 __all__ = ["Sweep", "best_of", "jobs", "studies"]

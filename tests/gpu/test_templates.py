@@ -17,7 +17,8 @@ import json, sys
 from pathlib import Path
 import numpy as np, torch
 sys.path += [f"{sys.argv[1]}/{name}" for name in ("inference", "distributed")]
-import precisions, resnet
+import precisions
+from networks import resnet
 images = np.random.default_rng(1).random((4, 3, 64, 64), dtype=np.float32)
 torch.manual_seed(1)
 network = resnet.build("50", classes=10).eval()

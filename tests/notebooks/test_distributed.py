@@ -14,12 +14,14 @@ TEMPLATES = ROOT / "notebook_templates"
 PUBLISHED = {"50": 25_557_032, "101": 44_549_160, "152": 60_192_808}
 COUNTS = {
     "pytorch": """
-import json, resnet
+import json
+from networks import resnet
 count = lambda model: sum(p.numel() for p in resnet.build(model, 1000).parameters())
 print(json.dumps({model: count(model) for model in ("50", "101", "152")}))
 """,
     "tensorflow": """
-import json, resnet_keras
+import json
+from networks import resnet_keras
 count = lambda model: sum(
     w.value.shape.num_elements() for w in resnet_keras.build(model, 1000, 224).trainable_weights)
 print(json.dumps({model: count(model) for model in ("50", "101", "152")}))
@@ -261,7 +263,7 @@ def test_a_copy_of_a_program_finds_its_modules(
 STAND_IN = """
 import json, sys
 from types import SimpleNamespace
-import own_model
+from networks import own_model
 from torch import nn
 
 def create_model(name, **told):

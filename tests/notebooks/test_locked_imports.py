@@ -19,7 +19,7 @@ import pytest
 from tests.instance import ROOT
 
 TEMPLATES = ROOT / "notebook_templates"
-OF_TENSORFLOW = {"images_tensorflow", "resnet_keras", "train_resnet_tensorflow"}
+OF_TENSORFLOW = {"images_tensorflow", "networks.resnet_keras", "train_resnet_tensorflow"}
 OF_JAX = {"devices", "sharded_lm", "train_keras", "train_sharded"}
 BOTH = {"make_mnist_stand_in", "runs", "digits", "live_curves"}
 LOCKS = {
@@ -69,8 +69,10 @@ print("imported", len(names))
 
 def modules_of(framework: str) -> list[str]:
     """Return what is imported in a framework's environment: our modules, and what notebooks do."""
-    files = [file for file in sorted(TEMPLATES.glob("*/*.py"))]
-    ours = {file.stem for file in files}
+    ours = {file.stem for file in TEMPLATES.glob("*/*.py")}
+    for package in ("networks", "runs"):
+        files = (TEMPLATES / "distributed" / package).glob("*.py")
+        ours |= {f"{package}.{file.stem}" for file in files}
     chosen = {
         "pytorch": ours - OF_TENSORFLOW - OF_JAX,
         "tensorflow": OF_TENSORFLOW | BOTH,

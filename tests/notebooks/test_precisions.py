@@ -17,7 +17,8 @@ import json, sys
 from pathlib import Path
 import numpy as np, torch
 sys.path += [f"{sys.argv[1]}/{name}" for name in ("inference", "distributed")]
-import precisions, resnet
+import precisions
+from networks import resnet
 if sys.argv[3] == "gpu":
     precisions.on_gpu = lambda: True
     precisions.by_pytorch = lambda name, *_: precisions.Precision(name, "PyTorch, cuda", len)

@@ -151,7 +151,8 @@ ARRAY = """
 import asyncio, re, sys
 from pathlib import Path
 sys.path[:0] = [f"{sys.argv[1]}/{place}" for place in ("sweeps", "distributed", "slurm")]
-import job_array, jobs, plans, studies, sweep
+import jobs, plans, studies, sweep
+from runs import job_array
 
 folder, asked = Path(sys.argv[2]), []
 queue = ["41 PENDING\\n41 RUNNING\\n40 RUNNING", "41 RUNNING", ""]

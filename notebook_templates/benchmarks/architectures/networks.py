@@ -9,7 +9,7 @@ from architectures import googlenet, inception_v3, inception_v4, models, stacked
 
 # resnet.py is among the templates for several nodes, beside this folder.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
-import resnet
+from networks import resnet
 
 
 def build(model: str, classes: int = 1000, channels: int = 3, heads: bool = False) -> nn.Module:

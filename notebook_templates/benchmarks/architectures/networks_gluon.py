@@ -14,7 +14,7 @@ from architectures import models
 
 # stages.py is among the templates for several nodes, beside this folder.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
-from stages import EXPANSION, stages_of, strides_of
+from networks.stages import EXPANSION, stages_of, strides_of
 
 _OF_GLUON = {"alexnet": vision.alexnet, "inception3": vision.inception_v3, "vgg16": vision.vgg16}
 

@@ -12,7 +12,7 @@ from architectures import models
 
 # resnet_keras.py is among the templates for several nodes, beside this folder.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
-import resnet_keras
+from networks import resnet_keras
 
 _OF_KERAS = {"inception3": keras.applications.InceptionV3, "vgg16": keras.applications.VGG16}
 

@@ -12,7 +12,7 @@ from architectures import googlenet, models
 
 # stages.py is among the templates for several nodes, beside this folder.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
-import stages
+from networks import stages
 
 Pair = tuple[str, str]  # a part's name here, and in published files
 

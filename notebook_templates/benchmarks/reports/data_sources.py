@@ -66,7 +66,7 @@ def finished(base: Path, source: DataSource, **settings: object) -> Summary | No
     An option that came with an upgrade is in no older result: there it was left empty.
     """
     wanted = {"data": source.folder, **settings}
-    for summary in reversed(result.summaries(base / source.name, "training")):
+    for summary in result.summaries(base / source.name, "training")[::-1]:
         if all(summary["configuration"].get(name, "") == value for name, value in wanted.items()):
             return summary
     return None

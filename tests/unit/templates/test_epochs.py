@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from epochs import epochs, markdown, seconds_to
 from record import Record
+from runs.epochs import epochs, markdown, seconds_to
 
 LINES: list[dict[str, Any]] = [
     {"epoch": 1, "step": 10, "elapsed_seconds": 20.0, "accuracy": 0.5},

@@ -12,8 +12,8 @@ import ranks
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import PROGRAM, Plan, PlanError, script
-from speedups import markdown, table
-from views import Reached, curves, figures, reached, tensorboard_link
+from runs.speedups import markdown, table
+from runs.views import Reached, curves, figures, reached, tensorboard_link
 
 FOLDER = Path("/home/you/logs/resnet/it's a run")
 PLAN: dict[str, Any] = {

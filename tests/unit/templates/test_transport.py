@@ -13,7 +13,7 @@ import pytest
 import transport
 from plans import Plan, PlanError, script
 from record import Progress, Record
-from speedups import markdown, table
+from runs.speedups import markdown, table
 
 from measurement import machine
 from reports import interconnect, scaling, training

@@ -1,9 +1,10 @@
 """A network by its name: one of ours, timm's, or a function of the user's."""
 
 import own_function
-import resnet
-from stages import MODELS
 from torch import nn
+
+from networks import resnet
+from networks.stages import MODELS
 
 
 class NetworkError(ValueError):

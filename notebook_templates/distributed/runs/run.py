@@ -1,10 +1,4 @@
-"""A training or a measurement as a Slurm job: begun, found again, watched.
-
-run = runs.start(runs.Plan(...), Path("~/logs/resnet").expanduser())
-run.watch()                     # how it goes, live, while the notebook goes on
-run = runs.here(runs.Plan(...), base)   # the folder of one in this session, without a job
-runs.table(base)                # finished trainings side by side
-"""
+"""A training or a measurement as a Slurm job: submitted, found again, watched."""
 
 import asyncio
 import json
@@ -13,24 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import epochs
-from plans import PROGRAM, Plan, PlanError, script
+from plans import Plan, PlanError, script
 from record import FREE
-from speedups import markdown, table
-from submitted import Submitted
-from views import View
+
+from runs.submitted import Submitted
+from runs.views import View
 
 # jobs.py is among the templates for Slurm.
-sys.path += [str(Path(__file__).resolve().parent.parent / "slurm")]
+sys.path += [str(Path(__file__).resolve().parents[2] / "slurm")]
 import jobs
+
+__all__ = ["Run", "here", "jobs", "start"]
 
 # A model of trees with more rounds is compared with the one before: it is another run.
 _MAY_CHANGE = FREE - {"rounds"}
-
-# What notebooks use.
-__all__ = [
-    "PROGRAM", "Plan", "PlanError", "Run", "epochs", "here", "jobs", "markdown", "start", "table",
-]  # fmt: skip
 
 
 class Run(Submitted):

@@ -11,7 +11,7 @@ from typing import Any
 
 # jobs.py is among the templates for Slurm, result.py among the benchmarks; a copy of a notebook
 # finds them there too.
-sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("slurm", "benchmarks")]
+sys.path += [str(Path(__file__).resolve().parents[2] / name) for name in ("slurm", "benchmarks")]
 import jobs
 
 from measurement.result import read_lines

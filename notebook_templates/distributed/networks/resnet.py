@@ -6,8 +6,9 @@ measurements since 2017 do: half a point more accuracy for a twentieth of the sp
 """
 
 import torch
-from stages import EXPANSION, stages_of, strides_of
 from torch import nn
+
+from networks.stages import EXPANSION, stages_of, strides_of
 
 
 def build(model: str, classes: int, channels: int = 3, is_v1: bool = False) -> "ResNet":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-sys.path += [str(Path(__file__).resolve().parent.parent / "slurm")]
+sys.path += [str(Path(__file__).resolve().parents[2] / "slurm")]
 import jobs
 from plans import Plan, script
 

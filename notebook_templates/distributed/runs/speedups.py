@@ -9,7 +9,7 @@ from typing import Any
 import transport
 
 # papers.py is among the benchmarks.
-sys.path += [str(Path(__file__).resolve().parent.parent / "benchmarks")]
+sys.path += [str(Path(__file__).resolve().parents[2] / "benchmarks")]
 from measurement import papers
 
 

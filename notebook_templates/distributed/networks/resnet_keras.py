@@ -6,7 +6,8 @@ the stride of a bottleneck is in its 3x3 convolution.
 
 import keras
 from keras import layers
-from stages import EXPANSION, stages_of, strides_of
+
+from networks.stages import EXPANSION, stages_of, strides_of
 
 
 def build(

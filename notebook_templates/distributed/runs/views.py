@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 # jobs.py is among the templates for Slurm, result.py among the benchmarks.
-sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("slurm", "benchmarks")]
+sys.path += [str(Path(__file__).resolve().parents[2] / name) for name in ("slurm", "benchmarks")]
 import jobs
 from plans import PlanError
-from submitted import Submitted
 
 from measurement.result import words
+from runs.submitted import Submitted
 
 PARTS_SHOWN = 8
 LOG_LINES = 8

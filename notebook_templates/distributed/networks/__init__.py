@@ -1,0 +1,1 @@
+"""Networks of the templates: ResNet in PyTorch and in Keras, or one of the user's own."""
