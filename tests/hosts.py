@@ -1,7 +1,8 @@
 """A site of three hosts on this machine: a head, and two compute nodes.
 
 Each is a machine of its own (`tests.machines`) with Debian 12, on one bridge, deployed over ssh
-from a copy of ``inventories/example``. What is *not* as on a site, and why:
+from a copy of ``inventories/example``, or of ``inventories/attach`` where a Slurm is there already.
+What is *not* as on a site, and why:
 
 - The hosts have no way to the internet, so packages are in their roots before the deployment, and
   switched off; this machine's environments are lent to the head, which finds them by their hash.
@@ -40,9 +41,11 @@ OURS = "10.77.0.254"
 """Where we are in the hosts' network: a browser, an administrator with Ansible."""
 DOMAIN = "portal.site.test"
 """The portal's name, below which each user has one."""
-# What an administrator sets in the place of the example's values.
+# What an administrator sets in the place of the inventories' values.
 _SET = {
+    "portal1:": "head:",
     "192.0.2.": "10.77.0.",
+    "ldap.example.org": DIRECTORIES[0],
     "directory1.example.org": DIRECTORIES[0],
     "directory2.example.org": DIRECTORIES[1],
     "dc=example,dc=org": directories.BASE,
@@ -131,14 +134,14 @@ def _make_environments() -> None:
 
 
 @contextmanager
-def booted() -> Iterator[Hosts]:
+def booted(inventory: str = "example") -> Iterator[Hosts]:
     """Boot the three; all is gone at the end, or when this process dies."""
     with machines.enclosure() as enclosure:
-        yield boot(enclosure)
+        yield boot(enclosure, inventory)
 
 
-def boot(enclosure: Enclosure) -> Hosts:
-    """Boot the three in an enclosure that is new."""
+def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
+    """Boot the three in an enclosure that is new, to be deployed from a copy of an inventory."""
     tools = ("systemd-container", "openssh-client", "bindfs", "dnsmasq-base")
     roots.install_tools(*tools, "slapd", "ldap-utils")
     base = roots.equipped(packages())
@@ -158,7 +161,7 @@ def boot(enclosure: Enclosure) -> Hosts:
         machine.wait_until_up()
     for number, machine in enumerate((hosts.compute1, hosts.compute2)):
         _add_gpus(machine, first_minor=20 + 4 * number)
-    _write_inventory(enclosure)
+    _write_inventory(enclosure, inventory)
     _know_hosts(enclosure)
     return hosts
 
@@ -246,16 +249,18 @@ def _add_gpus(machine: Machine, first_minor: int) -> None:
         machine.run("/bin/mknod", "-m", "666", device, "c", "4", str(first_minor + number))
 
 
-def _write_inventory(enclosure: Enclosure) -> None:
-    """Copy the example, and add what only this site has."""
+def _write_inventory(enclosure: Enclosure, name: str) -> None:
+    """Copy the inventory, and add what only this site has."""
     folder = enclosure.path(INVENTORY)
-    shutil.copytree(bootstrap.DEPLOY / "ansible/inventories/example", folder, dirs_exist_ok=True)
+    shutil.copytree(bootstrap.DEPLOY / "ansible/inventories" / name, folder, dirs_exist_ok=True)
     for file in folder.rglob("*.yml"):
         text = file.read_text()
         for placeholder, value in _SET.items():
             text = text.replace(placeholder, value)
         file.write_text(text)
-    shutil.copytree(ROOT / "tests/site/inventory", folder / "group_vars/all", dirs_exist_ok=True)
+    for own in ("both", name):
+        there = ROOT / "tests/site/inventory" / own
+        shutil.copytree(there, folder / "group_vars/all", dirs_exist_ok=True)
 
 
 def _know_hosts(enclosure: Enclosure) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -27,7 +28,12 @@ class Site(Instance):
     def slurm(self, *argv: str, user: str | None = None, stdin: str = "", home: str = "/") -> str:
         """Run one of Slurm's programs on the head, as root or as a user."""
         prefix = [] if user is None else ["/usr/sbin/runuser", "-u", user, "--"]
-        return self.hosts.head.run(*prefix, "/usr/bin/env", f"--chdir={home}", *argv, stdin=stdin)
+        env = (
+            "/usr/bin/env",
+            f"--chdir={home}",
+            f"SLURM_CONF={self.settings['slurm']['config_file']}",
+        )
+        return self.hosts.head.run(*prefix, *env, *argv, stdin=stdin)
 
     def states(self) -> dict[str, str]:
         """Return what Slurm thinks of each node."""
@@ -39,16 +45,28 @@ class Site(Instance):
         return self.slurm("squeue", "--noheader", "-o", "%N", f"--user={visitor.name}").strip()
 
 
-@pytest.fixture(scope="session")
-def hosts() -> Iterator[Hosts]:
-    """Three hosts on which nothing was deployed, and we in their network."""
+def site_of(hosts: Hosts) -> Site:
+    """Return the portal that was deployed."""
+    return Site(json.loads(hosts.head.run("/usr/bin/python3", "-c", READ_SETTINGS)), hosts)
+
+
+@contextmanager
+def visited(inventory: str) -> Iterator[Hosts]:
+    """Boot three hosts on which nothing was deployed, and be in their network."""
     with (
-        three.booted() as booted,
+        three.booted(inventory) as booted,
         booted.enclosure.network(),
         names.resolved(three.DOMAIN, three.ADDRESSES["head"]),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("SSL_CERT_FILE", str(booted.enclosure.path(three.AUTHORITY)))
+        yield booted
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Iterator[Hosts]:
+    """Three hosts for a whole cluster."""
+    with visited("example") as booted:
         yield booted
 
 
@@ -77,8 +95,7 @@ def half_way(hosts: Hosts, without_one: str) -> str:
 def portal(hosts: Hosts, half_way: str) -> Site:
     """The portal, after the deployment was repeated."""
     hosts.deploy()
-    settings = json.loads(hosts.head.run("/usr/bin/python3", "-c", READ_SETTINGS))
-    return Site(settings, hosts)
+    return site_of(hosts)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from tests.machines import Machine
 from tests.network.tls import answer, unchecking
 from tests.servers.directories import PEOPLE
 from tests.site.conftest import Site
+from tests.site.recap import changed_tasks, outcome
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -25,19 +26,6 @@ DOCTOR = (
     "import subprocess; argv = ['/usr/local/sbin/portal', 'doctor', '--json']; "
     "print(subprocess.run(argv, check=False, capture_output=True, text=True).stdout)"
 )
-
-
-def outcome(said: str) -> dict[str, dict[str, int]]:
-    """Return the numbers of Ansible's recap for each host."""
-    lines = re.findall(r"^(\w+) +: (ok=.*)$", said, re.MULTILINE)
-    pairs = {host: re.findall(r"(\w+)=(\d+)", counts) for host, counts in lines}
-    return {host: {key: int(number) for key, number in found} for host, found in pairs.items()}
-
-
-def changed_tasks(said: str) -> list[str]:
-    """Return the names of the tasks that changed something."""
-    tasks = said.split("\nTASK ")[1:]
-    return [task.partition("]")[0] for task in tasks if re.search("^changed:", task, re.MULTILINE)]
 
 
 @contextmanager

@@ -1,0 +1,162 @@
+"""A portal on three hosts whose Slurm is the site's own: set up by hand, and left as it is.
+
+`set_up_slurm.sh` makes it, with paths of its own, hidden jobs, typed GPUs and an accounting whose
+QOS limits people; then `deploy/up` runs with a copy of the inventory ``attach``. The first run is
+made while one host is off.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.hosts import Hosts
+from tests.machines import Machine
+from tests.site.conftest import Site, site_of, visited
+from tests.site.recap import changed_tasks, outcome
+from tests.visitor import Visitor
+from tests.waiting import until
+
+SET_UP = Path(__file__).with_name("set_up_slurm.sh")
+# All that a site has of Slurm and of what Slurm needs, and the daemons that run.
+STATE = """
+cd /
+find etc/physics etc/slurm* etc/default/slurm* etc/munge etc/default/munge etc/mysql etc/sssd \
+    etc/nslcd.conf etc/nsswitch.conf etc/pam.d etc/profile.d/slurm.sh usr/sbin/slurm* \
+    etc/systemd/system/*physics* etc/systemd/system/*/*physics* lib/systemd/system/slurm* \
+    lib/systemd/system/munge* etc/systemd/system/*slurm* etc/systemd/system/*munge* \
+    2> /dev/null -printf '%p %m %u %g %T@ %l\n' -type f -exec sha256sum {} + | sort
+dpkg-query -W -f '${Package} ${Version} ${Status}\n' '*slurm*' '*munge*' '*mariadb*' '*nslcd*'
+for unit in munge nslcd mariadb physics-slurmdbd physics-slurmctld physics-slurmd; do
+    systemctl show -p Id,MainPID,UnitFileState,NRestarts,ActiveState "$unit"
+done
+"""
+
+
+@dataclass(frozen=True)
+class Attached:
+    """The hosts, their portal, and what was known of the site before it."""
+
+    hosts: Hosts
+    portal: Site
+    before: dict[str, str]
+    without_one: str
+    """What the first deployment said, while a host was off."""
+
+
+def state_of(host: Machine) -> str:
+    return host.run("/bin/sh", "-c", STATE)
+
+
+def states_of(hosts: Hosts) -> dict[str, str]:
+    return {host.name: state_of(host) for host in hosts.all()}
+
+
+def set_up_slurm(hosts: Hosts) -> None:
+    """Run the site's script on each host, as its administrators have, with one key of munge's."""
+    key = secrets.token_hex(64)
+    for host in hosts.all():
+        part = "head" if host is hosts.head else "compute"
+        (host.files / "root/set_up_slurm.sh").write_bytes(SET_UP.read_bytes())
+        host.run("/bin/sh", "/root/set_up_slurm.sh", part, stdin=key, seconds=180)
+    conf = "SLURM_CONF=/etc/physics/slurm.conf"
+
+    def all_idle() -> bool:
+        said = hosts.head.run("/usr/bin/env", conf, "sinfo", "--noheader", "--Node", "-o", "%T")
+        return said.split() == ["idle", "idle"]
+
+    until(all_idle, seconds=60, what="both nodes are idle")
+
+
+@pytest.fixture(scope="module")
+def attached() -> Iterator[Attached]:
+    with visited("attach") as hosts:
+        set_up_slurm(hosts)
+        before = states_of(hosts)
+        hosts.plug("compute2", "down")
+        with pytest.raises(RuntimeError) as raised:
+            hosts.deploy()
+        hosts.plug("compute2", "up")
+        hosts.deploy()
+        yield Attached(hosts, site_of(hosts), before, str(raised.value))
+
+
+@pytest.fixture
+def user(attached: Attached) -> Iterator[Visitor]:
+    visitor = Visitor(attached.portal, "user1")
+    visitor.log_in().raise_for_status()
+    yield visitor
+    visitor.leave()
+    visitor.close()
+
+
+@pytest.mark.timeout(1800)
+def test_one_host_that_is_off_does_not_keep_the_others_from_being_deployed(
+    attached: Attached,
+) -> None:
+    found = outcome(attached.without_one)
+    assert found["compute2"]["unreachable"] == 1, attached.without_one
+    for host in ("head", "compute1"):
+        assert (found[host]["failed"], found[host]["unreachable"]) == (0, 0), attached.without_one
+
+
+def test_nothing_of_the_sites_was_changed(attached: Attached) -> None:
+    for host, before in attached.before.items():
+        assert "etc/physics/slurm.conf" in before
+        assert "ActiveState=active" in before
+        assert state_of(getattr(attached.hosts, host)) == before, host
+
+
+@pytest.mark.timeout(300)
+def test_one_starts_keeps_extends_and_ends_a_session(attached: Attached, user: Visitor) -> None:
+    portal = attached.portal
+    job_id = user.start_and_wait(gpus=2, hours=1, gpu_type="a100")
+    assert portal.node_of(user) == "compute2"
+    job = portal.slurm("scontrol", "show", "job", "--oneliner", job_id)
+    assert "Account=ml QOS=interactive" in job.replace("  ", " ")
+    assert user.run("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])") == "0,1\n"
+    # It is hidden from others, and the hub sees it all the same.
+    assert portal.slurm("squeue", "--noheader", user="user2") == ""
+    kernel = user.open_kernel()
+    user.run_in(kernel, "kept = 6 * 7")
+    attached.hosts.head.run("/bin/systemctl", "restart", "portal-hub", seconds=120)
+    until(lambda: user.api("GET", "/").is_success, seconds=60, what="the hub answers")
+    assert user.server() is not None
+    assert user.run_in(kernel, "print(kept)") == "42\n"
+    extended = user.session("POST", "/portal/clock/extend", json={"minutes": 30})
+    assert extended.status_code == 200, extended.text
+    assert "TimeLimit=01:30:00" in portal.slurm("scontrol", "show", "job", "--oneliner", job_id)
+    user.stop()
+    assert portal.jobs(user=user.name) == []
+
+
+@pytest.mark.timeout(300)
+def test_more_than_a_qos_allows_waits_and_says_so(attached: Attached, user: Visitor) -> None:
+    user.start_and_wait(gpus=3, hours=1, gpu_type="v100")
+    more = user.at("more")
+    assert more.start(gpus=2, hours=1, gpu_type="v100").status_code in (201, 202)
+    until(
+        lambda: "QOSMaxGRESPerUser" in attached.portal.slurm("squeue", "--noheader", "-o", "%r"),
+        seconds=60,
+        what="Slurm holds it back",
+    )
+    assert attached.portal.node_of(user).split() == ["compute1"]
+
+
+@pytest.mark.timeout(300)
+def test_what_nobody_uses_is_culled(attached: Attached) -> None:
+    admin = Visitor(attached.portal, "admin1")
+    admin.log_in().raise_for_status()
+    admin.start_and_wait(gpus=1, hours=1)
+    until(lambda: admin.server() is None, seconds=120, what="the unused session ended")
+    assert attached.portal.jobs(user=admin.name) == []
+    admin.close()
+
+
+@pytest.mark.timeout(900)
+def test_a_second_run_changes_nothing(attached: Attached) -> None:
+    again = attached.hosts.deploy()
+    assert {numbers["changed"] for numbers in outcome(again).values()} == {0}, changed_tasks(again)
+    assert states_of(attached.hosts) == attached.before
