@@ -3,21 +3,8 @@ import { test } from 'node:test';
 
 import { bytes } from '../src/common/bytes';
 import type { ITexts } from '../src/common/time';
-import {
-  cores,
-  glance,
-  hint,
-  Hour,
-  missing,
-  number,
-  roundUp,
-  share,
-  shortHint,
-  shownSeconds,
-  summary,
-  type Column,
-  type IUse
-} from '../src/usage/data';
+import { Hour, roundUp, shownSeconds, summary, type Column, type IUse } from '../src/usage/data';
+import { cores, glance, hint, missing, number, share, shortHint } from '../src/usage/words';
 
 const texts: ITexts = {
   __: (text, ...values) =>

@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import {
-  ended,
-  isWaiting,
-  lookOf,
-  moment,
-  open,
-  placeOf,
-  reasonOf,
-  stateOf,
-  timeOf,
-  type IJob
-} from '../src/jobs/job';
+import { ended, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
+import { moment, placeOf, reasonOf, stateOf, timeOf } from '../src/jobs/words';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { fullWords, troubleWords, type ITrouble } from '../src/storage/trouble';
+import type { ITrouble } from '../src/storage/trouble';
+import { fullWords, troubleWords } from '../src/storage/words';
 import { hour, type ITexts } from '../src/common/time';
 
 const texts: ITexts = {

@@ -8,6 +8,7 @@ import { LabIcon } from '@jupyterlab/ui-components';
 
 import { STYLE } from './style';
 import { EnvironmentsView } from './view';
+import { commandLabels } from './words';
 import { addStyle } from '../common/elements';
 
 const OPEN = 'data-scientist-portal:environments';
@@ -35,12 +36,12 @@ export const environments: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    const title = texts.__('My Environments');
+    const labels = commandLabels(texts);
     let tab: MainAreaWidget<EnvironmentsView> | null = null;
     addStyle(STYLE);
     app.commands.addCommand(OPEN, {
-      label: title,
-      caption: texts.__('Install packages of your own, as a kernel and for jobs'),
+      label: labels.label,
+      caption: labels.caption,
       icon: args => (args.isPalette ? undefined : icon),
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => {
@@ -52,7 +53,7 @@ export const environments: JupyterFrontEndPlugin<void> = {
           );
           tab = new MainAreaWidget({ content });
           tab.id = 'portal-environments';
-          tab.title.label = title;
+          tab.title.label = labels.label;
           tab.title.icon = icon;
           app.shell.add(tab, 'main');
         }
@@ -60,6 +61,6 @@ export const environments: JupyterFrontEndPlugin<void> = {
       }
     });
     launcher?.add({ command: OPEN, category: 'Other', rank: 0.6 });
-    palette?.addItem({ command: OPEN, category: title, args: { isPalette: true } });
+    palette?.addItem({ command: OPEN, category: labels.label, args: { isPalette: true } });
   }
 };

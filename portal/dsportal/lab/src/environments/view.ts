@@ -17,7 +17,18 @@ import {
   type IOwnEnvironment,
   type ITask
 } from './server';
-import { bytes } from '../common/bytes';
+import {
+  descriptionOf,
+  folderText,
+  formLabels,
+  nameRule,
+  PACKAGES_EXAMPLE,
+  progress,
+  removeLabel,
+  removeLoss,
+  removeQuestion,
+  viewLabels
+} from './words';
 import { element } from '../common/elements';
 import { wordsOf } from '../common/server';
 
@@ -31,6 +42,7 @@ export class EnvironmentsView extends Widget {
     private _changed: () => void
   ) {
     super();
+    const labels = viewLabels(_texts);
     this.addClass('portal-Environments');
     this._name = field('portal-environment-name');
     this._name.required = true;
@@ -40,19 +52,13 @@ export class EnvironmentsView extends Widget {
     this._error.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
     this._said.tabIndex = 0;
-    this._said.setAttribute('aria-label', _texts.__('What pip says'));
-    this._stop.textContent = _texts.__('Stop');
+    this._said.setAttribute('aria-label', labels.output);
+    this._stop.textContent = labels.stop;
     this._stop.type = 'button';
     this._stop.addEventListener('click', () => void this._do(() => stopTask(_settings)));
     this.node.append(
-      element('h2', '', _texts.__('My Environments')),
-      element(
-        'p',
-        '',
-        _texts.__(
-          'Install your own packages on top of what is shipped. Each is a kernel here, and `module load NAME` in terminals and jobs.'
-        )
-      ),
+      element('h2', '', labels.title),
+      element('p', '', labels.introduction),
       this._about,
       this._list,
       this._form(),
@@ -99,17 +105,11 @@ export class EnvironmentsView extends Widget {
   }
 
   private _take(told: IEnvironments): void {
-    const texts = this._texts;
-    const free = told.storage ? texts.__('%1 free', bytes(told.storage.free)) : '';
-    const quota = told.storage?.is_quota
-      ? texts.__('of your quota of %1', bytes(told.storage.size))
-      : '';
-    const room = [free, quota].filter(Boolean).join(' ');
-    this._about.textContent = texts.__('They lie in %1.', told.folder) + (room ? ` ${room}.` : '');
+    this._about.textContent = folderText(told, this._texts);
     const isBusy = told.task?.state === 'running';
     this._list.replaceChildren(...told.environments.map(one => this._row(one, isBusy)));
     if (told.environments.length === 0) {
-      this._list.replaceChildren(element('li', '', texts.__('No environments yet.')));
+      this._list.replaceChildren(element('li', '', viewLabels(this._texts).none));
     }
     this._offer(told.bases);
     this._create.disabled = isBusy;
@@ -117,7 +117,6 @@ export class EnvironmentsView extends Widget {
   }
 
   private _show(task: ITask | null): void {
-    const texts = this._texts;
     const isBusy = task?.state === 'running';
     this._stop.hidden = !isBusy;
     this._said.hidden = !task?.said;
@@ -125,19 +124,7 @@ export class EnvironmentsView extends Widget {
       this._said.textContent = task?.said ?? '';
       this._said.scrollTop = this._said.scrollHeight;
     }
-    const words = {
-      create: {
-        running: texts.__('Creating %1…', task?.name ?? ''),
-        done: texts.__('%1 is ready.', task?.name ?? ''),
-        failed: texts.__('%1 was not created.', task?.name ?? '')
-      },
-      remove: {
-        running: texts.__('Removing %1…', task?.name ?? ''),
-        done: texts.__('%1 is removed.', task?.name ?? ''),
-        failed: texts.__('%1 was not removed.', task?.name ?? '')
-      }
-    };
-    const status = task ? words[task.action][task.state] : '';
+    const status = task ? progress(task, this._texts) : '';
     if (this._status.textContent !== status) {
       this._status.textContent = status;
     }
@@ -149,18 +136,13 @@ export class EnvironmentsView extends Widget {
     const row = element('li');
     row.dataset.name = one.name;
     const about = element('div');
-    const size = one.size === null ? texts.__('size not known') : bytes(one.size);
-    const facts = one.on ? texts.__('on %1', one.on) : texts.__('not finished');
-    about.append(
-      element('strong', '', one.name),
-      element('small', '', [facts, size, one.packages.join(' ')].filter(Boolean).join(' · '))
-    );
+    about.append(element('strong', '', one.name), element('small', '', descriptionOf(one, texts)));
     if (one.trouble) {
       about.append(element('small', '', one.trouble));
     }
-    const button = element('button', 'portal-Button', texts.__('Remove'));
+    const button = element('button', 'portal-Button', viewLabels(texts).remove);
     button.type = 'button';
-    button.setAttribute('aria-label', texts.__('Remove %1', one.name));
+    button.setAttribute('aria-label', removeLabel(one.name, texts));
     button.disabled = isBusy;
     button.addEventListener('click', () => void this._remove(one));
     row.append(about, button);
@@ -168,20 +150,20 @@ export class EnvironmentsView extends Widget {
   }
 
   private _form(): HTMLElement {
-    const texts = this._texts;
+    const labels = formLabels(this._texts);
     const form = element('form');
     form.append(
-      element('h3', '', texts.__('New environment')),
-      label(this._name, texts.__('Name')),
+      element('h3', '', labels.title),
+      label(this._name, labels.name),
       this._name,
-      label(this._on, texts.__('On top of')),
+      label(this._on, labels.base),
       this._on,
-      label(this._packages, texts.__('Packages')),
+      label(this._packages, labels.packages),
       this._packages,
       this._create
     );
-    this._packages.placeholder = 'einops timm==1.0.31';
-    this._create.textContent = texts.__('Create');
+    this._packages.placeholder = PACKAGES_EXAMPLE;
+    this._create.textContent = labels.create;
     this._create.type = 'submit';
     form.addEventListener('submit', event => {
       event.preventDefault();
@@ -197,15 +179,13 @@ export class EnvironmentsView extends Widget {
     for (const base of bases) {
       this._on.add(new Option(`${base.title} (${base.on.join(', ')})`, JSON.stringify(base.on)));
     }
-    this._on.add(new Option(this._texts.__('Plain Python, all packages my own'), '[]'));
+    this._on.add(new Option(formLabels(this._texts).noBase, '[]'));
   }
 
   private async _make(): Promise<void> {
     const name = this._name.value.trim();
     if (!isName(name)) {
-      this._error.textContent = this._texts.__(
-        'A name has letters, digits and . _ - and begins with a letter or a digit.'
-      );
+      this._error.textContent = nameRule(this._texts);
       this._name.focus();
       return;
     }
@@ -217,9 +197,9 @@ export class EnvironmentsView extends Widget {
   private async _remove(one: IOwnEnvironment): Promise<void> {
     const texts = this._texts;
     const answer = await showDialog({
-      title: texts.__('Remove %1?', one.name),
-      body: texts.__('All packages in it are deleted. Notebooks that use its kernel need another.'),
-      buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: texts.__('Remove') })]
+      title: removeQuestion(one.name, texts),
+      body: removeLoss(texts),
+      buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: viewLabels(texts).remove })]
     });
     if (answer.button.accept) {
       await this._do(() => removeEnvironment(this._settings, one.name));

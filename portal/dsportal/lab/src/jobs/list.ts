@@ -6,11 +6,23 @@ import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { element } from '../common/elements';
-import { ended, hasStarted, lookOf, nameOf, open, placeOf, reasonOf, stateOf, timeOf } from './job';
+import { ended, hasStarted, lookOf, open } from './job';
 import type { IFree, IJob } from './job';
 import { bar, button } from './style';
 import type { IJobs } from './server';
-import { hour } from '../common/time';
+import {
+  cancelButtonLabel,
+  freeText,
+  logButtonLabel,
+  nameOf,
+  panelLabels,
+  placeOf,
+  reasonOf,
+  rowLabels,
+  staleness,
+  stateOf,
+  timeOf
+} from './words';
 
 /** What the panel's buttons do. */
 export interface IActions {
@@ -26,24 +38,24 @@ export class JobList extends Widget {
     private _actions: IActions
   ) {
     super();
-    const texts = _texts;
+    const labels = panelLabels(_texts);
     this.addClass('portal-Slurm');
     this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', texts.__('Slurm'));
+    this.node.setAttribute('aria-label', labels.region);
     this._note.setAttribute('role', 'status');
     const refresh = button('', () => _actions.refresh());
     refreshIcon.element({ container: refresh, stylesheet: 'menuItem' });
-    refresh.setAttribute('aria-label', texts.__('Refresh'));
-    refresh.title = texts.__('Refresh');
+    refresh.setAttribute('aria-label', labels.refresh);
+    refresh.title = labels.refresh;
     refresh.classList.add('portal-mod-plain');
     const head = element('div', 'portal-Slurm-head');
-    head.append(element('h2', '', texts.__('My jobs')), refresh);
-    this._endedTitle = element('h2', '', texts.__('Recently ended'));
-    this._none.textContent = texts.__('Loading…');
+    head.append(element('h2', '', labels.jobs), refresh);
+    this._endedTitle = element('h2', '', labels.ended);
+    this._none.textContent = labels.loading;
     this._endedTitle.hidden = this._note.hidden = this._room.hidden = true;
     const jobs = element('div', 'portal-Slurm-jobs');
     jobs.append(this._note, this._none, this._open, this._endedTitle, this._ended);
-    this._room.append(element('h2', '', texts.__('Free GPUs')), this._free);
+    this._room.append(element('h2', '', labels.free), this._free);
     this.node.append(head, jobs, this._room);
   }
 
@@ -52,15 +64,14 @@ export class JobList extends Widget {
 
   /** Show what is known. */
   present(told: IJobs): void {
-    const texts = this._texts;
     const [running, over] = [open(told.jobs), ended(told.jobs)];
     this._present(this._open, running, told);
     this._present(this._ended, over, told);
     this._none.hidden = running.length > 0;
-    this._none.textContent = texts.__('No jobs are running or waiting.');
+    this._none.textContent = panelLabels(this._texts).none;
     this._endedTitle.hidden = over.length === 0;
     this._presentFree(told.free);
-    this._say(this._trouble(told));
+    this._say(staleness(told, this._texts));
   }
 
   /** Say that nothing can be known. */
@@ -113,30 +124,11 @@ export class JobList extends Widget {
       const name = [found.type, found.partitions.join(', ')];
       const words = element('span', '', name.filter(Boolean).join(' · '));
       words.title = found.partitions.join(', ');
-      line.append(words, element('span', '', texts.__('%1 of %2 free', found.free, found.total)));
+      line.append(words, element('span', '', freeText(found, texts)));
       row.append(line, bar(found.total ? found.free / found.total : 0));
       return row;
     });
     this._free.replaceChildren(...rows);
-  }
-
-  private _trouble(told: IJobs): string {
-    const texts = this._texts;
-    if (told.source === 'service') {
-      return '';
-    }
-    if (told.source === 'slurm') {
-      return texts.__(
-        'Live data is unavailable; jobs update every %1 s. Free GPUs are not known.',
-        told.every_seconds
-      );
-    }
-    return told.as_of === null
-      ? texts.__('Neither the cluster page nor Slurm is responding.')
-      : texts.__(
-          'Neither the cluster page nor Slurm is responding. This is what was known at %1.',
-          hour(told.as_of)
-        );
   }
 
   private _say(words: string): void {
@@ -165,8 +157,9 @@ class JobRow {
   ) {
     const head = element('div', 'portal-Job-head');
     head.append(this._name, this._state);
-    this._log = button(_texts.__('Log'), () => this._job && actions.openLog(this._job));
-    this._cancel = button(_texts.__('Cancel'), () => this._job && actions.cancel(this._job));
+    const labels = rowLabels(_texts);
+    this._log = button(labels.log, () => this._job && actions.openLog(this._job));
+    this._cancel = button(labels.cancel, () => this._job && actions.cancel(this._job));
     const buttons = element('div', 'portal-Job-buttons');
     buttons.append(this._log, this._cancel);
     this.node.append(head, this._place, this._time, this._reason, buttons);
@@ -176,22 +169,23 @@ class JobRow {
 
   present(job: IJob, now: number, isCancelled: boolean, isThis: boolean): void {
     const texts = this._texts;
+    const labels = rowLabels(texts);
     this._job = job;
-    const name = isThis ? texts.__('This session') : nameOf(job, texts);
+    const name = isThis ? labels.session : nameOf(job, texts);
     this.node.dataset.job = job.id;
     this.node.dataset.look = lookOf(job);
     set(this._name, name);
     this._name.title = name;
-    set(this._state, isCancelled ? texts.__('being cancelled') : stateOf(job, texts));
+    set(this._state, isCancelled ? labels.cancelling : stateOf(job, texts));
     set(this._place, placeOf(job, texts));
     set(this._time, timeOf(job, now, texts));
     const reason = reasonOf(job, texts);
-    set(this._reason, isThis ? texts.__('To end it: File › Stop Session.') : reason);
+    set(this._reason, isThis ? labels.howToEnd : reason);
     this._log.hidden = !hasStarted(job) || isThis;
     this._cancel.hidden = job.is_over || isThis;
     this._cancel.disabled = isCancelled;
-    this._log.setAttribute('aria-label', texts.__('Log of job %1, %2', job.id, name));
-    this._cancel.setAttribute('aria-label', texts.__('Cancel job %1, %2', job.id, name));
+    this._log.setAttribute('aria-label', logButtonLabel(job.id, name, texts));
+    this._cancel.setAttribute('aria-label', cancelButtonLabel(job.id, name, texts));
   }
 
   private _job: IJob | null = null;

@@ -5,11 +5,11 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 import { Widget } from '@lumino/widgets';
 
-import { bytes } from '../common/bytes';
 import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
 import { LogText, places } from './log_text';
+import { logLabels, logState, logTitleOf, matchText, noMatch } from './words';
 import { wordsOf } from '../common/server';
 
 const READ_MILLISECONDS = 2_000;
@@ -30,7 +30,7 @@ export class JobLog extends Widget {
     this._text.setAttribute('role', 'log');
     // A reader would read every line aloud as it comes.
     this._text.setAttribute('aria-live', 'off');
-    this._text.setAttribute('aria-label', _texts.__('Log of job %1', job));
+    this._text.setAttribute('aria-label', logTitleOf(job, _texts));
     this._text.addEventListener('scroll', () => this._scrolled());
     this._foot.setAttribute('role', 'status');
     this.node.append(this._makeBar(), this._text, this._foot);
@@ -59,18 +59,18 @@ export class JobLog extends Widget {
   }
 
   private _makeBar(): HTMLElement {
-    const texts = this._texts;
+    const labels = logLabels(this._texts);
     const made = element('div', 'portal-Log-bar');
     made.setAttribute('role', 'toolbar');
-    made.setAttribute('aria-label', texts.__('Log'));
-    this._out = button(texts.__('Output'), () => this._choose('out'));
-    this._err = button(texts.__('Errors'), () => this._choose('err'));
-    this._follow = button(texts.__('Follow'), () => this._setFollowing(!this._isFollowing));
-    this._follow.title = texts.__('Stay at the end while the job is writing');
+    made.setAttribute('aria-label', labels.bar);
+    this._out = button(labels.output, () => this._choose('out'));
+    this._err = button(labels.errors, () => this._choose('err'));
+    this._follow = button(labels.follow, () => this._setFollowing(!this._isFollowing));
+    this._follow.title = labels.followCaption;
     this._out.hidden = this._err.hidden = true;
     this._sought.type = 'search';
-    this._sought.placeholder = texts.__('Find');
-    this._sought.setAttribute('aria-label', texts.__('Find in the log'));
+    this._sought.placeholder = labels.find;
+    this._sought.setAttribute('aria-label', labels.findLabel);
     this._sought.addEventListener('input', () => this._find(0));
     this._sought.addEventListener('keydown', event => {
       if (event.key === 'Enter') {
@@ -80,8 +80,8 @@ export class JobLog extends Widget {
     this._hits.setAttribute('role', 'status');
     const before = button('↑', () => this._find(-1));
     const after = button('↓', () => this._find(1));
-    before.setAttribute('aria-label', texts.__('Previous match'));
-    after.setAttribute('aria-label', texts.__('Next match'));
+    before.setAttribute('aria-label', labels.previous);
+    after.setAttribute('aria-label', labels.next);
     made.append(this._out, this._err, this._follow, this._sought, before, after, this._hits);
     this._press();
     return made;
@@ -130,13 +130,7 @@ export class JobLog extends Widget {
   }
 
   private _present(piece: IPiece): void {
-    const texts = this._texts;
-    const size = bytes(piece.size);
-    const start = this._earlier ? texts.__('only the end is shown') : '';
-    const state = this._isComplete
-      ? texts.__('the job has ended')
-      : texts.__('still being written');
-    const words = [piece.path, size, start, state].filter(Boolean).join(' · ');
+    const words = logState(piece, this._earlier, this._isComplete, this._texts);
     if (this._foot.textContent !== words) {
       this._foot.textContent = words;
     }
@@ -212,12 +206,12 @@ export class JobLog extends Widget {
     const texts = this._texts;
     CSS.highlights?.delete('portal-found');
     if (ranges.length === 0) {
-      this._hits.textContent = sought ? texts.__('not found') : '';
+      this._hits.textContent = sought ? noMatch(texts) : '';
       return;
     }
     const from = step === 0 && !isQuiet ? 0 : this._hit + step;
     this._hit = (from + ranges.length) % ranges.length;
-    this._hits.textContent = texts.__('%1 of %2', this._hit + 1, ranges.length);
+    this._hits.textContent = matchText(this._hit + 1, ranges.length, texts);
     const range = ranges[this._hit] as Range;
     CSS.highlights?.set('portal-found', new Highlight(range));
     if (!isQuiet) {

@@ -15,13 +15,27 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
 import { addStyle } from '../common/elements';
-import { lookOf, nameOf, placeOf, stateOf, type IJob } from './job';
+import { lookOf, type IJob } from './job';
 import { JobList } from './list';
 import { JobLog } from './log';
 import { lastLines } from './log_text';
 import { JOB_STYLE, slurmIcon } from './style';
 import { cancelJob, readJobs, readLog, type IJobs } from './server';
 import { JobWatch, ranSeconds } from './watch';
+import {
+  cancelLabels,
+  cancelLoss,
+  cancelQuestion,
+  commandLabels,
+  endOf,
+  logCaption,
+  logTitle,
+  logTitleOf,
+  notCancelled,
+  notResponding,
+  openLogLabel,
+  panelLabels
+} from './words';
 import { wordsOf } from '../common/server';
 import { INotifier } from '../notify/notifier';
 
@@ -49,31 +63,32 @@ export const jobs: JupyterFrontEndPlugin<void> = {
     notifier: INotifier | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
+    const labels = commandLabels(texts);
     addStyle(JOB_STYLE);
     const logs = new WidgetTracker<MainAreaWidget<JobLog>>({ namespace: 'portal-job-logs' });
     const panel = makePanel(app, texts, notifier);
     app.shell.add(panel, 'left', { rank: 250, type: 'Slurm' });
     app.commands.addCommand(SHOW, {
-      label: texts.__('Show My Jobs'),
-      caption: texts.__('Jobs in Slurm, their logs, and which GPUs are free'),
+      label: labels.show,
+      caption: labels.showCaption,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(PANEL)
     });
     app.commands.addCommand(LOG, {
-      label: texts.__('Open a Job’s Log'),
+      label: labels.openLog,
       describedBy: {
         args: {
           type: 'object',
           required: ['job'],
           properties: {
-            job: { type: 'string', description: texts.__('The number of the job') },
-            name: { type: 'string', description: texts.__('What the tab is called') }
+            job: { type: 'string', description: labels.jobArgument },
+            name: { type: 'string', description: labels.nameArgument }
           }
         }
       },
       execute: args => openLog(app, texts, logs, String(args.job ?? ''), String(args.name ?? ''))
     });
-    palette?.addItem({ command: SHOW, category: texts.__('Session') });
+    palette?.addItem({ command: SHOW, category: labels.category });
     restorer?.add(panel, PANEL);
     void restorer?.restore(logs, {
       command: LOG,
@@ -112,8 +127,8 @@ function makePanel(
   });
   panel.id = PANEL;
   panel.title.icon = slurmIcon;
-  panel.title.caption = texts.__('Slurm: my jobs');
-  panel.node.setAttribute('aria-label', texts.__('Slurm: my jobs'));
+  panel.title.caption = panelLabels(texts).tab;
+  panel.node.setAttribute('aria-label', panelLabels(texts).tab);
   const poll = new Poll({
     name: 'data-scientist-portal:jobs',
     frequency: { interval: READ_MILLISECONDS, backoff: true, max: 12 * READ_MILLISECONDS },
@@ -124,7 +139,7 @@ function makePanel(
       try {
         panel.present(await read(anew));
       } catch (error) {
-        panel.fail(texts.__('Your session is not responding. It may have ended.'));
+        panel.fail(notResponding(texts));
         throw error;
       }
     }
@@ -142,7 +157,7 @@ function makePanel(
       panel.cancelling(job);
     } catch (error) {
       const words = wordsOf(error);
-      Notification.error(texts.__('Job %1 was not cancelled: %2', job.id, words), {
+      Notification.error(notCancelled(job.id, words, texts), {
         autoClose: false
       });
     }
@@ -152,24 +167,20 @@ function makePanel(
 }
 
 async function isConfirmed(job: IJob, texts: TranslationBundle): Promise<boolean> {
-  const what = `${nameOf(job, texts)} (${placeOf(job, texts)}): ${stateOf(job, texts)}.`;
-  const loss = job.is_session
-    ? texts.__('It is another of your sessions: anything not saved there will be lost.')
-    : texts.__('Anything it has not written yet will be lost.');
+  const labels = cancelLabels(texts);
   const answer = await showDialog({
-    title: texts.__('Cancel job %1?', job.id),
-    body: `${what} ${loss}`,
+    title: cancelQuestion(job, texts),
+    body: cancelLoss(job, texts),
     buttons: [
-      Dialog.cancelButton({ label: texts.__('Keep') }),
-      Dialog.warnButton({ label: texts.__('Cancel Job') })
+      Dialog.cancelButton({ label: labels.keep }),
+      Dialog.warnButton({ label: labels.cancel })
     ]
   });
   return answer.button.accept;
 }
 
 function showLog(app: JupyterFrontEnd, texts: TranslationBundle, job: IJob): void {
-  const name = texts.__('Log of %1', nameOf(job, texts));
-  void app.commands.execute(LOG, { job: job.id, name });
+  void app.commands.execute(LOG, { job: job.id, name: logTitle(job, texts) });
 }
 
 /** Say that a job has ended: in the page where it failed, and by the browser where it ran long. */
@@ -179,7 +190,7 @@ async function announce(
   notifier: INotifier | null,
   job: IJob
 ): Promise<void> {
-  const words = `${nameOf(job, texts)}: ${stateOf(job, texts)}`;
+  const words = endOf(job, texts);
   if (job.state !== 'CANCELLED') {
     notifier?.ended(words, ranSeconds(job), `job-${job.id}`);
   }
@@ -187,7 +198,7 @@ async function announce(
     const end = await endOfLog(app.serviceManager.serverSettings, job);
     Notification.error(end ? `${words}\n${end}` : words, {
       autoClose: false,
-      actions: [{ label: texts.__('Open Log'), callback: () => showLog(app, texts, job) }]
+      actions: [{ label: openLogLabel(texts), callback: () => showLog(app, texts, job) }]
     });
   }
 }
@@ -221,8 +232,8 @@ function openLog(
   });
   widget.toolbar.hide();
   widget.id = `data-scientist-portal-log-${job}`;
-  widget.title.label = name || texts.__('Log of job %1', job);
-  widget.title.caption = texts.__('Output of job %1', job);
+  widget.title.label = name || logTitleOf(job, texts);
+  widget.title.caption = logCaption(job, texts);
   widget.title.icon = slurmIcon;
   widget.title.closable = true;
   void logs.add(widget);

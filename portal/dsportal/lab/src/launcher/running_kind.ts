@@ -1,17 +1,20 @@
 // A kind of thing in JupyterLab's panel of what runs.
 
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
+
+import type { ITexts } from '../common/time';
+import { runningLabels } from './words';
 
 /** How the panel calls a kind of thing, and how it is stopped. */
 export class RunningKind {
   constructor(
-    texts: TranslationBundle,
+    texts: ITexts,
     readonly name: string,
     readonly shutdownAllConfirmationText: string
   ) {
-    this.shutdownLabel = texts.__('Stop');
-    this.shutdownAllLabel = texts.__('Stop All');
+    const labels = runningLabels(texts);
+    this.shutdownLabel = labels.stop;
+    this.shutdownAllLabel = labels.stopAll;
   }
 
   readonly shutdownLabel: string;

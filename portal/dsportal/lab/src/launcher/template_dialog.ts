@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { groups, line, matches, type ITemplate } from './template_list';
+import { templateDialogLabels } from './words';
 
 /** Chosen first: until then, Enter leads to what is listed and creates nothing. */
 export class TemplateDialog extends Dialog<string | null> {
@@ -41,15 +42,16 @@ export class TemplateDialog extends Dialog<string | null> {
 export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string | null> {
   constructor(templates: ITemplate[], texts: TranslationBundle) {
     super();
+    const labels = templateDialogLabels(texts);
     this.addClass('portal-templates');
     this._search = document.createElement('input');
     this._search.type = 'search';
-    this._search.placeholder = texts.__('Search');
-    this._search.setAttribute('aria-label', texts.__('Search templates'));
+    this._search.placeholder = labels.search;
+    this._search.setAttribute('aria-label', labels.searchLabel);
     this._search.className = 'jp-mod-styled';
     this._search.addEventListener('input', () => this._narrow());
     this._none = document.createElement('p');
-    this._none.textContent = texts.__('No matching templates.');
+    this._none.textContent = labels.none;
     this._none.setAttribute('role', 'status');
     const list = document.createElement('div');
     Object.assign(list.style, { height: '55vh', width: 'min(38rem, 80vw)', overflowY: 'auto' });

@@ -11,6 +11,7 @@ import { copyIcon, notebookIcon, ToolbarButton } from '@jupyterlab/ui-components
 
 import { addStyle } from '../common/elements';
 import { TemplateChoice, TemplateDialog } from './template_dialog';
+import { copied, notCopied, templateDialogLabels, templateLabels } from './words';
 import { copyTemplate, readTemplates, wordsOf } from '../common/server';
 
 const NEW = 'data-scientist-portal:new-from-template';
@@ -49,24 +50,24 @@ export const templates: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
+    const labels = templateLabels(texts);
     const copies = new Copies(app, browsers, texts);
     app.commands.addCommand(NEW, {
-      label: args =>
-        args.isPalette ? texts.__('New from Template…') : texts.__('New from Template'),
-      caption: texts.__('Choose a template and open a copy of your own'),
+      label: args => (args.isPalette ? labels.createInPalette : labels.create),
+      caption: labels.createCaption,
       // The launcher takes it for all notebooks.
       icon: args => (args.isPalette ? undefined : notebookIcon),
       describedBy: {
         args: {
           type: 'object',
-          properties: { cwd: { type: 'string', description: texts.__('The folder for the copy') } }
+          properties: { cwd: { type: 'string', description: labels.folderArgument } }
         }
       },
       execute: args => copies.choose(typeof args.cwd === 'string' ? args.cwd : '')
     });
     app.commands.addCommand(COPY, {
-      label: texts.__('Open My Own Copy'),
-      caption: texts.__('Copy this template into your files and open the copy'),
+      label: labels.copy,
+      caption: labels.copyCaption,
       icon: copyIcon,
       isVisible: () => copies.selected().length > 0,
       describedBy: { args: { type: 'object', properties: {} } },
@@ -89,7 +90,7 @@ export const templates: JupyterFrontEndPlugin<void> = {
     });
     palette?.addItem({
       command: NEW,
-      category: texts.__('Notebook Operations'),
+      category: labels.category,
       args: { isPalette: true }
     });
     app.docRegistry.addWidgetExtension('Notebook', {
@@ -127,14 +128,14 @@ class Copies {
 
   /** Let the user choose a template; open a copy of it in a folder. */
   async choose(folder: string): Promise<void> {
-    const texts = this._texts;
+    const labels = templateDialogLabels(this._texts);
     const listed = (await readTemplates(this._settings)).templates;
-    const choice = new TemplateChoice(listed, texts);
+    const choice = new TemplateChoice(listed, this._texts);
     const answer = await new TemplateDialog(choice, {
-      title: texts.__('New from Template'),
+      title: labels.title,
       buttons: [
         Dialog.cancelButton(),
-        Dialog.okButton({ label: texts.__('Create'), caption: texts.__('Open a copy') })
+        Dialog.okButton({ label: labels.create, caption: labels.createCaption })
       ],
       focusNodeSelector: 'input[type="search"]'
     }).launch();
@@ -148,12 +149,12 @@ class Copies {
     try {
       const copy = await copyTemplate(this._settings, path, folder);
       await this._app.commands.execute('docmanager:open', { path: copy.path });
-      Notification.success(this._texts.__('%1 is your own copy.', copy.path), {
+      Notification.success(copied(copy.path, this._texts), {
         autoClose: 10_000
       });
     } catch (error) {
       const words = wordsOf(error);
-      Notification.error(this._texts.__('%1 was not copied: %2', path, words), {
+      Notification.error(notCopied(path, words, this._texts), {
         autoClose: false
       });
     }
@@ -167,10 +168,11 @@ class Copies {
       return;
     }
     addStyle(COPY_STYLE);
+    const labels = templateLabels(this._texts);
     const button = new ToolbarButton({
       className: 'portal-copy-template',
-      label: this._texts.__('Open My Own Copy'),
-      tooltip: this._texts.__('This is a template: it runs, but your changes are not kept'),
+      label: labels.copy,
+      tooltip: labels.copyTooltip,
       onClick: () => void this.open(context.path, '')
     });
     panel.toolbar.insertItem(0, 'copy-template', button);

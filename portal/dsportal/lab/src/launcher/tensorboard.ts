@@ -20,6 +20,15 @@ import {
   shown,
   type IBoard
 } from './tensorboards';
+import {
+  openTensorboardFor,
+  TENSORBOARD,
+  tensorboardBlocked,
+  tensorboardFor,
+  tensorboardKind,
+  tensorboardLabels,
+  tensorboardNotStopped
+} from './words';
 import { addStyle } from '../common/elements';
 import { listBoards, lookForEvents, stopBoard } from '../common/server';
 
@@ -66,12 +75,13 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
     running: IRunningSessionManagers | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
+    const labels = tensorboardLabels(texts);
     const settings = app.serviceManager.serverSettings;
     const boards = new Boards(settings, texts);
     const choice = new Choice(settings, () => app.commands.notifyCommandChanged(BUTTON));
     app.commands.addCommand(OPEN, {
-      label: texts.__('Open in TensorBoard'),
-      caption: texts.__('Show the curves in this folder and below it'),
+      label: labels.open,
+      caption: labels.openCaption,
       icon,
       isVisible: () => inContext(browsers) !== null,
       describedBy: { args: { type: 'object', properties: {} } },
@@ -80,9 +90,7 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
     app.commands.addCommand(BUTTON, {
       label: '',
       caption: () =>
-        choice.folder === null
-          ? texts.__('TensorBoard: select a folder with event files')
-          : texts.__('Open TensorBoard for %1', shown(choice.folder)),
+        choice.folder === null ? labels.noFolder : openTensorboardFor(shown(choice.folder), texts),
       icon,
       // Not hidden: the list would jump under the mouse whenever a folder is selected.
       isEnabled: () => choice.folder !== null,
@@ -90,14 +98,13 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
       execute: () => boards.open(addressFor(choice.folder ?? ''))
     });
     app.commands.addCommand(CARD, {
-      label: args =>
-        args.isPalette ? texts.__('Open TensorBoard for the Current Folder') : 'TensorBoard',
-      caption: texts.__('Show the curves in the current folder, or else those in ~/logs'),
+      label: args => (args.isPalette ? labels.openCurrent : TENSORBOARD),
+      caption: labels.openCurrentCaption,
       icon: args => (args.isPalette ? undefined : icon),
       describedBy: {
         args: {
           type: 'object',
-          properties: { cwd: { type: 'string', description: texts.__('The current folder') } }
+          properties: { cwd: { type: 'string', description: labels.folderArgument } }
         }
       },
       execute: args =>
@@ -114,7 +121,7 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
     launcher?.add({ command: CARD, category: 'Other', rank: 0.5 });
     palette?.addItem({
       command: CARD,
-      category: texts.__('File Operations'),
+      category: labels.category,
       args: { isPalette: true }
     });
     running?.add(boards);
@@ -198,7 +205,8 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
     private _settings: ServerConnection.ISettings,
     private _texts: TranslationBundle
   ) {
-    super(_texts, _texts.__('TensorBoards'), _texts.__('Stop all TensorBoards in this session?'));
+    const kind = tensorboardKind(_texts);
+    super(_texts, kind.name, kind.stopAllQuestion);
     this._poll = new Poll({
       name: 'data-scientist-portal:tensorboards',
       factory: () => this._read(),
@@ -223,9 +231,7 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
       this._tabs.set(address, tab);
       setTimeout(() => this.refreshRunning(), START_MILLISECONDS);
     } else {
-      Notification.warning(
-        this._texts.__('The browser blocked TensorBoard: allow pop-ups for this page.')
-      );
+      Notification.warning(tensorboardBlocked(this._texts));
     }
   }
 
@@ -244,7 +250,7 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
     return this._boards.map(board => ({
       icon: () => icon,
       label: () => shown(board.folder),
-      labelTitle: () => this._texts.__('TensorBoard for %1', board.place),
+      labelTitle: () => tensorboardFor(board.place, this._texts),
       open: () => this.open(addressFor(board.folder)),
       shutdown: () => void this._stop([board])
     }));
@@ -263,7 +269,7 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
       // Its page would be a dead one.
       this._tabs.get(addressFor(board.folder))?.close();
       await stopBoard(this._settings, board.id).catch((error: Error) =>
-        Notification.error(this._texts.__('TensorBoard was not stopped: %1', error.message))
+        Notification.error(tensorboardNotStopped(error.message, this._texts))
       );
     }
     await this._poll.refresh();

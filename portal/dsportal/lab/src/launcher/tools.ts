@@ -10,6 +10,14 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
 import { RunningKind } from './running_kind';
+import {
+  openToolLabel,
+  toolCaption,
+  toolKind,
+  toolLabels,
+  toolNotStopped,
+  toolStarting
+} from './words';
 import { readTools, stopTool, wordsOf, type ITool } from '../common/server';
 
 const OPEN = 'data-scientist-portal:open-tool';
@@ -32,17 +40,18 @@ export const tools: JupyterFrontEndPlugin<void> = {
     running: IRunningSessionManagers | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
+    const labels = toolLabels(texts);
     const toolbox = new Toolbox(app.serviceManager.serverSettings, texts);
     const named = (name: unknown): Tool | undefined => toolbox.tools.find(t => t.name === name);
     app.commands.addCommand(OPEN, {
-      label: args => named(args.name)?.title ?? texts.__('Open a Web Tool'),
+      label: args => named(args.name)?.title ?? labels.open,
       caption: args => toolbox.caption(named(args.name)),
       icon: args => named(args.name)?.icon,
       isVisible: args => named(args.name) !== undefined,
       describedBy: {
         args: {
           type: 'object',
-          properties: { name: { type: 'string', description: texts.__('The name of the tool') } },
+          properties: { name: { type: 'string', description: labels.nameArgument } },
           required: ['name']
         }
       },
@@ -54,8 +63,8 @@ export const tools: JupyterFrontEndPlugin<void> = {
         running?.add(toolbox);
       }
       for (const [rank, { name }] of toolbox.tools.entries()) {
-        launcher?.add({ command: OPEN, args: { name }, category: texts.__('Tools'), rank });
-        palette?.addItem({ command: OPEN, args: { name }, category: texts.__('Tools') });
+        launcher?.add({ command: OPEN, args: { name }, category: labels.category, rank });
+        palette?.addItem({ command: OPEN, args: { name }, category: labels.category });
       }
     };
     // The page comes first.
@@ -90,17 +99,14 @@ class Toolbox extends RunningKind implements IRunningSessions.IManager {
     private _settings: ServerConnection.ISettings,
     private _texts: TranslationBundle
   ) {
-    super(_texts, _texts.__('Tools'), _texts.__('Stop all tools in this session?'));
+    const kind = toolKind(_texts);
+    super(_texts, kind.name, kind.stopAllQuestion);
   }
 
   tools: Tool[] = [];
 
   caption(tool: Tool | undefined): string {
-    const texts = this._texts;
-    const opens = texts.__('Start %1 in this session and open it in a tab.', tool?.title ?? '');
-    return tool?.given.is_open_to_node
-      ? `${opens} ${texts.__('Every user of this node can connect to its port.')}`
-      : opens;
+    return toolCaption(tool?.title ?? '', tool?.given.is_open_to_node ?? false, this._texts);
   }
 
   /** Open a tool in a tab of the browser; the session starts it when it is asked for the page. */
@@ -116,10 +122,8 @@ class Toolbox extends RunningKind implements IRunningSessions.IManager {
       .map(tool => ({
         icon: () => tool.icon,
         label: () =>
-          tool.given.state === 'starting'
-            ? this._texts.__('%1 (starting)', tool.title)
-            : tool.title,
-        labelTitle: () => this._texts.__('Open %1 in a tab', tool.title),
+          tool.given.state === 'starting' ? toolStarting(tool.title, this._texts) : tool.title,
+        labelTitle: () => openToolLabel(tool.title, this._texts),
         open: () => this.open(tool.name),
         shutdown: () => void this._stop([tool])
       }));
@@ -163,7 +167,7 @@ class Toolbox extends RunningKind implements IRunningSessions.IManager {
         await stopTool(this._settings, tool.name);
       } catch (error) {
         const words = wordsOf(error);
-        Notification.error(this._texts.__('%1 was not stopped: %2', tool.title, words));
+        Notification.error(toolNotStopped(tool.title, words, this._texts));
       }
     }
     await this.refresh();

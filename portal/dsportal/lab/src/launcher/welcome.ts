@@ -11,6 +11,7 @@ import type { Widget } from '@lumino/widgets';
 import { addStyle } from '../common/elements';
 import { readLook } from '../look/look';
 import { Welcome, type IFolder } from './welcome_view';
+import { welcomeLabels } from './words';
 
 const PLUGIN = 'data-scientist-portal:welcome';
 const SHOW = 'data-scientist-portal:welcome';
@@ -35,6 +36,7 @@ export const welcome: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): Promise<void> => {
     const texts = translator.load('data_scientist_portal');
+    const labels = welcomeLabels(texts);
     addStyle(LAUNCHER_STYLE);
     const settings = await registry.load(PLUGIN);
     const folders = JSON.parse(PageConfig.getOption('portalFolders') || '[]') as IFolder[];
@@ -59,8 +61,8 @@ export const welcome: JupyterFrontEndPlugin<void> = {
       }
     };
     app.commands.addCommand(SHOW, {
-      label: texts.__('Welcome'),
-      caption: texts.__('Where things are, and how to start'),
+      label: labels.title,
+      caption: labels.caption,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: async () => {
         await settings.set(SHOWN, true);
@@ -73,7 +75,7 @@ export const welcome: JupyterFrontEndPlugin<void> = {
         update();
       }
     });
-    palette?.addItem({ command: SHOW, category: texts.__('Help') });
+    palette?.addItem({ command: SHOW, category: labels.category });
     settings.changed.connect(update);
     // Whoever has opened a notebook knows how to.
     app.docRegistry.addWidgetExtension('Notebook', {

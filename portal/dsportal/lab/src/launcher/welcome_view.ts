@@ -8,6 +8,7 @@ import { Widget } from '@lumino/widgets';
 
 import { element } from '../common/elements';
 import { STYLE } from './welcome_style';
+import { folderNote, greeting, openFolderLabel, stepLabels, welcomeLabels } from './words';
 
 /** A folder of the home that the portal put there: portal/dsportal/session/page/look.py. */
 export interface IFolder {
@@ -30,7 +31,7 @@ export class Welcome extends Widget {
   constructor(private _given: IOptions) {
     super({ node: document.createElement('section') });
     this.addClass('portal-welcome');
-    this.node.setAttribute('aria-label', _given.texts.__('Welcome'));
+    this.node.setAttribute('aria-label', welcomeLabels(_given.texts).title);
     const style = document.createElement('style');
     style.textContent = STYLE;
     this._inner.className = 'portal-welcome-inner';
@@ -64,58 +65,47 @@ export class Welcome extends Widget {
   private _head(): HTMLElement {
     const { texts, title, dismiss } = this._given;
     const head = element('header');
-    const words = title ? texts.__('Welcome to the %1', title) : texts.__('Welcome');
+    const labels = welcomeLabels(texts);
     const close = element('button', 'portal-welcome-close');
     close.type = 'button';
-    close.title = texts.__('Dismiss; Help ▸ Welcome brings it back');
-    close.setAttribute('aria-label', texts.__('Dismiss the welcome'));
+    close.title = labels.dismissCaption;
+    close.setAttribute('aria-label', labels.dismiss);
     closeIcon.element({ container: close, elementSize: 'normal' });
     close.addEventListener('click', dismiss);
-    head.append(element('h2', '', words), close);
+    head.append(element('h2', '', greeting(title, texts)), close);
     return head;
   }
 
   private _folders(): HTMLElement {
     const { texts, folders } = this._given;
     const list = element('ul', 'portal-welcome-folders');
-    for (const { name, target, note, has_templates } of folders) {
+    for (const folder of folders) {
+      const name = folder.name;
       const item = element('li');
       const open = this._button(name, 'filebrowser:open-path', { path: name });
-      open.setAttribute('aria-label', texts.__('Open the folder %1', name));
+      open.setAttribute('aria-label', openFolderLabel(name, texts));
       open.prepend(folderIcon.element({ tag: 'span', elementSize: 'normal' }));
-      const words = has_templates
-        ? texts.__(
-            'Notebooks and job scripts to start from. They stay as they are; you work on copies.'
-          )
-        : texts.__('A link to %1.', target);
-      item.append(open, element('p', '', note || words));
+      item.append(open, element('p', '', folder.note || folderNote(folder, texts)));
       list.append(item);
     }
     return list;
   }
 
   private _steps(): HTMLElement {
-    const { texts } = this._given;
+    const labels = stepLabels(this._given.texts);
     const list = element('ol', 'portal-welcome-steps');
     list.append(
       this._step(
-        texts.__('Begin with a template'),
-        texts.__('Choose one; your own copy opens.'),
-        this._button(texts.__('New from Template…'), 'data-scientist-portal:new-from-template')
+        labels.begin,
+        labels.howToBegin,
+        this._button(labels.newFromTemplate, 'data-scientist-portal:new-from-template')
       ),
+      this._step(labels.run, labels.howToRun),
       this._step(
-        texts.__('Run it'),
-        texts.__(
-          'Press Shift+Enter for one cell, or choose Run ▸ Run All Cells. TensorBoard draws what it logs.'
-        )
-      ),
-      this._step(
-        texts.__('Extend, or stop'),
-        texts.__(
-          'The time left is at the bottom. Stopping frees the GPUs; closing the page does not.'
-        ),
-        this._button(texts.__('Extend…'), 'data-scientist-portal:extend-session'),
-        this._button(texts.__('Stop Session…'), 'data-scientist-portal:stop-session')
+        labels.end,
+        labels.howToEnd,
+        this._button(labels.extend, 'data-scientist-portal:extend-session'),
+        this._button(labels.stop, 'data-scientist-portal:stop-session')
       )
     );
     return list;

@@ -6,6 +6,7 @@ import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { readLook } from './look';
+import { documentationLabels } from './words';
 
 const OPEN = 'data-scientist-portal:documentation';
 
@@ -21,19 +22,19 @@ export const documentation: JupyterFrontEndPlugin<void> = {
     translator: ITranslator,
     palette: ICommandPalette | null
   ): void => {
-    const texts = translator.load('data_scientist_portal');
+    const labels = documentationLabels(translator.load('data_scientist_portal'));
     const place = readLook().documentation;
     const hub = PageConfig.getOption('hubPrefix');
     const address = PageConfig.getOption('hubHost') + URLExt.join(hub, place ?? '', 'index.html');
     app.commands.addCommand(OPEN, {
-      label: texts.__('Tutorials and How-Tos'),
-      caption: texts.__('Open the portal’s documentation in a tab'),
+      label: labels.label,
+      caption: labels.caption,
       isVisible: () => Boolean(place && hub),
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => void window.open(address, '_blank', 'noopener')
     });
     if (place && hub) {
-      palette?.addItem({ command: OPEN, category: texts.__('Help') });
+      palette?.addItem({ command: OPEN, category: labels.category });
     }
   }
 };

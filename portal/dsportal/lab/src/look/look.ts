@@ -10,6 +10,7 @@ import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { accents, type ILook } from './colours';
+import { logoLabel } from './words';
 
 /** JupyterLab's own; a theme that a user or a site adds keeps its colours. */
 const THEMES = ['JupyterLab Light', 'JupyterLab Dark'];
@@ -35,7 +36,7 @@ export const look: JupyterFrontEndPlugin<void> = {
     }
     const texts = translator.load('data_scientist_portal');
     void app.restored.then(() => {
-      showLogo(given, texts.__('%1: your sessions', given.title));
+      showLogo(given, logoLabel(given.title, texts));
       makeRoom(shell);
     });
     const paint = (): void => {

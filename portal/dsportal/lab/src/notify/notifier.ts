@@ -5,7 +5,7 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Token } from '@lumino/coreutils';
 
-import { span } from '../common/time';
+import { notAllowed, offer, offerLabels, ranFor } from './words';
 
 const ENABLED = 'enabled';
 const SECONDS = 'seconds';
@@ -46,7 +46,7 @@ export class Notifier implements INotifier {
     if (Notification.permission === 'default') {
       this._offer();
     } else if (this.isOn && (document.hidden || !document.hasFocus())) {
-      const body = this._texts.__('It ran for %1.', span(ranSeconds, this._texts));
+      const body = ranFor(ranSeconds, this._texts);
       const shown = new Notification(title, { body, tag });
       shown.onclick = () => {
         window.focus();
@@ -59,7 +59,7 @@ export class Notifier implements INotifier {
   async turnOn(): Promise<void> {
     await this._settings.set(ENABLED, true);
     if ((await Notification.requestPermission()) !== 'granted') {
-      Toast.warning(this._texts.__('Your browser does not let the portal notify you.'), {
+      Toast.warning(notAllowed(this._texts), {
         autoClose: 10_000
       });
     }
@@ -75,19 +75,16 @@ export class Notifier implements INotifier {
       return;
     }
     this._isOffered = true;
-    const texts = this._texts;
-    const words = texts.__(
-      'Do you want to be notified when long work ends while you are elsewhere?'
-    );
-    Toast.info(words, {
+    const labels = offerLabels(this._texts);
+    Toast.info(offer(this._texts), {
       autoClose: false,
       actions: [
         {
-          label: texts.__('Notify Me'),
+          label: labels.accept,
           displayType: 'accent',
           callback: () => void this.turnOn()
         },
-        { label: texts.__('No, Thanks'), callback: () => void this.turnOff() }
+        { label: labels.decline, callback: () => void this.turnOff() }
       ]
     });
   }

@@ -9,6 +9,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { INotifier, Notifier } from './notifier';
 import { Stopwatch } from './stopwatch';
+import { cellEnded, commandLabels } from './words';
 
 const PLUGIN = 'data-scientist-portal:notify';
 const NOTIFY = 'data-scientist-portal:notify';
@@ -29,17 +30,18 @@ export const notify: JupyterFrontEndPlugin<INotifier> = {
     palette: ICommandPalette | null
   ): Promise<INotifier> => {
     const texts = translator.load('data_scientist_portal');
+    const labels = commandLabels(texts);
     const settings = await registry.load(PLUGIN);
     const notifier = new Notifier(settings, texts);
     app.commands.addCommand(NOTIFY, {
-      label: texts.__('Notify Me When Long Work Ends'),
-      caption: texts.__('A notification of the browser, unless you are looking at JupyterLab'),
+      label: labels.label,
+      caption: labels.caption,
       isToggled: () => notifier.isOn,
       isEnabled: () => notifier.isPossible,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => (notifier.isOn ? notifier.turnOff() : notifier.turnOn())
     });
-    palette?.addItem({ command: NOTIFY, category: texts.__('Session') });
+    palette?.addItem({ command: NOTIFY, category: labels.category });
     settings.changed.connect(() => app.commands.notifyCommandChanged(NOTIFY));
 
     const pathOf = (notebook: Notebook): string =>
@@ -49,10 +51,7 @@ export const notify: JupyterFrontEndPlugin<INotifier> = {
     NotebookActions.executed.connect((_, { notebook, cell, success }) => {
       const ran = watch.end(notebook, cell, Date.now());
       const path = pathOf(notebook);
-      const name = PathExt.basename(path);
-      const title = success
-        ? texts.__('Cell finished in %1', name)
-        : texts.__('Cell failed in %1', name);
+      const title = cellEnded(PathExt.basename(path), success, texts);
       notifier.ended(title, ran / 1000, path);
     });
     return notifier;

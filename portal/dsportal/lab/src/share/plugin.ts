@@ -11,6 +11,7 @@ import { LabIcon } from '@jupyterlab/ui-components';
 
 import { addStyle } from '../common/elements';
 import { ShareDialog, ShareView, STYLE } from './view';
+import { commandLabels, dialogLabels, dialogTitle } from './words';
 
 const SHARE = 'data-scientist-portal:share';
 
@@ -49,6 +50,7 @@ export const share: JupyterFrontEndPlugin<void> = {
       return;
     }
     const texts = translator.load('data_scientist_portal');
+    const labels = commandLabels(texts);
     const host = paths.urls.hubHost || window.location.origin;
     const hub = `${host}${URLExt.join(paths.urls.hubPrefix ?? '/hub/', 'user-redirect')}/`;
     const selected = (): string[] =>
@@ -61,8 +63,8 @@ export const share: JupyterFrontEndPlugin<void> = {
     };
     addStyle(STYLE);
     app.commands.addCommand(SHARE, {
-      label: texts.__('Share…'),
-      caption: texts.__('Let others of the cluster read this notebook'),
+      label: labels.label,
+      caption: labels.caption,
       icon: args => (args.isPalette ? undefined : icon),
       isVisible: args => !!args.isPalette || selected().length === 1,
       isEnabled: args => chosen(!!args.isPalette).length === 1,
@@ -79,8 +81,8 @@ export const share: JupyterFrontEndPlugin<void> = {
         }
         const view = new ShareView(app.serviceManager.serverSettings, texts, path, hub);
         await new ShareDialog(view, {
-          title: texts.__('Share %1', PathExt.basename(path)),
-          buttons: [Dialog.okButton({ label: texts.__('Close') })],
+          title: dialogTitle(PathExt.basename(path), texts),
+          buttons: [Dialog.okButton({ label: dialogLabels(texts).close })],
           focusNodeSelector: 'select'
         }).launch();
       }
@@ -92,7 +94,7 @@ export const share: JupyterFrontEndPlugin<void> = {
     });
     palette?.addItem({
       command: SHARE,
-      category: texts.__('Notebook Operations'),
+      category: labels.category,
       args: { isPalette: true }
     });
   }

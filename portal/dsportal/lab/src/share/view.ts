@@ -7,6 +7,17 @@ import { Widget } from '@lumino/widgets';
 
 import { namesIn, namesOf } from './audience';
 import { readShares, share, stopSharing, type IAudience, type IShare } from './server';
+import {
+  anyone,
+  asOf,
+  copyLabel,
+  dialogLabels,
+  groupLabel,
+  linkCopied,
+  shareLabels,
+  stopLabel,
+  stopped
+} from './words';
 import { element } from '../common/elements';
 import { wordsOf } from '../common/server';
 
@@ -57,7 +68,7 @@ export class ShareView extends Widget {
     private _hub: string
   ) {
     super();
-    const texts = _texts;
+    const labels = dialogLabels(_texts);
     this.addClass('portal-Share');
     this._with.id = 'portal-share-with';
     this._with.className = 'jp-mod-styled';
@@ -67,11 +78,11 @@ export class ShareView extends Widget {
     this._names.spellcheck = false;
     this._error.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
-    const withLabel = element('label', '', texts.__('Share with'));
+    const withLabel = element('label', '', labels.audience);
     withLabel.htmlFor = this._with.id;
-    this._namesLabel.textContent = texts.__('User names');
+    this._namesLabel.textContent = labels.names;
     this._namesLabel.htmlFor = this._names.id;
-    const button = this._button(texts.__('Share'), () => this._share());
+    const button = this._button(labels.share, () => this._share());
     button.classList.add('jp-mod-accept');
     this._with.addEventListener('change', () => this._update());
     this.share = () => button.click();
@@ -79,11 +90,7 @@ export class ShareView extends Widget {
     buttons.style.marginTop = '12px';
     buttons.append(button);
     this.node.append(
-      element(
-        'p',
-        '',
-        texts.__('Others can read the notebook as it is saved now, and take a copy of their own.')
-      ),
+      element('p', '', labels.introduction),
       withLabel,
       this._with,
       this._namesLabel,
@@ -94,7 +101,7 @@ export class ShareView extends Widget {
       this._heading,
       this._list
     );
-    this._heading.textContent = texts.__('Shared so far');
+    this._heading.textContent = labels.shares;
     this._offer([]);
     this._refresh().catch(error => void (this._error.textContent = wordsOf(error)));
   }
@@ -108,12 +115,12 @@ export class ShareView extends Widget {
   }
 
   private _offer(groups: string[]): void {
-    const texts = this._texts;
+    const labels = dialogLabels(this._texts);
     const chosen = this._with.value || PEOPLE;
     this._with.replaceChildren(
-      new Option(texts.__('Single people'), PEOPLE),
-      ...groups.map(name => new Option(texts.__('The group %1', name), `group:${name}`)),
-      new Option(texts.__('Everybody on the cluster who has the link'), LINK)
+      new Option(labels.people, PEOPLE),
+      ...groups.map(name => new Option(groupLabel(name, this._texts), `group:${name}`)),
+      new Option(labels.link, LINK)
     );
     this._with.value = chosen;
     this._update();
@@ -152,26 +159,25 @@ export class ShareView extends Widget {
   private _row(one: IShare): HTMLElement {
     const texts = this._texts;
     const row = element('li');
-    const anyone = texts.__('Everybody who has the link');
-    const who = namesOf(one.audience, anyone);
+    const labels = shareLabels(texts);
+    const who = namesOf(one.audience, anyone(texts));
     const words = element('div', '', who);
-    const day = new Date(one.at * 1000);
-    words.append(element('div', '', texts.__('as of %1', day.toLocaleString())));
-    const copy = this._button(texts.__('Copy Link'), () => this._copy(one));
-    copy.setAttribute('aria-label', texts.__('Copy the link for %1', who));
-    const stop = this._button(texts.__('Stop Sharing'), async () => {
+    words.append(element('div', '', asOf(one.at, texts)));
+    const copy = this._button(labels.copy, () => this._copy(one));
+    copy.setAttribute('aria-label', copyLabel(who, texts));
+    const stop = this._button(labels.stop, async () => {
       await stopSharing(this._settings, one.id);
-      this._status.textContent = texts.__('No longer shared: %1.', who);
+      this._status.textContent = stopped(who, texts);
       await this._refresh();
     });
-    stop.setAttribute('aria-label', texts.__('Stop sharing with %1', who));
+    stop.setAttribute('aria-label', stopLabel(who, texts));
     row.append(words, copy, stop);
     return row;
   }
 
   private _copy(one: IShare): void {
     Clipboard.copyToSystem(this._hub + one.link);
-    this._status.textContent = this._texts.__('The link is copied: send it to them.');
+    this._status.textContent = linkCopied(this._texts);
   }
 
   private _button(label: string, act: () => void | Promise<void>): HTMLButtonElement {

@@ -6,6 +6,8 @@ import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import { ITranslator } from '@jupyterlab/translation';
 import { downloadIcon } from '@jupyterlab/ui-components';
 
+import { downloadLabels } from './words';
+
 const DOWNLOAD = 'data-scientist-portal:download-folder';
 
 /** The download of folders, in JupyterLab, which itself downloads files only. */
@@ -19,15 +21,15 @@ export const download: JupyterFrontEndPlugin<void> = {
     browsers: IFileBrowserFactory,
     translator: ITranslator
   ): void => {
-    const texts = translator.load('data_scientist_portal');
+    const labels = downloadLabels(translator.load('data_scientist_portal'));
     const { contents, serverSettings } = app.serviceManager;
     const selected = (): string[] =>
       [...(browsers.tracker.currentWidget?.selectedItems() ?? [])]
         .filter(item => item.type === 'directory')
         .map(item => contents.localPath(item.path));
     app.commands.addCommand(DOWNLOAD, {
-      label: texts.__('Download as ZIP'),
-      caption: texts.__('Download this folder as a ZIP file, without hidden files and links'),
+      label: labels.label,
+      caption: labels.caption,
       icon: downloadIcon,
       isVisible: () => selected().length === 1,
       describedBy: { args: { type: 'object', properties: {} } },

@@ -9,7 +9,8 @@ import { Poll } from '@lumino/polling';
 
 import { readNotices } from '../jobs/server';
 import { readLook } from '../look/look';
-import { fullWords, troubleWords, type INotices } from './trouble';
+import type { INotices } from './trouble';
+import { fullWords, troubleWords } from './words';
 
 const READ_MILLISECONDS = 60_000;
 /** The session's first round of questions takes a moment. */

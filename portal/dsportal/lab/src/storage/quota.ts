@@ -7,10 +7,11 @@ import { Poll } from '@lumino/polling';
 import type { Message } from '@lumino/messaging';
 import { Widget, type PanelLayout } from '@lumino/widgets';
 
-import { fullness, NEARLY_FULL, source, summary, type IStorage } from '../common/bytes';
+import { fullness, NEARLY_FULL, source, type IStorage } from '../common/bytes';
 import { addStyle, element } from '../common/elements';
 import { bar, JOB_STYLE } from '../jobs/style';
 import { readStorage } from '../jobs/server';
+import { lineLabel, lineText } from './words';
 
 const READ_MILLISECONDS = 60_000;
 
@@ -53,7 +54,7 @@ class StorageLine extends Widget {
     super();
     this.addClass('portal-Storage');
     this.node.setAttribute('role', 'note');
-    this.node.setAttribute('aria-label', _texts.__('Storage'));
+    this.node.setAttribute('aria-label', lineLabel(_texts));
   }
 
   /** Called when the file browser comes into sight. */
@@ -67,10 +68,9 @@ class StorageLine extends Widget {
     const texts = this._texts;
     const part = fullness(storage);
     const isFull = part >= NEARLY_FULL;
-    const words = summary(storage, texts);
     this.node.toggleAttribute('data-full', isFull);
     this.node.title = source(storage, texts);
-    const text = isFull ? texts.__('%1, nearly full', words) : words;
+    const text = lineText(storage, isFull, texts);
     this.node.replaceChildren(element('div', '', text), bar(part, isFull));
   }
 

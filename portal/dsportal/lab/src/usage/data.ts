@@ -1,6 +1,4 @@
-// What a session used in the last hour: keeping it, and putting it into words. No page here.
-
-import type { ITexts } from '../common/time';
+// What a session used in the last hour, as figures. No page here.
 
 /** A figure over time; `null` where it is not known. */
 export type Column = (number | null)[];
@@ -42,7 +40,8 @@ export interface IUse {
 /** From then on a GPU that is not used is pointed out. */
 export const UNUSED_SECONDS = 15 * 60;
 
-const HOUR_SECONDS = 3600;
+/** What the server and the page look back. */
+export const HOUR_SECONDS = 3600;
 /** A young session's samples would be a dot in an hour. */
 const LEAST_SHOWN_SECONDS = 600;
 
@@ -136,88 +135,4 @@ export function roundUp(value: number, base = 10): number {
   }
   const tens = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, value / unit))));
   return [1, 2, 5, 10].map(step => step * tens * unit).find(end => end >= value) ?? value;
-}
-
-/** Write a number for people: `0`, `0.04`, `9.6`, `34`. */
-export function number(value: number): string {
-  if (value < 0.995) {
-    return String(Math.round(value * 100) / 100);
-  }
-  return String(value < 9.95 ? Math.round(value * 10) / 10 : Math.round(value));
-}
-
-/** Write how much of what is held is used; `–` where it is not known. */
-export function share(
-  used: number | null,
-  held: number | null,
-  write: (value: number) => string,
-  texts: ITexts
-): string {
-  if (used === null) {
-    return '–';
-  }
-  return held === null ? write(used) : texts.__('%1 of %2', write(used), write(held));
-}
-
-/** Write a number of cores. */
-export function cores(value: number | null, held: number | null, texts: ITexts): string {
-  const words = share(value, held, number, texts);
-  return (held ?? value) === 1 ? texts.__('%1 core', words) : texts.__('%1 cores', words);
-}
-
-/** Write a span in full minutes; the server looks back for an hour. */
-function minutes(seconds: number, texts: ITexts): string {
-  return seconds >= HOUR_SECONDS
-    ? texts.__('an hour or more')
-    : texts.__('%1 min', Math.floor(seconds / 60));
-}
-
-/** Say that a GPU is held for nothing, or return null. */
-export function hint(at: number, gpu: IGpu, texts: ITexts): string | null {
-  return gpu.unused_seconds < UNUSED_SECONDS
-    ? null
-    : texts.__('GPU %1 has not been used for %2', at, minutes(gpu.unused_seconds, texts));
-}
-
-/** Say the same for all GPUs together, or return null. */
-export function shortHint(gpus: readonly IGpu[], texts: ITexts): string | null {
-  const unused = gpus.flatMap((gpu, at) => (hint(at, gpu, texts) === null ? [] : [at]));
-  if (unused.length < 2) {
-    const [at] = unused;
-    return at === undefined ? null : hint(at, gpus[at] as IGpu, texts);
-  }
-  const shortest = Math.min(...unused.map(at => gpus[at]?.unused_seconds ?? 0));
-  return texts.__('%1 GPUs have not been used for %2', unused.length, minutes(shortest, texts));
-}
-
-/** Say why there are no figures of GPUs, or return null. */
-export function missing(use: IUse, texts: ITexts): string | null {
-  switch (use.gpus.state) {
-    case 'none':
-      return texts.__('This session holds no GPU.');
-    case 'no_driver':
-      return texts.__('GPU use cannot be shown: this node has no NVIDIA driver.');
-    case 'no_answer':
-      return texts.__(
-        'GPU use cannot be shown: this node’s NVIDIA driver is not responding at the moment.'
-      );
-    case 'known':
-      return null;
-  }
-}
-
-/** Say in a few words what the status bar shows. */
-export function glance(use: IUse, texts: ITexts): string {
-  const percents = use.samples.gpus.map(gpu => gpu.percent.at(-1) ?? null);
-  const known = percents.filter(percent => percent !== null);
-  if (known.length === 0) {
-    const used = use.samples.cores.at(-1) ?? null;
-    return used === null
-      ? texts.__('My GPUs')
-      : texts.__('CPU: %1', cores(used, use.held.cores, texts));
-  }
-  const mean = Math.round(known.reduce((sum, percent) => sum + percent, 0) / known.length);
-  return percents.length === 1
-    ? texts.__('GPU: %1 %', mean)
-    : texts.__('%1 GPUs: %2 %', percents.length, mean);
 }

@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { hour } from '../common/time';
 import { Chart } from './chart';
 import { shownSeconds, summary, type Column } from './data';
+import { chartBegin, lineWords, panelLabels } from './words';
 
 /** A figure of the panel: one chart with a line or two, each with its value in words. */
 export interface IFigure {
@@ -37,7 +38,7 @@ export class Group {
     const axis = document.createElement('p');
     axis.className = 'dsp-Use-axis';
     axis.setAttribute('aria-hidden', 'true');
-    axis.append(this._begin, span(_texts.__('now')));
+    axis.append(this._begin, span(panelLabels(_texts).end));
     this._figures = group.figures.map(figure => new Figure(figure, _texts));
     const parts = this._figures.map(figure => figure.node);
     this.node.append(this._title, this._hint, ...parts, axis);
@@ -47,7 +48,7 @@ export class Group {
     this._title.replaceChildren(group.title, ' ', small(group.detail));
     this._hint.textContent = group.hint;
     this._hint.hidden = group.hint === null;
-    this._begin.textContent = this._texts.__('%1 min ago', Math.round(shownSeconds(at) / 60));
+    this._begin.textContent = chartBegin(shownSeconds(at), this._texts);
     group.figures.forEach((figure, place) =>
       this._figures[place]?.present(group.title, figure, at)
     );
@@ -84,11 +85,9 @@ class Figure {
     this._figure = figure;
     this._at = at;
     this._write(null);
-    const texts = this._texts;
     const words = figure.lines.map(({ label, column }) => {
       const { now, highest } = summary(column);
-      const values = [now, highest].map(value => figure.write(value));
-      return texts.__('%1, %2: now %3; highest in the last hour %4', title, label, ...values);
+      return lineWords(title, label, figure.write(now), figure.write(highest), this._texts);
     });
     this._chart.show({
       at,

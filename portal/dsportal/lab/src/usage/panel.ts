@@ -4,19 +4,23 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { bytes } from '../common/bytes';
+import { roundUp, summary, type Column, type IGpu, type IUse } from './data';
+import { Group, small, type IGroup } from './group';
 import {
+  columnLabels,
   cores,
+  figureLabels,
+  gpuDetail,
+  gpuTitle,
   hint,
   missing,
   number,
-  roundUp,
-  share,
-  summary,
-  type Column,
-  type IGpu,
-  type IUse
-} from './data';
-import { Group, small, type IGroup } from './group';
+  panelLabels,
+  percent,
+  rate,
+  rowLabel,
+  share
+} from './words';
 
 /** The panel. */
 export class UsePanel extends Widget {
@@ -26,7 +30,7 @@ export class UsePanel extends Widget {
     this._note.className = 'dsp-Use-note';
     this._details.append(this._table);
     const summaryLine = document.createElement('summary');
-    summaryLine.textContent = _texts.__('As a table');
+    summaryLine.textContent = panelLabels(_texts).table;
     this._details.prepend(summaryLine);
     this.node.append(this._heading(), this._note, this._groups, this._details);
     this._details.hidden = true;
@@ -55,8 +59,9 @@ export class UsePanel extends Widget {
   }
 
   private _heading(): HTMLElement {
+    const labels = panelLabels(this._texts);
     const heading = document.createElement('h2');
-    heading.append(this._texts.__('My GPUs'), ' ', small(this._texts.__('the last hour')));
+    heading.append(labels.title, ' ', small(labels.subtitle));
     return heading;
   }
 
@@ -65,28 +70,23 @@ export class UsePanel extends Widget {
     const samples = use.samples.gpus[at];
     const total = gpu.memory_total_bytes;
     const [degrees, watts] = [samples?.celsius.at(-1), samples?.watts.at(-1)];
-    const more = [
-      gpu.name,
-      degrees == null ? null : texts.__('%1 °C', degrees),
-      watts == null ? null : texts.__('%1 W', watts)
-    ];
-    const percent = (value: number | null) =>
-      value === null ? '–' : texts.__('%1 %', Math.round(value));
+    const labels = figureLabels(texts);
+    const write = (value: number | null): string => percent(value, texts);
     return {
-      title: texts.__('GPU %1', at),
-      detail: more.filter(part => part).join(' · '),
+      title: gpuTitle(at, texts),
+      detail: gpuDetail(gpu.name, degrees, watts, texts),
       hint: hint(at, gpu, texts),
       figures: [
         {
-          lines: [{ label: texts.__('In use'), column: samples?.percent ?? [] }],
+          lines: [{ label: labels.gpuUse, column: samples?.percent ?? [] }],
           top: 100,
           limit: null,
-          write: percent,
-          brief: percent,
+          write,
+          brief: write,
           held: null
         },
         {
-          lines: [{ label: texts.__('Memory'), column: samples?.memory_bytes ?? [] }],
+          lines: [{ label: labels.memory, column: samples?.memory_bytes ?? [] }],
           top: 1.1 * (total ?? roundUp(highest(samples?.memory_bytes), 1024)),
           limit: total,
           write: value => share(value, total, bytes, texts),
@@ -101,14 +101,15 @@ export class UsePanel extends Widget {
     const texts = this._texts;
     const { samples, held } = use;
     const rates = [...samples.read_rate, ...samples.write_rate];
-    const rate = (value: number | null) => (value === null ? '–' : texts.__('%1/s', bytes(value)));
+    const labels = figureLabels(texts);
+    const write = (value: number | null): string => rate(value, texts);
     return {
-      title: texts.__('This session'),
+      title: labels.session,
       detail: '',
       hint: null,
       figures: [
         {
-          lines: [{ label: texts.__('CPU'), column: samples.cores }],
+          lines: [{ label: labels.cpu, column: samples.cores }],
           top: 1.1 * Math.max(held.cores ?? 0, roundUp(highest(samples.cores))),
           limit: held.cores,
           write: value => cores(value, held.cores, texts),
@@ -116,7 +117,7 @@ export class UsePanel extends Widget {
           held: held.cores === null ? null : cores(held.cores, null, texts)
         },
         {
-          lines: [{ label: texts.__('Memory'), column: samples.memory_bytes }],
+          lines: [{ label: labels.memory, column: samples.memory_bytes }],
           top: 1.1 * (held.memory_bytes ?? roundUp(highest(samples.memory_bytes), 1024)),
           limit: held.memory_bytes,
           write: value => share(value, held.memory_bytes, bytes, texts),
@@ -125,13 +126,13 @@ export class UsePanel extends Widget {
         },
         {
           lines: [
-            { label: texts.__('Read from files'), column: samples.read_rate },
-            { label: texts.__('Written to files'), column: samples.write_rate }
+            { label: labels.read, column: samples.read_rate },
+            { label: labels.written, column: samples.write_rate }
           ],
           top: Math.max(2 ** 20, roundUp(highest(rates), 1024)),
           limit: null,
-          write: rate,
-          brief: rate,
+          write,
+          brief: write,
           held: null
         }
       ]
@@ -147,13 +148,13 @@ export class UsePanel extends Widget {
   }
 
   private _fill(groups: IGroup[]): void {
-    const texts = this._texts;
+    const labels = columnLabels(this._texts);
     const head = document.createElement('thead');
     head.append(
       row(cell('td', ''), [
-        cell('th', texts.__('Now'), 'col'),
-        cell('th', texts.__('Mean'), 'col'),
-        cell('th', texts.__('Peak'), 'col')
+        cell('th', labels.now, 'col'),
+        cell('th', labels.mean, 'col'),
+        cell('th', labels.peak, 'col')
       ])
     );
     this._table.replaceChildren(head, ...groups.map(group => this._rows(group)));
@@ -166,7 +167,7 @@ export class UsePanel extends Widget {
     body.append(row(name, []));
     for (const { lines, brief, held } of figures) {
       for (const { label, column } of lines) {
-        const words = held === null ? label : this._texts.__('%1 (of %2)', label, held);
+        const words = rowLabel(label, held, this._texts);
         const { now, average, highest } = summary(column);
         const cells = [now, average, highest].map(value => cell('td', brief(value)));
         body.append(row(cell('th', words, 'row'), cells));

@@ -16,9 +16,10 @@ import { Widget } from '@lumino/widgets';
 import { addStyle } from '../common/elements';
 import { readUse } from '../common/server';
 import { ISessionLife } from '../session/life';
-import { glance, Hour, shortHint, type IUse } from './data';
+import { Hour, type IUse } from './data';
 import { UsePanel } from './panel';
 import { USE_STYLE } from './style';
+import { commandLabels, glance, panelLabels, shortHint } from './words';
 
 const SHOW = 'data-scientist-portal:show-use';
 /** How often the server is asked while the panel is in sight, and otherwise. */
@@ -50,25 +51,26 @@ export const use: JupyterFrontEndPlugin<void> = {
     statusBar: IStatusBar | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
+    const labels = commandLabels(texts);
     addStyle(USE_STYLE);
 
     const panel = new UsePanel(texts);
     panel.id = 'data-scientist-portal-use';
     panel.title.icon = icon;
-    panel.title.caption = texts.__('My GPUs');
+    panel.title.caption = panelLabels(texts).title;
     app.shell.add(panel, 'right', { rank: 300 });
     restorer?.add(panel, panel.id);
 
     const item = new Item(() => void app.commands.execute(SHOW), texts);
     statusBar?.registerStatusItem(panel.id, { item, align: 'left', rank: 100 });
     app.commands.addCommand(SHOW, {
-      label: texts.__('My GPUs'),
-      caption: texts.__('Show what the session has used in the last hour'),
+      label: labels.label,
+      caption: labels.caption,
       icon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(panel.id)
     });
-    palette?.addItem({ command: SHOW, category: texts.__('Session') });
+    palette?.addItem({ command: SHOW, category: labels.category });
 
     const watch = new Watch(app.serviceManager.serverSettings, life, panel, item);
     app.restored.then(
@@ -142,7 +144,7 @@ class Item extends Widget {
     super({ node: button });
     button.type = 'button';
     button.onclick = onClick;
-    button.title = _texts.__('Show what the session has used in the last hour');
+    button.title = commandLabels(_texts).caption;
     this.addClass('dsp-Use-item');
     this.addClass('jp-StatusBar-TextItem');
     this.addClass('jp-mod-clickable');

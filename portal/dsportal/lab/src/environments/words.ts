@@ -1,0 +1,96 @@
+// What the tab of the user's own environments says, and the command that opens it.
+
+import type { IEnvironments, IOwnEnvironment, ITask } from './server';
+import { bytes } from '../common/bytes';
+import type { ITexts } from '../common/time';
+
+/** What the empty field for packages shows. */
+export const PACKAGES_EXAMPLE = 'einops timm==1.0.31';
+
+/** What the command says; `label` is the title of its tab too. */
+export function commandLabels(texts: ITexts) {
+  return {
+    label: texts.__('My Environments'),
+    caption: texts.__('Install packages of your own, as a kernel and for jobs')
+  };
+}
+
+/** What the tab says whatever there is. */
+export function viewLabels(texts: ITexts) {
+  return {
+    title: texts.__('My Environments'),
+    introduction: texts.__(
+      'Install your own packages on top of what is shipped. Each is a kernel here, and `module load NAME` in terminals and jobs.'
+    ),
+    none: texts.__('No environments yet.'),
+    output: texts.__('What pip says'),
+    remove: texts.__('Remove'),
+    stop: texts.__('Stop')
+  };
+}
+
+/** What the form for a new environment says. */
+export function formLabels(texts: ITexts) {
+  return {
+    title: texts.__('New environment'),
+    name: texts.__('Name'),
+    base: texts.__('On top of'),
+    noBase: texts.__('Plain Python, all packages my own'),
+    packages: texts.__('Packages'),
+    create: texts.__('Create')
+  };
+}
+
+/** Say where environments lie, and how much room there is. */
+export function folderText(told: IEnvironments, texts: ITexts): string {
+  const free = told.storage ? texts.__('%1 free', bytes(told.storage.free)) : '';
+  const quota = told.storage?.is_quota
+    ? texts.__('of your quota of %1', bytes(told.storage.size))
+    : '';
+  const room = [free, quota].filter(Boolean).join(' ');
+  return texts.__('They lie in %1.', told.folder) + (room ? ` ${room}.` : '');
+}
+
+/** Say what an environment is built on, how large it is and what is in it. */
+export function descriptionOf(one: IOwnEnvironment, texts: ITexts): string {
+  const size = one.size === null ? texts.__('size not known') : bytes(one.size);
+  const base = one.on ? texts.__('on %1', one.on) : texts.__('not finished');
+  return [base, size, one.packages.join(' ')].filter(Boolean).join(' · ');
+}
+
+/** Say how far something is that is being done, or how it ended. */
+export function progress(task: ITask, texts: ITexts): string {
+  const words = {
+    create: {
+      running: texts.__('Creating %1…', task.name),
+      done: texts.__('%1 is ready.', task.name),
+      failed: texts.__('%1 was not created.', task.name)
+    },
+    remove: {
+      running: texts.__('Removing %1…', task.name),
+      done: texts.__('%1 is removed.', task.name),
+      failed: texts.__('%1 was not removed.', task.name)
+    }
+  };
+  return words[task.action][task.state];
+}
+
+/** Say what a name may be. */
+export function nameRule(texts: ITexts): string {
+  return texts.__('A name has letters, digits and . _ - and begins with a letter or a digit.');
+}
+
+/** Say which environment a button removes. */
+export function removeLabel(name: string, texts: ITexts): string {
+  return texts.__('Remove %1', name);
+}
+
+/** Ask before an environment is removed. */
+export function removeQuestion(name: string, texts: ITexts): string {
+  return texts.__('Remove %1?', name);
+}
+
+/** Say what is lost with it. */
+export function removeLoss(texts: ITexts): string {
+  return texts.__('All packages in it are deleted. Notebooks that use its kernel need another.');
+}

@@ -1,0 +1,51 @@
+// What is said of the storage: how full it is, what is wrong with it, and the download of a folder.
+
+import { summary, type IStorage } from '../common/bytes';
+import { hour, type ITexts } from '../common/time';
+import type { ITrouble } from './trouble';
+
+/** What the command for a download says. */
+export function downloadLabels(texts: ITexts) {
+  return {
+    label: texts.__('Download as ZIP'),
+    caption: texts.__('Download this folder as a ZIP file, without hidden files and links')
+  };
+}
+
+/** What the line below the file browser is about. */
+export function lineLabel(texts: ITexts): string {
+  return texts.__('Storage');
+}
+
+/** Say how full a storage is, and whether that is nearly all. */
+export function lineText(storage: IStorage, isNearlyFull: boolean, texts: ITexts): string {
+  const words = summary(storage, texts);
+  return isNearlyFull ? texts.__('%1, nearly full', words) : words;
+}
+
+/** Say which mount it is, and since when. JupyterLab shows 140 characters. */
+export function troubleWords(trouble: ITrouble, support: string, texts: ITexts): string {
+  const what = trouble.name ? `${trouble.name} (${trouble.point})` : trouble.point;
+  return `${said(trouble, what, texts)} ${whom(support, texts)}`;
+}
+
+/** Say that a storage is nearly full. */
+export function fullWords(storage: IStorage, texts: ITexts): string {
+  return texts.__('%1. Delete or move what you do not need.', summary(storage, texts));
+}
+
+function said(trouble: ITrouble, what: string, texts: ITexts): string {
+  const since = hour(trouble.since);
+  switch (trouble.state) {
+    case 'hangs':
+      return texts.__('%1 has not responded since %2. The portal keeps trying.', what, since);
+    case 'fails':
+      return texts.__('%1 has been failing since %2: %3.', what, since, trouble.reason);
+    case 'missing':
+      return texts.__('%1 is not mounted on this node.', what);
+  }
+}
+
+function whom(support: string, texts: ITexts): string {
+  return support ? texts.__('Help: %1', support) : texts.__('Tell the administrators.');
+}
