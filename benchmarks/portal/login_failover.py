@@ -29,6 +29,7 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
 from benchmarks.commit import circumstances, commit
 from tests.integration.authentication import slapd
 from tests.integration.authentication.slapd import PASSWORD, Slapd
+from tests.network.sockets import free_port
 
 
 def authenticator(servers: list[str], ca_file: str) -> DirectoryAuthenticator:
@@ -88,9 +89,7 @@ def main() -> None:
     with directories() as (first, second), slapd.full_queue() as silent:
         both = [first.url, second.url]
         found["answers"] = measured(both, "", logins)
-        found["refuses"] = measured(
-            [f"ldap://127.0.0.1:{slapd.free_port()}", second.url], "", logins
-        )
+        found["refuses"] = measured([f"ldap://127.0.0.1:{free_port()}", second.url], "", logins)
         found["accepts_nothing"] = measured([silent, second.url], "", logins)
         with first.silent():
             found["silent"] = measured(both, "", logins)

@@ -1,12 +1,15 @@
 """What processes listen on, from ``/proc`` (proc(5)), as root sees it."""
 
+import os
 import pwd
+import random
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -80,9 +83,23 @@ def _unix() -> Iterator[tuple[str, Listener]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody listens on now."""
-    with ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [int(one.getsockname()[1]) for one in sockets]
+    """Return ports of this machine that nobody listens on now, for servers to be started.
+
+    Not those that the system picks (``net.ipv4.ip_local_port_range``): until the server listens,
+    anybody's connection may get one. These belong to the tests of one instance alone: no port of an
+    instance (inventories/test) ends with 300 to 799.
+    """
+    first = 9_300 + 1000 * int(os.environ.get("PORTAL_TEST_NUMBER", "1"))
+    ports = random.sample(range(first, first + 500), k=500)
+    return list(islice(filter(_is_free, ports), count))
+
+
+def free_port() -> int:
+    """Return one such port."""
+    return free_ports(1)[0]
+
+
+def _is_free(port: int) -> bool:
+    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return True
+    return False

@@ -114,9 +114,20 @@ def running(portal: Instance, *lines: str) -> Iterator[AccountedCluster]:
         until(lambda: _knows_cluster(cluster), seconds=30, what="slurmdbd answers")
         _start(["/usr/sbin/slurmctld", "-D"], folder, stack, user="slurm", env=environment)
         _start(["/usr/sbin/slurmd", "-D", "-N", NODE], folder, stack, env=environment)
-        until(lambda: _is_idle(cluster), seconds=30, what=f"{NODE} is idle")
+        with _log_in_errors(folder):
+            until(lambda: _is_idle(cluster), seconds=30, what=f"{NODE} is idle")
         stack.callback(_end_jobs, cluster)
         yield cluster
+
+
+@contextmanager
+def _log_in_errors(folder: Path) -> Iterator[None]:
+    """Say what the daemons wrote where they do not come up."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note((folder / "daemons.log").read_text(errors="replace")[-5000:])
+        raise
 
 
 def _end_jobs(cluster: AccountedCluster) -> None:

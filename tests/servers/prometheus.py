@@ -1,7 +1,6 @@
 """A real Prometheus that reads the test instance, with the configuration that sites are given."""
 
 import re
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import httpx
 
 from tests.instance import ROOT, SETTINGS, Instance, trust
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 MONITORING = ROOT / "deploy" / "monitoring"
@@ -67,7 +67,7 @@ ENCRYPTED = (
 @contextmanager
 def running(portal: Instance, folder: Path) -> Iterator[Prometheus]:
     """Start it as the example says, but often; end it with all that it kept."""
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     config = folder / "prometheus.yml"
     config.write_text(_configuration(portal))
     argv = [
@@ -100,9 +100,3 @@ def _configuration(portal: Instance) -> str:
         assert text.count(example) == 1, example
         text = text.replace(example, ours)
     return re.sub("^---\n", "---\nglobal: {evaluation_interval: 1s}\n", text)
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -51,6 +51,7 @@ from tests.instance import SETTINGS, USERS, Instance
 from tests.integration.authentication import slapd
 from tests.integration.authentication.certificates import make_certificates
 from tests.integration.authentication.slapd import PASSWORD, READER_DN, Slapd
+from tests.network.sockets import free_port
 
 FOLDER = SETTINGS.parent / "doctor.d"
 # What the test instance has that cannot work: see its inventory. And it has one host name for all.
@@ -202,7 +203,7 @@ def test_a_certificate_of_another_authority_is_told(
 def test_a_directory_that_is_stopped_or_silent_or_something_else_is_told(
     people: Slapd, reader: Callable[..., ExpectedDirectory], portal: Instance
 ) -> None:
-    gone = directory.server(f"ldap://127.0.0.1:{slapd.free_port()}", reader(people))
+    gone = directory.server(f"ldap://127.0.0.1:{free_port()}", reader(people))
     assert "Connection refused" in gone.found
     with people.silent():
         assert in_time(partial(directory.server, people.url, reader(people))).found.startswith("no")
@@ -293,9 +294,7 @@ def test_host_names_are_asked_for_and_so_is_the_certificate_there(portal: Instan
         other = host_names.of_users(ExpectedHub(portal.url, f"https://other.test:{port}"))
         assert other.state is State.FAILED
         assert other.found.startswith("the certificate is not for *.other.test: Hostname mismatch")
-        silent = host_names.of_users(
-            ExpectedHub(portal.url, f"https://portal.test:{slapd.free_port()}")
-        )
+        silent = host_names.of_users(ExpectedHub(portal.url, f"https://portal.test:{free_port()}"))
         assert "nothing speaks HTTPS at any-user.portal.test: Connection refused" in silent.found
 
 

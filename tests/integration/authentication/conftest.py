@@ -14,6 +14,7 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
 # isort: split
 from tests.integration.authentication import slapd
 from tests.integration.authentication.slapd import Slapd
+from tests.network.sockets import free_port
 
 MakeAuthenticator = Callable[..., DirectoryAuthenticator]
 
@@ -50,7 +51,7 @@ def silent_host() -> Iterator[str]:
 @pytest.fixture
 def no_directory() -> str:
     """A server that refuses connections."""
-    return f"ldap://127.0.0.1:{slapd.free_port()}"
+    return f"ldap://127.0.0.1:{free_port()}"
 
 
 @pytest.fixture

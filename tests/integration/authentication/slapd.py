@@ -12,6 +12,7 @@ from zlib import crc32
 
 from tests import faults
 from tests.integration.authentication.certificates import make_certificates
+from tests.network.sockets import free_ports
 from tests.waiting import until
 
 BASE = "dc=portal,dc=example"
@@ -149,13 +150,6 @@ class Slapd:
         )
 
 
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 _TLS = """\
 TLSCACertificateFile {folder}/ca.pem
 TLSCertificateFile {folder}/server.pem
@@ -202,14 +196,14 @@ def running(folder: Path, extra: str = "", certificate_days: float | None = 2) -
             password=PASSWORD,
         )
     )
-    url, tls_url = (f"{scheme}://127.0.0.1:{free_port()}" for scheme in ("ldap", "ldaps"))
+    port, tls_port = free_ports(2)
+    url, tls_url = f"ldap://127.0.0.1:{port}", f"ldaps://127.0.0.1:{tls_port}"
     root_url = f"ldapi://{quote(str(folder / 'socket'), safe='')}"
     addresses = [f"{url}/", f"{root_url}/", *([f"{tls_url}/"] if tls else [])]
     process = subprocess.Popen(
         ["/usr/sbin/slapd", "-d", "0", "-f", str(settings), "-h", " ".join(addresses)]
     )
     try:
-        port = int(url.rsplit(":", 1)[1])
         until(lambda: accepts(port), seconds=30, what="slapd listens")
         directory = Slapd(url, tls_url, str(certificates / "ca.pem"), root_url, process)
         directory.change("\n".join((_PEOPLE, *_accounts(), _GROUPS)), "ldapadd")

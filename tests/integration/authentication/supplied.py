@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.instance import ROOT
-from tests.integration.authentication.slapd import BASE, PASSWORD, accepts, free_port
+from tests.integration.authentication.slapd import BASE, PASSWORD, accepts
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 ROLE = ROOT / "deploy/ansible/roles/directory"

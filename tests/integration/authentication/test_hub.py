@@ -15,6 +15,7 @@ from tests.instance import trust
 from tests.integration.authentication import slapd
 from tests.integration.authentication.logins import reader
 from tests.integration.authentication.slapd import GROUP_BASE, PASSWORD, USER_BASE, Slapd, person
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 CONFIG = Path(__file__).with_name("hub_config.py")
@@ -23,7 +24,7 @@ CONFIG = Path(__file__).with_name("hub_config.py")
 @pytest.fixture(scope="module")
 def hub(directory: Slapd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A hub; its address."""
-    url = f"http://127.0.0.1:{slapd.free_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     traits = {
         "servers": [directory.url],
         "tls_strategy": "insecure",

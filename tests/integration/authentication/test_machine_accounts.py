@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.authentication import machine, slapd
+from tests.integration.authentication import machine
 from tests.integration.authentication.certificates import make_certificates
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in
@@ -17,6 +17,7 @@ from tests.integration.authentication.slapd import (
     USER_BASE,
     Slapd,
 )
+from tests.network.sockets import free_port
 
 # A Unix group has a number. In RFC 2307bis it is a posixGroup as well, which slapd's own schema
 # does not allow; so the number alone is asked for below.
@@ -43,7 +44,7 @@ def accounts(directory: Slapd, tmp_path_factory: pytest.TempPathFactory) -> Iter
     directory.change(NESTED, "ldapadd")
     with machine.running(
         tmp_path_factory.mktemp("machine"),
-        accounts_directory_servers=[f"ldap://127.0.0.1:{slapd.free_port()}", directory.tls_url],
+        accounts_directory_servers=[f"ldap://127.0.0.1:{free_port()}", directory.tls_url],
         accounts_directory_ca_file=directory.ca_file,
         accounts_directory_base=BASE,
         accounts_directory_group_filter="(gidNumber=*)",

@@ -11,6 +11,7 @@ from tests.integration.authentication.certificates import make_certificates
 from tests.integration.authentication.conftest import MakeAuthenticator
 from tests.integration.authentication.logins import log_in, refusal
 from tests.integration.authentication.slapd import Slapd
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 WAYS = ("starttls", "ldaps")
@@ -115,7 +116,7 @@ def old_server(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A server that speaks TLS 1.2 and nothing newer; its authority."""
     certificates = tmp_path / "certificates"
     make_certificates(certificates)
-    port = slapd.free_port()
+    port = free_port()
     argv = ["/usr/bin/openssl", "s_server", "-quiet", "-tls1_2", "-accept", f"127.0.0.1:{port}"]
     argv += ["-cert", str(certificates / "server.pem"), "-key", str(certificates / "server.key")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,8 +36,7 @@ def watched() -> Iterator[Callable[[float], Service]]:
     processes = []
 
     def start(seconds: float) -> Service:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         argv = [sys.executable, "-IS", str(FILE), f"127.0.0.1:{port}", str(seconds)]
         process = subprocess.Popen(
             [*argv, sys.executable, "-c", SERVICE, str(port)],

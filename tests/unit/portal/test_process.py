@@ -12,6 +12,7 @@ import pytest
 
 from dsportal.hub import process as hub_process
 from tests.checkout import PYTHONPATH
+from tests.network.sockets import free_port
 from tests.unit.portal.a_site import FILE
 
 
@@ -30,15 +31,12 @@ def silent_hub() -> Iterator[int]:
 @pytest.fixture
 def environment(tmp_path: Path, silent_hub: int) -> dict[str, str]:
     """What a hub gives to its services; neither it nor Slurm answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     # Without this file Slurm's programs would wait a minute for it; as it is, they give up at once.
     slurm = tmp_path / "slurm.conf"
     slurm.touch()
     file = tmp_path / "portal.toml"
     text = FILE.replace("/etc/slurm-portal-test/slurm.conf", str(slurm))
-    file.write_text(f'{text}[cluster]\nurl = "http://127.0.0.1:{port}"\n')
+    file.write_text(f'{text}[cluster]\nurl = "http://127.0.0.1:{free_port()}"\n')
     return {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": PYTHONPATH,

@@ -16,6 +16,7 @@ from dsportal.session.tools import gate as tool_gate
 from dsportal.session.tools import words
 from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 # Answers each request with its first line and the variable of an environment.
@@ -138,12 +139,6 @@ def test_a_port_in_a_network_of_its_own_is_not_the_nodes(place: ToolContext) -> 
     assert ("200 OK" in answer, owners) == (True, set())
     answer, owners = asyncio.run(look(own_network=False))
     assert ("200 OK" in answer, owners) == (True, {os.getuid()})
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager
