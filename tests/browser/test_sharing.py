@@ -116,7 +116,7 @@ def test_a_shared_notebook_opens_for_its_reader(
     dialog.get_by_label("User names").fill(READER)
     dialog.get_by_label("User names").press("Enter")
     expect(dialog.get_by_role("listitem")).to_contain_text(READER)
-    expect(dialog.get_by_role("status")).to_contain_text("The link is copied")
+    expect(dialog.get_by_role("status")).to_contain_text("The link was copied")
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         # Whether the theme follows is the user's choice, which earlier tests may have made.

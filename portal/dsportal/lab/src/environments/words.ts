@@ -20,7 +20,7 @@ export function viewLabels(texts: ITexts) {
   return {
     title: texts.__('My Environments'),
     introduction: texts.__(
-      'Install your own packages on top of what is shipped. Each is a kernel here, and `module load NAME` in terminals and jobs.'
+      'Install your own packages on top of a shipped environment. Each environment is a kernel here; in terminals and jobs, load it with `module load NAME`.'
     ),
     none: texts.__('No environments yet.'),
     output: texts.__('What pip says'),
@@ -35,7 +35,7 @@ export function formLabels(texts: ITexts) {
     title: texts.__('New environment'),
     name: texts.__('Name'),
     base: texts.__('On top of'),
-    noBase: texts.__('Plain Python, all packages my own'),
+    noBase: texts.__('Plain Python, with only my packages'),
     packages: texts.__('Packages'),
     create: texts.__('Create')
   };
@@ -48,12 +48,12 @@ export function folderText(told: IEnvironments, texts: ITexts): string {
     ? texts.__('of your quota of %1', bytes(told.storage.size))
     : '';
   const room = [free, quota].filter(Boolean).join(' ');
-  return texts.__('They lie in %1.', told.folder) + (room ? ` ${room}.` : '');
+  return texts.__('They are stored in %1.', told.folder) + (room ? ` ${room}.` : '');
 }
 
 /** Say what an environment is built on, how large it is and what is in it. */
 export function descriptionOf(one: IOwnEnvironment, texts: ITexts): string {
-  const size = one.size === null ? texts.__('size not known') : bytes(one.size);
+  const size = one.size === null ? texts.__('size unknown') : bytes(one.size);
   const base = one.on ? texts.__('on %1', one.on) : texts.__('not finished');
   return [base, size, one.packages.join(' ')].filter(Boolean).join(' · ');
 }
@@ -92,5 +92,7 @@ export function removeQuestion(name: string, texts: ITexts): string {
 
 /** Say what is lost with it. */
 export function removeLoss(texts: ITexts): string {
-  return texts.__('All packages in it are deleted. Notebooks that use its kernel need another.');
+  return texts.__(
+    'All packages in it are deleted. Notebooks that use its kernel will need another one.'
+  );
 }

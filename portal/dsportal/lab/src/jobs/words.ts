@@ -81,7 +81,7 @@ export function stateOf(job: IJob, texts: ITexts): string {
     COMPLETED: texts.__('finished'),
     COMPLETING: texts.__('ending'),
     CONFIGURING: texts.__('starting'),
-    DEADLINE: texts.__('too late for its deadline'),
+    DEADLINE: texts.__('missed its deadline'),
     FAILED: failure(job, texts),
     LOST: texts.__('ended; outcome unknown'),
     NODE_FAIL: texts.__('its node failed'),
@@ -197,7 +197,7 @@ export function staleness(told: IJobs, texts: ITexts): string {
   return told.as_of === null
     ? texts.__('Neither the cluster page nor Slurm is responding.')
     : texts.__(
-        'Neither the cluster page nor Slurm is responding. This is what was known at %1.',
+        'Neither the cluster page nor Slurm is responding. Last updated at %1.',
         hour(told.as_of)
       );
 }

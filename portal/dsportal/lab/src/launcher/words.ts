@@ -21,7 +21,7 @@ export function stepLabels(texts: ITexts) {
     newFromTemplate: texts.__('New from Template…'),
     run: texts.__('Run it'),
     howToRun: texts.__(
-      'Press Shift+Enter for one cell, or choose Run ▸ Run All Cells. TensorBoard draws what it logs.'
+      'Press Shift+Enter for one cell, or choose Run ▸ Run All Cells. TensorBoard plots what it logs.'
     ),
     end: texts.__('Extend, or stop'),
     howToEnd: texts.__(
@@ -108,7 +108,9 @@ export function tensorboardLabels(texts: ITexts) {
     openCaption: texts.__('Show the curves in this folder and below it'),
     noFolder: texts.__('TensorBoard: select a folder with event files'),
     openCurrent: texts.__('Open TensorBoard for the Current Folder'),
-    openCurrentCaption: texts.__('Show the curves in the current folder, or else those in ~/logs'),
+    openCurrentCaption: texts.__(
+      'Show the curves in the current folder, or in ~/logs if it has none'
+    ),
     folderArgument: texts.__('The current folder'),
     category: texts.__('File Operations')
   };

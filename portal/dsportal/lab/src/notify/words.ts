@@ -7,7 +7,7 @@ import { span, type ITexts } from '../common/time';
 export function commandLabels(texts: ITexts) {
   return {
     label: texts.__('Notify Me When Long Work Ends'),
-    caption: texts.__('A notification of the browser, unless you are looking at JupyterLab'),
+    caption: texts.__('Show a browser notification, unless JupyterLab is in front'),
     category: texts.__('Session')
   };
 }
@@ -27,7 +27,7 @@ export function offer(texts: ITexts): string {
 
 /** Say that the browser refuses. */
 export function notAllowed(texts: ITexts): string {
-  return texts.__('Your browser does not let the portal notify you.');
+  return texts.__('Your browser blocks notifications from the portal.');
 }
 
 /** Say that a cell of a notebook has ended. */

@@ -18,7 +18,7 @@ export function dialogLabels(texts: ITexts) {
       'Others can read the notebook as it is saved now, and take a copy of their own.'
     ),
     audience: texts.__('Share with'),
-    people: texts.__('Single people'),
+    people: texts.__('Only these people'),
     link: texts.__('Everybody on the cluster who has the link'),
     names: texts.__('User names'),
     share: texts.__('Share'),
@@ -67,7 +67,7 @@ export function stopLabel(who: string, texts: ITexts): string {
 
 /** Say that a link is in the clipboard. */
 export function linkCopied(texts: ITexts): string {
-  return texts.__('The link is copied: send it to them.');
+  return texts.__('The link was copied. Send it to them.');
 }
 
 /** Say that a share was stopped. */
