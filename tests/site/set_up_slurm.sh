@@ -24,7 +24,8 @@ tls_cacertfile /etc/ssl/site.pem
 EOF
 chmod 600 /etc/nslcd.conf
 sed -i -E 's/^(passwd|group|shadow):.*/\1: files ldap/' /etc/nsswitch.conf
-systemctl enable --now nslcd
+systemctl enable nslcd
+systemctl restart nslcd
 
 mkdir -p $etc $state/spool
 cat > $etc/slurm.conf <<EOF
@@ -103,7 +104,8 @@ GRANT ALL ON slurm_acct_db.* TO 'slurm'@'localhost';
 EOF
 cat > $etc/slurmdbd.conf <<EOF
 AuthType=auth/munge
-DbdHost=10.77.0.10
+DbdHost=head
+DbdAddr=10.77.0.10
 SlurmUser=slurm
 StorageType=accounting_storage/mysql
 StorageUser=slurm
@@ -115,16 +117,17 @@ chmod 600 $etc/slurmdbd.conf
 daemon slurmdbd slurm
 
 export SLURM_CONF=$etc/slurm.conf
+daemon slurmctld slurm
+
+# The controller tells the accounting of the cluster and its GPUs first.
 tries=0
-until sacctmgr -n list cluster > /dev/null 2>&1; do
+until sacctmgr -n list tres | grep -q gpu; do
     tries=$((tries + 1))
     [ $tries -lt 60 ]
     sleep 0.5
 done
-sacctmgr -i add cluster physics
-sacctmgr -i add qos interactive set MaxTRESPerUser=gres/gpu=4
+sacctmgr -i add qos interactive MaxTRESPerUser=gres/gpu=4
 sacctmgr -i add account ml
 for name in user1 user2 user3 admin1; do
-    sacctmgr -i add user $name account=ml set qos=normal,interactive defaultqos=normal
+    sacctmgr -i add user $name account=ml qos=normal,interactive defaultqos=normal
 done
-daemon slurmctld slurm
