@@ -21,7 +21,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 STRANGER, USER = USERS[3:5]
-CODE = ("def double(number):", "result = 2 * number", "return result", "", "print(double(21))")
+CODE = "def double(number):\n    result = 2 * number\n    return result\n\nprint(double(21))"
 OWN_USE = "import debugpy; print(debugpy.listen(('127.0.0.1', 0))[1])"
 
 
@@ -54,11 +54,7 @@ def stopped(portal: Instance, user: Visitor, page: Page) -> Page:
     expect(page.get_by_text("Python 3 | Idle")).to_be_visible(timeout=60_000)
     cell = page.locator(".jp-Notebook-cell .cm-content").first
     cell.click()
-    for line in CODE[:3]:
-        page.keyboard.insert_text(line.strip())
-        page.keyboard.press("Enter")
-    page.keyboard.press("Home")
-    page.keyboard.insert_text("\n".join(CODE[3:]))
+    page.keyboard.insert_text(CODE)
     page.get_by_role("button", name="Enable Debugger").click()
     expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible(timeout=30_000)
     beside_line(page, 2).click()

@@ -91,7 +91,9 @@ def free_ports(count: int) -> list[int]:
     """
     first = 9_300 + 1000 * int(os.environ.get("PORTAL_TEST_NUMBER", "1"))
     ports = random.sample(range(first, first + 500), k=500)
-    return list(islice(filter(_is_free, ports), count))
+    found = list(islice(filter(_is_free, ports), count))
+    assert len(found) == count, f"{len(found)} of the ports from {first} to {first + 499} are free"
+    return found
 
 
 def free_port() -> int:

@@ -68,6 +68,11 @@ ConstrainDevices=yes
 ConstrainRAMSpace=yes
 EOF
 
+# Homes are there already; all hosts see them.
+for name in user1 user2 user3 admin1; do
+    install -d -m 700 -o $name -g "$(id -g $name)" /home/$name
+done
+
 # Daemons find the settings by this variable, as what people type does.
 echo "export SLURM_CONF=$etc/slurm.conf" > /etc/profile.d/slurm.sh
 
@@ -123,7 +128,7 @@ daemon slurmctld slurm
 tries=0
 until sacctmgr -n list tres | grep -q gpu; do
     tries=$((tries + 1))
-    [ $tries -lt 60 ]
+    [ $tries -lt 60 ] || { echo "the accounting knows no GPU" >&2; exit 1; }
     sleep 0.5
 done
 sacctmgr -i add qos interactive MaxTRESPerUser=gres/gpu=4

@@ -7,7 +7,7 @@ from torch import nn
 
 from architectures import googlenet, inception_v3, inception_v4, models, stacked
 
-# resnet.py is among the templates for several nodes, beside this folder.
+# The package networks is among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 from networks import resnet
 

@@ -12,7 +12,7 @@ from mxnet.gluon.model_zoo import vision
 
 from architectures import models
 
-# stages.py is among the templates for several nodes, beside this folder.
+# The package networks is among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 from networks.stages import EXPANSION, stages_of, strides_of
 

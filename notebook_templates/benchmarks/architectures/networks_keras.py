@@ -10,7 +10,7 @@ import keras
 
 from architectures import models
 
-# resnet_keras.py is among the templates for several nodes, beside this folder.
+# The package networks is among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 from networks import resnet_keras
 

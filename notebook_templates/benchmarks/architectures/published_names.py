@@ -10,7 +10,7 @@ from pathlib import Path
 
 from architectures import googlenet, models
 
-# stages.py is among the templates for several nodes, beside this folder.
+# The package networks is among the templates for several nodes.
 sys.path += [str(Path(__file__).resolve().parents[2] / "distributed")]
 from networks import stages
 

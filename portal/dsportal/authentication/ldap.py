@@ -99,7 +99,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         5.0, help="Seconds that a look at the account of somebody logged in may take."
     ).tag(config=True)
     refresh_pause = Float(
-        30.0, help="Seconds that nobody is looked at again after the directory did not answer."
+        30.0, help="Seconds without such looks after one that the directory did not answer."
     ).tag(config=True)
     executor_threads = Int(
         16, help="Logins that can wait for the directory at the same time; others wait for them."

@@ -16,7 +16,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     isCancelled: (job) =>
       `${job ? `Job ${job}` : "It"} was cancelled before JupyterLab started. Nothing is reserved.`,
     notified: "Your browser will tell you when the session is ready.",
-    notNotified: "Your browser does not let the portal notify you.",
+    notNotified: "Your browser blocks notifications from the portal.",
     ready: "Your session is ready",
     fewer: (gpus) =>
       `${gpus === 1 ? "1 GPU is" : `${gpus} GPUs are`} free now: ask for ${gpus === 1 ? "it" : "them"} instead`,
