@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import bootstrap
 import pytest
 import roles_reference
 import yaml
+from pydantic import ValidationError
+
+from dsportal.settings.whole import Settings
 
 ANSIBLE = bootstrap.DEPLOY / "ansible"
 # Made of the roles' defaults and argument specs in the commit fa6a669.
@@ -78,3 +82,20 @@ def test_it_is_the_first_thing_that_any_stage_does() -> None:
 def test_our_inventories_set_variables_of_roles(folder: Path) -> None:
     found = {name for file in folder.rglob("*.yml") for name in yaml.safe_load(file.read_text())}
     assert {name for name in found if name.startswith(PREFIXES)} <= KNOWN
+
+
+def test_the_settings_that_comments_show_are_settings() -> None:
+    files = [*ANSIBLE.rglob("*.yml"), *(bootstrap.REPOSITORY / "docs").rglob("*.md")]
+    shown = {
+        example
+        for file in files
+        for example in re.findall(
+            r"portal_settings: (\{\w+: \{.*\}\})$", file.read_text(), re.MULTILINE
+        )
+    }
+    assert len(shown) >= 3
+    for example in shown:
+        # They are parts of a whole: something is missing, but nothing is unknown.
+        with pytest.raises(ValidationError) as refusal:
+            Settings.model_validate(yaml.safe_load(example))
+        assert {each["type"] for each in refusal.value.errors()} <= {"missing", "rule"}, example
