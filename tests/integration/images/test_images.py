@@ -195,7 +195,8 @@ def test_an_interrupted_pull_goes_on_where_it_was(registry: Registry) -> None:
                 _signal_command(child.pid, how)
                 child.communicate(timeout=30)
             assert not list(folder.glob("*.sif"))
-    assert large not in layers_in(folder)
+        # Once the gate is open, a skopeo whose command was killed may still fetch the rest.
+        assert large not in layers_in(folder)
     status, _, complaint = pull(USERS[0], name)
     assert status == 0, complaint
     assert registry.times_asked_for(small) == 1
