@@ -1,6 +1,5 @@
 """What processes listen on, from ``/proc`` (proc(5)), as root sees it."""
 
-import os
 import pwd
 import random
 import socket
@@ -12,6 +11,8 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import islice
 from pathlib import Path
 from typing import Literal
+
+from tests.instance import NUMBER
 
 _TCP_LISTEN = "0A"
 _UNIX_ACCEPTS = 0x10000
@@ -89,7 +90,7 @@ def free_ports(count: int) -> list[int]:
     anybody's connection may get one. These belong to the tests of one instance alone: no port of an
     instance (inventories/test) ends with 300 to 799.
     """
-    first = 9_300 + 1000 * int(os.environ.get("PORTAL_TEST_NUMBER", "1"))
+    first = 9_300 + 1000 * int(NUMBER)
     ports = random.sample(range(first, first + 500), k=500)
     found = list(islice(filter(_is_free, ports), count))
     assert len(found) == count, f"{len(found)} of the ports from {first} to {first + 499} are free"

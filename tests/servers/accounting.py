@@ -111,7 +111,8 @@ def running(portal: Instance, *lines: str) -> Iterator[AccountedCluster]:
         # slurmdbd has no setting for the socket; its client library reads this.
         at = {"MYSQL_UNIX_PORT": str(_socket(folder))}
         _start(["/usr/sbin/slurmdbd", "-D"], folder, stack, user="slurm", env=environment | at)
-        until(lambda: _knows_cluster(cluster), seconds=30, what="slurmdbd answers")
+        with _log_in_errors(folder):
+            until(lambda: _knows_cluster(cluster), seconds=30, what="slurmdbd answers")
         _start(["/usr/sbin/slurmctld", "-D"], folder, stack, user="slurm", env=environment)
         _start(["/usr/sbin/slurmd", "-D", "-N", NODE], folder, stack, env=environment)
         with _log_in_errors(folder):

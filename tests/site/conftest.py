@@ -28,11 +28,8 @@ class Site(Instance):
     def slurm(self, *argv: str, user: str | None = None, stdin: str = "", home: str = "/") -> str:
         """Run one of Slurm's programs on the head, as root or as a user."""
         prefix = [] if user is None else ["/usr/sbin/runuser", "-u", user, "--"]
-        env = (
-            "/usr/bin/env",
-            f"--chdir={home}",
-            f"SLURM_CONF={self.settings['slurm']['config_file']}",
-        )
+        conf = self.slurm_environment["SLURM_CONF"]
+        env = ("/usr/bin/env", f"--chdir={home}", f"SLURM_CONF={conf}")
         return self.hosts.head.run(*prefix, *env, *argv, stdin=stdin)
 
     def states(self) -> dict[str, str]:
@@ -48,6 +45,17 @@ class Site(Instance):
 def site_of(hosts: Hosts) -> Site:
     """Return the portal that was deployed."""
     return Site(json.loads(hosts.head.run("/usr/bin/python3", "-c", READ_SETTINGS)), hosts)
+
+
+def deployed_without(hosts: Hosts, name: str, *arguments: str) -> str:
+    """Deploy while a host is off; return what is said, which ends with an error."""
+    hosts.plug(name, "down")
+    try:
+        with pytest.raises(RuntimeError) as raised:
+            hosts.deploy(*arguments)
+    finally:
+        hosts.plug(name, "up")
+    return str(raised.value)
 
 
 @contextmanager
@@ -73,11 +81,7 @@ def hosts() -> Iterator[Hosts]:
 @pytest.fixture(scope="session")
 def without_one(hosts: Hosts) -> str:
     """What a first deployment said while one host was off."""
-    hosts.plug("compute2", "down")
-    with pytest.raises(RuntimeError) as raised:
-        hosts.deploy()
-    hosts.plug("compute2", "up")
-    return str(raised.value)
+    return deployed_without(hosts, "compute2")
 
 
 @pytest.fixture(scope="session")
