@@ -205,11 +205,15 @@ def _continuing(plan: Plan, folder: Path) -> list[str]:
 
 
 # What torchrun tells each process, from what srun does: most programs for several GPUs read it.
+# srun throws away what is still on its way as soon as it has ended one process with a signal
+# (client_io_handler_abort in its step_launch.c), and it ends all when the first fails: a failure is
+# told a moment later, so that its words arrive. The shell outlives signals that the program gets.
 _AS_TORCHRUN = (
     "export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID "
     "LOCAL_WORLD_SIZE=${SLURM_STEP_TASKS_PER_NODE%%[(,]*} MASTER_ADDR=$SLURM_LAUNCH_NODE_IPADDR "
     "MASTER_PORT=$((61000 + (SLURM_JOB_ID * 61 + SLURM_STEP_ID % 61) % 4499)); "
-    'exec "$@"'
+    "trap : USR1 TERM INT; "
+    '"$@"; status=$?; [ $status -eq 0 ] || sleep 2; exit $status'
 )
 _WRITES_SUMMARY = """[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {}"""
 

@@ -376,6 +376,10 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
     argv = ["/bin/bash", "-c", told, "bash", "/usr/bin/printenv", "MASTER_PORT"]
     port = subprocess.run(argv, env=numbers, check=True, stdout=subprocess.PIPE, timeout=10).stdout
     assert int(port) == ranks.port_of(1234567, 64), "as our own programs have it"
+    # A signal is the program's to handle, and its exit status is the process's.
+    argv[4:] = ["/bin/sh", "-c", "kill -USR1 $PPID; kill -TERM $PPID; exit 3"]
+    without_sleep = {**numbers, "PATH": ""}
+    assert subprocess.run(argv, env=without_sleep, check=False, timeout=10).returncode == 3
     # By this a run that came to its end is known.
     kept = shlex.quote(f"{FOLDER}/summary.json")
     assert f"""[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {kept}""" in text
