@@ -8,7 +8,7 @@ from pathlib import Path
 from dsportal import reference
 from dsportal.backup import command as backup
 from dsportal.doctor import command as doctor
-from dsportal.settings_file import SettingsError, load
+from dsportal.settings_file import SettingsError, check_part, load
 from dsportal.sizing import command as sizing
 
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return sizing.run(options)
     if options.action == "reference":
         return _print_reference(options.file)
-    return _check(options.file)
+    return _check(options.file, options.part)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,14 +39,22 @@ def _parser() -> argparse.ArgumentParser:
     actions = settings.add_subparsers(dest="action", required=True)
     check = actions.add_parser("check", help="say all that is wrong with a file")
     check.add_argument("file", type=Path)
+    check.add_argument(
+        "--part",
+        action="store_true",
+        help="the file has some of the settings, as JSON, such as portal_settings of an inventory",
+    )
     page = actions.add_parser("reference", help="write the page that describes every key")
     page.add_argument("file", type=Path, nargs="?", help="where to (default: standard output)")
     return parser
 
 
-def _check(file: Path) -> int:
+def _check(file: Path, is_part: bool) -> int:
     try:
-        load(file)
+        if is_part:
+            check_part(file.read_text(encoding="utf-8"))
+        else:
+            load(file)
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -17,6 +17,9 @@ from pydantic_core import ErrorDetails
 from dsportal.settings.table import Table
 from dsportal.settings.whole import Settings, table_at
 
+VARIABLE = "PORTAL_SETTINGS"
+"""The environment variable that names the file."""
+_DEFAULT = "/etc/data-scientist-portal/portal.toml"
 _LONGEST_VALUE_SHOWN = 60
 
 
@@ -26,6 +29,11 @@ class SettingsError(Exception):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+def file_of(environment: Mapping[str, str]) -> Path:
+    """Return the settings file that the environment names, or the usual one."""
+    return Path(environment.get(VARIABLE) or _DEFAULT)
 
 
 def load(file: Path) -> Settings:
@@ -48,6 +56,28 @@ def load(file: Path) -> Settings:
             f"{file}:{line}: {words}" if line else f"{file}: {words}" for line, words in found
         )
         raise SettingsError(*problems) from error
+
+
+def check_part(text: str) -> None:
+    """Check some of the settings, as JSON, before the others are known.
+
+    Raises SettingsError with all that is wrong, but for missing keys and rules between keys.
+    """
+    try:
+        Settings.model_validate(json.loads(text))
+    except ValueError as error:
+        if not isinstance(error, ValidationError):
+            raise SettingsError(f"is not JSON: {error}") from error
+        details = error.errors(include_url=False)
+        wrong = sorted(_problem({}, each)[1] for each in details if not _may_be_elsewhere(each))
+        if wrong:
+            raise SettingsError(*wrong) from error
+
+
+def _may_be_elsewhere(detail: ErrorDetails) -> bool:
+    """Whether the other settings may have what is missing from some of them."""
+    is_of_a_table = isinstance(detail["input"], Mapping | Table)
+    return detail["type"] == "missing" or (detail["type"] == "rule" and is_of_a_table)
 
 
 def _problem(lines: Mapping[str, int], detail: ErrorDetails) -> tuple[int, str]:

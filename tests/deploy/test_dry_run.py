@@ -54,8 +54,8 @@ def there() -> list[Path]:
     return [path for place in (*PLACES, SOURCES) for path in Path(place).glob(f"{NEW_FOLDER}*")]
 
 
-@pytest.mark.timeout(300)
-def test_a_new_host_is_validated_and_gets_nothing(tmp_path: Path) -> None:
+def new_host(tmp_path: Path, **variables: object) -> Path:
+    """Return the folder of an inventory for an instance that is not there."""
     folder = tmp_path / "site"
     shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
     named = {
@@ -64,10 +64,30 @@ def test_a_new_host_is_validated_and_gets_nothing(tmp_path: Path) -> None:
         "slurm_conf_dir": f"/etc/slurm-{NEW}",
     }
     # The last file of a folder counts.
-    (folder / "group_vars/all/z.yml").write_text(json.dumps(named))
-    before = there()
+    (folder / "group_vars/all/z.yml").write_text(json.dumps(named | variables))
+    return folder
+
+
+@pytest.mark.timeout(300)
+def test_a_new_host_is_validated_and_gets_nothing(tmp_path: Path) -> None:
+    folder, before = new_host(tmp_path), there()
     said, ok, changed = said_of_the_head(folder, "--stage", "validate", seconds=240)
     assert (ok > 50, changed) == (True, 0)
     # It installs a package, which this machine has.
     assert "What lists packages is there" not in said
+    assert there() == before
+
+
+@pytest.mark.timeout(300)
+def test_what_is_wrong_with_the_portals_settings_is_said_before_anything_changes(
+    tmp_path: Path,
+) -> None:
+    wrong = {"limits": {"everybody": {"max_gpus": 4}}, "session": {"memory_mb_per_gpu": "48 GB"}}
+    folder, before = new_host(tmp_path, portal_settings=wrong), there()
+    argv = [str(ROOT / "deploy/up"), str(folder), "--stage", "validate"]
+    refused = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=240)
+    assert refused.returncode != 0
+    said = " ".join(refused.stdout.split())
+    assert "limits.everybody: is not a known key" in said
+    assert 'session.memory_mb_per_gpu = "48 GB": must be a whole number' in said
     assert there() == before

@@ -12,9 +12,8 @@ from pathlib import Path
 from dsportal.backup import archive, databases, manifest, plan, saving, services, trees
 from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
 from dsportal.hub.database import libpq_url
-from dsportal.hub.services import DEFAULT_FILE, SETTINGS_VARIABLE
 from dsportal.settings.whole import Settings
-from dsportal.settings_file import SettingsError, load
+from dsportal.settings_file import SettingsError, file_of, load
 
 _NIGHTLY = "portal-{}.tar.gz"
 
@@ -30,7 +29,7 @@ def add_options(backup: ArgumentParser, restore: ArgumentParser) -> None:
     restore.add_argument(
         "--replace", action="store_true", help="put what is there now aside, and databases away"
     )
-    file = Path(os.environ.get(SETTINGS_VARIABLE) or DEFAULT_FILE)
+    file = file_of(os.environ)
     for parser in (backup, restore):
         parser.add_argument("--settings", type=Path, default=file, help="default: %(default)s")
 

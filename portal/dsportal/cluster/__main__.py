@@ -7,7 +7,6 @@ import signal
 import ssl
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,7 +30,7 @@ from dsportal.look import appearance
 from dsportal.request_limits import Rules
 from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
-from dsportal.settings_file import load
+from dsportal.settings_file import file_of, load
 from dsportal.slurm_client import client_of
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.sources import UsageSource
@@ -152,7 +151,7 @@ def main() -> int:
     LogLimiter(request_limits.is_stranger).keep(logging.root.handlers)
     # JupyterHub's part notes each cookie that it sets.
     logging.getLogger("tornado.application").setLevel(logging.ERROR)
-    asyncio.run(serve(load(Path(os.environ["PORTAL_SETTINGS"]))))
+    asyncio.run(serve(load(file_of(os.environ))))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 from jupyterhub_idle_culler import IdleCuller
 from tornado.ioloop import IOLoop, PeriodicCallback
@@ -11,7 +10,7 @@ from traitlets.config import Config
 from dsportal.culler.decision import CullDecision
 from dsportal.hub import process
 from dsportal.settings.hub import HubSettings
-from dsportal.settings_file import load
+from dsportal.settings_file import file_of, load
 
 _PARENT_MILLISECONDS = 1000
 
@@ -35,7 +34,7 @@ def configuration(interval_seconds: int, decision: CullDecision, hub: HubSetting
 def main() -> int:
     """Read the settings, and look after the servers, as long as the hub is there."""
     process.end_when_told()
-    settings = load(Path(os.environ["PORTAL_SETTINGS"]))
+    settings = load(file_of(os.environ))
     decision = CullDecision(
         os.environ["JUPYTERHUB_API_URL"],
         os.environ["JUPYTERHUB_API_TOKEN"],

@@ -41,8 +41,6 @@ from dsportal.hub.patches import (
 from dsportal.hub.patches.gate import Gate
 from dsportal.hub.proxy import FollowedProxy
 from dsportal.hub.services import (
-    DEFAULT_FILE,
-    SETTINGS_VARIABLE,
     configure_cluster_page,
     configure_culler,
     configure_monitoring,
@@ -52,7 +50,7 @@ from dsportal.hub.session_config import session_images, session_input
 from dsportal.look import WEB, appearance
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
-from dsportal.settings_file import SettingsError, load
+from dsportal.settings_file import SettingsError, file_of, load
 from dsportal.slurm_client import launcher_cmd
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
@@ -65,7 +63,7 @@ TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
 
 def configure_from_file(c: Config, environment: Mapping[str, str] = os.environ) -> None:
     """Configure the hub from the settings file; end with one line for each thing wrong with it."""
-    file = Path(environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE)
+    file = file_of(environment)
     try:
         settings = load(file)
         configure(c, settings, environment)

@@ -19,7 +19,7 @@ from cryptography import x509
 from jupyterhub.app import JupyterHub
 
 from dsportal.settings.hub import HubSettings
-from dsportal.settings_file import load
+from dsportal.settings_file import file_of, load
 from dsportal.values import host_of
 
 PARTS = {"hub-internal": "hub-ca", "proxy-api": "proxy-api-ca", "proxy-client": "proxy-client-ca"}
@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="make nothing")
     is_shown = parser.parse_args().show
     os.umask(0o077)
-    hub = load(Path(os.environ["PORTAL_SETTINGS"])).hub
+    hub = load(file_of(os.environ)).hub
     made = prepare(hub, datetime.now(UTC)) if hub.internal_ssl and not is_shown else []
     folder = Path(hub.certificates_dir)
     serials = " ".join(digest(folder, name) for name in PARTS) if hub.internal_ssl else "off"

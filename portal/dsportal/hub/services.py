@@ -15,10 +15,8 @@ from traitlets.config import Config
 from dsportal.hub import process as hub_process
 from dsportal.hub import tls
 from dsportal.settings.whole import Settings
-from dsportal.settings_file import SettingsError
+from dsportal.settings_file import VARIABLE, SettingsError, file_of
 
-SETTINGS_VARIABLE = "PORTAL_SETTINGS"
-DEFAULT_FILE = "/etc/data-scientist-portal/portal.toml"
 RECONCILER = "session-reconciler"
 CULLER = "idle-culler"
 PROMETHEUS = "prometheus"
@@ -106,12 +104,12 @@ def add_service(
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Let the hub run one of our modules as a service of its own, with these rights."""
-    file = environment.get(SETTINGS_VARIABLE) or DEFAULT_FILE
+    settings = {VARIABLE: str(file_of(environment))}
     c.JupyterHub.services.append(
         {
             "name": name,
             "command": [sys.executable, "-I", "-m", module],
-            "environment": {SETTINGS_VARIABLE: file, **variables, **hub_process.named()},
+            "environment": {**settings, **variables, **hub_process.named()},
             **page,
         }
     )

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import sys
-from pathlib import Path
 
 from tornado.httpclient import HTTPClientError
 
@@ -12,7 +11,7 @@ from dsportal.hub import process as hub_process
 from dsportal.hub import tls
 from dsportal.reconciler.hub_api import ReconcilerHubApi
 from dsportal.reconciler.rounds import Reconciler
-from dsportal.settings_file import load
+from dsportal.settings_file import file_of, load
 from dsportal.slurm_client import client_of
 
 log = logging.getLogger("dsportal.reconciler")
@@ -49,7 +48,7 @@ def main() -> int:
     logging.basicConfig(
         level=logging.INFO, format="[%(levelname).1s %(asctime)s reconciler] %(message)s"
     )
-    settings = load(Path(os.environ["PORTAL_SETTINGS"]))
+    settings = load(file_of(os.environ))
     slurm = settings.slurm
     client = client_of(slurm, may_act=True)
     hub = ReconcilerHubApi(

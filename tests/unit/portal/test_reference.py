@@ -66,3 +66,15 @@ def test_the_check_is_content_with_a_good_file(
     )
     assert cli.main(["settings", "check", str(file)]) == 0
     assert capsys.readouterr().out == f"{file}: good\n"
+
+
+def test_the_check_of_a_part_says_nothing_of_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "portal_settings.json"
+    file.write_text('{"hub": {"max_named_servers": 3}}')
+    assert cli.main(["settings", "check", "--part", str(file)]) == 0
+    file.write_text('{"hub": {"max_named_server": 3}}')
+    assert cli.main(["settings", "check", "--part", str(file)]) == 1
+    said = "hub.max_named_server: is not a known key; did you mean max_named_servers?\n"
+    assert capsys.readouterr().err == said

@@ -1,11 +1,12 @@
 """portal.toml: what is good, and what each mistake is answered with."""
 
+import json
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from dsportal.settings_file import SettingsError, load
+from dsportal.settings_file import SettingsError, check_part, load
 
 SMALLEST = """\
 [authentication]
@@ -599,3 +600,33 @@ def test_an_image_with_an_address_is_in_the_cache(tmp_path: Path) -> None:
     file.write_text(f"{SMALLEST}{containers}{image}")
     settings = load(file).containers
     assert settings.file_of(settings.images["a"]) == "/nas/images/by-name/r.example/a@1.sif"
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        "{}",
+        '{"authentication": {"ldap": {"servers": ["ldap://a"]}}}',
+        '{"containers": {"images": {"tools": {"path": "/nas/tools.sif"}}}}',
+    ],
+)
+def test_some_of_the_settings_are_good_without_the_others(good: str) -> None:
+    check_part(good)
+
+
+def test_all_that_is_wrong_with_some_of_the_settings_is_said() -> None:
+    wrong = {
+        "hub": {"name": "no name", "max_named_servers": "3"},
+        "limits": {"everybody": {}, "default": {"max_gpu": 4}},
+    }
+    with pytest.raises(SettingsError) as caught:
+        check_part(json.dumps(wrong))
+    assert [line.split(":")[0] for line in caught.value.problems] == [
+        'hub.max_named_servers = "3"',
+        'hub.name = "no name"',
+        "limits.default.max_gpu",
+        "limits.everybody",
+    ]
+    assert "did you mean max_gpus?" in str(caught.value)
+    with pytest.raises(SettingsError, match="is not JSON"):
+        check_part("session: {}")
