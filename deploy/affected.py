@@ -6,10 +6,11 @@ says which unit tests look at them; a file that is not there may touch all.
 
 import ast
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import passed
 from bootstrap import DISTRIBUTIONS
 
 UNIT = Path("tests/unit")
@@ -28,11 +29,15 @@ READERS = {
     "docs": (UNIT / "test_documentation.py",),
     "notebook_templates": (UNIT / "templates", UNIT / "data", UNIT / "sizing"),
     "portal/dsportal/lab": (UNIT / "lab",),
+    "portal/dsportal/web": (UNIT / "portal",),
     "tests": (UNIT / "deploy/test_collection.py",),
     "tests/conftest.py": (UNIT,),
     "tests/instance.py": (UNIT,),
 }
 """Which tests look at a file or folder, as text or as programs."""
+_ASKED_FOR = {"pyproject.toml", "package.json", "package-lock.json"}
+# Folders whose modules tests import.
+_IMPORTED = (*DISTRIBUTIONS, "deploy", "benchmarks")
 _WORDS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
 _OF_EVERY_CLASS = UNIT / "test_names.py"
@@ -62,16 +67,26 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
     for path in changed:
         if path.suffix == ".py" and path.parts[0] != "tests":
             found.add(_OF_EVERY_CLASS)
+        if path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
+            found.add(_OF_EVERY_MODULE)
         if path.is_relative_to(UNIT):
             found.add(path if path.name.startswith("test_") else path.parent)
-        elif path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
-            modules.add(module_of(path))
-            found.add(_OF_EVERY_MODULE)
+            continue
+        known = {
+            test
+            for folder, tests in READERS.items()
+            if path.is_relative_to(folder)
+            for test in tests
+        }
+        touched: set[str] = set()
+        if path.suffix == ".py" and path.parts[0] in _IMPORTED:
+            touched = {module_of(path)}
         elif path.suffix in (".md", ".png"):
-            found.add(_OF_EVERY_PAGE)
-        else:
-            places = [place for folder, place in READERS.items() if path.is_relative_to(folder)]
-            found.update([test for place in places for test in place] or [UNIT])
+            known.add(_OF_EVERY_PAGE)
+        elif path.parts[0] in DISTRIBUTIONS and not known:
+            touched = set(modules_beside(path, root))
+        modules |= touched
+        found.update(known if known or touched else [UNIT])
     if modules:
         imports = {module: set(imported(root / file)) for module, file in ours(root)}
         reached = importers(modules, imports)
@@ -99,7 +114,7 @@ class Scope(NamedTuple):
 EVERYTHING = Scope(HERE, MACHINES)
 
 
-def scope(changed: Iterable[Path], root: Path) -> Scope:
+def scope(changed: Collection[Path], root: Path) -> Scope:
     """Return what changes touch.
 
     All, when they are in the deployment, in what is asked for, or in more than one part.
@@ -109,7 +124,7 @@ def scope(changed: Iterable[Path], root: Path) -> Scope:
     parts: set[str] = set()
     tests: set[Path] = set()
     for path in changed:
-        if path.name == "pyproject.toml":
+        if path.name in _ASKED_FOR:
             return EVERYTHING
         if path.name.startswith("test_") and path.suffix == ".py" and path.parts[0] == "tests":
             tests.add(path)
@@ -126,7 +141,8 @@ def scope(changed: Iterable[Path], root: Path) -> Scope:
 
     if not parts:
         return Scope(among(HERE), among(MACHINES))
-    has_notebooks = not parts <= set(DISTRIBUTIONS) or among([NOTEBOOKS])
+    of_notebooks = any(path.is_relative_to(place) for path in changed for place in passed.NOTEBOOKS)
+    has_notebooks = not parts <= set(DISTRIBUTIONS) or of_notebooks
     found = Scope(HERE, among(MACHINES))
     return found if has_notebooks else found.without(NOTEBOOKS)
 
@@ -145,15 +161,24 @@ def importers(modules: set[str], imports: dict[str, set[str]]) -> set[str]:
 
 def ours(root: Path) -> Iterator[tuple[str, Path]]:
     """Give our modules' names and files."""
-    for part in DISTRIBUTIONS:
+    for part in _IMPORTED:
         for file in (root / part).rglob("*.py"):
             path = file.relative_to(root)
             yield module_of(path), path
 
 
+def modules_beside(path: Path, root: Path) -> Iterator[str]:
+    """Give the modules that may read a file: those of its folder, or of the nearest above."""
+    for folder in path.parents[:-2]:
+        if beside := list((root / folder).glob("*.py")):
+            yield from (module_of(file.relative_to(root)) for file in beside)
+            return
+
+
 def module_of(path: Path) -> str:
     """Return a module's name: ``portal/dsportal/hub/rest.py`` is ``dsportal.hub.rest``."""
-    return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
+    parts = path.with_suffix("").parts
+    return ".".join(parts if parts[0] == "benchmarks" else parts[1:]).removesuffix(".__init__")
 
 
 def imported(file: Path) -> Iterator[str]:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 from failures import REPORTS
 
-NOTEBOOKS = ("notebook_templates", "tests/notebooks", "deploy/locks")
-"""All that tests of whole notebooks run."""
+NOTEBOOKS = (
+    *("notebook_templates", "tests/notebooks", "deploy/locks"),
+    *("tests/desk.py", "tests/images.py", "tests/tiny_models.py", "tests/trials.py"),
+    "portal/dsportal/session/tracking.py",
+)
+"""What tests of whole notebooks run and share, but for the portal in whose sessions they do."""
 ROLES = ("deploy/ansible", "deploy/locks", ".ansible-lint", ".yamllint")
 """All that ansible-lint reads, and its own version."""
 

@@ -13,6 +13,7 @@ from failures import REPORTS, seconds_of_files
 from tests import instance
 from tests.desk import Desk
 from tests.instance import USERS, Instance
+from tests.shuffling import shuffled
 from tests.visitor import Visitor, session_of
 
 # How long an example takes is the machine's affair.
@@ -50,7 +51,12 @@ def kind(items: Sequence[pytest.Item]) -> str:
     return "computes" if {"notebooks", "browser"} & {*items[0].path.parts} else "both"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what a run may be asked for besides."""
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in another order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mix files that compute with such that wait: side by side they should use all there is.
 
     Each kind is spread over the whole run by its seconds in the last one, the longest first: all
@@ -77,6 +83,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         before = accumulate(weights, initial=0.0)
         places |= {file: done / sum(weights) for file, done in zip(those, before, strict=False)}
     items.sort(key=lambda item: places[item.path])
+    if seed := config.getoption("shuffle"):
+        items[:] = shuffled(items, seed)
 
 
 @pytest.fixture(scope="session")

@@ -21,12 +21,18 @@ from tests.instance import ROOT
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Two packages: `page` -> `jupyterhub_gpu_slurm.form` -> `.pure`; and a test of each."""
+    """Two packages: `page` -> `jupyterhub_gpu_slurm.form` -> `.pure`; and a test of each.
+
+    A benchmark that imports a module of the deployment, and a test of that.
+    """
     files = {
         "spawner/jupyterhub_gpu_slurm/pure.py": "",
         "spawner/jupyterhub_gpu_slurm/form.py": "from jupyterhub_gpu_slurm import pure",
         "spawner/jupyterhub_gpu_slurm/apart.py": "import os",
         "portal/dsportal/page.py": "from jupyterhub_gpu_slurm.form import anything",
+        "deploy/failures.py": "",
+        "benchmarks/times.py": "from failures import anything",
+        "tests/unit/test_times.py": "from benchmarks import times",
         "tests/unit/test_pure.py": "import jupyterhub_gpu_slurm.pure",
         "tests/unit/test_page.py": "from dsportal.page import anything",
         "tests/unit/test_apart.py": "from jupyterhub_gpu_slurm import apart",
@@ -45,6 +51,9 @@ def clone(tmp_path: Path) -> Path:
         ("portal/dsportal/page.py", ["names", "page"]),
         ("spawner/jupyterhub_gpu_slurm/apart.py", ["apart", "names"]),
         ("tests/unit/test_pure.py", ["pure"]),
+        ("deploy/failures.py", ["names", "times"]),
+        ("benchmarks/times.py", ["names", "times"]),
+        ("spawner/jupyterhub_gpu_slurm/form.html.j2", ["apart", "page", "pure"]),
         ("notebook_templates/language/chat.py", ["names"]),
     ],
 )
@@ -85,6 +94,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
             Scope(HERE[:-1], ()),
         ),
         (["notebook_templates/data/cuts.py"], Scope(HERE, ())),
+        (["portal/dsportal/session/tracking.py"], Scope(HERE, ())),
         (["tests/browser/test_removed.py"], Scope((), ())),
         (
             ["portal/dsportal/hub/patches/gate.py", "spawner/jupyterhub_gpu_slurm/form.py"],
@@ -93,6 +103,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
         (["deploy/up"], Scope(HERE, MACHINES)),
         (["pyproject.toml"], Scope(HERE, MACHINES)),
         (["portal/pyproject.toml"], Scope(HERE, MACHINES)),
+        (["portal/dsportal/lab/package-lock.json"], Scope(HERE, MACHINES)),
         (["tests/visitor.py"], Scope(HERE, MACHINES)),
         (["tests/integration/conftest.py"], Scope(HERE, MACHINES)),
         (
@@ -111,7 +122,7 @@ def test_a_whole_run_leaves_out_what_no_change_touches(
     for name in ("tests/site/test_faults.py", "tests/browser/test_form.py"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
-    assert scope(map(Path, changed), tmp_path) == touched
+    assert scope([Path(name) for name in changed], tmp_path) == touched
 
 
 def test_what_changed_since_a_commit_is_known_to_git(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from affected import imported
 from passed import NOTEBOOKS, ROLES, Proof, proof
 
 from tests.instance import ROOT
@@ -45,6 +46,19 @@ def test_it_is_not_known_for_others(root: Path, change: str) -> None:
         case "setting":
             (root / ".lint").write_text("profile: min")
     assert not of(root).is_known()
+
+
+def test_what_tests_of_notebooks_share_is_theirs_or_the_portals() -> None:
+    of_a_portal = {"__init__", "instance", "visitor", "waiting"}
+    shared: set[str] = set()
+    for file in (ROOT / "tests/notebooks").rglob("*.py"):
+        shared.update(
+            name.removeprefix("tests.").partition(".")[0]
+            for name in imported(file)
+            if name.startswith("tests.") and not name.startswith("tests.notebooks")
+        )
+    theirs = {Path(place).stem for place in NOTEBOOKS if place.startswith("tests/")}
+    assert shared - of_a_portal <= theirs
 
 
 @pytest.mark.parametrize("place", [*NOTEBOOKS, *ROLES])
