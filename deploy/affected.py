@@ -21,7 +21,7 @@ DEPLOYMENT = Path("tests/deploy")
 HERE = (Path("tests/integration"), Path("tests/browser"), DEPLOYMENT, NOTEBOOKS)
 """Those that need a portal on this machine."""
 MACHINES = (Path("tests/site"), Path("tests/machine"))
-"""Those that make machines of their own: three hosts with a site, and Debian as it comes."""
+"""Those that make machines of their own: sites of three hosts, and Debian as it comes."""
 PARTS = (*DISTRIBUTIONS, "notebook_templates")
 READERS = {
     "deploy": (UNIT / "deploy",),
@@ -36,8 +36,8 @@ READERS = {
 }
 """Which tests look at a file or folder, as text or as programs."""
 _ASKED_FOR = {"pyproject.toml", "package.json", "package-lock.json"}
-# Folders whose modules tests import.
-_IMPORTED = (*DISTRIBUTIONS, "deploy", "benchmarks")
+# Folders whose modules are imported.
+_IMPORTED = (*DISTRIBUTIONS, "deploy", "benchmarks", "tests")
 _WORDS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
 _OF_EVERY_CLASS = UNIT / "test_names.py"
@@ -88,12 +88,14 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
         modules |= touched
         found.update(known if known or touched else [UNIT])
     if modules:
-        imports = {module: set(imported(root / file)) for module, file in ours(root)}
+        imports = {
+            module: {*imported(root / file), *sharing(file, root)} for module, file in ours(root)
+        }
         reached = importers(modules, imports)
         found.update(
-            test.relative_to(root)
-            for test in (root / UNIT).rglob("test_*.py")
-            if not reached.isdisjoint(imported(test))
+            file
+            for module, file in ours(root)
+            if module in reached and file.is_relative_to(UNIT) and file.name.startswith("test_")
         )
     if UNIT in found:
         return [UNIT]
@@ -178,7 +180,23 @@ def modules_beside(path: Path, root: Path) -> Iterator[str]:
 def module_of(path: Path) -> str:
     """Return a module's name: ``portal/dsportal/hub/rest.py`` is ``dsportal.hub.rest``."""
     parts = path.with_suffix("").parts
-    return ".".join(parts if parts[0] == "benchmarks" else parts[1:]).removesuffix(".__init__")
+    is_package = parts[0] in ("benchmarks", "tests")
+    return ".".join(parts if is_package else parts[1:]).removesuffix(".__init__")
+
+
+def sharing(file: Path, root: Path) -> Iterator[str]:
+    """Give the conftest modules whose fixtures a test has: they come to it without an import."""
+    if not file.is_relative_to(UNIT):
+        return
+    tree = ast.parse((root / file).read_text(encoding="utf-8"))
+    asked = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    for folder in file.parents[: -len(UNIT.parts)]:
+        shared = folder / "conftest.py"
+        if shared != file and (root / shared).exists():
+            nodes = ast.walk(ast.parse((root / shared).read_text(encoding="utf-8")))
+            given = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+            if asked & given:
+                yield module_of(shared)
 
 
 def imported(file: Path) -> Iterator[str]:

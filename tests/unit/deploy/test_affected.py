@@ -33,6 +33,10 @@ def clone(tmp_path: Path) -> Path:
         "deploy/failures.py": "",
         "benchmarks/times.py": "from failures import anything",
         "tests/unit/test_times.py": "from benchmarks import times",
+        "tests/helper.py": "from jupyterhub_gpu_slurm.apart import anything",
+        "tests/unit/sub/conftest.py": "from tests.helper import anything\ndef cluster(): pass",
+        "tests/unit/sub/test_fixture.py": "def test_it(cluster): pass",
+        "tests/unit/sub/test_without.py": "def test_it(): pass",
         "tests/unit/test_pure.py": "import jupyterhub_gpu_slurm.pure",
         "tests/unit/test_page.py": "from dsportal.page import anything",
         "tests/unit/test_apart.py": "from jupyterhub_gpu_slurm import apart",
@@ -47,18 +51,22 @@ def clone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "run"),
     [
-        ("spawner/jupyterhub_gpu_slurm/pure.py", ["names", "page", "pure"]),
-        ("portal/dsportal/page.py", ["names", "page"]),
-        ("spawner/jupyterhub_gpu_slurm/apart.py", ["apart", "names"]),
-        ("tests/unit/test_pure.py", ["pure"]),
-        ("deploy/failures.py", ["names", "times"]),
-        ("benchmarks/times.py", ["names", "times"]),
-        ("spawner/jupyterhub_gpu_slurm/form.html.j2", ["apart", "page", "pure"]),
-        ("notebook_templates/language/chat.py", ["names"]),
+        ("spawner/jupyterhub_gpu_slurm/pure.py", ["test_names", "test_page", "test_pure"]),
+        ("portal/dsportal/page.py", ["test_names", "test_page"]),
+        ("spawner/jupyterhub_gpu_slurm/apart.py", ["sub/test_fixture", "test_apart", "test_names"]),
+        ("tests/unit/test_pure.py", ["test_pure"]),
+        ("deploy/failures.py", ["test_names", "test_times"]),
+        ("benchmarks/times.py", ["test_names", "test_times"]),
+        (
+            "spawner/jupyterhub_gpu_slurm/form.html.j2",
+            ["sub/test_fixture", "test_apart", "test_page", "test_pure"],
+        ),
+        ("notebook_templates/language/chat.py", ["test_names"]),
     ],
 )
 def test_those_that_import_it_are_run(clone: Path, changed: str, run: list[str]) -> None:
-    assert affected([Path(changed)], clone) == [UNIT / f"test_{name}.py" for name in run]
+    files = {file.relative_to(UNIT) for file in affected([Path(changed)], clone)}
+    assert {str(file.with_suffix("")) for file in files} == set(run)
 
 
 def test_what_tests_share_is_the_business_of_their_folder(clone: Path) -> None:
