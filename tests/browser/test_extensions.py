@@ -172,6 +172,28 @@ def test_tables_headings_and_prints_need_no_extension(
     expect(page.get_by_role("menuitem", name=re.compile("^Print"))).to_be_enabled()
 
 
+def test_a_word_is_searched_in_all_files_of_a_folder(
+    portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
+) -> None:
+    found = {"notes.txt": "a learning rate\n", "plan.ipynb": json.dumps(NOTEBOOK), "b.md": "rate"}
+    for name, text in found.items():
+        portal.slurm("/usr/bin/tee", str(home / "work" / name), user=USER, stdin=text)
+    # What links lead to may be the whole NAS.
+    portal.slurm("/bin/ln", "-s", "/etc", str(home / "work/elsewhere"), user=USER)
+    open_lab(page, portal, USER)
+    open_item(page, "work")
+    page.get_by_role("tab", name="Search and Replace").click()
+    panel = page.locator("#jp-search-replace")
+    panel.get_by_label("Search Files for Text").click()
+    page.keyboard.type("rate")
+    expect(panel.locator(".jp-search-replace-statistics")).to_have_text("2 results in 2 files")
+    for name in ("b.md", "notes.txt"):
+        expect(panel.locator(".search-tree-files > span", has_text=name)).to_be_visible()
+    photograph(page, "search")
+    panel.locator(".search-tree-matches", has_text="a learning").click()
+    expect(page.locator(".jp-FileEditor .cm-content")).to_contain_text("a learning rate")
+
+
 def test_a_folder_is_downloaded_as_a_zip_file(
     portal: Instance, home: Path, page: Page, photograph: Callable[[Page, str], None]
 ) -> None:

@@ -28,7 +28,7 @@ from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
 
-ExtensionName = Literal["git", "lsp", "execute_time", "code_formatter", "debugger"]
+ExtensionName = Literal["git", "lsp", "execute_time", "code_formatter", "debugger", "search"]
 
 
 class Session(Table):
@@ -126,8 +126,8 @@ class Session(Table):
     extensions: Annotated[tuple[ExtensionName, ...], Strict(False)] = setting(
         get_args(ExtensionName),
         "The extensions that JupyterLab has besides the portal's own: a Git panel, completion and "
-        "hints by a language server, how long each cell took, a formatter, and a debugger. Leave "
-        "one out to turn it off for everybody.",
+        "hints by a language server, how long each cell took, a formatter, a debugger, and a "
+        "search in all files of a folder. Leave one out to turn it off for everybody.",
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(

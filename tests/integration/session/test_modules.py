@@ -45,6 +45,13 @@ child.start()
 child.join()
 """
 WHICH = "import shutil; print(shutil.which('python'))"
+EVERYDAY = """\
+import io, ipywidgets, matplotlib.pyplot, pandas, papermill, sklearn.linear_model, tqdm
+table = pandas.DataFrame({"step": [1, 2], "loss": [0.5, 0.25]})
+stream = io.BytesIO()
+table.to_parquet(stream)
+print("loss", pandas.read_parquet(stream).loss.sum())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +81,12 @@ def own_shell(home: Path) -> Iterator[None]:
     (home / ".bashrc").write_text("")
     yield
     (home / ".bashrc").write_text(SPOILED[".bashrc"])
+
+
+def test_the_kernel_that_notebooks_from_elsewhere_ask_for_has_what_everybody_expects(
+    user: Visitor,
+) -> None:
+    assert "loss 0.75" in user.run(EVERYDAY, kernel="python3")
 
 
 CUDA = """

@@ -51,6 +51,10 @@ def test_no_build_holds_the_files_of_another_cuda() -> None:
     assert held == {"nvidia-nccl-cu13"}
 
 
+def test_the_kernel_python_3_has_what_every_kernel_has() -> None:
+    assert asked_for(LOCKS / "kernels/every.in") <= set(locked("session"))
+
+
 @pytest.mark.parametrize("name", sorted({name for pair in BUILDS for name in pair}))
 def test_a_lock_holds_what_is_asked_for(name: str) -> None:
     assert asked_for(LOCKS / f"{name}.in") <= set(locked(name))

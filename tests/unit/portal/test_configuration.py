@@ -207,7 +207,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "folder_notes": {},
         "mounts": [],
         "templates": "templates",
-        "extensions": ["git", "lsp", "execute_time", "code_formatter", "debugger"],
+        "extensions": ["git", "lsp", "execute_time", "code_formatter", "debugger", "search"],
         "umask": "",
         "environments_folder": "~/environments",
         "mlflow_folder": "",

@@ -158,6 +158,9 @@ def test_a_spawner_that_jupyterhub_has_let_go_of_does_not_count(session: Any) ->
     assert session.sample() is not None
     session.user.spawners.pop("")
     assert session.sample() is None
+    # JupyterHub makes another, which does not bring the first one back.
+    assert session.user.spawners[""] is not session
+    assert session.sample() is None
 
 
 def test_whoever_reads_the_metrics_has_slurm_asked(monkeypatch: pytest.MonkeyPatch) -> None:

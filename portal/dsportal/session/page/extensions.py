@@ -1,8 +1,8 @@
 """The extensions of others that a session's JupyterLab has, as ``session.extensions`` names them.
 
 All are in the session's environment; one that is not wanted is switched off, in the page and in
-the server. Tried with jupyterlab-git 0.55, jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3 and
-jupyterlab-code-formatter 3.1.
+the server. Tried with jupyterlab-git 0.55, jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3,
+jupyterlab-code-formatter 3.1 and jupyterlab-search-replace 1.1.
 """
 
 import sys
@@ -63,6 +63,8 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     ),
     # JupyterLab's own; what it asks of kernels is in upstream/debugger.py.
     "debugger": LabExtension("@jupyterlab/debugger-extension"),
+    # It runs ripgrep, which follows no links: the NAS is searched only where somebody is there.
+    "search": LabExtension("jupyterlab-search-replace", "jupyterlab_search_replace"),
 }
 
 
