@@ -1,6 +1,7 @@
 """What sessions say to the hub: what is taken, and from whom."""
 
 import asyncio
+import inspect
 import json
 import logging
 from types import SimpleNamespace
@@ -294,3 +295,16 @@ def test_the_base_classs_own_handler_is_gone_and_ours_is_there_once() -> None:
     assert batchspawner.api.BatchSpawnerAPIHandler not in kinds
     assert [kinds.count(kind) for _, kind in hub_api.HANDLERS] == [1] * 6
     assert (r"/api/gpu-session/port", PortHandler) in default_handlers
+
+
+@pytest.mark.parametrize(
+    ("answer", "scope"),
+    [
+        (ForecastHandler.get, "start:servers"),
+        (AvailabilityHandler.get, "start:servers"),
+        (UnusedHandler.post, "delete:servers"),
+    ],
+)
+def test_others_are_asked_for_their_rights(answer: Any, scope: str) -> None:
+    # What JupyterHub's decorator needs_scope was given.
+    assert inspect.getclosurevars(answer).nonlocals["scopes"] == (scope,)

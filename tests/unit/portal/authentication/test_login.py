@@ -232,6 +232,10 @@ def test_who_may_no_more_is_out(authenticator: Any, directory: StandIn, says: An
     assert refresh(authenticator) is False
 
 
+def test_who_may_no_more_starts_nothing(authenticator: Any) -> None:
+    assert (authenticator.refresh_pre_spawn, authenticator.auth_refresh_strict) == (True, True)
+
+
 def test_a_silent_directory_puts_nobody_out_and_is_left_alone(
     authenticator: Any, directory: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
