@@ -184,7 +184,7 @@ def test_a_word_is_searched_in_all_files_of_a_folder(
     open_item(page, "work")
     page.get_by_role("tab", name="Search and Replace").click()
     panel = page.locator("#jp-search-replace")
-    panel.get_by_label("Search Files for Text").click()
+    panel.get_by_role("textbox", name="Search Files for Text").click()
     page.keyboard.type("rate")
     expect(panel.locator(".jp-search-replace-statistics")).to_have_text("2 results in 2 files")
     for name in ("b.md", "notes.txt"):

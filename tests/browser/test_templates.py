@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import item, open_item, open_lab
+from tests.browser.lab import item, open_item, open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -65,6 +65,9 @@ def test_a_template_is_chosen_in_the_launcher(
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     expect(page.locator(".jp-Notebook")).to_be_visible()
+    # However much JupyterLab says at the bottom, what concerns the session is in sight.
+    wait_for_notebook(page)
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_in_viewport(ratio=1)
     # It is shown for some seconds, and listed for longer.
     page.locator(".jp-Notification-Status").click()
     notices = page.locator(".jp-Notification-List")

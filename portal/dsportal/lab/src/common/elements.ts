@@ -24,8 +24,16 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+// What has no room at the right is cut off at its left end, where JupyterLab's own items are: how
+// much time is left and Stop are always in sight.
+const STATUS_BAR = `
+.jp-StatusBar-Right { justify-content: flex-end; min-width: 0; overflow: hidden; }
+.jp-StatusBar-Left, .jp-StatusBar-Middle, .jp-StatusBar-Right > * { flex: none; }
+`;
+
 /** Make a button for the status bar. */
 export function statusButton(onClick: () => void): HTMLButtonElement {
+  addStyle(STATUS_BAR);
   const button = element('button', 'jp-StatusBar-TextItem jp-mod-clickable');
   button.type = 'button';
   button.onclick = onClick;
