@@ -34,7 +34,7 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.scopes import needs_scope
 from tornado import web
 
-from jupyterhub_gpu_slurm.errors import Refusal, SlurmError
+from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.outlook.availability import as_json
 
 PATH = "/gpu-session"
@@ -90,12 +90,12 @@ def spawner_of_token(handler: Any) -> Any:
 
 @contextmanager
 def answered(refusal: int = 403) -> Iterator[None]:
-    """Answer in the words of a refusal, or with 503 in those of a Slurm that does not answer."""
+    """Answer in the words of a refusal, or with 503 in those of another error, Slurm's mostly."""
     try:
         yield
     except Refusal as error:
         raise web.HTTPError(refusal, str(error)) from error
-    except SlurmError as error:
+    except SpawnerError as error:
         raise web.HTTPError(503, str(error)) from error
 
 
@@ -228,6 +228,8 @@ class UnusedHandler(APIHandler):  # type: ignore[misc]
         if user is None or server_name not in user.orm_spawners:
             raise web.HTTPError(404)
         spawner = user.spawners[server_name]
+        if not hasattr(spawner, "note_unused"):
+            raise web.HTTPError(404)
         is_over = bool(spawner.ready and spawner.note_unused())
         self.finish(json.dumps({"end": is_over}))
 

@@ -210,7 +210,8 @@ class GpuSlurmSpawner(SpawnerTraits):
             # Slurm starts jobs once in a second: many sessions speak up at the same moment.
             await start_limiter.LIMITER.wait()
             scheme = "https" if self.internal_ssl else "http"
-            url = f"{scheme}://{await self.session_start.address(self.job_id)}:{port}"
+            address = await self.session_start.address(self.job_id)
+            url = f"{scheme}://{f'[{address}]' if ':' in address else address}:{port}"
             self.record.note(is_ready=True)
             self.reporter.note_ready()
         except SpawnerError as error:
@@ -321,7 +322,8 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     async def idle_limit(self) -> timedelta | None:
         """Return for how long the user's sessions may be unused; ``None``: without a limit."""
-        groups = await self.session_options.groups()
+        # A directory that does not know the user just now takes nothing from the session.
+        groups = await self.session_options.groups() | set(self.session.groups)
         return idle.limit_for(self.idle_minutes, self.group_idle_minutes, groups)
 
     async def take_idle(self, seconds: int) -> dict[str, int | None]:
@@ -353,7 +355,8 @@ class GpuSlurmSpawner(SpawnerTraits):
         if self.record.is_interrupted:
             # Not a server yet: JupyterHub is to start it again, which takes its job over.
             return 1
-        if self.job.exit_status is not None or not (self.session.id or self.job_id):
+        # A job without a session's id is another spawner's, which this one has taken the place of.
+        if self.job.exit_status is not None or not self.session.id:
             return self.job.exit_status or 0
         if not self.job_id:
             # Submitted, perhaps: stop() will find out.

@@ -170,7 +170,9 @@ class SessionStart:
                     endings.not_started(ending),
                     log_lines=await self._log_tail(job_id),
                 )
-            if job.state is JobState.RUNNING:
+            if job.state is JobState.RUNNING and not job.is_executing:
+                launched_at = None
+            if job.is_executing:
                 launched_at = launched_at or loop.time()
                 if loop.time() - launched_at > self._limits.launch:
                     raise SessionEnded(

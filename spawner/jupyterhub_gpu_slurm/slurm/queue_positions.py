@@ -1,5 +1,6 @@
 """The position of a waiting job in the queue, by the priorities that Slurm gives."""
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -29,8 +30,8 @@ def queue_positions(text: str) -> dict[int, QueuePosition]:
     by_partition: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for line in text.splitlines():
         fields = line.split("|", 3)
-        # The jobs of an array are one line: 12_[1-40].
-        number = fields[0].partition("_")[0]
+        # The jobs of an array are one line, 12_[1-40]; a heterogeneous job has several: 13+0, 13+1.
+        number = re.split(r"[_+]", fields[0], maxsplit=1)[0]
         if len(fields) != 4 or not number.isdecimal() or not fields[1].isdecimal():
             raise UnreadableOutput(f"squeue printed {line[:100]!r} for a job that waits.")
         _, priority, partition, reason = fields

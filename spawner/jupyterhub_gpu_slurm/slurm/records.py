@@ -57,6 +57,9 @@ _STATES = {
 }
 
 
+_NOT_EXECUTING = ("CONFIGURING", "SUSPENDED", "STOPPED")
+
+
 @dataclass(frozen=True)
 class Job:
     """One job as ``squeue`` shows it."""
@@ -78,6 +81,11 @@ class Job:
     def state(self) -> JobState:
         """What Slurm's word means for the portal."""
         return _STATES.get(self.slurm_state, JobState.UNKNOWN)
+
+    @property
+    def is_executing(self) -> bool:
+        """Whether its processes run: not while its node boots, nor while it is suspended."""
+        return self.state is JobState.RUNNING and self.slurm_state not in _NOT_EXECUTING
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,12 @@ def test_what_was_never_started_is_not_there(spawner: Any) -> None:
     assert polled(spawner) == 0
 
 
+def test_a_job_of_the_spawner_before_this_one_is_no_session(spawner: Any, slurm: StandIn) -> None:
+    # What batchspawner keeps of a server.
+    spawner.load_state({"job_id": f"{NUMBER}", "job_status": "RUNNING node1"})
+    assert polled(spawner) == 0
+
+
 def test_an_interrupted_start_is_no_server_yet(interrupted: Any) -> None:
     assert polled(interrupted) == 1
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ from prometheus_client import REGISTRY
 
 from jupyterhub_gpu_slurm.errors import CommandFailed, SubmissionRefused
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
+from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
@@ -51,6 +54,30 @@ def test_a_start_submits_and_gives_the_address_that_the_session_says(
     assert spawner.session.is_ready
     assert spawner._endings == {}
     assert (spawner.ip, spawner.job_id) == ("0.0.0.0", f"{NUMBER}")  # noqa: S104
+
+
+def test_an_address_of_ipv6_stands_in_brackets(
+    spawner: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def address(*_: object) -> str:
+        return "fd00::1"
+
+    slurm.words = [RUNS]
+    monkeypatch.setattr(session_start.SessionStart, "address", address)
+    assert started(spawner) == f"http://[fd00::1]:{PORT}"
+
+
+def test_a_directory_that_does_not_know_the_user_now_shortens_no_session(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def groups(*_: object) -> set[str]:
+        return set()
+
+    monkeypatch.setattr(SessionOptions, "groups", groups)
+    session.idle_minutes, session.group_idle_minutes = 60, {"trusted": 0}
+    assert asyncio.run(session.idle_limit()) == timedelta(minutes=60)
+    session.record.state = replace(session.session, groups=("trusted",))
+    assert asyncio.run(session.idle_limit()) is None
 
 
 def test_what_a_start_leaves_is_enough_for_another_hub(spawner: Any, slurm: StandIn) -> None:

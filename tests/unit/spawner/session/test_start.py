@@ -39,6 +39,25 @@ def test_the_port_is_awaited_while_the_job_is_well(
     assert job.last == RUNS
 
 
+@pytest.mark.parametrize("word", ["CONFIGURING", "SUSPENDED"])
+def test_a_node_that_boots_and_a_job_that_is_suspended_take_no_time_of_the_servers(
+    connection: SlurmConnection, job: SessionJob, slurm: StandIn, word: str
+) -> None:
+    limits = StartLimits(launch=0.05, queue=3600)
+    start = SessionStart(connection, "ada", job, limits, logging.getLogger("test"))
+
+    async def started() -> int:
+        start.expect_port()
+        asyncio.get_running_loop().call_later(0.3, start.take_port, PORT)
+        return await start.await_port(JOB_ID)
+
+    slurm.words = [replace(RUNS, slurm_state=word)]
+    assert run(started()) == PORT
+    slurm.words = [RUNS]
+    with pytest.raises(SessionEnded, match="did not answer"):
+        run(started())
+
+
 def test_a_job_that_fails_ends_the_wait_with_its_log(
     start: SessionStart, job: SessionJob, slurm: StandIn, ear: Ear
 ) -> None:

@@ -33,6 +33,12 @@ def test_an_array_has_one_line() -> None:
     assert queue_positions("5_[1-40%2]|9|a|Priority\n8|4|a|Priority\n")[8].position == 2
 
 
+def test_a_heterogeneous_job_has_a_line_for_each_part() -> None:
+    found = queue_positions("13+0|9|a|Priority\n13+1|9|b|Priority\n8|4|a|Priority\n")
+    assert found[13].position == 1
+    assert found[8] == QueuePosition(2, 2, "a")
+
+
 def test_an_empty_queue_has_no_places() -> None:
     assert queue_positions("") == {}
 
