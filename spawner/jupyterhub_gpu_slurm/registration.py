@@ -57,14 +57,6 @@ def _joined_if_chosen(change: Any) -> None:
     hub = change.owner
     if issubclass(hub.spawner_class, GpuSlurmSpawner):
         names = [kind.__name__ for kind in hub.spawner_class.__mro__]
-        found = inherited.mistakes(hub.config, names)
-        if not hub.spawner_class(config=hub.config).session_python:
-            found.append("c.GpuSlurmSpawner.session_python names no interpreter: set it.")
-        if found:
+        if found := inherited.mistakes(hub.config, names):
             hub.exit("\n".join(found))
-        if hub.cleanup_servers:
-            hub.log.warning(
-                "All sessions end when this hub is stopped: "
-                "set c.JupyterHub.cleanup_servers = False to keep them"
-            )
         join_hub()

@@ -19,7 +19,7 @@ class Resources:
 class ResourceShape:
     """The site's figures: what each GPU brings, and what a session without GPUs gets.
 
-    The defaults are those of the reference cluster: 8 cores and 48 GB for each GPU.
+    The defaults are those of the reference cluster: 8 cores and 48 GiB for each GPU.
     """
 
     cores_per_gpu: int = 8

@@ -72,7 +72,7 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     @cached_property
     def reporter(self) -> SessionReporter:
-        """Whom its job's news are told to."""
+        """What reports the events of its job."""
         return SessionReporter(self.user.name, self.record, self.session_observer, self.log)
 
     @cached_property

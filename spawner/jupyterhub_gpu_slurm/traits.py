@@ -82,7 +82,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         """,
     ).tag(config=True)
     command_timeout = Float(
-        20.0, help="Seconds after which a Slurm program is taken not to answer."
+        20.0, help="Seconds after which a Slurm program is treated as unresponsive."
     ).tag(config=True)
     cores_per_gpu = Integer(
         ResourceShape.cores_per_gpu, help="CPU cores that come with each GPU."
@@ -97,14 +97,14 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         ResourceShape.memory_mb_without_gpu, help="Memory in MiB of a session without GPUs."
     ).tag(config=True)
     default_gpus = Integer(
-        Defaults.gpus, help="GPUs of a session where the user says nothing."
+        Defaults.gpus, help="GPUs of a session if the user makes no choice."
     ).tag(config=True)
     default_hours = Float(
         Defaults.time / timedelta(hours=1),
-        help="Hours of a session where the user says nothing; the partition's limit if less.",
+        help="Hours of a session if the user makes no choice; the partition's limit if less.",
     ).tag(config=True)
     default_partition = Unicode(
-        "", help="Partition where the user says nothing. Empty: the cluster's default."
+        "", help="Partition if the user makes no choice. Empty: the cluster's default."
     ).tag(config=True)
     default_limits = Dict(
         help="""

@@ -67,7 +67,7 @@ NOTHING = Holding()
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a session gets where the user says nothing."""
+    """What a session gets if the user makes no choice."""
 
     gpus: int = 1
     time: timedelta = timedelta(hours=8)

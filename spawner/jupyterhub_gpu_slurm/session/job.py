@@ -27,7 +27,7 @@ _LATE_COMER_SECONDS = 2.0
 
 
 class Listener(Protocol):
-    """Who hears of the job."""
+    """Hears what becomes of the job."""
 
     def note_job(self, job: Job) -> None:
         """Hear what Slurm says of it."""

@@ -13,7 +13,7 @@ class Ending(enum.Enum):
     STOPPED = "stopped"
     """By its user."""
     STOPPED_BY_OTHER = "stopped_by_other"
-    """By an administrator."""
+    """By another user, such as an administrator, or by a service."""
     UNUSED = "unused"
     """Nobody used it for as long as `idle_minutes` says."""
     FINISHED = "finished"

@@ -9,7 +9,7 @@ import pytest
 from batchspawner import BatchSpawnerBase, SlurmSpawner
 from batchspawner.api import BatchSpawnerAPIHandler
 from jupyterhub.spawner import Spawner
-from traitlets import Bool, Dict, HasTraits, TraitError, Type
+from traitlets import Dict, HasTraits, TraitError, Type
 from traitlets.config import Application, Config
 
 import jupyterhub_gpu_slurm
@@ -102,7 +102,6 @@ class Hub(Application):
 
     spawner_class = Type(Spawner, klass=Spawner).tag(config=True)
     tornado_settings = Dict()
-    cleanup_servers = Bool(True)
 
 
 @pytest.fixture
@@ -116,25 +115,6 @@ def test_a_hub_with_a_mistake_ends_with_its_name(hub: Hub) -> None:
     hub.spawner_class = jupyterhub_gpu_slurm.GpuSlurmSpawner
     with pytest.raises(SystemExit, match=r"c\.Spawner\.cmd has no effect: .*session_python"):
         hub.tornado_settings = {"log": "made"}
-
-
-def test_a_hub_without_an_interpreter_for_sessions_ends_with_what_to_set(hub: Hub) -> None:
-    hub.spawner_class = jupyterhub_gpu_slurm.GpuSlurmSpawner
-    with pytest.raises(SystemExit, match=r"c\.GpuSlurmSpawner\.session_python names no interp"):
-        hub.tornado_settings = {"log": "made"}
-
-
-@pytest.mark.parametrize("ends_sessions", [True, False])
-def test_a_hub_that_would_end_all_sessions_with_itself_says_so(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ends_sessions: bool
-) -> None:
-    monkeypatch.setattr(hub_api, "default_handlers", [])
-    hub.log.propagate = True
-    hub.update_config(Config({"GpuSlurmSpawner": {"session_python": "/opt/session/bin/python"}}))
-    hub.spawner_class = jupyterhub_gpu_slurm.GpuSlurmSpawner
-    hub.cleanup_servers = ends_sessions
-    hub.tornado_settings = {"log": "made"}
-    assert ("cleanup_servers = False" in caplog.text) is ends_sessions
 
 
 def test_a_hub_with_another_spawner_keeps_its_api(
@@ -151,7 +131,6 @@ def test_a_hub_with_another_spawner_keeps_its_api(
 def test_a_hub_with_this_one_has_its_api_once(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     handlers = [(r"/api/batchspawner", BatchSpawnerAPIHandler)]
     monkeypatch.setattr(hub_api, "default_handlers", handlers)
-    hub.update_config(Config({"GpuSlurmSpawner": {"session_python": "/opt/session/bin/python"}}))
     for _ in range(2):
         hub.spawner_class = jupyterhub_gpu_slurm.GpuSlurmSpawner
     for name in ("given", "made"):
