@@ -97,6 +97,11 @@ PATCHED = {
     "dsportal/session/upstream/pip_magic.py": {
         "IPython.core.magics.packaging:PackagingMagics.pip": "30f0c96de287",
     },
+    "dsportal/session/upstream/search.py": {
+        "jupyterlab_search_replace.handlers:RouteHandler": "0132bf8e1f6b",
+        "jupyterlab_search_replace.handlers:setup_handlers": "2c70490836cc",
+        "jupyterlab_search_replace.search_engine:SearchEngine": "3d1c99067cc2",
+    },
     "dsportal/session/upstream/slow_imports.py": {
         "jupyterlab.commands:get_app_version": "106aed9570d6",
     },

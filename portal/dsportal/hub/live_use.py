@@ -5,6 +5,11 @@
 so what it says is checked to be a number, and it is given little time and room to say it. It lets
 the hub in by a token of the user's that opens this one session, for a quarter of an hour.
 
+The session's port is given away on its node as soon as the session has ended: another user's
+program there may listen on it before the hub knows. So the token is shown only to who has the
+certificate of this user's sessions; without TLS in the cluster (``hub.internal_ssl``) nothing is
+known.
+
 Tried with JupyterHub 6.1.1.
 """
 
@@ -16,12 +21,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from jupyterhub.handlers import BaseHandler, default_handlers
-from jupyterhub.utils import make_ssl_context, url_path_join
+from jupyterhub.utils import url_path_join
 from tornado import web
 from tornado.httpclient import HTTPError, HTTPRequest
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
 
 from dsportal.hub import handlers
+from jupyterhub_gpu_slurm.session.certificates import session_name
 
 PATH = "/portal/use"
 """Below the hub's own address."""
@@ -58,12 +64,22 @@ def _number(value: object) -> float | None:
     return float(value) if math.isfinite(value) and 0 <= value < 2**60 else None
 
 
+class SessionTlsContext(ssl.SSLContext):
+    """Trusts one user's sessions only, whatever the name of the node is."""
+
+    name = ""
+
+    def wrap_socket(self, *given: Any, **named: Any) -> ssl.SSLSocket:
+        """Ask for the name that this user's sessions have, and nobody else's."""
+        return super().wrap_socket(*given, **{**named, "server_hostname": self.name})
+
+
 @dataclass(frozen=True)
 class WayIn:
     """A way into one session, used until ``ends`` on the monotonic clock."""
 
     token: str
-    tls: ssl.SSLContext | None
+    tls: ssl.SSLContext
     ends: float
 
 
@@ -87,6 +103,8 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
 
     async def _ask(self, spawner: Any) -> LiveUse:
         entry = self._entry(spawner)
+        if entry is None:
+            return LiveUse()
         request = HTTPRequest(
             url_path_join(spawner.server.url, "portal/use/now"),
             headers={"Authorization": f"token {entry.token}"},
@@ -106,7 +124,10 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
         finally:
             client.close()
 
-    def _entry(self, spawner: Any) -> WayIn:
+    def _entry(self, spawner: Any) -> WayIn | None:
+        tls = self._tls(spawner.user.name)
+        if tls is None:
+            return None
         # Another start of the session is another address.
         key = f"{spawner.user.name}/{spawner.name} {spawner.server.url}"
         now = time.monotonic()
@@ -118,13 +139,18 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
                 expires_in=_TOKEN_SECONDS,
                 scopes=[f"access:servers!server={spawner.user.name}/{spawner.name}"],
             )
-            self.entries[key] = WayIn(token, self._tls(), now + _TOKEN_SECONDS - 60)
+            self.entries[key] = WayIn(token, tls, now + _TOKEN_SECONDS - 60)
         return self.entries[key]
 
-    def _tls(self) -> ssl.SSLContext | None:
+    def _tls(self, username: str) -> ssl.SSLContext | None:
         files = ("internal_ssl_key", "internal_ssl_cert", "internal_ssl_ca")
         key, certificate, authority = (self.settings.get(name) for name in files)
-        context: ssl.SSLContext | None = make_ssl_context(key, certificate, cafile=authority)
+        if not key:
+            return None
+        context = SessionTlsContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.name = session_name(username)
+        context.load_cert_chain(certificate, key)
+        context.load_verify_locations(authority)
         return context
 
 

@@ -1,6 +1,10 @@
+import socket
+import ssl
+from typing import Any
+
 import pytest
 
-from dsportal.hub.live_use import LiveUse, use_from
+from dsportal.hub.live_use import LiveUse, SessionTlsContext, use_from
 
 
 def test_what_a_session_says_is_read() -> None:
@@ -24,3 +28,18 @@ def test_what_a_session_says_is_read() -> None:
 )
 def test_what_a_hostile_session_says_is_not_passed_on(body: bytes) -> None:
     assert use_from(body) == LiveUse()
+
+
+def test_a_sessions_own_name_is_asked_for_whatever_the_node_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        ssl.SSLContext, "wrap_socket", lambda *_, **named: asked.append(named["server_hostname"])
+    )
+    context = SessionTlsContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.name = "ada.session.internal"
+    assert context.check_hostname
+    with socket.socket() as plain:
+        context.wrap_socket(plain, server_hostname="node001", do_handshake_on_connect=False)
+    assert asked == ["ada.session.internal"]

@@ -7,13 +7,17 @@ what leads to a dead mount is refused, with words that name it (``mounts``).
 
 import functools
 import os
+import shutil
 import threading
-from collections.abc import Awaitable, Callable
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
+from jupyter_server.services.contents.fileio import _simple_writing
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from tornado import web
 from tornado.ioloop import IOLoop
@@ -21,6 +25,7 @@ from traitlets import default
 
 from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.files.names import check
+from dsportal.session.files.own_folder import is_ones_own, kept_folder
 from dsportal.session.files.signatures import Notary
 
 T = TypeVar("T")
@@ -66,6 +71,24 @@ class _Files(LargeFileManager):
         if not os.path.isdir(self.place(folder)):
             raise web.HTTPError(404, f"There is no folder {folder}")
         return super().save(model, path)  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def atomic_writing(self, os_path: str, *asked: Any, **named: Any) -> Iterator[Any]:
+        """Write a file, whose old content comes back where that fails.
+
+        Jupyter keeps it beside the file meanwhile; in a folder that others may write to, a link
+        could stand there, and lead it to another file of the user's.
+        """
+        with self.perm_to_403(os_path):
+            # As Jupyter resolves it.
+            file = Path(os_path)
+            file = file.parent / file.readlink() if file.is_symlink() else file
+            if is_ones_own(file.parent):
+                with super().atomic_writing(os_path, *asked, **named) as stream:
+                    yield stream
+                return
+            with _content_kept(file), _simple_writing(str(file), *asked, **named) as stream:
+                yield stream
 
     def _dir_model(self, path: str, content: bool = True) -> Any:
         if not content:
@@ -139,6 +162,24 @@ class _Files(LargeFileManager):
             "last_modified": moment,
             "writable": False,
         }
+
+
+@contextmanager
+def _content_kept(file: Path) -> Iterator[None]:
+    """Give a file its content back where writing it fails; it is in the home meanwhile."""
+    copy = kept_folder() / f"{uuid.uuid4().hex}.kept"
+    try:
+        # A home without room keeps nobody from saving elsewhere.
+        with suppress(OSError):
+            shutil.copyfile(file, copy)
+        try:
+            yield
+        except BaseException:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(copy, file)
+            raise
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 class SessionContents(_Files):

@@ -14,6 +14,8 @@ from jupyter_server.base.handlers import AuthenticatedFileHandler
 from jupyter_server.services.contents.filecheckpoints import FileCheckpoints
 from tornado import web
 
+from dsportal.session.files.own_folder import is_ones_own, kept_folder
+
 
 class LinkedFileHandler(AuthenticatedFileHandler):
     """Downloads and pictures, also from where a link of the home leads.
@@ -42,10 +44,12 @@ class LinkedFileHandler(AuthenticatedFileHandler):
 
 
 class HomeCheckpoints(FileCheckpoints):
-    """Saved states of notebooks: beside the file, or in the home for read-only folders.
+    """Saved states of notebooks: beside the file, or in the home for folders that others use, too.
 
-    Jupyter's own way out of a read-only folder is one folder in ``/tmp`` for all users
-    of the machine: the first to come owns it, and the next cannot even open a template.
+    In one that others may write to, a link could stand where the saved state is to be: what they
+    have written would be copied to where it leads. Jupyter's own way out of a read-only folder is
+    one folder in ``/tmp`` for all users of the machine: the first to come owns it, and the next
+    cannot even open a template.
     """
 
     def list_checkpoints(self, path: str) -> Any:
@@ -60,12 +64,10 @@ class HomeCheckpoints(FileCheckpoints):
     def checkpoint_path(self, checkpoint_id: str, path: str) -> str:
         """Find the path of a checkpoint, and make its folder."""
         file = Path(self._get_os_path(path.strip("/")))  # type: ignore[no-untyped-call]
-        if os.access(file.parent, os.W_OK):
+        if os.access(file.parent, os.W_OK) and is_ones_own(file.parent):
             return str(super().checkpoint_path(checkpoint_id, path))  # type: ignore[no-untyped-call]
-        kept = Path.home() / ".local/share/data-scientist-portal/checkpoints"
-        folder = kept / file.parent.relative_to(self.root_dir)
         with self.perm_to_403():
             # First the one that keeps them: a mode is that of the last folder alone.
-            kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder = kept_folder() / file.parent.relative_to(self.root_dir)
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return str(folder / f"{file.stem}-{checkpoint_id}{file.suffix}")

@@ -64,7 +64,7 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     # JupyterLab's own; what it asks of kernels is in upstream/debugger.py.
     "debugger": LabExtension("@jupyterlab/debugger-extension"),
     # It runs ripgrep, which follows no links: the NAS is searched only where somebody is there.
-    "search": LabExtension("jupyterlab-search-replace", "jupyterlab_search_replace"),
+    "search": LabExtension("jupyterlab-search-replace", "dsportal.session.upstream.search"),
 }
 
 

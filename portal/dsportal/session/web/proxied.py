@@ -19,8 +19,8 @@ from dsportal.session.web.streamed import streamed
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""
 
-_OURS = re.compile(r"(?:__Host-)?jupyterhub-|_xsrf$|username-")
-"""How the names of the cookies of JupyterHub and of Jupyter begin."""
+_OURS = re.compile(r"(?:__Host-)?(?:jupyterhub-|portal-gate$)|_xsrf$|username-")
+"""How the names of the cookies of JupyterHub, of the portal and of Jupyter begin."""
 # jupyter-server-proxy 4.6.0 hands all on (its issue 590).
 _SECRET_HEADERS = ("Authorization", "X-XSRFToken")
 

@@ -123,3 +123,39 @@ def test_what_hangs_is_begun_anew_once_its_mount_is_known(
 
     assert asyncio.run(mounts.in_time(work, str(home))) == 2
     never.set()
+
+
+def saved(home: Path, path: str, content: str) -> None:
+    files = contents(home)
+    model = {"type": "file", "format": "text", "content": content}
+    asyncio.run(ensure_async(files.save(model, path)))
+
+
+def test_saving_among_others_follows_no_link_that_one_of_them_has_made(home: Path) -> None:
+    group = home / "group"
+    group.mkdir()
+    group.chmod(0o770)
+    (group / "x.sh").write_text("theirs")
+    # Where Jupyter would keep the old content.
+    (group / ".~x.sh").symlink_to(home / "mine.txt")
+    saved(home, "group/x.sh", "changed")
+    assert (group / "x.sh").read_text() == "changed"
+    assert (home / "mine.txt").read_text() == "mine"
+    kept = home / ".local/share/data-scientist-portal/checkpoints"
+    assert list(kept.rglob("*.kept")) == []
+
+
+def test_what_cannot_be_saved_among_others_is_as_it_was(home: Path) -> None:
+    group = home / "group"
+    group.mkdir()
+    group.chmod(0o770)
+    (group / "a.txt").write_text("before")
+
+    def fail() -> None:
+        with contents(home).atomic_writing(str(group / "a.txt")) as stream:
+            stream.write("half")
+            raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        fail()
+    assert (group / "a.txt").read_text() == "before"

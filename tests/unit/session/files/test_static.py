@@ -26,6 +26,14 @@ def test_a_writable_folder_keeps_its_own(home: Path) -> None:
     assert checkpoint_path(home, "a.ipynb") == home / ".ipynb_checkpoints/a-checkpoint.ipynb"
 
 
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_those_of_a_folder_that_others_may_write_to_are_in_the_home(home: Path, mode: int) -> None:
+    (home / "group").mkdir()
+    (home / "group").chmod(mode)
+    kept = home / ".local/share/data-scientist-portal/checkpoints"
+    assert checkpoint_path(home, "group/a.ipynb") == kept / "group/a-checkpoint.ipynb"
+
+
 def test_those_of_a_read_only_folder_are_in_the_home(home: Path) -> None:
     path = checkpoint_path(home, "templates/deep/a.ipynb")
     kept = home / ".local/share/data-scientist-portal/checkpoints"

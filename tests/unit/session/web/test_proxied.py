@@ -19,7 +19,7 @@ def test_what_lets_in_at_the_hub_is_not_handed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "ours", ["_xsrf=1", "jupyterhub-session-id=1", "__Host-jupyterhub-user-a=2"]
+    "ours", ["_xsrf=1", "jupyterhub-session-id=1", "__Host-jupyterhub-user-a=2", "portal-gate=3"]
 )
 def test_cookies_of_the_proxied_server_itself_are_kept(ours: str) -> None:
     headers = HTTPHeaders()

@@ -51,10 +51,12 @@ def ensure_home(user: pwd.struct_passwd, below: Path) -> None:
         return
     building = below / f".{home.name}.building"
     shutil.rmtree(building, ignore_errors=True)
-    shutil.copytree("/etc/skel", building)
-    for path in (building, *building.rglob("*")):
-        os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    building.mkdir(mode=0o700)
+    shutil.copytree("/etc/skel", building, dirs_exist_ok=True)
     building.chmod(0o700)
+    # Whoever has a folder can put something else in the place of what is in it: it comes last.
+    for path in (*reversed(sorted(building.rglob("*"))), building):
+        os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
     building.rename(home)
     print(home, flush=True)
 

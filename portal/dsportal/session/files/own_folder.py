@@ -1,0 +1,20 @@
+"""Folders in which nobody else can put anything, such as a link to somewhere else."""
+
+import os
+import stat
+from pathlib import Path
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def is_ones_own(folder: str | Path) -> bool:
+    """Whether a folder is the user's, and nobody else may write to it."""
+    status = os.stat(folder)
+    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
+
+
+def kept_folder() -> Path:
+    """Return the folder of the home for what is kept of files elsewhere, and make it."""
+    kept = Path.home() / ".local/share/data-scientist-portal/checkpoints"
+    kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return kept
