@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -167,19 +167,20 @@ class _Files(LargeFileManager):
 @contextmanager
 def _content_kept(file: Path) -> Iterator[None]:
     """Give a file its content back where writing it fails; it is in the home meanwhile."""
-    copy = kept_folder() / f"{uuid.uuid4().hex}.kept"
-    try:
+    with ExitStack() as at_end:
+        is_kept = False
         # A home without room keeps nobody from saving elsewhere.
         with suppress(OSError):
+            copy = kept_folder() / f"{uuid.uuid4().hex}.kept"
+            at_end.callback(copy.unlink, missing_ok=True)
             shutil.copyfile(file, copy)
+            is_kept = True
         try:
             yield
         except BaseException:
-            with suppress(FileNotFoundError):
+            if is_kept:
                 shutil.copyfile(copy, file)
             raise
-    finally:
-        copy.unlink(missing_ok=True)
 
 
 class SessionContents(_Files):

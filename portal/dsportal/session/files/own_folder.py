@@ -14,7 +14,10 @@ def is_ones_own(folder: str | Path) -> bool:
 
 
 def kept_folder() -> Path:
-    """Return the folder of the home for what is kept of files elsewhere, and make it."""
+    """Return the folder of the home for what is kept of files elsewhere, and make it.
+
+    Raises `OSError` where the home has no room for it.
+    """
     kept = Path.home() / ".local/share/data-scientist-portal/checkpoints"
     kept.mkdir(parents=True, exist_ok=True, mode=0o700)
     return kept

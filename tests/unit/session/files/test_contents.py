@@ -1,7 +1,9 @@
 """Jupyter's contents in threads, beside a mount that is known to be dead."""
 
 import asyncio
+import shutil
 import threading
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +161,19 @@ def test_what_cannot_be_saved_among_others_is_as_it_was(home: Path) -> None:
     with pytest.raises(OSError, match="no room"):
         fail()
     assert (group / "a.txt").read_text() == "before"
+
+
+def test_a_home_without_room_keeps_nobody_from_saving_among_others(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = home / "group"
+    group.mkdir()
+    group.chmod(0o770)
+
+    def no_room(*_: object) -> None:
+        raise OSError(ENOSPC, "no room")
+
+    monkeypatch.setattr(shutil, "copyfile", no_room)
+    (group / "a.txt").write_text("before")
+    saved(home, "group/a.txt", "after")
+    assert (group / "a.txt").read_text() == "after"
