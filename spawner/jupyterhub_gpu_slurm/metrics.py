@@ -82,13 +82,19 @@ def _reasons(kind: type[SpawnerError]) -> Iterator[str]:
         yield from _reasons(below)
 
 
+LAUNCHER_VERBS = (
+    *("submit", "forecast", "cancel", "list", "log"),
+    *("extend", "end", "jobs", "marked", "session"),
+)
+"""What the launcher is asked for: the verbs of users, and those of Slurm's operator."""
+
 # Known from the start, so that the first failure is seen as a rise from 0.
 for _reason in _reasons(SpawnerError):
     START_FAILURES.labels(_reason)
 for _error in (CommandFailed, CommandTimedOut):
     for _program in ("squeue", "scontrol"):
         QUERY_FAILURES.labels(_program, _error.reason)
-    for _verb in ("submit", "cancel", "list", "log", "forecast", "extend"):
+    for _verb in LAUNCHER_VERBS:
         LAUNCHER_FAILURES.labels(_verb, _error.reason)
 
 

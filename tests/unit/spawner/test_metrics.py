@@ -16,6 +16,7 @@ from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
 from jupyterhub_gpu_slurm.registration import cluster_sample
 from jupyterhub_gpu_slurm.session.idle import IdleReport
 from jupyterhub_gpu_slurm.session.state import SessionState
+from jupyterhub_gpu_slurm.slurm import launcher
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
@@ -53,6 +54,10 @@ def test_where_nothing_is_known_of_the_cluster_nothing_is_said() -> None:
         assert registry.get_sample_value("gpu_spawner_slurm_up") == up
         gpus = [metric for metric in registry.collect() if metric.name.endswith("cluster_gpus")]
         assert [metric.samples for metric in gpus] == [[]]
+
+
+def test_failures_of_each_of_the_launchers_verbs_are_known_from_the_start() -> None:
+    assert set(metrics.LAUNCHER_VERBS) == {*launcher.VERBS, *launcher.OPERATOR_VERBS}
 
 
 def test_a_failure_is_counted_and_its_time_too() -> None:
