@@ -7,6 +7,7 @@ says which unit tests look at them; a file that is not there may touch all.
 import ast
 import subprocess
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,13 +89,14 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
         modules |= touched
         found.update(known if known or touched else [UNIT])
     if modules:
+        files = dict(ours(root))
         imports = {
-            module: {*imported(root / file), *sharing(file, root)} for module, file in ours(root)
+            module: {*imported(root / file), *sharing(file, root)} for module, file in files.items()
         }
         reached = importers(modules, imports)
         found.update(
             file
-            for module, file in ours(root)
+            for module, file in files.items()
             if module in reached and file.is_relative_to(UNIT) and file.name.startswith("test_")
         )
     if UNIT in found:
@@ -192,11 +194,15 @@ def sharing(file: Path, root: Path) -> Iterator[str]:
     asked = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     for folder in file.parents[: -len(UNIT.parts)]:
         shared = folder / "conftest.py"
-        if shared != file and (root / shared).exists():
-            nodes = ast.walk(ast.parse((root / shared).read_text(encoding="utf-8")))
-            given = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-            if asked & given:
-                yield module_of(shared)
+        if shared != file and (root / shared).exists() and asked & functions_of(root / shared):
+            yield module_of(shared)
+
+
+@cache
+def functions_of(file: Path) -> frozenset[str]:
+    """Return the names of a conftest module's functions, fixtures among them."""
+    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
 
 
 def imported(file: Path) -> Iterator[str]:

@@ -125,15 +125,15 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
             client.close()
 
     def _entry(self, spawner: Any) -> WayIn | None:
-        tls = self._tls(spawner.user.name)
-        if tls is None:
-            return None
         # Another start of the session is another address.
         key = f"{spawner.user.name}/{spawner.name} {spawner.server.url}"
         now = time.monotonic()
         for old in [each for each, entry in self.entries.items() if entry.ends <= now]:
             del self.entries[old]
         if key not in self.entries:
+            tls = self._tls(spawner.user.name)
+            if tls is None:
+                return None
             token = spawner.user.new_api_token(
                 note=_NOTE,
                 expires_in=_TOKEN_SECONDS,

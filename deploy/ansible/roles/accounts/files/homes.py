@@ -55,7 +55,7 @@ def ensure_home(user: pwd.struct_passwd, below: Path) -> None:
     shutil.copytree("/etc/skel", building, dirs_exist_ok=True)
     building.chmod(0o700)
     # Whoever has a folder can put something else in the place of what is in it: it comes last.
-    for path in (*reversed(sorted(building.rglob("*"))), building):
+    for path in (*sorted(building.rglob("*"), reverse=True), building):
         os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
     building.rename(home)
     print(home, flush=True)
