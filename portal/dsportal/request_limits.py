@@ -88,35 +88,88 @@ class Rules:
     """How many connections there may be whose callers are not known."""
 
 
+class _Bounded:
+    """Connections of which there are so many at most: the oldest gives way to a new one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        # In the order in which they came, or began to wait for their last request.
+        self._connections: dict[Any, None] = {}
+
+    def add(self, connection: object) -> None:
+        self.forget(connection)
+        if len(self._connections) >= self._most:
+            self._make_room()
+        self._connections[connection] = None
+
+    def forget(self, connection: object) -> None:
+        self._connections.pop(connection, None)
+
+    def _make_room(self) -> None:
+        for connection in [one for one in self._connections if one.stream.closed()]:
+            del self._connections[connection]
+        if len(self._connections) >= self._most:
+            longest = next(iter(self._connections))
+            del self._connections[longest]
+            longest.stream.close()
+
+
 class RequestLimiter(HTTPServerConnectionDelegate):
     """Stands between a tornado `HTTPServer` and its application."""
 
     def __init__(self, application: Application, rules: Rules) -> None:
         self.application, self.rules = application, rules
-        # In the order in which they came, or sent their last request.
-        self._strangers: dict[Any, None] = {}
+        self._strangers = _Bounded(rules.most_strangers)
 
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
         """Await a request: of a stranger, until something else is known."""
-        self._strangers.pop(server_conn, None)
-        if len(self._strangers) >= self.rules.most_strangers:
-            self._make_room()
-        self._strangers[server_conn] = None
-        caller = Caller(lambda: self._strangers.pop(server_conn, None))
+        self._strangers.add(server_conn)
+        caller = Caller(lambda: self._strangers.forget(server_conn))
         # The context is the connection's own; a handler's is a copy of it.
         _caller.set(caller)
         inner = self.application.start_request(server_conn, request_conn)
         return _Request(self.rules, caller, inner, request_conn)
 
-    def _make_room(self) -> None:
-        for connection in [one for one in self._strangers if one.stream.closed()]:
-            del self._strangers[connection]
-        if len(self._strangers) >= self.rules.most_strangers:
-            longest = next(iter(self._strangers))
-            del self._strangers[longest]
-            longest.stream.close()
+
+class IdleLimiter(HTTPServerConnectionDelegate):
+    """Bounds the connections that wait for a request, of a server that answers everybody."""
+
+    def __init__(self, application: HTTPServerConnectionDelegate, most_idle: int) -> None:
+        self._application = application
+        self._idle = _Bounded(most_idle)
+
+    def start_request(
+        self, server_conn: object, request_conn: HTTPConnection
+    ) -> HTTPMessageDelegate:
+        """Await a request: the connection is idle until it has come whole."""
+        self._idle.add(server_conn)
+        inner = self._application.start_request(server_conn, request_conn)
+        return _Awaited(inner, lambda: self._idle.forget(server_conn))
+
+
+class _Awaited(HTTPMessageDelegate):
+    """Hands a request on, and says when it has come whole."""
+
+    def __init__(self, inner: HTTPMessageDelegate, has_come: Callable[[], None]) -> None:
+        self._inner, self._has_come = inner, has_come
+
+    def headers_received(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
+    ) -> Awaitable[None] | None:
+        return self._inner.headers_received(start_line, headers)
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        return self._inner.data_received(chunk)
+
+    def finish(self) -> None:
+        self._has_come()
+        self._inner.finish()
+
+    def on_connection_close(self) -> None:
+        self._has_come()
+        self._inner.on_connection_close()
 
 
 class _Request(HTTPMessageDelegate):

@@ -16,7 +16,14 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, create_signed_value
 
 from dsportal import request_limits
-from dsportal.request_limits import SMALL_BODY, RequestLimiter, Rules, is_login, is_stranger
+from dsportal.request_limits import (
+    SMALL_BODY,
+    IdleLimiter,
+    RequestLimiter,
+    Rules,
+    is_login,
+    is_stranger,
+)
 from dsportal.response_headers import Unversioned
 
 LONG = 3 * SMALL_BODY
@@ -221,6 +228,38 @@ async def test_connections_that_ended_count_no_more() -> None:
             other.writer.close()
             await other.writer.wait_closed()
         assert await first.is_open()
+
+
+@in_a_loop
+async def test_a_request_that_is_answered_does_not_give_way_to_connections_without_one() -> None:
+    opened = asyncio.Event()
+
+    class SlowPage(RequestHandler):
+        async def get(self) -> None:
+            await opened.wait()
+
+    application = Application([("/slow", SlowPage), ("/", RequestHandler)])
+    server = HTTPServer(IdleLimiter(application, most_idle=2))
+    sockets = bind_sockets(0, "127.0.0.1")
+    server.add_sockets(sockets)
+    house = House(sockets[0].getsockname()[1])
+    answered = (await house.connect()).send(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+    half_sent = (await house.connect()).send(
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12"
+    )
+    idle = [await house.connect() for _ in range(3)]
+    try:
+        for closed in (half_sent, idle[0]):
+            assert await closed.reader.read() == b""
+        for kept in idle[1:]:
+            assert (await kept.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").answer())[0] == 405
+        opened.set()
+        assert (await answered.answer())[0] == 200
+    finally:
+        server.stop()
+        await server.close_all_connections()
+        for wire in house.wires:
+            wire.writer.close()
 
 
 @in_a_loop

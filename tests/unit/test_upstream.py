@@ -40,6 +40,10 @@ PATCHED = {
     "dsportal/hub/patches/host_names.py": {
         "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
     },
+    "dsportal/hub/patches/idle_connections.py": {
+        "jupyterhub.app:JupyterHub.start": "0a8db2676f52",
+        "tornado.httpserver:HTTPServer.initialize": "96e880b7deca",
+    },
     "dsportal/hub/patches/interrupted_stop.py": {
         "jupyterhub.apihandlers.users:UserServerAPIHandler.delete": "89e4db7e9a97",
     },

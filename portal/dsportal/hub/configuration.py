@@ -33,6 +33,7 @@ from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import (
     database_outage,
     host_names,
+    idle_connections,
     managed_services,
     request_log,
     second_start,
@@ -113,6 +114,7 @@ def configure_hub(c: Config, settings: Settings) -> None:
     c.JupyterHub.authenticate_prometheus = True
     c.JupyterHub.tornado_settings.update({"log_function": request_log.log_known})
     request_log.install()
+    idle_connections.install()
     c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
     c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
 

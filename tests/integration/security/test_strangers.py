@@ -1,14 +1,20 @@
-"""What who has no login can make a session and the cluster's service do: next to nothing."""
+"""What a stranger can make a session, the hub and the cluster's service do: next to nothing."""
 
 import json
 import pwd
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from dsportal.hub.patches.idle_connections import MOST_IDLE
 from dsportal.request_limits import SMALL_BODY
+from tests.instance import Instance
 from tests.network.wire import Wire
 from tests.visitor import Visitor
 
@@ -47,3 +53,27 @@ def test_who_is_logged_in_may_send_files_and_little_else(owner: Visitor) -> None
     assert owner.session("DELETE", "/api/contents/long.txt").status_code == 204
     refused = owner.session("POST", "/portal/idle", content=b"x" * (SMALL_BODY + 1))
     assert refused.status_code == 413
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * MOST_IDLE, max(2 * MOST_IDLE, before[1])))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("many_files")
+def test_the_hubs_own_port_cannot_be_filled(http: httpx.Client, portal: Instance) -> None:
+    hub = urlsplit(portal.settings["hub"]["api_url"])
+    address = str(hub.hostname), int(hub.port or 0)
+    with ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection(address, timeout=20))
+            for _ in range(MOST_IDLE + 20)
+        ]
+        assert idle[0].recv(1) == b""
+        assert http.get("/hub/api/").status_code == 200
+        idle[-1].settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            idle[-1].recv(1)

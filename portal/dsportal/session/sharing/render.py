@@ -14,6 +14,8 @@ from dsportal.session.sharing.mathematics import MathExporter, draw_outputs
 
 _CPU_SECONDS = 60
 _MEMORY_BYTES = 2 * 2**30
+MOST_BYTES = 64 * 2**20
+"""Of a page: the session's server has it in memory several times."""
 
 
 def page(content: str) -> str:
@@ -30,11 +32,14 @@ def page(content: str) -> str:
 
 
 def main() -> int:
-    """Do it."""
+    """Do it; return 1 for a notebook whose page is longer than it may be."""
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     content = sys.stdin.buffer.read().decode("utf-8", errors="replace")
-    sys.stdout.buffer.write(page(content).encode("utf-8", errors="replace"))
+    written = page(content).encode("utf-8", errors="replace")
+    if len(written) > MOST_BYTES:
+        return 1
+    sys.stdout.buffer.write(written)
     return 0
 
 

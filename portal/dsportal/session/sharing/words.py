@@ -26,6 +26,6 @@ NOT_FOR_YOU = (
     "{owner} does not share this with you, or does not share it any more. Ask for a new link."
 )
 NOT_SHOWN = (
-    "This notebook cannot be shown: it is damaged, or takes too long. "
+    "This notebook cannot be shown: it is damaged, too large, or takes too long. "
     "A copy may open in JupyterLab."
 )

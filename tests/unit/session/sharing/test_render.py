@@ -1,6 +1,8 @@
 import json
+import subprocess
+import sys
 
-from dsportal.session.sharing.render import page
+from dsportal.session.sharing.render import MOST_BYTES, page
 
 
 def test_a_notebook_becomes_a_page_whose_links_leave_the_frame() -> None:
@@ -26,3 +28,20 @@ def test_a_notebook_becomes_a_page_whose_links_leave_the_frame() -> None:
     assert "98.9 %" in html
     # Nothing is fetched from elsewhere.
     assert 'src="http' not in html
+
+
+def test_a_notebook_that_becomes_too_long_a_page_is_not_shown() -> None:
+    data = {"text/html": "x" * MOST_BYTES}
+    output = {"output_type": "display_data", "metadata": {}, "data": data}
+    cell = {"cell_type": "code", "id": "a", "execution_count": 1, "metadata": {}, "source": ""}
+    notebook = {
+        "cells": [{**cell, "outputs": [output]}],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    argv = [sys.executable, "-m", "dsportal.session.sharing.render"]
+    done = subprocess.run(
+        argv, input=json.dumps(notebook), text=True, capture_output=True, timeout=90, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
