@@ -17,6 +17,8 @@ _NAME = re.compile(
     r"(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 _LONGEST = 500
+_DIGITS = 32
+"""Of a digest, in a file's name: with fewer an image could be made whose file has that name."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,14 @@ class Reference:
 
     def file_name(self, digest: str) -> str:
         """Return the name of its file: one for each content, so none is ever replaced."""
-        words = [self.path.rpartition("/")[2], self.tag, digest.partition(":")[2][:12]]
+        words = [self.path.rpartition("/")[2], self.tag, digest.partition(":")[2][:_DIGITS]]
         return "-".join(word for word in words if word) + ".sif"
 
 
 def parse(text: str) -> Reference:
     """Read a name as people write it; without tag and digest it is the tag ``latest``.
+
+    Beside a digest a tag says nothing: no registry looks whether it is one of that image.
 
     >>> parse("docker://nvcr.io/nvidia/pytorch:24.05-py3").tag
     '24.05-py3'
@@ -78,4 +82,4 @@ def parse(text: str) -> Reference:
         )
     tag, digest = found["tag"], found["digest"]
     registry = found["registry"] + (found["port"] or "")
-    return Reference(registry, found["path"], tag or (None if digest else "latest"), digest)
+    return Reference(registry, found["path"], None if digest else tag or "latest", digest)

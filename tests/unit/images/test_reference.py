@@ -6,6 +6,7 @@ from dsportal.images.errors import ImageError
 from dsportal.images.reference import Reference, parse
 
 DIGEST = f"sha256:{'0123456789abcdef' * 4}"
+OTHER = f"sha256:{'f' * 64}"
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ DIGEST = f"sha256:{'0123456789abcdef' * 4}"
         ),
         (
             f"registry.example/x:1@{DIGEST}",
-            Reference("registry.example", "x", "1", DIGEST),
+            Reference("registry.example", "x", None, DIGEST),
             f"docker://registry.example/x@{DIGEST}",
         ),
     ],
@@ -82,9 +83,10 @@ def test_a_shared_folder_holds_whole_names(prefixes: list[str], is_below: bool) 
 
 def test_another_content_is_another_file() -> None:
     reference = parse("nvcr.io/nvidia/pytorch:24.05-py3")
-    assert reference.file_name(DIGEST) == "pytorch-24.05-py3-0123456789ab.sif"
-    assert reference.file_name(f"sha256:{'f' * 64}") == "pytorch-24.05-py3-ffffffffffff.sif"
-    assert parse(f"nvcr.io/x@{DIGEST}").file_name(DIGEST) == "x-0123456789ab.sif"
+    shown = "0123456789abcdef" * 2
+    assert reference.file_name(DIGEST) == f"pytorch-24.05-py3-{shown}.sif"
+    assert reference.file_name(OTHER) == f"pytorch-24.05-py3-{'f' * 32}.sif"
+    assert parse(f"nvcr.io/x@{DIGEST}").file_name(DIGEST) == f"x-{shown}.sif"
 
 
 def test_each_name_has_a_place_of_its_own_in_a_cache() -> None:
