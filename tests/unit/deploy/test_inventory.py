@@ -1,17 +1,10 @@
 """Which inventory is meant, and whether it is a site's own."""
 
-import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import bootstrap
 import inventory
 import pytest
-import yaml
-
-ROLE = bootstrap.DEPLOY / "ansible/roles/portal"
 
 
 def test_the_example_itself_is_refused_with_file_and_line() -> None:
@@ -48,54 +41,3 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 @pytest.mark.parametrize("name", inventory.names())
 def test_what_is_deployed_here_has_no_placeholder(name: str) -> None:
     inventory.check(inventory.find(name))
-
-
-ONE_HOST = """
-all:
-  children:
-    portal: {hosts: {head: {ansible_connection: local}}}
-    slurm_node: {hosts: {head: }}
-"""
-HEAD_AND_NODES = """
-all:
-  children:
-    portal: {hosts: {head: {ansible_connection: local}}}
-    slurm_node: {hosts: {head: , compute1: }}
-"""
-NO_NODES = """
-all:
-  children:
-    portal: {hosts: {head: {ansible_connection: local}}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("hosts", "is_on"), [(ONE_HOST, False), (HEAD_AND_NODES, True), (NO_NODES, False)]
-)
-def test_sessions_on_other_machines_are_spoken_to_by_tls(
-    tmp_path: Path, hosts: str, is_on: bool
-) -> None:
-    (tmp_path / "hosts.yml").write_text(hosts)
-    assert default_of("portal_internal_ssl", tmp_path) is is_on
-
-
-def test_the_example_leaves_it_at_that() -> None:
-    assert default_of("portal_internal_ssl", inventory.FOLDER / "example") is True
-
-
-def default_of(variable: str, folder: Path) -> object:
-    """Have Ansible work out a default of the role in an inventory."""
-    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
-    show = f"msg={defaults[variable]}"
-    hosts = json.dumps({"portal_session_hosts": defaults["portal_session_hosts"]})
-    ansible = [str(Path(sys.executable).with_name("ansible")), "-i", str(folder / "hosts.yml")]
-    done = subprocess.run(
-        [*ansible, "head", "-m", "ansible.builtin.debug", "-a", show, "-e", hosts],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        cwd=bootstrap.DEPLOY / "ansible",
-    )
-    answer = yaml.safe_load(done.stdout.partition("=>")[2])
-    return answer["msg"]
