@@ -112,7 +112,7 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         log_in(page, portal, USER, to=f"/hub/spawn/{USER}")
         page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
         page.get_by_role("button", name="Start", exact=True).click()
-        expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for \d+ h"))
+        expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for [\d.]+ h"))
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#progress-position")).to_have_text("2 of 2 in sxm2, by priority")
         for scheme in ("light", "dark"):

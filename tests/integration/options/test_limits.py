@@ -57,8 +57,8 @@ def test_the_form_offers_only_what_the_group_may_have(visit: Visit) -> None:
     form = visit(LIMITED).http.get("/hub/spawn").text
     assert 'value="2"' in form
     assert 'name="gpus" value="3"' not in form
-    assert "sxm2" in form
-    assert "shareq" not in form
+    assert 'value="sxm2"' in form
+    assert 'value="shareq"' not in form
 
 
 def test_the_groups_account_and_qos_reach_the_job(portal: Instance, visit: Visit) -> None:
@@ -72,7 +72,7 @@ def test_the_groups_account_and_qos_reach_the_job(portal: Instance, visit: Visit
 
 def test_others_have_no_account_and_all_partitions(portal: Instance, visit: Visit) -> None:
     user = visit(FREE_USER)
-    assert "shareq" in user.http.get("/hub/spawn").text
+    assert 'value="shareq"' in user.http.get("/hub/spawn").text
     job_id = user.start_and_wait(gpus=0)
     assert portal.job(job_id)["Account"] == "(null)"
     assert "--qos" not in portal.slurm("scontrol", "write", "batch_script", job_id, "-")

@@ -220,8 +220,9 @@ def test_no_answer_of_a_tool_names_a_version(user: Visitor) -> None:
     assert user.session("GET", "/api/status").headers["Server"] == "portal"
 
 
-def test_tools_end_with_the_session(other: Visitor) -> None:
-    assert opened(other).status_code == 200
-    assert pids_of_digits(other)
-    other.stop()
-    until(lambda: not pids_of_digits(other), seconds=20, what="DIGITS has ended")
+def test_tools_end_with_the_session(portal: Instance) -> None:
+    with session_of(portal, USERS[2]) as leaver:
+        assert opened(leaver).status_code == 200
+        assert pids_of_digits(leaver)
+        leaver.stop()
+        until(lambda: not pids_of_digits(leaver), seconds=20, what="DIGITS has ended")

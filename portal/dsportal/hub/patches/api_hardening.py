@@ -78,11 +78,17 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
     patch = web.RequestHandler.patch
 
     async def post(self, user_name: str, server_name: str = "") -> None:
-        """Start one. That it is stopped meanwhile is no fault, to which JupyterHub takes it."""
+        """Start one. That it is stopped meanwhile is no fault, to which JupyterHub takes it.
+
+        After a start that failed JupyterHub makes a new spawner, and then asks the old one whether
+        it still starts. So it said 201, "it runs", of a session that waits in the queue.
+        """
         try:
             await super().post(user_name, server_name)
         except asyncio.CancelledError as error:
             raise web.HTTPError(409, "The session was stopped while it started.") from error
+        if self.find_user(user_name).spawners[server_name].pending == "spawn":
+            self.set_status(202)
 
     async def stop_single_user(self, user: Any, server_name: str = "") -> Any:
         """Stop one, which remembers by whom.

@@ -121,3 +121,21 @@ def test_a_start_that_is_stopped_meanwhile_is_no_fault(monkeypatch: pytest.Monke
     with pytest.raises(web.HTTPError) as told:
         asyncio.run(handler.post("ada"))
     assert told.value.status_code == 409
+
+
+@pytest.mark.parametrize(("pending", "status"), [("spawn", 202), (None, 201)])
+def test_a_start_after_one_that_failed_says_whether_it_still_waits(
+    monkeypatch: pytest.MonkeyPatch, pending: str | None, status: int
+) -> None:
+    handler: Any = HardenedServerHandler.__new__(HardenedServerHandler)
+    said = []
+
+    async def post(_: object, user_name: str, server_name: str = "") -> None:
+        handler.set_status(201)
+
+    monkeypatch.setattr(UserServerAPIHandler, "post", post)
+    handler.set_status = said.append
+    user = SimpleNamespace(spawners={"": SimpleNamespace(pending=pending)})
+    handler.find_user = {"ada": user}.get
+    asyncio.run(handler.post("ada"))
+    assert said[-1] == status
