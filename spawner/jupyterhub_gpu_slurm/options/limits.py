@@ -21,16 +21,21 @@ def limits_for(
 ) -> Limits:
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
-    Slurm's own limits of its partitions know Unix groups only. ``images``: name -> title.
+    A hidden partition is offered where the site names it. A user's own accounts are looked at once
+    they are known: `policy.Limits.with_associations`. ``images``: name -> title.
     """
     mine = frozenset(groups)
+    named = {preferred_partition, *(allowance.partitions or ())}
     counted = count.of(cluster)
     is_open = [
         partition
         for partition in cluster.partitions
         if partition.is_up
         and partition.nodes
+        and not partition.is_root_only
+        and (not partition.is_hidden or partition.name in named)
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
+        and (allowance.account is None or partition.accounts.admits(allowance.account))
         and (allowance.partitions is None or partition.name in allowance.partitions)
     ]
     is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
@@ -52,4 +57,5 @@ def _limit(partition: Partition, has: Availability) -> PartitionLimit:
         partition.max_time,
         tuple((kind.type, kind.largest) for kind in has.kinds if kind.type is not None),
         frozenset().union(*(node.features for node in partition.nodes)),
+        partition.accounts,
     )
