@@ -15,6 +15,13 @@ _ALIAS = re.compile(r"[A-Z][A-Z0-9_]*")
 _MARK = re.compile(r"[A-Za-z0-9-]+")
 
 
+def launcher_cmd(
+    launcher: Path | str = DEFAULT_PATH, sudo: str = "/usr/bin/sudo"
+) -> tuple[str, ...]:
+    """Return the argv that runs the launcher as a user; ``{username}`` stands for the user."""
+    return (sudo, "-n", "-u", "{username}", "--", str(launcher))
+
+
 @dataclass(frozen=True)
 class InstalledFile:
     """A file that belongs to root."""

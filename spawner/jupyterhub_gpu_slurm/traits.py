@@ -22,6 +22,7 @@ from traitlets import (
 from jupyterhub_gpu_slurm import start_limiter
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.inherited import duration
+from jupyterhub_gpu_slurm.launcher_files import launcher_cmd
 from jupyterhub_gpu_slurm.options import allowance, profile
 from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.policy import Defaults
@@ -46,7 +47,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     ).tag(config=True)
     launcher_cmd = List(
         Unicode(),
-        ["/usr/bin/sudo", "-n", "-u", "{username}", "--", "/usr/local/libexec/slurm-launcher"],
+        list(launcher_cmd()),
         help="""
         The argv that runs the launcher as a user; ``{username}`` stands for the user.
         The launcher is the one program that sudo must allow.

@@ -45,6 +45,8 @@ c.JupyterHub.hub_port = {ports[1]}
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{ports[2]}"
 c.ConfigurableHTTPProxy.command = {proxy!r}
 """
+# A page of one launcher for the machine does not name it here.
+OTHER_LAUNCHER = f"reconciler += ['--launcher={LAUNCHER}', '--interval=2']\n"
 # In place of two hours, so that the test sees the end.
 SHORTER = f"\nc.GpuSlurmSpawner.idle_minutes = {IDLE_SECONDS / 60}\n"
 
@@ -161,10 +163,11 @@ def alone(portal: Instance) -> Iterator[Alone]:
         before = HAD_BEFORE.format(
             password=PASSWORD, ports=ports, proxy=["/usr/bin/node", str(program)]
         )
-        of_hub, of_hub_for_idle, of_culler, of_hub_for_news = map(
+        of_hub, of_hub_for_lost, of_hub_for_idle, of_culler, of_hub_for_news = map(
             reader.read, blocks(PAGE, "python")
         )
-        settings = [before, of_hub, of_hub_for_idle, of_hub_for_news, SHORTER]
+        settings = [before, of_hub, of_hub_for_lost, OTHER_LAUNCHER, of_hub_for_idle]
+        settings += [of_hub_for_news, SHORTER]
         (folder / "etc/jupyterhub_config.py").write_text("\n".join(settings))
         (folder / "etc/idle_culler.py").write_text(of_culler + "c.IdleCuller.cull_every = 2\n")
         log = stack.enter_context(hub(folder, account, ports))
@@ -220,3 +223,23 @@ def test_a_session_that_nobody_uses_ends(alone: Alone, user: Visitor) -> None:
     assert "not been used for" in user.note()
     # What the page's observer prints.
     assert f"{USER} 0 " in alone.log.read_text("utf-8")
+
+
+@pytest.mark.timeout(300)
+def test_a_session_that_the_hub_does_not_know_is_ended(alone: Alone, user: Visitor) -> None:
+    """What a hub leaves that was killed after a submission and has lost its database since."""
+    assert user.server() is None
+    comment = f"hub1:{'0' * 32}"
+    job_id = alone.slurm.slurm(
+        *("sbatch", "--parsable", "--job-name=hub1-lost", f"--comment={comment}"),
+        *("--chdir=/tmp", "--output=/dev/null", "--wrap=sleep 600"),
+        user=USER,
+    ).strip()
+    try:
+        until(lambda: job_id not in alone.jobs(user=USER), seconds=60, what="it is ended")
+    except AssertionError as error:
+        error.add_note(alone.cluster())
+        raise
+    assert f"Jobs {job_id} of {USER} are a session that belongs to no server" in (
+        alone.log.read_text("utf-8")
+    )

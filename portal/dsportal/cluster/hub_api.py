@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dsportal.hub.rest import HubRest, server_path
+from jupyterhub_gpu_slurm.hub_rest import HubRest, server_path
 
 _SECONDS = 20.0
 

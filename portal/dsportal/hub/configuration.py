@@ -52,9 +52,9 @@ from dsportal.look import WEB, appearance
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, file_of, load
-from dsportal.slurm_client import launcher_cmd
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
+from jupyterhub_gpu_slurm.launcher_files import launcher_cmd
 from jupyterhub_gpu_slurm.registration import join_hub_once_chosen
 
 log = logging.getLogger("JupyterHub")
@@ -244,7 +244,7 @@ def configure_spawner(c: Config, settings: Settings) -> None:
     spawner = c.GpuSlurmSpawner
     spawner.slurm_conf = slurm.config_file
     spawner.slurm_bin_dir = slurm.bin_dir
-    spawner.launcher_cmd = list(launcher_cmd(slurm))
+    spawner.launcher_cmd = list(launcher_cmd(slurm.launcher, slurm.sudo))
     spawner.hub_mark = settings.hub.name
     spawner.query_interval = slurm.query_interval_seconds
     spawner.cluster_interval = slurm.cluster_interval_seconds

@@ -9,7 +9,7 @@ Tried with JupyterHub 6.1.1 and Tornado 6.6.1.
 
 from typing import Any
 
-from tornado import httpserver
+from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerConnectionDelegate
 
 from dsportal.request_limits import SERVER_ARGUMENTS, IdleLimiter
@@ -19,16 +19,17 @@ MOST_IDLE = 2048
 _BODY_SECONDS = 15.0
 """The front passes bodies on when they are complete, and gives their senders as long."""
 
+_initialize = HTTPServer.initialize
 
-class BoundedServer(httpserver.HTTPServer):
-    """Tornado's, for an application that anybody may reach."""
 
-    def initialize(self, request_callback: HTTPServerConnectionDelegate, **options: Any) -> None:
-        """Put the limit between the connections and the application."""
-        bounded = IdleLimiter(request_callback, MOST_IDLE)
-        super().initialize(bounded, body_timeout=_BODY_SECONDS, **SERVER_ARGUMENTS, **options)
+def initialize(
+    server: HTTPServer, application: HTTPServerConnectionDelegate, **options: Any
+) -> None:
+    """Put the limit between the connections and the application."""
+    limits = {**SERVER_ARGUMENTS, "body_timeout": _BODY_SECONDS}
+    _initialize(server, IdleLimiter(application, MOST_IDLE), **{**limits, **options})
 
 
 def install() -> None:
-    """Let the hub, which makes one server in its process, make this one."""
-    httpserver.HTTPServer = BoundedServer  # type: ignore[misc]
+    """Let the server that the hub makes, the one of its process, have them."""
+    HTTPServer.initialize = initialize  # type: ignore[assignment,method-assign]

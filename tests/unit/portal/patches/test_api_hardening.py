@@ -128,7 +128,7 @@ def test_a_start_after_one_that_failed_says_whether_it_still_waits(
     monkeypatch: pytest.MonkeyPatch, pending: str | None, status: int
 ) -> None:
     handler: Any = HardenedServerHandler.__new__(HardenedServerHandler)
-    said = []
+    said: list[int] = []
 
     async def post(_: object, user_name: str, server_name: str = "") -> None:
         handler.set_status(201)

@@ -3,9 +3,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dsportal.reconciler.rounds import Reconciler
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
-from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
+from jupyterhub_gpu_slurm.reconciler.reconciliation import KnownSession
+from jupyterhub_gpu_slurm.reconciler.rounds import Reconciler
 
 A, B = "a" * 32, "b" * 32
 

@@ -1,6 +1,6 @@
 import pytest
 
-from jupyterhub_gpu_slurm.session.reconciliation import KnownSession, Orphan, plan, users_to_ask
+from jupyterhub_gpu_slurm.reconciler.reconciliation import KnownSession, Orphan, plan, users_to_ask
 
 A, B = "a" * 32, "b" * 32
 

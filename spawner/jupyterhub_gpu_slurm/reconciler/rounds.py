@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from tornado.httpclient import HTTPClientError
 
-from dsportal.reconciler.hub_api import ReconcilerHubApi
 from jupyterhub_gpu_slurm.errors import AccountUnavailable, SlurmError
-from jupyterhub_gpu_slurm.session.reconciliation import (
+from jupyterhub_gpu_slurm.reconciler.hub_sessions import ReconcilerHubApi
+from jupyterhub_gpu_slurm.reconciler.reconciliation import (
     KnownSession,
     Orphan,
     ownerless,

@@ -3,8 +3,8 @@
 import ssl
 from typing import Any
 
-from dsportal.hub.rest import HubRest, server_path
-from jupyterhub_gpu_slurm.session.reconciliation import KnownSession
+from jupyterhub_gpu_slurm.hub_rest import HubRest, server_path
+from jupyterhub_gpu_slurm.reconciler.reconciliation import KnownSession
 
 _SECONDS = 60.0
 

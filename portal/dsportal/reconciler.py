@@ -1,0 +1,35 @@
+"""``python -I -m dsportal.reconciler``: the spawner's reconciler, as the settings have it."""
+
+import asyncio
+import logging
+import os
+
+from dsportal.hub import process as hub_process
+from dsportal.hub import tls
+from dsportal.settings_file import file_of, load
+from dsportal.slurm_client import client_of
+from jupyterhub_gpu_slurm.reconciler.hub_sessions import ReconcilerHubApi
+from jupyterhub_gpu_slurm.reconciler.keeping import keep
+from jupyterhub_gpu_slurm.reconciler.rounds import Reconciler
+
+
+def main() -> None:
+    """Read the settings, and keep."""
+    hub_process.end_when_told()
+    logging.basicConfig(
+        level=logging.INFO, format="[%(levelname).1s %(asctime)s reconciler] %(message)s"
+    )
+    settings = load(file_of(os.environ))
+    slurm = settings.slurm
+    hub = ReconcilerHubApi(
+        os.environ["JUPYTERHUB_API_URL"],
+        os.environ["JUPYTERHUB_API_TOKEN"],
+        tls.client_context(settings.hub),
+    )
+    client = client_of(slurm, may_act=True)
+    reconciler = Reconciler(client, hub, settings.hub.name, slurm.operator)
+    asyncio.run(keep(reconciler, slurm.reconcile_interval_seconds, hub_process.is_there))
+
+
+if __name__ == "__main__":
+    main()
