@@ -2,13 +2,13 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Callable
 
 import pytest
 
 from tests import faults
-from tests.instance import ROOT, USERS, Instance
+from tests.deploy.deploying import deploy
+from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
 
@@ -22,14 +22,8 @@ def test_a_second_run_changes_nothing_and_keeps_a_session_alive(
     user = visit(USERS[0])
     job_id = user.start_and_wait(gpus=1)
     server = user.run("import os; print(os.getppid())").strip()
-    done = subprocess.run(
-        [str(ROOT / "deploy" / "up"), "test"],
-        env=os.environ | {"ANSIBLE_STRATEGY": strategy},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    done = deploy("test", ANSIBLE_STRATEGY=strategy)
+    assert done.returncode == 0, done.stdout[-2000:]
     recap = re.search(r"changed=(\d+)\s+unreachable=0\s+failed=0", done.stdout)
     assert recap, done.stdout[-2000:]
     assert recap.group(1) == "0", changed_tasks(done.stdout)

@@ -1,16 +1,13 @@
 """What a deployment would change is said of a site that has nothing yet, and nothing is changed."""
 
-import json
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.deploy import many_nodes
-from tests.instance import PREFIX, ROOT
+from tests.deploy.deploying import copied, deploy, said
+from tests.instance import PREFIX
 
 NEW = f"{PREFIX}new"
 NEW_FOLDER = f"data-scientist-{NEW}"
@@ -24,14 +21,7 @@ def said_of_the_head(
     site: Path, *options: str, seconds: int, **variables: str
 ) -> tuple[str, int, int]:
     """Deploy; return what was said, and how many tasks of the head went well and changed it."""
-    done = subprocess.run(
-        [str(ROOT / "deploy/up"), str(site), *options],
-        env=os.environ | variables,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-    )
+    done = deploy(site, *options, seconds=seconds, **variables)
     assert done.returncode == 0, done.stdout[-3000:]
     recap = re.search(r"head +: ok=(\d+) +changed=(\d+) +unreachable=0", done.stdout)
     assert recap, done.stdout[-2000:]
@@ -56,16 +46,12 @@ def there() -> list[Path]:
 
 def new_host(tmp_path: Path, **variables: object) -> Path:
     """Return the folder of an inventory for an instance that is not there."""
-    folder = tmp_path / "site"
-    shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
-    named = {
+    named: dict[str, object] = {
         "instance_name": NEW,
         "instance_folder_name": NEW_FOLDER,
         "slurm_conf_dir": f"/etc/slurm-{NEW}",
     }
-    # The last file of a folder counts.
-    (folder / "group_vars/all/z.yml").write_text(json.dumps(named | variables))
-    return folder
+    return copied(tmp_path, **(named | variables))
 
 
 @pytest.mark.timeout(300)
@@ -84,10 +70,8 @@ def test_what_is_wrong_with_the_portals_settings_is_said_before_anything_changes
 ) -> None:
     wrong = {"limits": {"everybody": {"max_gpus": 4}}, "session": {"memory_mb_per_gpu": "48 GB"}}
     folder, before = new_host(tmp_path, portal_settings=wrong), there()
-    argv = [str(ROOT / "deploy/up"), str(folder), "--stage", "validate"]
-    refused = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=240)
+    refused = deploy(folder, "--stage", "validate", seconds=240)
     assert refused.returncode != 0
-    said = " ".join(refused.stdout.split())
-    assert "limits.everybody: is not a known key" in said
-    assert 'session.memory_mb_per_gpu = "48 GB": must be a whole number' in said
+    assert "limits.everybody: is not a known key" in said(refused)
+    assert 'session.memory_mb_per_gpu = "48 GB": must be a whole number' in said(refused)
     assert there() == before

@@ -5,7 +5,6 @@ The users are made here and removed again; the machine's own stay as they are.
 
 import pwd
 import secrets
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests import faults
-from tests.instance import ADMIN, LOGS, PREFIX, ROOT, USERS, Instance
+from tests.deploy.deploying import copied, deploy
+from tests.instance import ADMIN, LOGS, PREFIX, USERS, Instance
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.timeout(900)
@@ -28,27 +28,25 @@ def run(*argv: str, text: str = "") -> None:
     subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=60)
 
 
-def deploy(inventory: str) -> None:
-    argv = [str(ROOT / "deploy/up"), inventory, "--stage", "portal"]
-    subprocess.run(argv, check=True, capture_output=True, text=True, timeout=600)
+def deploy_portal(inventory: Path | str) -> None:
+    deploy(inventory, "--stage", "portal").check_returncode()
 
 
 @pytest.fixture(scope="module")
 def without_ldap(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """The instance with the one setting that a site without LDAP has."""
-    folder = tmp_path_factory.mktemp("pam") / "site"
-    shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
+    folder = copied(tmp_path_factory.mktemp("pam"))
     file = folder / "group_vars/all/main.yml"
     text = file.read_text(encoding="utf-8")
     assert text.count("\nportal_settings:\n") == 1
     setting = "\nportal_settings:\n  authentication: {method: pam}\n"
     file.write_text(text.replace("\nportal_settings:\n", setting), encoding="utf-8")
     try:
-        deploy(str(folder))
+        deploy_portal(folder)
         faults.wait_for_hub(portal)
         yield portal
     finally:
-        deploy("test")
+        deploy_portal("test")
         faults.wait_for_hub(portal)
         forget_who_is_gone(portal)
 

@@ -1,12 +1,11 @@
 """Wrong settings of the portal are refused, and what runs stays as it is."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.instance import ROOT, SETTINGS, Instance
+from tests.deploy.deploying import copied, deploy
+from tests.instance import SETTINGS, Instance
 
 
 @pytest.mark.timeout(300)
@@ -14,18 +13,9 @@ def test_a_rule_between_keys_is_checked_before_the_settings_are_replaced(
     portal: Instance, tmp_path: Path
 ) -> None:
     # What a check of single values lets through.
-    wrong = "---\nportal_settings: {session: {folder_notes: {nowhere: Nothing}}}\n"
-    folder = tmp_path / "site"
-    shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
-    (folder / "group_vars/all/z.yml").write_text(wrong)
+    wrong = {"session": {"folder_notes": {"nowhere": "Nothing"}}}
     before = SETTINGS.read_bytes()
-    refused = subprocess.run(
-        [str(ROOT / "deploy/up"), str(folder), "--stage", "portal"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    refused = deploy(copied(tmp_path, portal_settings=wrong), "--stage", "portal", seconds=240)
     assert refused.returncode != 0
     assert "folder_notes has nowhere, which folders does not have" in refused.stdout
     assert SETTINGS.read_bytes() == before
