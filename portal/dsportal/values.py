@@ -9,6 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
+from jupyterhub_gpu_slurm.slurm.records import SLURM_NAME
+
 
 def _rule(holds: Callable[[str], object], words: str) -> AfterValidator:
     """Make a check of a text from a predicate and the words that say what must be."""
@@ -212,7 +214,7 @@ OptionalPicture = Annotated[
 SlurmName = Annotated[
     Text,
     _rule(
-        lambda value: re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", value),
+        SLURM_NAME.fullmatch,
         "must be one word of letters, digits and _ . @ -",
     ),
 ]

@@ -5,11 +5,12 @@ what one user gets of the tables. How several groups of a user combine is said a
 """
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
+
+from jupyterhub_gpu_slurm.slurm.records import SLURM_NAME
 
 KEYS = (
     "max_gpus_per_session",
@@ -25,7 +26,6 @@ KEYS = (
 )
 
 _T = TypeVar("_T")
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 _MOST_HOURS = 24 * 365
 
 
@@ -136,7 +136,7 @@ def _time(key: str, value: object) -> timedelta:
 
 
 def _word(key: str, value: object) -> str:
-    if not isinstance(value, str) or not _WORD.fullmatch(value):
+    if not isinstance(value, str) or not SLURM_NAME.fullmatch(value):
         raise ValueError(f"{key} = {value!r}: must be one word of letters, digits and _ . @ -")
     return value
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from jupyterhub_gpu_slurm.errors import BadOption
+from jupyterhub_gpu_slurm.slurm.records import SLURM_NAME
 
 KEYS = (
     "gpus",
@@ -31,15 +32,14 @@ _MOST_HOURS = 24 * 366
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 _NAMES = {
     "partition": (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII), "a partition"),
     "gpu_type": (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII), "a type of GPU"),
     "image": (re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII), "an image"),
-    "account": (_WORD, "an account"),
-    "qos": (_WORD, "a QOS"),
-    "reservation": (_WORD, "a reservation"),
-    "constraint": (_WORD, "a node feature"),
+    "account": (SLURM_NAME, "an account"),
+    "qos": (SLURM_NAME, "a QOS"),
+    "reservation": (SLURM_NAME, "a reservation"),
+    "constraint": (SLURM_NAME, "a node feature"),
 }
 
 

@@ -5,16 +5,14 @@ with some QOS: sacctmgr(1). Raises `UnreadableOutput` for what does not look lik
 output.
 """
 
-import re
 from dataclasses import dataclass
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.slurm.accounting import is_kept, settings
 from jupyterhub_gpu_slurm.slurm.parsing import known
+from jupyterhub_gpu_slurm.slurm.records import SLURM_NAME
 
 FIELDS = "User,DefaultAccount,Account,Partition,QOS"
-# What a request can name, and a job's script may hold.
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def read(text: str, username: str) -> tuple[Association, ...]:
             )
         user, default, account, partition, qos = fields
         # Slurm writes names in small letters.
-        if user.lower() == username.lower() and _WORD.fullmatch(account):
-            names = frozenset(name for name in qos.split(",") if _WORD.fullmatch(name))
+        if user.lower() == username.lower() and SLURM_NAME.fullmatch(account):
+            names = frozenset(name for name in qos.split(",") if SLURM_NAME.fullmatch(name))
             found.append(Association(account, names, known(partition), account == default))
     return tuple(found)

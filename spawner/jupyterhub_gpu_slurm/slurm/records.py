@@ -1,9 +1,13 @@
 """What Slurm tells, as values. Unknown is ``None`` or a state, never 0 or an empty text."""
 
 import enum
+import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
+"""An account, a QOS, a reservation or a node feature that a job's script may hold."""
 
 
 class JobState(enum.Enum):
