@@ -9,6 +9,7 @@ SpawnerError
 │   ├── CommandFailed    a Slurm program ended with an error
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
 │   ├── AccountUnavailable  sudo, or the directory behind it, does not know the user; nothing done
+│   ├── LauncherUnavailable  the launcher cannot be run; nothing done
 │   ├── SubmissionRefused  sbatch refused the job
 │   ├── ExtensionRefused a job's time was not raised, for certain
 │   └── UnreadableOutput a Slurm program printed what cannot be read
@@ -81,6 +82,15 @@ class AccountUnavailable(SlurmError):
     """
 
     reason = "account"
+
+
+class LauncherUnavailable(SlurmError):
+    """The launcher cannot be run: it, or sudo, is not there, or not as it should be.
+
+    What was asked for was not done, for certain.
+    """
+
+    reason = "launcher"
 
 
 class SubmissionRefused(SlurmError):

@@ -19,6 +19,7 @@ from traitlets import default
 from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception, start_limiter
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
+    LauncherUnavailable,
     SessionEnded,
     SpawnerError,
     SubmissionRefused,
@@ -240,7 +241,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.reporter.note_submission()
         try:
             self.job_id = await self.job.submit(self.session.id, script, session_input)
-        except (AccountUnavailable, SubmissionRefused):
+        except (AccountUnavailable, LauncherUnavailable, SubmissionRefused):
             self.record.note(id="")  # there is no job to look for
             raise
         self.record.save()

@@ -16,6 +16,7 @@ from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     CommandFailed,
     ExtensionRefused,
+    LauncherUnavailable,
     SubmissionRefused,
 )
 from jupyterhub_gpu_slurm.slurm import launcher_answers, program
@@ -51,10 +52,15 @@ async def order(
 ) -> dict[str, Any]:
     """Have the launcher do one thing as a user; return its answer.
 
-    Raises `AccountUnavailable` where sudo does not let the hub act as the user: nothing was done.
+    Raises `AccountUnavailable` where sudo does not let the hub act as the user, and
+    `LauncherUnavailable` where it cannot run the launcher: nothing was done.
     """
     argv = [part.replace("{username}", username) for part in launcher_cmd]
-    async with program.started(argv, _ENVIRONMENT) as process:
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            process = await stack.enter_async_context(program.started(argv, _ENVIRONMENT))
+        except CommandFailed as error:
+            raise _no_launcher(username, error.detail) from error
         await _wait_for_launcher(process, username)
         await _tell(process, json.dumps(request).encode())
         async with program.in_time("the launcher", _LAUNCHER_SECONDS):
@@ -105,12 +111,12 @@ def account_unavailable(username: str, why: str) -> AccountUnavailable:
     )
 
 
-def _no_launcher(username: str, words: str) -> AccountUnavailable | CommandFailed:
+def _no_launcher(username: str, words: str) -> AccountUnavailable | LauncherUnavailable:
     told = launcher_answers.one_line(words)
     if any(part in told for part in _NO_ACCOUNT):
         return account_unavailable(username, told)
-    return CommandFailed(
-        "The portal may not act in your name on the cluster; ask its administrators.",
+    return LauncherUnavailable(
+        "The portal cannot act in your name on the cluster at the moment; tell its administrators.",
         detail=f"the launcher for {username} did not begin: {told or 'no reason given'}",
     )
 

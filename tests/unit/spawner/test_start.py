@@ -12,7 +12,7 @@ from jupyterhub import orm
 from jupyterhub.spawner import SpawnException
 from prometheus_client import REGISTRY
 
-from jupyterhub_gpu_slurm.errors import CommandFailed, SubmissionRefused
+from jupyterhub_gpu_slurm.errors import CommandFailed, LauncherUnavailable, SubmissionRefused
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.session import endings
@@ -233,7 +233,14 @@ def test_a_session_that_ends_before_slurm_names_its_node(spawner: Any, slurm: St
     assert "FAILED" in raised.value.jupyterhub_message
 
 
-@pytest.mark.parametrize("refusal", [NO_ACCOUNT, SubmissionRefused("Your account is closed.")])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        NO_ACCOUNT,
+        LauncherUnavailable("The portal cannot act in your name."),
+        SubmissionRefused("Your account is closed."),
+    ],
+)
 def test_a_refused_submission_leaves_nothing_to_look_for(
     spawner: Any, slurm: StandIn, refusal: Any
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
-    CommandFailed,
+    LauncherUnavailable,
     SlurmError,
     SubmissionRefused,
     UnreadableOutput,
@@ -78,8 +78,14 @@ def test_a_directory_that_does_not_answer_is_told_and_nothing_is_done(
 
 
 def test_a_launcher_that_is_not_there_is_no_matter_of_accounts(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match="may not act in your name"):
+    with pytest.raises(LauncherUnavailable, match="cannot act in your name"):
         order(sudo(tmp_path, "echo 'sudo: /x/slurm-launcher: command not found' >&2", "exit 1"))
+
+
+def test_a_sudo_that_is_not_there_is_no_answer_of_slurms(tmp_path: Path) -> None:
+    with pytest.raises(LauncherUnavailable) as caught:
+        order((str(tmp_path / "no-sudo"), "-u", "{username}"))
+    assert "no-sudo" in caught.value.detail
 
 
 @pytest.mark.parametrize("stream", ["", ">&2"])
@@ -94,7 +100,7 @@ def test_endless_words_are_not_read_and_their_program_is_ended(tmp_path: Path, s
 
 @pytest.mark.parametrize("before", ["yes >&2", "head -c 3000000 /dev/zero >&2; sleep 60"])
 def test_endless_words_in_the_place_of_a_launcher_are_not_read(tmp_path: Path, before: str) -> None:
-    with pytest.raises(CommandFailed):
+    with pytest.raises(LauncherUnavailable):
         order(sudo(tmp_path, before))
 
 
