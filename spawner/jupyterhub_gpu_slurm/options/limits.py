@@ -21,8 +21,8 @@ def limits_for(
 ) -> Limits:
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
-    A hidden partition is offered where the site names it. A user's own accounts are looked at once
-    they are known: `policy.Limits.with_associations`. ``images``: name -> title.
+    A hidden partition is offered where the site names it. Which accounts a partition takes only
+    Slurm knows: its lists are hierarchical in 24.11. ``images``: name -> title.
     """
     mine = frozenset(groups)
     named = {preferred_partition, *(allowance.partitions or ())}
@@ -35,7 +35,6 @@ def limits_for(
         and not partition.is_root_only
         and (not partition.is_hidden or partition.name in named)
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
-        and (allowance.account is None or partition.accounts.admits(allowance.account))
         and (allowance.partitions is None or partition.name in allowance.partitions)
     ]
     is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
@@ -57,5 +56,4 @@ def _limit(partition: Partition, has: Availability) -> PartitionLimit:
         partition.max_time,
         tuple((kind.type, kind.largest) for kind in has.kinds if kind.type is not None),
         frozenset().union(*(node.features for node in partition.nodes)),
-        partition.accounts,
     )

@@ -16,7 +16,6 @@ from jupyterhub_gpu_slurm.options.choices import LABELS, Choices
 from jupyterhub_gpu_slurm.options.request import SessionRequest
 from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
 from jupyterhub_gpu_slurm.slurm.associations import Association
-from jupyterhub_gpu_slurm.slurm.records import ANY_ACCOUNT, AccountRule
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,6 @@ class PartitionLimit:
     """The types of GPU that a request can name, each with the most of it for one session."""
     features: frozenset[str] | None = None
     """What its nodes have, for ``--constraint``; ``None``: not known."""
-    accounts: AccountRule = ANY_ACCOUNT
 
 
 @dataclass(frozen=True)
@@ -44,20 +42,6 @@ class Limits:
     """The images in which a session may run: name -> title."""
     associations: tuple[Association, ...] = ()
     """The accounts and QOS that Slurm's accounting gives the user, where they can be chosen."""
-
-    def with_associations(self, associations: tuple[Association, ...]) -> "Limits":
-        """Add the user's accounts, and leave out the partitions that take none of them.
-
-        Where Slurm's accounting tells none, or the site sets the account, partitions stay.
-        """
-        if not associations or self.allowance.account is not None:
-            return replace(self, associations=associations)
-        partitions = tuple(
-            limit
-            for limit in self.partitions
-            if any(limit.accounts.admits(one.account) for one in associations)
-        )
-        return replace(self, partitions=partitions, associations=associations)
 
     @property
     def choices(self) -> Choices:
@@ -216,8 +200,6 @@ def _chosen(key: str, request: SessionRequest, limits: Limits, limit: PartitionL
     if asked is None:
         return None
     allowed = limits.choices.allowed(key, request.account, limit.name)
-    if key == "account":
-        allowed = frozenset(filter(limit.accounts.admits, allowed))
     if asked not in allowed:
         raise OverLimit(words.not_to_choose(LABELS[key], asked, *sorted(allowed)))
     return asked

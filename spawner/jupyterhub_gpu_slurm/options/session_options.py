@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
@@ -191,13 +191,13 @@ class SessionOptions:
             why = error.detail if isinstance(error, SlurmError) else "sacctmgr is slow"
             log.warning("No accounts to choose for %s: %s", self._username, why)
             return limits
-        return limits.with_associations(associations)
+        return replace(limits, associations=associations)
 
     async def _with_accounts(self, limits: Limits, request: SessionRequest) -> Limits:
         """Add the same where a request names one. Raises `SlurmError`."""
         if not self._site.offers_accounts or not (request.account or request.qos):
             return limits
-        return limits.with_associations(await self._slurm.accounts.of(self._username))
+        return replace(limits, associations=await self._slurm.accounts.of(self._username))
 
     async def _unix_groups(self) -> list[str]:
         asking = asyncio.to_thread(groups_of, self._username)

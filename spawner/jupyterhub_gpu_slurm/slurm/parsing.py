@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
-from jupyterhub_gpu_slurm.slurm.records import AccountRule, Cluster, Gres, Job, Node, Partition
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
@@ -114,14 +114,10 @@ def cluster(node_text: str, partition_text: str) -> Cluster:
                 is_default=words.get("Default") == "YES",
                 is_up=words.get("State") == "UP",
                 max_time=time_limit(words.get("MaxTime", "UNLIMITED")),
-                allowed_groups=_names(words.get("AllowGroups", "ALL")),
+                allowed_groups=_groups(words.get("AllowGroups", "ALL")),
                 nodes=tuple(members.get(words["PartitionName"], ())),
                 is_root_only=words.get("RootOnly") == "YES",
                 is_hidden=words.get("Hidden") == "YES",
-                accounts=AccountRule(
-                    _names(words.get("AllowAccounts", "ALL")),
-                    _names(words.get("DenyAccounts", "")) or frozenset(),
-                ),
             )
             for words in _partitions(partition_text)
         )
@@ -246,8 +242,8 @@ def _partitions(text: str) -> Iterator[dict[str, str]]:
         yield dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
-def _names(text: str) -> frozenset[str] | None:
-    return None if text == "ALL" else frozenset(filter(None, text.split(",")))
+def _groups(text: str) -> frozenset[str] | None:
+    return None if text == "ALL" else frozenset(text.split(","))
 
 
 def known(text: str) -> str | None:

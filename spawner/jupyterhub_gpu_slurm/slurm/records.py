@@ -203,22 +203,6 @@ class GpuAllocation:
 
 
 @dataclass(frozen=True)
-class AccountRule:
-    """The accounts that a partition takes: ``AllowAccounts`` and ``DenyAccounts``."""
-
-    allowed: frozenset[str] | None = None
-    """``None``: all but the denied ones, which otherwise mean nothing (slurm.conf(5))."""
-    denied: frozenset[str] = frozenset()
-
-    def admits(self, account: str) -> bool:
-        """Say whether a job that charges this account may run there."""
-        return account in self.allowed if self.allowed is not None else account not in self.denied
-
-
-ANY_ACCOUNT = AccountRule()
-
-
-@dataclass(frozen=True)
 class Partition:
     """A partition and the sizes of its nodes."""
 
@@ -233,7 +217,6 @@ class Partition:
     is_root_only: bool = False
     is_hidden: bool = False
     """Used by who knows its name."""
-    accounts: AccountRule = ANY_ACCOUNT
 
 
 @dataclass(frozen=True)

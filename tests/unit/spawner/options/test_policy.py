@@ -22,7 +22,7 @@ from jupyterhub_gpu_slurm.options.request import SessionRequest
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import Resources, ResourceShape
 from jupyterhub_gpu_slurm.slurm.associations import Association
-from jupyterhub_gpu_slurm.slurm.records import AccountRule, Cluster, Gres, Node, Partition
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
 
 SHAPE = ResourceShape()
 
@@ -69,31 +69,11 @@ def test_a_partition_of_other_groups_is_not_offered() -> None:
     assert len(limits_for(["users", "admins"], cluster, AvailabilityCounter(SHAPE)).partitions) == 2
 
 
-@pytest.mark.parametrize(
-    ("rule", "offered"),
-    [
-        ({"is_root_only": True}, []),
-        ({"is_hidden": True}, []),
-        ({"accounts": AccountRule(frozenset({"physics"}))}, ["a"]),
-        ({"accounts": AccountRule(frozenset({"teaching"}))}, []),
-        ({"accounts": AccountRule(None, frozenset({"teaching"}))}, ["a"]),
-        ({"accounts": AccountRule(None, frozenset({"physics"}))}, []),
-        # "If AllowAccounts is used then DenyAccounts will not be enforced": slurm.conf(5).
-        ({"accounts": AccountRule(frozenset({"physics"}), frozenset({"physics"}))}, ["a"]),
-    ],
-)
-def test_a_partition_that_slurm_would_refuse_is_not_offered(
-    rule: dict[str, Any], offered: list[str]
-) -> None:
-    cluster = Cluster((replace(partition("a"), **rule),))
-    counter = AvailabilityCounter(SHAPE)
-    fixed = limits_for([], cluster, counter, allowance=Allowance(account="physics"))
-    assert [limit.name for limit in fixed.partitions] == offered
-    limits = limits_for([], cluster, counter)
-    chosen = limits.with_associations((PHYSICS,))
-    assert [limit.name for limit in chosen.partitions] == offered
-    # Nothing is known of the user's accounts: Slurm decides.
-    assert limits.with_associations(()).partitions == limits.partitions
+@pytest.mark.parametrize("rule", ["is_root_only", "is_hidden"])
+def test_a_partition_that_is_not_for_users_is_not_offered(rule: str) -> None:
+    one = replace(partition("a"), **{rule: True})  # type: ignore[arg-type]  # a flag by its name
+    limits = limits_for([], Cluster((one, partition("b"))), AvailabilityCounter(SHAPE))
+    assert [limit.name for limit in limits.partitions] == ["b"]
 
 
 def test_a_hidden_partition_is_offered_where_the_site_names_it() -> None:
@@ -104,17 +84,6 @@ def test_a_hidden_partition_is_offered_where_the_site_names_it() -> None:
         limits_for([], cluster, counter, allowance=Allowance(partitions=frozenset({"a"}))),
     ):
         assert limits.partitions[0].name == "a"
-
-
-def test_an_account_is_refused_in_a_partition_that_does_not_take_it() -> None:
-    only_teaching = AccountRule(frozenset({TEACHING.account}))
-    cluster = Cluster((replace(partition("a"), accounts=only_teaching), partition("b")))
-    limits = limits_for([], cluster, AvailabilityCounter(SHAPE))
-    limits = limits.with_associations((PHYSICS, TEACHING))
-    asked = SessionRequest(account=PHYSICS.account, partition="a")
-    with pytest.raises(OverLimit, match=r"Account physics .* You can use: teaching\."):
-        accept(asked, limits, SHAPE, Defaults())
-    assert accept(replace(asked, partition="b"), limits, SHAPE, Defaults()).account == "physics"
 
 
 def test_a_partition_that_no_group_grants_is_not_offered() -> None:

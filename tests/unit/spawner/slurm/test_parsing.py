@@ -6,7 +6,7 @@ import pytest
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.slurm import parsing
-from jupyterhub_gpu_slurm.slurm.records import ANY_ACCOUNT, AccountRule, Gres, Job, JobState
+from jupyterhub_gpu_slurm.slurm.records import Gres, Job, JobState
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -164,9 +164,9 @@ NODES = (
 
 PARTITIONS = (
     "PartitionName=sxm2 AllowGroups=ALL AllowAccounts=ALL Default=YES MaxTime=12:00:00 State=UP\n"
-    "PartitionName=debug AllowGroups=admins,staff AllowAccounts=ml,cfd Default=NO Hidden=NO "
+    "PartitionName=debug AllowGroups=admins,staff Default=NO Hidden=NO "
     "MaxTime=UNLIMITED RootOnly=NO State=DOWN\n"
-    "PartitionName=empty AllowGroups=ALL DenyAccounts=guests,ml Default=NO Hidden=YES "
+    "PartitionName=empty AllowGroups=ALL Default=NO Hidden=YES "
     "MaxTime=30:00 RootOnly=YES State=UP\n"
 )
 
@@ -184,9 +184,6 @@ def test_a_partition_of_two_kinds_of_nodes_keeps_both() -> None:
     assert empty.nodes == ()
     assert [one.is_root_only for one in cluster.partitions] == [False, False, True]
     assert [one.is_hidden for one in cluster.partitions] == [False, False, True]
-    assert sxm2.accounts == ANY_ACCOUNT
-    assert debug.accounts == AccountRule(frozenset({"ml", "cfd"}))
-    assert empty.accounts == AccountRule(None, frozenset({"guests", "ml"}))
 
 
 def test_what_jobs_hold_of_a_node_is_read() -> None:
