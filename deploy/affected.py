@@ -180,7 +180,7 @@ def modules_beside(path: Path, root: Path) -> Iterator[str]:
 
 
 def module_of(path: Path) -> str:
-    """Return a module's name: ``portal/dsportal/hub/rest.py`` is ``dsportal.hub.rest``."""
+    """Return a module's name: ``portal/dsportal/hub/process.py`` is ``dsportal.hub.process``."""
     parts = path.with_suffix("").parts
     is_package = parts[0] in ("benchmarks", "tests")
     return ".".join(parts if is_package else parts[1:]).removesuffix(".__init__")

@@ -1,4 +1,4 @@
-"""``python -I -m dsportal.reconciler``: the spawner's reconciler, as the settings have it."""
+"""``python -I -m dsportal.reconciler``: the spawner's reconciler, with the portal's settings."""
 
 import asyncio
 import logging

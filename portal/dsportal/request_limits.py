@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, cast
 
 from tornado.httputil import (
@@ -29,11 +30,12 @@ from dsportal import response_headers
 
 SMALL_BODY = 2**20
 """Bytes: more than any request needs that is no upload."""
+MAX_HEADER_SIZE = 2**15
+"""Bytes of a request's head. Node's proxy takes half of it."""
 SERVER_ARGUMENTS = {
     # Of a request's head, and until the next one.
     "idle_connection_timeout": 30.0,
-    # Node's proxy takes half of it.
-    "max_header_size": 2**15,
+    "max_header_size": MAX_HEADER_SIZE,
 }
 """For tornado's `HTTPServer`."""
 
@@ -89,11 +91,11 @@ class Rules:
 
 
 class _Bounded:
-    """Connections of which there are so many at most: the oldest gives way to a new one."""
+    """Connections of which there are so many at most: the oldest give way to new ones."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # In the order in which they came, or began to wait for their last request.
+        # In the order in which they came, or were added last.
         self._connections: dict[Any, None] = {}
 
     def add(self, connection: object) -> None:
@@ -109,9 +111,10 @@ class _Bounded:
         for connection in [one for one in self._connections if one.stream.closed()]:
             del self._connections[connection]
         if len(self._connections) >= self._most:
-            longest = next(iter(self._connections))
-            del self._connections[longest]
-            longest.stream.close()
+            # Several: each look goes over all.
+            for longest in list(islice(self._connections, max(1, self._most // 8))):
+                del self._connections[longest]
+                longest.stream.close()
 
 
 class RequestLimiter(HTTPServerConnectionDelegate):
@@ -133,20 +136,31 @@ class RequestLimiter(HTTPServerConnectionDelegate):
         return _Request(self.rules, caller, inner, request_conn)
 
 
-class IdleLimiter(HTTPServerConnectionDelegate):
-    """Bounds the connections that wait for a request, of a server that answers everybody."""
+class ConnectionLimiter(HTTPServerConnectionDelegate):
+    """Bounds the connections of a server that answers everybody.
 
-    def __init__(self, application: HTTPServerConnectionDelegate, most_idle: int) -> None:
+    Those that wait for a request are counted apart from those whose request is being answered, or
+    whose answer is being read: neither can take the place of the other.
+    """
+
+    def __init__(
+        self, application: HTTPServerConnectionDelegate, most_idle: int, most_answered: int
+    ) -> None:
         self._application = application
-        self._idle = _Bounded(most_idle)
+        self._idle, self._answered = _Bounded(most_idle), _Bounded(most_answered)
 
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
         """Await a request: the connection is idle until it has come whole."""
+        self._answered.forget(server_conn)
         self._idle.add(server_conn)
         inner = self._application.start_request(server_conn, request_conn)
-        return _Awaited(inner, lambda: self._idle.forget(server_conn))
+        return _Awaited(inner, lambda: self._has_come(server_conn))
+
+    def _has_come(self, connection: object) -> None:
+        self._idle.forget(connection)
+        self._answered.add(connection)
 
 
 class _Awaited(HTTPMessageDelegate):
@@ -168,7 +182,6 @@ class _Awaited(HTTPMessageDelegate):
         self._inner.finish()
 
     def on_connection_close(self) -> None:
-        self._has_come()
         self._inner.on_connection_close()
 
 

@@ -24,7 +24,8 @@ def test_a_switch_is_refused_while_sessions_run(
     job = user.start_and_wait(gpus=0)
     refused = validate(inventory)
     assert refused.returncode != 0
-    assert f"Sessions run: {job} {portal.settings['hub']['name']}-{user.name}" in said(refused)
+    name = f"{portal.settings['hub']['name']}-{user.name}"
+    assert f"Sessions run: {job} {name} {user.name}." in said(refused)
     assert "Set portal_internal_ssl: true to keep what there is" in said(refused)
     assert user.session("GET", "/api/status").status_code == 200
     user.stop()
@@ -52,6 +53,10 @@ def test_the_default_waits_for_sessions_that_began_without(
     user.start_and_wait(gpus=0)
     waits = validate(inventory)
     assert waits.returncode == 0, waits.stdout[-2000:]
+    # A stage alone does not switch it either.
+    would = deploy(inventory, "--stage", "portal", "--check", ANSIBLE_DIFF_ALWAYS="1")
+    assert would.returncode == 0, would.stdout[-2000:]
+    assert "+internal_ssl" not in would.stdout
     set_variables(inventory, portal_internal_ssl=True)
     refused = validate(inventory)
     assert refused.returncode != 0

@@ -45,8 +45,8 @@ c.JupyterHub.hub_port = {ports[1]}
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{ports[2]}"
 c.ConfigurableHTTPProxy.command = {proxy!r}
 """
-# A page of one launcher for the machine does not name it here.
-OTHER_LAUNCHER = f"reconciler += ['--launcher={LAUNCHER}', '--interval=2']\n"
+# The page has its launcher at the usual place.
+OTHER_LAUNCHER = f"reconciler += ['--path={LAUNCHER}', '--interval=2']\n"
 # In place of two hours, so that the test sees the end.
 SHORTER = f"\nc.GpuSlurmSpawner.idle_minutes = {IDLE_SECONDS / 60}\n"
 

@@ -18,7 +18,7 @@ from tornado.web import Application, HTTPError, RequestHandler, create_signed_va
 from dsportal import request_limits
 from dsportal.request_limits import (
     SMALL_BODY,
-    IdleLimiter,
+    ConnectionLimiter,
     RequestLimiter,
     Rules,
     is_login,
@@ -230,36 +230,61 @@ async def test_connections_that_ended_count_no_more() -> None:
         assert await first.is_open()
 
 
-@in_a_loop
-async def test_a_request_that_is_answered_does_not_give_way_to_connections_without_one() -> None:
-    opened = asyncio.Event()
+class SlowPage(RequestHandler):
+    """Answers nobody before it is told to."""
 
-    class SlowPage(RequestHandler):
-        async def get(self) -> None:
-            await opened.wait()
+    def initialize(self, may_answer: asyncio.Event) -> None:
+        self._may_answer = may_answer
 
-    application = Application([("/slow", SlowPage), ("/", RequestHandler)])
-    server = HTTPServer(IdleLimiter(application, most_idle=2))
-    sockets = bind_sockets(0, "127.0.0.1")
-    server.add_sockets(sockets)
-    house = House(sockets[0].getsockname()[1])
-    answered = (await house.connect()).send(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
-    half_sent = (await house.connect()).send(
-        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12"
-    )
-    idle = [await house.connect() for _ in range(3)]
+    async def get(self) -> None:
+        await self._may_answer.wait()
+
+
+@asynccontextmanager
+async def a_bounded_house(may_answer: asyncio.Event) -> AsyncIterator[House]:
+    """Two connections may wait for a request, and two be answered."""
+    (listener,) = bind_sockets(0, "127.0.0.1")
+    house = House(listener.getsockname()[1])
+    routes: list[Any] = [
+        ("/slow", SlowPage, {"may_answer": may_answer}),
+        ("/", Page, {"house": house}),
+    ]
+    server = HTTPServer(ConnectionLimiter(Application(routes), most_idle=2, most_answered=2))
+    server.add_socket(listener)
     try:
-        for closed in (half_sent, idle[0]):
-            assert await closed.reader.read() == b""
-        for kept in idle[1:]:
-            assert (await kept.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").answer())[0] == 405
-        opened.set()
-        assert (await answered.answer())[0] == 200
+        yield house
     finally:
-        server.stop()
-        await server.close_all_connections()
         for wire in house.wires:
             wire.writer.close()
+        server.stop()
+        await server.close_all_connections()
+
+
+ASK_SLOWLY = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@in_a_loop
+async def test_a_request_that_is_answered_does_not_give_way_to_connections_without_one() -> None:
+    may_answer = asyncio.Event()
+    async with a_bounded_house(may_answer) as house:
+        answered = (await house.connect()).send(ASK_SLOWLY)
+        half_sent = (await house.connect()).send(post(5, "") + b"12")
+        idle = [await house.connect() for _ in range(3)]
+        for closed in (half_sent, idle[0]):
+            assert await closed.reader.read() == b""
+        assert [await kept.is_open() for kept in idle[1:]] == [True, True]
+        may_answer.set()
+        assert (await answered.answer())[0] == 200
+
+
+@in_a_loop
+async def test_answers_that_nobody_reads_give_way_to_newer_ones() -> None:
+    may_answer = asyncio.Event()
+    async with a_bounded_house(may_answer) as house:
+        asked = [(await house.connect()).send(ASK_SLOWLY) for _ in range(3)]
+        assert (await asked[0].answer())[0] == 0
+        may_answer.set()
+        assert [(await kept.answer())[0] for kept in asked[1:]] == [200, 200]
 
 
 @in_a_loop

@@ -40,7 +40,7 @@ PATCHED = {
     "dsportal/hub/patches/host_names.py": {
         "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
     },
-    "dsportal/hub/patches/idle_connections.py": {
+    "dsportal/hub/patches/connection_limits.py": {
         "jupyterhub.app:JupyterHub.start": "0a8db2676f52",
         "tornado.httpserver:HTTPServer.initialize": "96e880b7deca",
     },

@@ -31,9 +31,9 @@ from dsportal.hub.access import configure_access
 from dsportal.hub.breaker import Breaker
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import (
+    connection_limits,
     database_outage,
     host_names,
-    idle_connections,
     managed_services,
     request_log,
     second_start,
@@ -114,7 +114,7 @@ def configure_hub(c: Config, settings: Settings) -> None:
     c.JupyterHub.authenticate_prometheus = True
     c.JupyterHub.tornado_settings.update({"log_function": request_log.log_known})
     request_log.install()
-    idle_connections.install()
+    connection_limits.install()
     c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
     c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
 

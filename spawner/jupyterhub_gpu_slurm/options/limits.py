@@ -1,6 +1,6 @@
 """What the cluster offers a user: from its partitions and the user's groups to limits."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from jupyterhub_gpu_slurm.options.allowance import NO_LIMITS, Allowance
@@ -18,14 +18,16 @@ def limits_for(
     preferred_partition: str | None = None,
     allowance: Allowance = NO_LIMITS,
     images: Mapping[str, str] = NO_IMAGES,
+    named: Collection[str] = (),
 ) -> Limits:
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
-    A hidden partition is offered where the site names it. Which accounts a partition takes only
+    A hidden partition is offered where the site names it: as preferred, in a table of limits, or
+    among those ``named`` elsewhere. Which accounts a partition takes only
     Slurm knows: its lists are hierarchical in 24.11. ``images``: name -> title.
     """
     mine = frozenset(groups)
-    named = {preferred_partition, *(allowance.partitions or ())}
+    known = {preferred_partition, *(allowance.partitions or ()), *named}
     counted = count.of(cluster)
     is_open = [
         partition
@@ -33,7 +35,7 @@ def limits_for(
         if partition.is_up
         and partition.nodes
         and not partition.is_root_only
-        and (not partition.is_hidden or partition.name in named)
+        and (not partition.is_hidden or partition.name in known)
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
         and (allowance.partitions is None or partition.name in allowance.partitions)
     ]

@@ -176,6 +176,7 @@ class SessionOptions:
             self._site.defaults.partition,
             self._site.allowance(groups),
             {name: image["title"] for name, image in self._site.images.items()},
+            [one.request.partition for one in self._site.profiles if one.request.partition],
         )
         return limits, groups
 

@@ -16,6 +16,14 @@ from jupyterhub_gpu_slurm.reconciler.rounds import Reconciler
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
 
+def at_least_one(text: str) -> float:
+    """Read a number of seconds."""
+    seconds = float(text)
+    if not seconds >= 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return seconds
+
+
 def parser() -> argparse.ArgumentParser:
     """Return what the command line may say."""
     made = argparse.ArgumentParser(
@@ -24,13 +32,13 @@ def parser() -> argparse.ArgumentParser:
         "A service of the hub, which starts it.",
     )
     add = made.add_argument
-    add("--mark", default="portal", help="c.GpuSlurmSpawner.hub_mark (%(default)s)")
+    add("--mark", required=True, help="c.GpuSlurmSpawner.hub_mark")
     add("--slurm-conf", default="/etc/slurm/slurm.conf", help="(%(default)s)")
     add("--bin-dir", default="/usr/bin", help="with squeue (%(default)s)")
     add("--operator", default="", help="the launcher's; none: only users' own jobs are ended")
-    add("--launcher", type=Path, default=DEFAULT_PATH, help="(%(default)s)")
+    add("--path", type=Path, default=DEFAULT_PATH, help="of the launcher (%(default)s)")
     add("--sudo", default="/usr/bin/sudo", help="(%(default)s)")
-    add("--interval", type=float, default=300.0, metavar="SECONDS", help="(%(default)s)")
+    add("--interval", type=at_least_one, default=300.0, metavar="SECONDS", help="(%(default)s)")
     add("--command-timeout", type=float, default=20.0, metavar="SECONDS", help="(%(default)s)")
     return made
 
@@ -49,6 +57,7 @@ def tls_context(environment: Mapping[str, str]) -> ssl.SSLContext | None:
 
 def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> None:
     """Keep, until the hub ends or says so."""
+    # One that has ended before this is found out by the next hub, which does not know our token.
     hub = os.getppid()
     given = parser().parse_args(arguments)
     # Nothing is written here that an end could leave half done.
@@ -60,7 +69,7 @@ def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os
     client = SlurmClient(
         bin_dir=given.bin_dir,
         slurm_conf=given.slurm_conf,
-        launcher_cmd=launcher_cmd(given.launcher, given.sudo),
+        launcher_cmd=launcher_cmd(given.path, given.sudo),
         time_limit=given.command_timeout,
         operator=given.operator,
     )

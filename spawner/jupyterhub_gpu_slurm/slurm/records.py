@@ -216,7 +216,7 @@ class Partition:
     nodes: tuple[Node, ...]
     is_root_only: bool = False
     is_hidden: bool = False
-    """Used by who knows its name."""
+    """Whoever knows its name can use it."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from dsportal.hub.patches.idle_connections import MOST_IDLE
+from dsportal.hub.patches.connection_limits import MOST_IDLE
 from dsportal.request_limits import SMALL_BODY
 from tests.instance import Instance
 from tests.network.wire import Wire

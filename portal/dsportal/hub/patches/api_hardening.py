@@ -80,8 +80,8 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
     async def post(self, user_name: str, server_name: str = "") -> None:
         """Start one. That it is stopped meanwhile is no fault, to which JupyterHub takes it.
 
-        After a start that failed JupyterHub makes a new spawner, and then asks the old one whether
-        it still starts. So it said 201, "it runs", of a session that waits in the queue.
+        After a start that failed JupyterHub makes a new spawner, and then asks one that it has
+        thrown away whether it still starts. So it said 201 of a session that waits in the queue.
         """
         try:
             await super().post(user_name, server_name)

@@ -82,6 +82,7 @@ def test_a_hidden_partition_is_offered_where_the_site_names_it() -> None:
     for limits in (
         limits_for([], cluster, counter, preferred_partition="a"),
         limits_for([], cluster, counter, allowance=Allowance(partitions=frozenset({"a"}))),
+        limits_for([], cluster, counter, named=["a"]),
     ):
         assert limits.partitions[0].name == "a"
 
