@@ -32,7 +32,7 @@ class CutOff:
 
 @pytest.fixture(scope="module")
 def cut_off(hosts: Hosts, user: Visitor, neighbour: Visitor) -> Iterator[CutOff]:
-    # Its host may just have got its network back: until the head finds it again, the proxy says 503.
+    # Its host may just have got its network back; until the head finds it, the proxy says 503.
     until(lambda: answers(neighbour), seconds=60, what="the session is reached")
     kernel = neighbour.open_kernel()
     neighbour.run_in(kernel, "kept = 6 * 7")
