@@ -111,8 +111,9 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         first = portal.slurm(*ahead, "--wrap=exec sleep 1", user=FILLER).strip()
         log_in(page, portal, USER, to=f"/hub/spawn/{USER}")
         page.get_by_role("radio", name=re.compile("^4 GPUs")).check(force=True)
+        page.get_by_label("Session time in hours").fill("8")
         page.get_by_role("button", name="Start", exact=True).click()
-        expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for [\d.]+ h"))
+        expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for \d+ h"))
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#progress-position")).to_have_text("2 of 2 in sxm2, by priority")
         for scheme in ("light", "dark"):

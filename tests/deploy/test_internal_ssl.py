@@ -36,11 +36,10 @@ def test_a_switch_is_refused_while_sessions_run(
 @pytest.fixture
 def without_it(portal: Instance) -> Iterator[None]:
     """The settings of a portal that was deployed without; its hub goes on with what it has read."""
-    file = SETTINGS
-    before = file.read_text()
-    file.write_text(before.replace("internal_ssl = true\n", "internal_ssl = false\n"))
+    before = SETTINGS.read_text()
+    SETTINGS.write_text(before.replace("internal_ssl = true\n", "internal_ssl = false\n"))
     yield
-    file.write_text(before)
+    SETTINGS.write_text(before)
 
 
 @pytest.mark.timeout(900)

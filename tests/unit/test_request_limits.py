@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
@@ -111,14 +111,12 @@ RULES = Rules(by_token, longest)
 
 
 @asynccontextmanager
-async def a_house(
-    rules: Rules = RULES,
-    arguments: dict[str, Any] = request_limits.SERVER_ARGUMENTS,
+async def served(
+    server_of: Callable[[House], HTTPServer],
 ) -> AsyncIterator[House]:
     (listener,) = bind_sockets(0, "127.0.0.1")
     house = House(listener.getsockname()[1])
-    app = Application([("/.*", Page, {"house": house})], transforms=[Unversioned])
-    server = HTTPServer(RequestLimiter(app, rules), **arguments)
+    server = server_of(house)
     server.add_socket(listener)
     try:
         yield house
@@ -127,6 +125,17 @@ async def a_house(
             wire.writer.close()
         server.stop()
         await server.close_all_connections()
+
+
+def a_house(
+    rules: Rules = RULES,
+    arguments: dict[str, Any] = request_limits.SERVER_ARGUMENTS,
+) -> AbstractAsyncContextManager[House]:
+    def server_of(house: House) -> HTTPServer:
+        app = Application([("/.*", Page, {"house": house})], transforms=[Unversioned])
+        return HTTPServer(RequestLimiter(app, rules), **arguments)
+
+    return served(server_of)
 
 
 def post(length: int, token: str = "", path: str = "/") -> bytes:
@@ -240,24 +249,17 @@ class SlowPage(RequestHandler):
         await self._may_answer.wait()
 
 
-@asynccontextmanager
-async def a_bounded_house(may_answer: asyncio.Event) -> AsyncIterator[House]:
+def a_bounded_house(may_answer: asyncio.Event) -> AbstractAsyncContextManager[House]:
     """Two connections may wait for a request, and two be answered."""
-    (listener,) = bind_sockets(0, "127.0.0.1")
-    house = House(listener.getsockname()[1])
-    routes: list[Any] = [
-        ("/slow", SlowPage, {"may_answer": may_answer}),
-        ("/", Page, {"house": house}),
-    ]
-    server = HTTPServer(ConnectionLimiter(Application(routes), most_idle=2, most_answered=2))
-    server.add_socket(listener)
-    try:
-        yield house
-    finally:
-        for wire in house.wires:
-            wire.writer.close()
-        server.stop()
-        await server.close_all_connections()
+
+    def server_of(house: House) -> HTTPServer:
+        routes: list[Any] = [
+            ("/slow", SlowPage, {"may_answer": may_answer}),
+            ("/", Page, {"house": house}),
+        ]
+        return HTTPServer(ConnectionLimiter(Application(routes), most_idle=2, most_answered=2))
+
+    return served(server_of)
 
 
 ASK_SLOWLY = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -23,8 +23,8 @@ def limits_for(
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
     A hidden partition is offered where the site names it: as preferred, in a table of limits, or
-    among those ``named`` elsewhere. Which accounts a partition takes only
-    Slurm knows: its lists are hierarchical in 24.11. ``images``: name -> title.
+    among those ``named`` elsewhere. Which accounts a partition takes only Slurm knows: its lists
+    are hierarchical in 24.11. ``images``: name -> title.
     """
     mine = frozenset(groups)
     known = {preferred_partition, *(allowance.partitions or ()), *named}

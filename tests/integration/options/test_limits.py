@@ -54,11 +54,12 @@ def test_more_than_the_group_may_have_is_refused_and_nothing_is_submitted(
 
 
 def test_the_form_offers_only_what_the_group_may_have(visit: Visit) -> None:
-    form = visit(LIMITED).http.get("/hub/spawn").text
+    # Of a session that never was: the form says so where the last choice is open no more.
+    form = visit(LIMITED).http.get(f"/hub/spawn/{LIMITED}/fresh").text
     assert 'value="2"' in form
     assert 'name="gpus" value="3"' not in form
     assert 'value="sxm2"' in form
-    assert 'value="shareq"' not in form
+    assert "shareq" not in form
 
 
 def test_the_groups_account_and_qos_reach_the_job(portal: Instance, visit: Visit) -> None:
