@@ -18,7 +18,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000  # linux/sched.h
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1  # linux/sockios.h, linux/if.h
 _LISTENS = "0A"  # TCP_LISTEN in /proc/net/tcp
+_TABLES = Path("/proc/self/net")
 _CHUNK_BYTES = 65536
 _STOP_SECONDS = 5.0
 
@@ -162,26 +163,48 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
             reader, writer = await asyncio.open_connection(host, port)
         except OSError:
             continue
-        # Looked at when connected: whoever listened then still does.
-        if owners_of_port(port) == {os.getuid()}:
+        own_port = writer.get_extra_info("sockname")[1]
+        # In this order: when nobody else listens any more, nobody else can accept it either.
+        if owners_of_port(port) == {os.getuid()} >= owners_of_connection(port, own_port):
             return reader, writer
         writer.close()
     return None
 
 
-def owners_of_port(port: int, tables: Path = Path("/proc/self/net")) -> set[int]:
+def owners_of_port(port: int, tables: Path = _TABLES) -> set[int]:
     """Return the users whose programs listen on a port, as the kernel tells (proc_net_tcp)."""
-    owners = set()
+    return {one.owner for one in _sockets(port, tables) if one.state == _LISTENS}
+
+
+def owners_of_connection(port: int, from_port: int, tables: Path = _TABLES) -> set[int]:
+    """Return the users whose programs have accepted a connection from another port of this node.
+
+    Nobody's, as long as it waits to be accepted.
+    """
+    return {
+        one.owner
+        for one in _sockets(port, tables)
+        if one.state != _LISTENS and one.peer_port == from_port and one.inode != 0
+    }
+
+
+@dataclass(frozen=True)
+class _Socket:
+    peer_port: int
+    state: str
+    owner: int
+    inode: int
+    """0: no program has it."""
+
+
+def _sockets(port: int, tables: Path) -> Iterator[_Socket]:
     for name in ("tcp", "tcp6"):
         with suppress(FileNotFoundError):  # no IPv6 there
-            lines = (tables / name).read_text(encoding="ascii").splitlines()[1:]
-            found = (line.split() for line in lines)
-            owners |= {
-                int(fields[7])
-                for fields in found
-                if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port
-            }
-    return owners
+            for line in (tables / name).read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                own, peer = (int(field.rpartition(":")[2], 16) for field in fields[1:3])
+                if own == port:
+                    yield _Socket(peer, fields[3], int(fields[7]), int(fields[9]))
 
 
 async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
