@@ -115,11 +115,11 @@ class Person:
         self.note("started")
         self.sees("usable", _HAS_LAUNCHER)
 
-    def run_all(self) -> None:
-        """Run the open notebook's cells, once it has its kernel."""
+    def run_all(self, *buttons: Locator) -> None:
+        """Run the open notebook's cells by these buttons, once it has its kernel."""
         self.page.get_by_text(f"{_KERNEL} | Idle").wait_for()
-        self.click(self.page.get_by_role("menuitem", name="Run", exact=True))
-        self.click(self.page.get_by_role("menuitem", name="Run All Cells", exact=True))
+        for button in buttons:
+            self.click(button)
         self.sees("training", _HAS_LINE)
 
 
@@ -134,12 +134,12 @@ def at_ours(portal: Instance, person: Person, eye: Eye, last: str) -> None:
     person.click(page.locator(".jp-LauncherCard", has_text="New from Template").last)
     row = page.get_by_role("dialog").locator("label").filter(has_text=_TITLE)
     person.double_click(row)
-    person.run_all()
+    toolbar = page.locator(".jp-NotebookPanel-toolbar")
+    person.run_all(toolbar.get_by_role("button", name="Run All"))
     if last == "training":
         return
-    button = page.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name="TensorBoard")
     with page.expect_popup() as popup:
-        person.click(button)
+        person.click(toolbar.get_by_role("button", name="TensorBoard"))
     eye.wait_for_chart(popup.value, _POINT_PIXELS)
     person.note("chart")
 
@@ -152,7 +152,8 @@ def at_upstream(url: str, person: Person, last: str) -> None:
         return
     for name in ("templates", "pytorch", "mnist.ipynb"):
         person.double_click(item(person.page, name))
-    person.run_all()
+    menu = ("Run", "Run All Cells")
+    person.run_all(*(person.page.get_by_role("menuitem", name=name, exact=True) for name in menu))
 
 
 def _home(name: str) -> Path:

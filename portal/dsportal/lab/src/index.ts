@@ -13,6 +13,7 @@ import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
+import { runAll } from './look/run_all';
 import { share } from './share/plugin';
 import { stop } from './session/stop';
 import { templates } from './launcher/templates';
@@ -37,6 +38,7 @@ export default [
   notify,
   quota,
   restoring,
+  runAll,
   share,
   stop,
   templates,

@@ -21,7 +21,7 @@ export function stepLabels(texts: ITexts) {
     newFromTemplate: texts.__('New from Template…'),
     run: texts.__('Run it'),
     howToRun: texts.__(
-      'Press Shift+Enter for one cell, or choose Run ▸ Run All Cells. TensorBoard plots what it logs.'
+      'Press Shift+Enter for one cell, or click Run All in the toolbar. TensorBoard plots what it logs.'
     ),
     end: texts.__('Extend, or stop'),
     howToEnd: texts.__(
