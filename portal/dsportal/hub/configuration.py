@@ -29,6 +29,7 @@ from dsportal.hub import (
 )
 from dsportal.hub.access import configure_access
 from dsportal.hub.breaker import Breaker
+from dsportal.hub.leader import Leadership, Lock
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import (
     connection_limits,
@@ -164,7 +165,7 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
 
 
 def configure_database(c: Config, settings: Settings) -> None:
-    """Set where the hub keeps what it must know after a restart."""
+    """Set where the hub keeps what it must know after a restart; wait for this machine's turn."""
     state = settings.hub.state_dir
     c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
     if settings.hub.database_url:
@@ -174,7 +175,10 @@ def configure_database(c: Config, settings: Settings) -> None:
         c.JupyterHub.db_url = database.postgresql_url(*given)
         url = database.libpq_url(*given)
         breaker = Breaker(postgresql.Probe(url), is_asked_first=True)
-        c.JupyterHub.db_kwargs = postgresql.options(url, breaker.check)
+        checks = [breaker.check]
+        if settings.hub.standby:
+            checks.append(_lead(postgresql.HubLock(url)).check)
+        c.JupyterHub.db_kwargs = postgresql.options(url, *checks)
     else:
         file = f"{state}/jupyterhub.sqlite"
         c.JupyterHub.db_url = f"sqlite:///{file}"
@@ -183,6 +187,13 @@ def configure_database(c: Config, settings: Settings) -> None:
     database_outage.install(breaker)
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.
     c.JupyterHub.upgrade_db = True
+
+
+def _lead(lock: Lock) -> Leadership:
+    leadership = Leadership(lock)
+    leadership.wait()
+    leadership.keep()
+    return leadership
 
 
 def configure_authentication(c: Config, settings: Settings) -> None:

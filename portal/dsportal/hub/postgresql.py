@@ -7,8 +7,10 @@ from typing import Any
 import psycopg
 
 from dsportal.hub.database import ANSWER_SECONDS
+from dsportal.hub.leader import NoAnswer
 
 CONNECT_SECONDS = 2
+_HUB_LOCK = 0x6473706F7274616C  # "dsportal": the same for every machine that may run this hub
 
 
 class BoundedConnection(psycopg.Connection[Any]):
@@ -37,11 +39,12 @@ def connect(url: str) -> BoundedConnection:
     )
 
 
-def options(url: str, check: Callable[[], None]) -> dict[str, Any]:
-    """Return how the hub reaches PostgreSQL, unless ``check`` raises."""
+def options(url: str, *checks: Callable[[], None]) -> dict[str, Any]:
+    """Return how the hub reaches PostgreSQL, unless one of the ``checks`` raises."""
 
     def checked() -> BoundedConnection:
-        check()
+        for check in checks:
+            check()
         return connect(url)
 
     return {"creator": checked}
@@ -66,3 +69,50 @@ class Probe:
         connection.autocommit = True
         connection.execute("SELECT 1")
         self._connection = connection
+
+
+class HubLock:
+    """An advisory lock, which the server gives to one connection and frees when that has ended.
+
+    postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS
+    """
+
+    def __init__(self, url: str) -> None:
+        """``url``: as of `database.libpq_url`."""
+        self._url = url
+        self._connection: BoundedConnection | None = None
+
+    def is_held(self) -> bool:
+        """Take it, or see that it still is ours; false: another has it. Raises `NoAnswer`."""
+        try:
+            if self._connection is not None:
+                with suppress(psycopg.Error):
+                    self._connection.execute("SELECT 1")
+                    return True
+                self.release()
+            return self._take()
+        except psycopg.Error as error:
+            raise NoAnswer(str(error)) from error
+
+    def release(self) -> None:
+        """Let it go."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _take(self) -> bool:
+        connection = connect(self._url)
+        try:
+            connection.autocommit = True
+            # A machine that is gone says nothing: its connection ends after 11 s of silence.
+            for name, value in (("idle", 5), ("interval", 2), ("count", 3)):
+                connection.execute(f"SET tcp_keepalives_{name} = {value}")
+            taken = connection.execute("SELECT pg_try_advisory_lock(%s)", [_HUB_LOCK]).fetchone()
+        except psycopg.Error:
+            connection.close()
+            raise
+        if taken == (True,):
+            self._connection = connection
+            return True
+        connection.close()
+        return False

@@ -52,6 +52,11 @@ class HubSettings(Table):
         "The file with the password for `database_url`, in the form of PostgreSQL's `.pgpass`; "
         "mode 0600, the hub's user owns it. Empty where the server asks for none.",
     )
+    standby: bool = setting(
+        False,
+        "Whether other machines start this hub, too, with the same `database_url` and `state_dir`: "
+        "one of them runs it, the others wait to take its place.",
+    )
     certificate_file: OptionalPath = setting(
         "",
         "The certificate that browsers see, with those between it and its authority, as PEM; "
@@ -106,6 +111,14 @@ class HubSettings(Table):
         if is_https and self.tls_elsewhere:
             raise PydanticCustomError(
                 "rule", "tls_elsewhere is for a public_url with http://, behind the site's proxy"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_standby_has_a_database_for_all(self) -> Self:
+        if self.standby and not self.database_url:
+            raise PydanticCustomError(
+                "rule", "standby needs a database_url: the database says which machine runs the hub"
             )
         return self
 

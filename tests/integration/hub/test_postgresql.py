@@ -19,35 +19,21 @@ from sqlalchemy.exc import OperationalError
 
 from dsportal.hub import database, postgresql
 from dsportal.hub.breaker import TITLE, WORDS
-from tests import faults
+from tests import faults, hub_database
 from tests.administrator import portal as command
+from tests.hub_database import SOCKET, empty_database, sql
 from tests.instance import SETTINGS, USERS, Instance
 from tests.visitor import Visitor, execute
 from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
-SOCKET = Path("/run", SETTINGS.parent.name, "postgresql")
-URL = f"postgresql:///portal?host={SOCKET}"
-
-
-def sql(text: str, *, database: str = "portal") -> str:
-    """Ask the server as its administrator; return what it printed."""
-    argv = ["/usr/sbin/runuser", "-u", "postgres", "--", "/usr/bin/psql", "--no-psqlrc", "-qtA"]
-    argv += ["--set=ON_ERROR_STOP=1", f"--host={SOCKET}", f"--command={text}", database]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    return done.stdout.strip()
-
 
 @pytest.fixture(scope="module")
 def hub_on_postgresql(portal: Instance) -> Iterator[Instance]:
     """The portal with an empty PostgreSQL; with its SQLite file again at the end."""
-    with faults.setting(portal, 'database_url = ""', f'database_url = "{URL}"'):
-        until(hub_has_started, seconds=30, what="the hub has started")
+    with hub_database.on_postgresql(portal):
         yield portal
-    empty_database(portal)
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +45,6 @@ def living(hub_on_postgresql: Instance) -> Iterator[Visitor]:
     yield user
     user.leave()
     user.close()
-
-
-def empty_database(portal: Instance) -> None:
-    """Leave nothing in the hub's database."""
-    sql("DROP DATABASE portal WITH (FORCE)", database="postgres")
-    hub_user = Path(portal.settings["hub"]["state_dir"]).owner()
-    sql(f'CREATE DATABASE portal OWNER "{hub_user}"', database="postgres")
-
-
-def hub_has_started() -> bool:
-    """Say whether the hub's start is over; it answers before."""
-    log = Path("/var/log", SETTINGS.parent.name, "hub.log").read_text(encoding="utf-8")
-    return "JupyterHub is now running" in log.rpartition("Running JupyterHub version")[2]
 
 
 def restart_database() -> None:

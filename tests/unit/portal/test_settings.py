@@ -444,6 +444,11 @@ def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
             "portal.toml:6: hub = {...}: "
             "public_url, api_url and proxy_api_url need different ports",
         ),
+        (
+            SMALLEST + "[hub]\nstandby = true\n",
+            "portal.toml:6: hub = {...}: "
+            "standby needs a database_url: the database says which machine runs the hub",
+        ),
         ("hub = 3\n" + SMALLEST, "portal.toml:1: hub = 3: must be a table"),
         ("[hub\n", "portal.toml: is not TOML: Expected ']' at the end of a table declaration"),
         ("a = 1\na = 2\n", "portal.toml: is not TOML: Cannot overwrite a value"),
