@@ -1,4 +1,6 @@
-"""A site of three hosts on this machine: a head, and two compute nodes.
+"""A site of three hosts on this machine: a head, and two compute nodes; or of five.
+
+The other two are those that may run the hub of a portal beside a Slurm that is there already.
 
 Each is a machine of its own (`tests.machines`) with Debian 12, on one bridge, deployed over ssh
 from a copy of ``inventories/example``, or of ``inventories/attach`` where a Slurm is there already.
@@ -20,7 +22,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,15 +37,31 @@ from tests.servers import directories
 from tests.waiting import until
 
 NAMES = ("head", "compute1", "compute2")
-ADDRESSES = {"head": "10.77.0.10", "compute1": "10.77.0.11", "compute2": "10.77.0.12"}
+PORTALS = ("portal1", "portal2")
+ADDRESSES = {
+    "head": "10.77.0.10",
+    "compute1": "10.77.0.11",
+    "compute2": "10.77.0.12",
+    "portal1": "10.77.0.13",
+    "portal2": "10.77.0.14",
+}
+MOVING = "10.77.0.40"
+"""The address of the machine whose hub runs, where several may run it."""
 DIRECTORIES = ("10.77.0.21", "10.77.0.22")
 OURS = "10.77.0.254"
 """Where we are in the hosts' network: a browser, an administrator with Ansible."""
 DOMAIN = "portal.site.test"
 """The portal's name, below which each user has one."""
 # What an administrator sets in the place of the inventories' values.
+_LINE = "        portal1: {{ansible_host: {}}}\n"
+_ONE_PORTAL = {_LINE.format("192.0.2.10"): "        head: {ansible_host: 10.77.0.10}\n"}
+_TWO_PORTALS = {
+    _LINE.format("192.0.2.10"): "".join(
+        f"        {name}: {{ansible_host: {ADDRESSES[name]}}}\n" for name in PORTALS
+    ),
+    "virtual_address: {hosts: {}}": "virtual_address: {children: {head_node: {}}}",
+}
 _SET = {
-    "portal1:": "head:",
     "192.0.2.": "10.77.0.",
     "ldap.example.org": DIRECTORIES[0],
     "directory1.example.org": DIRECTORIES[0],
@@ -90,9 +108,10 @@ class Hosts:
     """The servers that know the people, in the order in which they are asked."""
     nas: dict[str, subprocess.Popen[bytes]]
     """What answers for each mount of the NAS."""
+    portals: tuple[Machine, ...] = ()
 
     def all(self) -> tuple[Machine, ...]:
-        return (self.head, self.compute1, self.compute2)
+        return (self.head, self.compute1, self.compute2, *self.portals)
 
     def deploy(self, *arguments: str, sources: Path = ROOT) -> str:
         """Run ``deploy/up`` over ssh, as an administrator would; return what it printed."""
@@ -122,6 +141,7 @@ def packages() -> list[str]:
     """Return what the roles of a site install on Debian 12, by their own list."""
     by_role = roots.system("debian-12")["packages_of"]
     wanted = {name for role, names in by_role.items() if role not in _OTHERS for name in names}
+    wanted.add("postgresql")
     return sorted((wanted | set(bootstrap.SYSTEM_PACKAGES)) - _LENT)
 
 
@@ -135,13 +155,17 @@ def _make_environments() -> None:
 
 @contextmanager
 def booted(inventory: str = "example") -> Iterator[Hosts]:
-    """Boot the three; all is gone at the end, or when this process dies."""
+    """Boot the hosts; all is gone at the end, or when this process dies."""
     with machines.enclosure() as enclosure:
         yield boot(enclosure, inventory)
 
 
 def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
-    """Boot the three in an enclosure that is new, to be deployed from a copy of an inventory."""
+    """Boot the hosts in an enclosure that is new, to be deployed from a copy of an inventory.
+
+    ``standby``: five, from ``attach``; else three.
+    """
+    names = NAMES + (PORTALS if inventory == "standby" else ())
     tools = ("systemd-container", "openssh-client", "bindfs", "dnsmasq-base")
     roots.install_tools(*tools, "slapd", "ldap-utils")
     base = roots.equipped(packages())
@@ -152,9 +176,9 @@ def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
-    _serve_names(enclosure)
-    head, compute1, compute2 = (_machine(enclosure, name, base) for name in NAMES)
-    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas)
+    _serve_names(enclosure, MOVING if inventory == "standby" else ADDRESSES["head"])
+    head, compute1, compute2, *portals = (_machine(enclosure, name, base) for name in names)
+    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, tuple(portals))
     for machine in hosts.all():
         machine.power_on()
     for machine in hosts.all():
@@ -162,7 +186,7 @@ def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
     for number, machine in enumerate((hosts.compute1, hosts.compute2)):
         _add_gpus(machine, first_minor=20 + 4 * number)
     _write_inventory(enclosure, inventory)
-    _know_hosts(enclosure)
+    _know_hosts(enclosure, names)
     return hosts
 
 
@@ -174,7 +198,7 @@ def _furnish(enclosure: Enclosure) -> None:
     enclosure.run(*ip, "add", "br0", "type", "bridge")
     enclosure.run("/sbin/ip", "address", "add", f"{OURS}/24", "dev", "br0")
     enclosure.run(*ip, "set", "br0", "up")
-    for folder in ("home", "portal", *NAS):
+    for folder in ("home", "portal", "shared", *NAS):
         enclosure.path(_SITE / folder).mkdir()
     enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     _lend(enclosure, _ENVIRONMENTS, _SITE / "portal/environments")
@@ -202,11 +226,11 @@ def _make_certificate(enclosure: Enclosure) -> None:
     directories.make_certificate(enclosure, _SITE / "portal-tls", "/CN=head", name, *signer)
 
 
-def _serve_names(enclosure: Enclosure) -> None:
+def _serve_names(enclosure: Enclosure, address: str) -> None:
     """Know the portal's name and all below it, as a site's name service does, and no others."""
     quiet = ("--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts")
     here = (f"--listen-address={OURS}", "--bind-interfaces", "--user=root", "--pid-file=")
-    enclosure.start("/usr/sbin/dnsmasq", *quiet, *here, f"--address=/{DOMAIN}/{ADDRESSES['head']}")
+    enclosure.start("/usr/sbin/dnsmasq", *quiet, *here, f"--address=/{DOMAIN}/{address}")
 
 
 def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
@@ -219,9 +243,11 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     _furnish_root(enclosure, root, base)
     shared = [f"--bind={_SITE}/home:/home", f"--bind={_SITE}/portal:/opt/data-scientist-portal"]
     shared += [f"--bind={_SITE}/{mount}:/mnt/{mount}" for mount in NAS]
-    if name == "head":
-        _lend(enclosure, bootstrap.CACHE / "environments", _SITE / "cache")
-        shared.append(f"--bind={_SITE}/cache:{bootstrap.CACHE}/environments")
+    if name in PORTALS:
+        shared.append(f"--bind={_SITE}/shared:/mnt/shared")
+    if name in ("head", *PORTALS):
+        _lend(enclosure, bootstrap.CACHE / "environments", _SITE / f"cache-{name}")
+        shared.append(f"--bind={_SITE}/cache-{name}:{bootstrap.CACHE}/environments")
     return Machine(enclosure, name, root, ("--network-bridge=br0", *shared))
 
 
@@ -231,7 +257,7 @@ def _furnish_root(enclosure: Enclosure, root: Path, base: Path) -> None:
     name, files = root.name, enclosure.path(root)
     (files / "etc/hostname").write_text(f"{name}\n")
     (files / "etc/machine-id").unlink(missing_ok=True)
-    (files / "etc/machine-id").write_text(f"{NAMES.index(name):032x}"[:31] + "a\n")
+    (files / "etc/machine-id").write_text(f"{list(ADDRESSES).index(name):032x}"[1:] + "a\n")
     hosts = "".join(f"{address} {host}\n" for host, address in ADDRESSES.items())
     (files / "etc/hosts").write_text(f"127.0.0.1 localhost\n{hosts}")
     (files / "etc/resolv.conf").write_text(f"nameserver {OURS}\n")
@@ -252,20 +278,24 @@ def _add_gpus(machine: Machine, first_minor: int) -> None:
 def _write_inventory(enclosure: Enclosure, name: str) -> None:
     """Copy the inventory, and add what only this site has."""
     folder = enclosure.path(INVENTORY)
-    shutil.copytree(bootstrap.DEPLOY / "ansible/inventories" / name, folder, dirs_exist_ok=True)
+    base = "attach" if name == "standby" else name
+    shutil.copytree(bootstrap.DEPLOY / "ansible/inventories" / base, folder, dirs_exist_ok=True)
+    values = (_TWO_PORTALS if name == "standby" else _ONE_PORTAL) | _SET
     for file in folder.rglob("*.yml"):
         text = file.read_text()
-        for placeholder, value in _SET.items():
+        for placeholder, value in values.items():
             text = text.replace(placeholder, value)
         file.write_text(text)
-    for own in ("both", name):
+    for own in dict.fromkeys(("both", base, name)):
         there = ROOT / "tests/site/inventory" / own
         shutil.copytree(there, folder / "group_vars/all", dirs_exist_ok=True)
 
 
-def _know_hosts(enclosure: Enclosure) -> None:
+def _know_hosts(enclosure: Enclosure, names: Sequence[str]) -> None:
     """Take down the hosts' own keys, as an administrator does who has installed them."""
-    known = enclosure.run("/usr/bin/ssh-keyscan", "-t", "ed25519", *ADDRESSES.values())
+    known = enclosure.run(
+        "/usr/bin/ssh-keyscan", "-t", "ed25519", *(ADDRESSES[name] for name in names)
+    )
     enclosure.path(_SITE / "known_hosts").write_text(known)
 
 

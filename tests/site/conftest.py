@@ -44,7 +44,8 @@ class Site(Instance):
 
 def site_of(hosts: Hosts) -> Site:
     """Return the portal that was deployed."""
-    return Site(json.loads(hosts.head.run("/usr/bin/python3", "-c", READ_SETTINGS)), hosts)
+    machine = hosts.portals[0] if hosts.portals else hosts.head
+    return Site(json.loads(machine.run("/usr/bin/python3", "-c", READ_SETTINGS)), hosts)
 
 
 def deployed_without(hosts: Hosts, name: str, *arguments: str) -> str:
@@ -60,11 +61,11 @@ def deployed_without(hosts: Hosts, name: str, *arguments: str) -> str:
 
 @contextmanager
 def visited(inventory: str) -> Iterator[Hosts]:
-    """Boot three hosts on which nothing was deployed, and be in their network."""
+    """Boot hosts on which nothing was deployed, and be in their network."""
     with (
         three.booted(inventory) as booted,
         booted.enclosure.network(),
-        names.resolved(three.DOMAIN, three.ADDRESSES["head"]),
+        names.resolved(three.DOMAIN, three.MOVING if booted.portals else three.ADDRESSES["head"]),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("SSL_CERT_FILE", str(booted.enclosure.path(three.AUTHORITY)))

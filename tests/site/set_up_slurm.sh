@@ -2,7 +2,7 @@
 # Set up a small site's Slurm as its administrators might, by hand, with paths of their own.
 # It knows nothing of a portal.
 #
-#     set_up_slurm.sh head|compute < MUNGE-KEY
+#     set_up_slurm.sh head|compute|login < MUNGE-KEY
 #
 # Jobs and usage are hidden from others, each node's GPUs have a type, and nobody runs a job
 # without an account; the accounting has QOS.
@@ -75,6 +75,8 @@ done
 
 # Daemons find the settings by this variable, as what people type does.
 echo "export SLURM_CONF=$etc/slurm.conf" > /etc/profile.d/slurm.sh
+
+[ "$1" = login ] && exit
 
 daemon() {
     cat > "/etc/systemd/system/physics-$1.service" <<EOF

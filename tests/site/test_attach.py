@@ -61,7 +61,7 @@ def set_up_slurm(hosts: Hosts) -> None:
     """Run the site's script on each host, as its administrators have, with one key of munge's."""
     key = secrets.token_hex(64)
     for host in hosts.all():
-        part = "head" if host is hosts.head else "compute"
+        part = "head" if host is hosts.head else "login" if host in hosts.portals else "compute"
         (host.files / "root/set_up_slurm.sh").write_bytes(SET_UP.read_bytes())
         host.run("/bin/sh", "/root/set_up_slurm.sh", part, stdin=key, seconds=180)
     wait_for_nodes(hosts)
