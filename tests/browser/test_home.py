@@ -31,7 +31,7 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     log_in(page, portal, USER, to="/hub/home")
     page.wait_for_function("window._jupyterhub_page_loaded")
     expect(page.locator("#state")).to_have_text("Running")
-    expect(page.locator("[data-fact=gpus]")).to_have_text(re.compile("^2 .*GPUs$"))
+    expect(page.locator("[data-fact=gpus]")).to_have_text(re.compile(r"^2 GPUs \([A-Z][\w ]+\)$"))
     expect(page.locator("[data-fact=node]")).to_have_text(portal.job(job_id)["NodeList"])
     expect(page.locator("[data-left]")).to_have_text(re.compile("^5[0-9] min$"))
     use = page.locator("[data-use='']")

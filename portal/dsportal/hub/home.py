@@ -22,6 +22,7 @@ from dsportal.hub.session_status import why
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
+from jupyterhub_gpu_slurm.outlook.availability import label
 
 EXTEND_PATH = "/portal/extend"
 """Below the hub's own address."""
@@ -57,10 +58,9 @@ class Ended:
     @property
     def choices(self) -> dict[str, str]:
         """Return what the form's link fills in to start the same again."""
-        chosen = {"opt-gpus": f"{self.session.gpus}"}
-        if self.session.partition:
-            chosen["opt-partition"] = self.session.partition
-        return chosen
+        known = {"gpus": self.session.gpus, "partition": self.session.partition}
+        chosen = self.session.options or known
+        return {f"opt-{name}": f"{value}" for name, value in chosen.items() if value is not None}
 
 
 def extensions(longest: int) -> tuple[int, ...]:
@@ -76,12 +76,13 @@ async def card_of(spawner: Any) -> SessionCard:
     if not spawner.active or held is None:
         return SessionCard()
     job = spawner.reporter.last_running
+    node = (job.node or "") if job else ""
     card = SessionCard(
         gpus=held.gpus,
-        gpu_type=str(spawner.session.options.get("gpu_type", "")),
+        gpu_type=_gpu_type(spawner, node),
         cores=held.cores,
         memory_mb=held.memory_mb,
-        node=(job.node or "") if job else "",
+        node=node,
         started=job.start if job else None,
     )
     if not (spawner.ready and spawner.has_job):
@@ -96,6 +97,16 @@ async def card_of(spawner: Any) -> SessionCard:
         extensions=extensions(possible.longest // timedelta(minutes=1)),
         reason=possible.reason,
     )
+
+
+def _gpu_type(spawner: Any, node: str) -> str:
+    """Return what people call the session's GPUs: as chosen, else the node's, where it has one."""
+    if chosen := spawner.session.options.get("gpu_type"):
+        return label(chosen)
+    spawner.slurm.nodes.look()
+    cluster = spawner.slurm.nodes.last
+    types = [] if cluster is None else cluster.gpu_types_of(node)
+    return label(types[0]) if len(types) == 1 else ""
 
 
 class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has no types

@@ -7,9 +7,9 @@ last seen; a session that is seen again goes on.
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,17 @@ CREATE TABLE IF NOT EXISTS sessions (
     started INTEGER NOT NULL,  -- seconds of Unix time, as all times here
     seen INTEGER NOT NULL,
     ended INTEGER,
-    ending TEXT
+    ending TEXT,
+    options TEXT  -- a JSON object; NULL: written before there were options
 ) STRICT;
 CREATE INDEX IF NOT EXISTS sessions_by_start ON sessions (started);
 PRAGMA user_version = {SCHEMA_VERSION};
 """
+_COLUMNS = "PRAGMA table_info(sessions)"
 _SEEN = """\
-INSERT INTO sessions (session_id, user, groups, gpus, job_id, partition, node, started, seen)
-VALUES (:session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen)
+INSERT INTO sessions
+(session_id, user, groups, gpus, job_id, partition, node, started, seen, options)
+VALUES (:session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen, :options)
 ON CONFLICT (session_id) DO UPDATE SET
     seen = MAX(seen, excluded.seen), ended = NULL, ending = NULL
 WHERE ending IS NULL OR ending = :unknown
@@ -66,11 +69,11 @@ SELECT user, groups, gpus, started, seen, ended, job_id FROM sessions
 WHERE started < ? AND (ended IS NULL OR ended > ?)
 """
 _PAST = """\
-SELECT job_id, gpus, partition, node, started, ended, ending FROM sessions
+SELECT job_id, gpus, partition, node, started, ended, ending, options FROM sessions
 WHERE user = ? AND ended IS NOT NULL ORDER BY ended DESC, started DESC LIMIT ?
 """
 _ONE = """\
-SELECT job_id, gpus, partition, node, started, ended, ending FROM sessions
+SELECT job_id, gpus, partition, node, started, ended, ending, options FROM sessions
 WHERE user = ? AND job_id = ? AND ended IS NOT NULL ORDER BY started DESC LIMIT 1
 """
 
@@ -90,11 +93,13 @@ class PastSession:
     started: datetime
     ended: datetime
     ending: Ending
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What its user had chosen; empty where an older release wrote it down."""
 
 
 @dataclass(frozen=True)
 class UsageRecord:
-    """The file. Only the hub writes it; others may read. Raises `sqlite3.Error`."""
+    """The file. Only the hub writes it; others may read its uses. Raises `sqlite3.Error`."""
 
     file: Path
 
@@ -121,11 +126,16 @@ class UsageRecord:
 
     def past(self, user: str, most: int) -> list[PastSession]:
         """Return a user's sessions that are over, the last to end first."""
-        return [_past(*row) for row in self._read(_PAST, user, most)]
+        return [_past(*row) for row in self._read_own(_PAST, user, most)]
 
     def ended(self, user: str, job_id: int) -> PastSession | None:
         """Return one of a user's sessions, if it is over and known."""
-        return next((_past(*row) for row in self._read(_ONE, user, job_id)), None)
+        return next((_past(*row) for row in self._read_own(_ONE, user, job_id)), None)
+
+    def _read_own(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Ask as the hub, which brings the file of an older release to its own columns first."""
+        with closing(self._open()) as database:
+            return database.execute(query, values).fetchall()
 
     def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         if not self.file.exists():
@@ -151,6 +161,9 @@ class UsageRecord:
         database.execute("PRAGMA synchronous=NORMAL")
         if found < SCHEMA_VERSION:
             database.executescript(_SCHEMA)
+        # No other version: older releases read and write a file with this column, too.
+        if "options" not in {name for _, name, *_ in database.execute(_COLUMNS)}:
+            database.execute("ALTER TABLE sessions ADD COLUMN options TEXT")
 
     def _schema_of(self, database: sqlite3.Connection) -> int:
         (found,) = database.execute("PRAGMA user_version").fetchone()
@@ -176,6 +189,7 @@ def _write(database: sqlite3.Connection, news: SessionNews) -> None:
             "started": _seconds(news.started),
             # What has ended was not seen to run just now.
             "seen": _seconds(news.started if news.ending else news.seen),
+            "options": json.dumps(dict(news.options)),
         }
         database.execute(_SEEN, row)
     if news.ending is not None:
@@ -206,9 +220,18 @@ def _past(
     started: int,
     ended: int,
     ending: str,
+    options: str | None,
 ) -> PastSession:
-    how = Ending(ending)
-    return PastSession(job_id, gpus, partition, node, _moment(started), _moment(ended), how)
+    return PastSession(
+        job_id=job_id,
+        gpus=gpus,
+        partition=partition,
+        node=node,
+        started=_moment(started),
+        ended=_moment(ended),
+        ending=Ending(ending),
+        options=json.loads(options or "{}"),
+    )
 
 
 def _seconds(moment: datetime) -> int:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 NO_PARTITION = "No partition of the cluster is open to you now; ask its administrators."
 NO_SESSIONS = "You may not have sessions on this portal; ask its administrators."
-LINK_NOTE = "The link that you followed filled in this form. Nothing has been started."
+LINK_NOTE = "This form was filled in for you. Nothing has been started."
 
 
 def held(gpus: int, sessions: int, most: int) -> str:

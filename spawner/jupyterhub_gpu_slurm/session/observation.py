@@ -1,8 +1,10 @@
 """What a session's spawner tells about it: where it runs, since when, and how it ended."""
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from jupyterhub_gpu_slurm.slurm.records import Job
 
@@ -73,3 +75,5 @@ class SessionNews:
     """``None``: it runs."""
     ended: datetime | None = None
     """When its job ended, where Slurm says it."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What its user had chosen, by the names of the form's fields."""

@@ -135,4 +135,5 @@ class SessionReporter:
             seen=datetime.now(UTC),
             ending=ending,
             ended=job.end if ending and job.state.is_over else None,
+            options=state.options,
         )

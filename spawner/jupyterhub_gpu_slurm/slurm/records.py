@@ -233,6 +233,13 @@ class Cluster:
                     return node.address
         return None
 
+    def gpu_types_of(self, node_name: str) -> list[str]:
+        """Return Slurm's words for a node's GPUs; none where they have no types."""
+        nodes = (node for partition in self.partitions for node in partition.nodes)
+        kinds = [node.gres for node in nodes if node.name == node_name][:1]
+        types = (kind.type for gres in kinds for kind in gres if kind.name == "gpu")
+        return list(dict.fromkeys(filter(None, types)))
+
     def gpus_by_state(self) -> dict[tuple[str, str], int]:
         """Return how many GPUs are free, held and unavailable, by type; ``gpu`` where it has none.
 

@@ -26,7 +26,7 @@ from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError
 from jupyterhub_gpu_slurm.resources import Resources
 from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
 from jupyterhub_gpu_slurm.session.observation import Ending
-from jupyterhub_gpu_slurm.slurm.records import Job
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -44,6 +44,7 @@ class StandInSpawner:
         self._possible = possible
         self.held_resources = Resources(2, 16, 98304)
         self.session = SimpleNamespace(options={"gpu_type": "v100"})
+        self.slurm = SimpleNamespace(nodes=SimpleNamespace(last=None, look=lambda: None))
         running = Job(12, "RUNNING", node="node001", start=NOON)
         self.reporter = SimpleNamespace(last_running=running)
         self.extended: list[int] = []
@@ -67,7 +68,7 @@ def card(spawner: StandInSpawner) -> SessionCard:
 def test_a_card_says_what_runs_where_and_until_when() -> None:
     assert card(StandInSpawner()) == SessionCard(
         gpus=2,
-        gpu_type="v100",
+        gpu_type="V100",
         cores=16,
         memory_mb=98304,
         node="node001",
@@ -77,9 +78,22 @@ def test_a_card_says_what_runs_where_and_until_when() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("types", "said"), [(("a100",), "A100"), ((None,), ""), (("a100", "v100"), "")]
+)
+def test_what_was_not_chosen_is_what_the_node_has(types: tuple[str | None, ...], said: str) -> None:
+    gres = tuple(Gres("gpu", kind, 4) for kind in types)
+    node = Node("node001", "10.0.0.1", gres, cores=40, memory_mb=1, is_up=True)
+    other = replace(node, name="node002", gres=(Gres("gpu", "h100", 8),))
+    cluster = Cluster((Partition("sxm2", True, True, None, None, (other, node)),))
+    nodes = SimpleNamespace(last=cluster, look=lambda: None)
+    chosen = StandInSpawner(session=SimpleNamespace(options={}), slurm=SimpleNamespace(nodes=nodes))
+    assert card(chosen).gpu_type == said
+
+
 def test_a_session_that_starts_has_no_end_yet() -> None:
     waits = StandInSpawner(ready=False, reporter=SimpleNamespace(last_running=None))
-    assert card(waits) == SessionCard(gpus=2, gpu_type="v100", cores=16, memory_mb=98304)
+    assert card(waits) == SessionCard(gpus=2, gpu_type="V100", cores=16, memory_mb=98304)
 
 
 def test_no_session_has_an_empty_card() -> None:
@@ -105,6 +119,16 @@ def test_the_longest_extension_is_the_last_choice(longest: int, choices: tuple[i
 def test_the_same_again_is_what_was_held() -> None:
     assert Ended(OVER, "").choices == {"opt-gpus": "2", "opt-partition": "sxm2"}
     assert Ended(replace(OVER, partition=None), "").choices == {"opt-gpus": "2"}
+
+
+def test_the_same_again_is_what_was_chosen_where_that_is_known() -> None:
+    chosen = {"gpus": 2, "hours": 1.5, "gpu_type": "v100", "image": "torch"}
+    assert Ended(replace(OVER, options=chosen), "").choices == {
+        "opt-gpus": "2",
+        "opt-hours": "1.5",
+        "opt-gpu_type": "v100",
+        "opt-image": "torch",
+    }
 
 
 def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> str:

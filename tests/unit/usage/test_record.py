@@ -152,6 +152,26 @@ def test_one_that_runs_is_not_over(record: UsageRecord) -> None:
     assert record.past("ada", 5) == []
 
 
+def test_what_was_chosen_is_told_of_one_that_is_over(record: UsageRecord) -> None:
+    chosen = {"gpus": 2, "hours": 1.5, "gpu_type": "v100"}
+    record.write([replace(SEEN, options=chosen), replace(STOPPED, options=chosen)])
+    (found,) = record.past("ada", 5)
+    assert found.options == chosen
+
+
+def test_a_record_of_before_choices_were_written_down_gets_a_place_for_them(
+    record: UsageRecord,
+) -> None:
+    record.write([STOPPED])
+    with closing(sqlite3.connect(record.file)) as database:
+        database.execute("ALTER TABLE sessions DROP COLUMN options")
+    (found,) = record.past("ada", 5)
+    assert (found.job_id, found.options) == (12, {})
+    later = replace(STOPPED, session_id="b" * 32, job_id=13, options={"gpus": 1})
+    record.write([later])
+    assert {one.job_id: one.options for one in record.past("ada", 5)} == {13: {"gpus": 1}, 12: {}}
+
+
 def version(record: UsageRecord) -> int:
     with closing(sqlite3.connect(record.file)) as database:
         return int(database.execute("PRAGMA user_version").fetchone()[0])

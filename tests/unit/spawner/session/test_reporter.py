@@ -31,7 +31,9 @@ def session(heard: list[SessionNews]) -> Iterator[Any]:
     with spawner_of("ada") as spawner:
         spawner.session_observer = heard.append
         spawner.job_id = "12"
-        spawner.record.state = SessionState("a" * 32, gpus=2, groups=("bio", "ml"), is_ready=True)
+        spawner.record.state = SessionState(
+            "a" * 32, {"hours": 2.0}, gpus=2, groups=("bio", "ml"), is_ready=True
+        )
         yield spawner
 
 
@@ -47,6 +49,7 @@ def test_a_session_that_is_seen_to_run_is_told_of(session: Any, heard: list[Sess
     session.reporter.note_job(RUNNING)
     (news,) = heard
     assert (news.user, news.groups, news.gpus) == ("ada", ("bio", "ml"), 2)
+    assert news.options == {"hours": 2.0}
     assert (news.job_id, news.node, news.partition) == (12, "node001", "sxm2")
     assert (news.started, news.ending, news.ended) == (STARTED, None, None)
 
