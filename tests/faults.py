@@ -140,6 +140,34 @@ def stop(pid: int) -> None:
     until(has_stopped, seconds=10, what=f"{pid} has stopped", every=0.005)
 
 
+EXHAUST_MEMORY = """
+import os, subprocess
+# Linux ends the process that is worst; this makes it the server, not the hungry program.
+open(f'/proc/{os.getppid()}/oom_score_adj', 'w').write('1000')
+hungry = ['/usr/bin/python3', '-c', 'x = b"x" * (4 << 30)']
+subprocess.Popen(hungry, start_new_session=True)
+"""
+"""A cell that lets its session use more memory than it has."""
+
+
+@contextmanager
+def node_state(portal: Instance, node: str, state: str) -> Iterator[None]:
+    """Set a node's state as an administrator does."""
+    portal.slurm("scontrol", "update", f"NodeName={node}", f"State={state}", "Reason=a test")
+    try:
+        yield
+    finally:
+        # A node that was set down may have come back by itself.
+        until(lambda: _is_back(portal, node), seconds=60, what=f"{node} is back")
+
+
+def _is_back(portal: Instance, node: str) -> bool:
+    state = portal.slurm("sinfo", "-h", "-n", node, "-o", "%t").split()[0]
+    if state.startswith(("drain", "drng", "down")):
+        portal.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
+    return state in ("idle", "mix", "alloc")
+
+
 @contextmanager
 def drained(portal: Instance) -> Iterator[None]:
     """Take all nodes out of service, as an administrator does before a maintenance."""

@@ -122,6 +122,32 @@ def test_a_session_whose_job_was_cancelled_says_so(
     expect(dialog(page)).to_contain_text("because its job was cancelled")
 
 
+def test_a_session_that_used_too_much_memory_says_so(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    user.start_and_wait(gpus=0, hours=1)
+    open_notebook(page, portal)
+    user.run(faults.EXHAUST_MEMORY)
+    expect(dialog(page)).to_contain_text("because it used more memory than it had", timeout=60_000)
+    expect(dialog(page).get_by_role("button", name="Start Again")).to_be_visible()
+
+
+def test_a_session_whose_node_failed_says_so(portal: Instance, page: Page, user: Visitor) -> None:
+    node = portal.job(user.start_and_wait(gpus=0, hours=1))["NodeList"]
+    open_notebook(page, portal)
+    with faults.node_state(portal, node, "DOWN"):
+        expect(dialog(page)).to_contain_text("because its node failed")
+
+
+@pytest.mark.long
+def test_a_session_whose_time_is_up_says_so(portal: Instance, page: Page, user: Visitor) -> None:
+    # Slurm looks for such jobs every half minute.
+    user.start_and_wait(gpus=0, hours=1 / 60)
+    open_notebook(page, portal)
+    expect(dialog(page)).to_contain_text("because its time was up", timeout=150_000)
+    expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
+
+
 def test_what_is_not_saved_is_named(portal: Instance, page: Page, user: Visitor) -> None:
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)

@@ -69,6 +69,8 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     expect(warning(page)).to_be_visible(timeout=40_000)
     until(lambda: not portal.jobs(user=IDLER), seconds=60, what="the unused session has ended")
     until(lambda: user.server() is None, seconds=30, what="the hub has seen the end")
+    ended = page.get_by_role("dialog").filter(has_text="Your session has ended")
+    expect(ended).to_contain_text("because nobody had used it for 18 s")
     page.goto(f"{portal.url}/hub/spawn/{IDLER}")
     expect(page.get_by_text("not been used for 18 s")).to_be_visible()
     photograph(page, "unused-ended")

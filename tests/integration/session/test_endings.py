@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -217,13 +216,7 @@ def test_a_session_that_is_out_of_memory_says_so(portal: Instance, visit: Visit)
     user.start_and_wait(gpus=0)
     folder = Path(user.run("import os; print(os.environ['JUPYTER_RUNTIME_DIR'])").strip())
     assert folder.is_dir()
-    # Linux ends the process that is worst; this makes it the server, not the hungry program.
-    user.run(
-        "import os, subprocess\n"
-        "open(f'/proc/{os.getppid()}/oom_score_adj', 'w').write('1000')\n"
-        "hungry = ['/usr/bin/python3', '-c', 'x = b\"x\" * (4 << 30)']\n"
-        "subprocess.Popen(hungry, start_new_session=True)\n"
-    )
+    user.run(faults.EXHAUST_MEMORY)
     wait_until_stopped(user, seconds=60)
     assert "OUT_OF_MEMORY" in user.note()
     assert OUTCOMES["OUT_OF_MEMORY"] in user.note()
@@ -257,28 +250,10 @@ def test_a_session_that_is_requeued_ends_and_says_so(portal: Instance, visit: Vi
     until(lambda: not portal.jobs(user=USER), seconds=30, what="the job is gone")
 
 
-@contextmanager
-def node_state(portal: Instance, node: str, state: str) -> Iterator[None]:
-    """Set a node's state as an administrator does."""
-    portal.slurm("scontrol", "update", f"NodeName={node}", f"State={state}", "Reason=a test")
-    try:
-        yield
-    finally:
-        # A node that was set down may have come back by itself.
-        until(lambda: is_back(portal, node), seconds=60, what=f"{node} is back")
-
-
-def is_back(portal: Instance, node: str) -> bool:
-    state = portal.slurm("sinfo", "-h", "-n", node, "-o", "%t").split()[0]
-    if state.startswith(("drain", "drng", "down")):
-        portal.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
-    return state in ("idle", "mix", "alloc")
-
-
 def test_a_session_whose_node_goes_down_says_so(portal: Instance, visit: Visit) -> None:
     user = visit(USER)
     node = portal.job(user.start_and_wait(gpus=0))["NodeList"]
-    with node_state(portal, node, "DOWN"):
+    with faults.node_state(portal, node, "DOWN"):
         wait_until_stopped(user)
         assert "NODE_FAIL" in user.note()
         assert OUTCOMES["NODE_FAIL"] in user.note()
@@ -290,7 +265,7 @@ def test_a_session_on_a_drained_node_goes_on_and_ends_as_usual(
 ) -> None:
     user = visit(USER)
     job_id = user.start_and_wait(gpus=0)
-    with node_state(portal, portal.job(job_id)["NodeList"], "DRAIN"):
+    with faults.node_state(portal, portal.job(job_id)["NodeList"], "DRAIN"):
         assert user.run("print(6 * 7)").strip() == "42"
         assert portal.jobs(user=USER) == [job_id]
         user.stop()
