@@ -64,7 +64,7 @@ def test_nobody_is_shut_out_of_the_login(portal: Instance, page: Page) -> None:
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Show what is typed").click()
     expect(page.get_by_label("Password")).to_have_attribute("type", "text")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("alert")).to_have_text("Invalid username or password")
     expect(page.get_by_label("Username")).to_have_value("nobody")
     assert_is_fit_to_use(page, "login, refused")
