@@ -94,7 +94,7 @@ def test_a_template_is_chosen_in_the_launcher(
         for side in ("Left", "Right"):
             assert page.locator(f".jp-StatusBar-{side}").evaluate(CUT_OFF) == []
         expect(page.get_by_role("button", name="Stop", exact=True)).to_be_in_viewport(ratio=1)
-    page.set_viewport_size({"width": 1280, "height": 800})
+    page.set_viewport_size({"width": 1280, "height": 860})
     # It is shown for some seconds, and listed for longer.
     page.locator(".jp-Notification-Status").click()
     notices = page.locator(".jp-Notification-List")
