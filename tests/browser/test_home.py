@@ -18,11 +18,13 @@ USER = USERS[3]
 # How far apart the two closest buttons of a group are, in pixels: beside or above each other.
 NEAREST = """
 group => {
-  const boxes = [...group.children].map(one => one.getBoundingClientRect()).filter(box => box.width);
-  const apart = (one, other) => Math.max(
-    other.left - one.right, one.left - other.right, other.top - one.bottom, one.top - other.bottom
-  );
-  return Math.min(...boxes.flatMap((one, at) => boxes.slice(at + 1).map(other => apart(one, other))));
+  const boxes = [...group.children].map(one => one.getBoundingClientRect());
+  const seen = boxes.filter(box => box.width);
+  const across = (one, other) => Math.max(other.left - one.right, one.left - other.right);
+  const down = (one, other) => Math.max(other.top - one.bottom, one.top - other.bottom);
+  const apart = (one, other) => Math.max(across(one, other), down(one, other));
+  const pairs = seen.flatMap((one, at) => seen.slice(at + 1).map(other => apart(one, other)));
+  return Math.min(...pairs);
 }
 """
 
