@@ -13,7 +13,7 @@ how it is set up), which starts JupyterLab at once; opens the same notebook thro
 ``templates``, which its administrator has linked into the home, and runs all its cells. There is no
 TensorBoard behind that hub.
 
-Seconds are counted from the click on "Sign in": *started* is when the session answers and the page
+Seconds are counted from the click on "Log in": *started* is when the session answers and the page
 of JupyterLab begins to load; *usable* when JupyterLab's launcher has the focus, which it takes last
 of all; *training* when the notebook shows the line of the first 100 steps; *chart* when TensorBoard
 has drawn the first point. Nobody hesitates, so it is the time that a person waits. A click is a
@@ -68,7 +68,7 @@ class Milestone:
     """When something is reached."""
 
     seconds: float
-    """Since the click on "Sign in"."""
+    """Since the click on "Log in"."""
     clicks: int
     """Until then."""
 

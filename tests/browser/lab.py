@@ -14,7 +14,7 @@ def log_in(page: Page, portal: Instance, name: str, to: str | None = None) -> No
     page.goto(f"{portal.url}/hub/login?next={quote(to, safe='')}" if to else portal.url)
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Log in").click()
 
 
 def wait_for_launcher(page: Page) -> None:

@@ -3,6 +3,7 @@
 import json
 import pwd
 import re
+import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import item, open_item, open_lab
+from tests.browser.lab import item, open_item, open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.processes import running
 from tests.visitor import Visitor
@@ -170,6 +171,45 @@ def test_tables_headings_and_prints_need_no_extension(
     expect(headings).to_contain_text(["Aims", "Data"])
     page.get_by_role("menuitem", name="File", exact=True).click()
     expect(page.get_by_role("menuitem", name=re.compile("^Print"))).to_be_enabled()
+
+
+def test_code_is_formatted_from_the_menu(portal: Instance, home: Path, page: Page) -> None:
+    open_lab(page, portal, USER)
+    page.get_by_role("button", name=re.compile("^Python 3")).first.click()
+    expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
+    cell = page.locator(".jp-Notebook-cell .cm-content").last
+    cell.click()
+    page.keyboard.type("x=1")
+    page.get_by_role("menuitem", name="Edit", exact=True).click()
+    page.get_by_role("menuitem", name="Apply ruff formatter").click()
+    expect(cell).to_have_text("x = 1")
+
+    page.get_by_role("tab", name=re.compile("^File Browser")).click()
+    open_item(page, "work")
+    open_item(page, "model.py")
+    file = page.locator(".jp-FileEditor .cm-content")
+    file.click()
+    page.keyboard.type("y=2")
+    page.get_by_role("menuitem", name="Edit", exact=True).click()
+    page.get_by_role("menuitem", name="Apply ruff formatter").click()
+    expect(file).to_have_text("y = 2")
+
+
+def test_a_notebook_is_exported_only_as_what_the_node_can_make(
+    portal: Instance, home: Path, page: Page
+) -> None:
+    plan = str(home / "work/plan.ipynb")
+    portal.slurm("/usr/bin/tee", plan, user=USER, stdin=json.dumps(NOTEBOOK))
+    open_lab(page, portal, USER)
+    open_item(page, "work")
+    open_item(page, "plan.ipynb")
+    wait_for_notebook(page)
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    page.get_by_role("menuitem", name="Save and Export Notebook As").click()
+    formats = page.locator("#jp-mainmenu-file-notebookexport").get_by_role("menuitem")
+    expect(formats.filter(has_text="HTML")).to_be_visible()
+    # The test cluster's nodes are this machine.
+    assert shutil.which("xelatex") or formats.filter(has_text="PDF").count() == 0
 
 
 def test_a_word_is_searched_in_all_files_of_a_folder(

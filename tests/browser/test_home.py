@@ -15,6 +15,18 @@ from tests.waiting import until
 pytestmark = pytest.mark.browser
 
 USER = USERS[3]
+# How far apart the two closest buttons of a group are, in pixels: beside or above each other.
+NEAREST = """
+group => {
+  const boxes = [...group.children].map(one => one.getBoundingClientRect());
+  const seen = boxes.filter(box => box.width);
+  const across = (one, other) => Math.max(other.left - one.right, one.left - other.right);
+  const down = (one, other) => Math.max(other.top - one.bottom, one.top - other.bottom);
+  const apart = (one, other) => Math.max(across(one, other), down(one, other));
+  const pairs = seen.flatMap((one, at) => seen.slice(at + 1).map(other => apart(one, other)));
+  return Math.min(...pairs);
+}
+"""
 
 
 @pytest.fixture
@@ -54,6 +66,11 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
             photograph(page, f"home-{scheme}-{width}")
             assert axe.faults(page) == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+            # Where there is no room for both in a row, the way in comes first.
+            opening, stop = (page.locator(which).bounding_box() for which in ("#start", "#stop"))
+            assert opening is not None
+            assert stop is not None
+            assert width > 360 or opening["y"] + opening["height"] <= stop["y"]
     page.wait_for_function("window._jupyterhub_page_loaded")
 
     # It is listed once it has ended, and can be started again as it was.
@@ -116,17 +133,20 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         expect(page.locator("#progress-asked")).to_have_text(re.compile(r"^4 .*GPUs for \d+ h"))
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#progress-position")).to_have_text("2 of 2 in sxm2, by priority")
+        expect(page).to_have_title(re.compile("^2 of 2 · Waiting · "))
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             for width, height in ((360, 740), (1440, 900)):
                 page.set_viewport_size({"width": width, "height": height})
                 photograph(page, f"waiting-{scheme}-{width}")
+                assert page.locator(".portal-buttons").evaluate(NEAREST) >= 8
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
         photograph(page, "waiting-asked")
         assert axe.faults(page) == []
 
         portal.slurm("scancel", first)
         expect(page.locator("#progress-position")).to_have_text("1 of 1 in sxm2, by priority")
+        expect(page).to_have_title(re.compile("^1 of 1 · Waiting · "))
 
         # The form again, as the browser keeps it: it leads here, not to an error.
         page.go_back()
@@ -156,6 +176,18 @@ def test_who_waits_is_offered_what_is_free_now(
         expect(page.get_by_label("Session time in hours")).to_have_value("1.5")
         page.get_by_role("button", name="Start", exact=True).click()
         page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+
+
+def test_who_cannot_be_notified_is_told_so(portal: Instance, page: Page, user: Visitor) -> None:
+    page.add_init_script("Object.defineProperty(window, 'isSecureContext', { value: false });")
+    with portal.gpus_taken():
+        log_in(page, portal, USER, to=f"/hub/spawn/{USER}?gpus=1")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        expect(page.locator("#notify")).to_be_hidden()
+        expect(page.get_by_text("Browsers allow notifications only over HTTPS.")).to_be_visible()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page).to_have_title(re.compile("^Cancelled · "))
 
 
 def test_a_session_that_is_ready_tells_a_user_who_asked_for_it(

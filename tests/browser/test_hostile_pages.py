@@ -51,7 +51,7 @@ def log_in(context: BrowserContext, portal: Instance, name: str, then: str = "/h
 
 def log_out(page: Page, portal: Instance) -> None:
     page.goto(f"{portal.url}/hub/logout?keep=1")
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
 
 
 def names_of_cookies(context: BrowserContext) -> set[str]:

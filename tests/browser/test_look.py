@@ -64,7 +64,7 @@ def test_nobody_is_shut_out_of_the_login(portal: Instance, page: Page) -> None:
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Show what is typed").click()
     expect(page.get_by_label("Password")).to_have_attribute("type", "text")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("alert")).to_have_text("Invalid username or password")
     expect(page.get_by_label("Username")).to_have_value("nobody")
     assert_is_fit_to_use(page, "login, refused")
@@ -94,6 +94,25 @@ def test_nobody_is_shut_out_of_a_users_pages(
     page.goto(f"{portal.url}/hub/user/{USER}/lab")
     expect(page.locator("#not-running")).to_be_visible()
     assert_is_fit_to_use(page, "not running")
+
+
+def test_a_sessions_own_token_is_not_revoked_by_a_click(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor]
+) -> None:
+    visit(USER).start_and_wait(gpus=0)
+    log_in(page, portal, USER, to="/hub/token")
+    page.wait_for_function("window._jupyterhub_page_loaded")
+    own = page.get_by_role("region", name=f"Server at /user/{USER}/", exact=True)
+    expect(own).to_contain_text("In use: to revoke it, stop its session.")
+    expect(own.get_by_role("button", name=re.compile("^Revoke"))).to_have_count(0)
+    # The others have their button.
+    page.get_by_label("What it is for").fill("a program")
+    page.get_by_role("button", name="Create a token").click()
+    expect(page.locator("#token-result")).not_to_be_empty()
+    page.reload()
+    expect(page.get_by_role("button", name="Revoke a program").first).to_be_visible()
+    expect(own.get_by_role("button", name=re.compile("^Revoke"))).to_have_count(0)
+    assert_is_fit_to_use(page, "tokens, with a session's")
 
 
 def test_nobody_is_shut_out_while_a_session_waits_or_fails(

@@ -139,6 +139,9 @@ def test_a_shared_notebook_opens_for_its_reader(
     expect(other).to_have_title(f"{NAME} · shared by {OWNER}")
     for scheme in SCHEMES:
         other.emulate_media(color_scheme=scheme)
+        # The notebook is as light or as dark as the page around it.
+        ground = frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
+        assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(17, 17, 17)")
         for width, height in ((360, 740), (1440, 900)):
             other.set_viewport_size({"width": width, "height": height})
             photograph(other, f"shared-{scheme}-{width}")

@@ -15,6 +15,16 @@ from tests.visitor import Visitor, session_of
 pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 USER = USERS[2]
+# The items of a side of the status bar that can be seen in part.
+CUT_OFF = """
+side => {
+  const room = side.getBoundingClientRect();
+  const isCut = box =>
+    box.top < room.bottom && (box.left < room.left - 1 || box.right > room.right + 1);
+  const items = [...side.children].filter(item => item.getBoundingClientRect().width);
+  return items.filter(item => isCut(item.getBoundingClientRect())).map(item => item.textContent);
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +62,16 @@ def test_a_template_is_chosen_in_the_launcher(
     # Nothing is chosen beforehand.
     expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)
     expect(dialog.get_by_role("button", name="Create")).to_be_disabled()
+    # A line that is too long for it ends with an ellipsis.
+    inner = dialog.locator(".portal-templates > div")
+    assert inner.evaluate("list => list.scrollWidth <= list.clientWidth")
+    cut = "all => all.map(one => one.scrollWidth > one.clientWidth)"
+    assert any(dialog.locator("small").evaluate_all(cut))
+    search = page.get_by_role("searchbox", name="Search templates").bounding_box()
+    first = dialog.get_by_text("Start here", exact=True).bounding_box()
+    assert search is not None
+    assert first is not None
+    assert first["y"] - search["y"] - search["height"] > 7
     photograph(page, "templates")
 
     # By keyboard alone: the search has the focus, and Enter leads to the first that fits.
@@ -68,6 +88,13 @@ def test_a_template_is_chosen_in_the_launcher(
     # However much JupyterLab says at the bottom, what concerns the session is in sight.
     wait_for_notebook(page)
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_in_viewport(ratio=1)
+    # What has no room beside it is not there, rather than cut off.
+    for width in (1280, 1000, 800):
+        page.set_viewport_size({"width": width, "height": 800})
+        for side in ("Left", "Right"):
+            assert page.locator(f".jp-StatusBar-{side}").evaluate(CUT_OFF) == []
+        expect(page.get_by_role("button", name="Stop", exact=True)).to_be_in_viewport(ratio=1)
+    page.set_viewport_size({"width": 1280, "height": 860})
     # It is shown for some seconds, and listed for longer.
     page.locator(".jp-Notification-Status").click()
     notices = page.locator(".jp-Notification-List")

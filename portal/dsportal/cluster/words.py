@@ -3,7 +3,7 @@
 NOT_LOGGED_IN = "Log in to the portal, or send a token that may access this service."
 NOT_ALLOWED = "This login or token may not access the cluster page."
 ADMINS_ONLY = "Only the portal's admins may see or do this."
-SLURM_SILENT = "Slurm does not answer at the moment; this is how the cluster was then."
+SLURM_SILENT = "Slurm does not answer at the moment; these are its last figures."
 SESSIONS_OLD = "The hub does not answer at the moment; this list may be out of date."
 NO_SUCH_SESSION = "The hub knows no such session, or this token may not stop it."
 NOT_STOPPED = "The hub did not stop the session; look again."

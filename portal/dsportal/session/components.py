@@ -121,6 +121,7 @@ class Components:
         storage = quota.Storage(place.home, place.told.folders, mounts=self.mounts)
         told = notices.Notices(self.mounts, storage, place.home, place.told.folders)
         programs = SlurmPrograms(place.told.slurm_bin_dir)
+        shared = sharing.Sharing(place.told.shares_folder, _user(), place.told.look)
         found = jobs.Jobs(ClusterService(place.told.cluster_url), programs)
         return [
             *clock.routes(base_url, self.clock),
@@ -137,7 +138,7 @@ class Components:
             ),
             *quota.routes(base_url, storage),
             *sampler.routes(base_url, self.use_watch),
-            *sharing.routes(base_url, sharing.Sharing(place.told.shares_folder, _user())),
+            *sharing.routes(base_url, shared),
             *visits.routes(base_url, self._visits),
             *(tensorboard.routes(base_url, self._tensorboards) if self._tensorboards else ()),
             *(ssh.routes(base_url, self._ssh_server()) if place.told.ssh else ()),

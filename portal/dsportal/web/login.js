@@ -15,10 +15,10 @@
   const submit = part("login_submit");
   submit.form.addEventListener("submit", () => {
     submit.disabled = true;
-    submit.textContent = "Signing in…";
+    submit.textContent = "Logging in…";
   });
   window.addEventListener("pageshow", () => {
     submit.disabled = false;
-    submit.textContent = "Sign in";
+    submit.textContent = "Log in";
   });
 })();

@@ -17,6 +17,17 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       `${job ? `Job ${job}` : "It"} was cancelled before JupyterLab started. Nothing is reserved.`,
     notified: "Your browser will tell you when the session is ready.",
     notNotified: "Your browser blocks notifications from the portal.",
+    notEncrypted:
+      "Browsers allow notifications only over HTTPS. The title of this tab shows how far the start is.",
+    noNotifications:
+      "This browser has no notifications. The title of this tab shows how far the start is.",
+    titles: {
+      waiting: ({ position, waiting }) => (position ? `${position} of ${waiting} · Waiting` : "Waiting"),
+      starting: "Starting JupyterLab",
+      ready: "Ready",
+      notStarted: "Not started",
+      cancelled: "Cancelled",
+    },
     ready: "Your session is ready",
     fewer: (gpus) =>
       `${gpus === 1 ? "1 GPU is" : `${gpus} GPUs are`} free now: ask for ${gpus === 1 ? "it" : "them"} instead`,
@@ -61,6 +72,11 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     }
   };
 
+  // What somebody sees who works in another tab.
+  const entitle = (words) => {
+    document.title = `${words} · ${data.title}`;
+  };
+
   const log = (words) => {
     const item = document.createElement("li");
     item.textContent = `${clock(new Date())} ${words}`;
@@ -72,12 +88,13 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     bar.classList.remove("progress-bar-animated", "progress-bar-striped");
     if (isFailed) {
       bar.classList.add("bg-danger");
-      for (const button of [cancel, change, fewer, notify]) button.hidden = true;
+      for (const one of [cancel, change, fewer, notify, part("notify-words")]) one.hidden = true;
       part("again").hidden = false;
       part("progress-hint").hidden = true;
       part("progress-advice").hidden = true;
       part("progress-times").hidden = true;
       part("progress-title").textContent = WORDS.notStarted;
+      entitle(WORDS.titles.notStarted);
     }
   };
 
@@ -97,8 +114,14 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       part("progress-message").textContent = event.message;
     }
     if (event.message && event.message !== last) log(event.message);
-    if (event.state === "PENDING") part("progress-title").textContent = WORDS.waiting(data);
-    if (event.state === "RUNNING") part("progress-title").textContent = WORDS.starting(data);
+    if (event.state === "PENDING") {
+      part("progress-title").textContent = WORDS.waiting(data);
+      entitle(WORDS.titles.waiting(event));
+    }
+    if (event.state === "RUNNING") {
+      part("progress-title").textContent = WORDS.starting(data);
+      entitle(WORDS.titles.starting);
+    }
     part("progress-advice").textContent = event.advice || "";
     part("progress-advice").hidden = !event.advice;
     fewer.hidden = !event.fewer_free;
@@ -117,6 +140,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     tick();
     if (event.ready) {
       over(false);
+      entitle(WORDS.titles.ready);
       tell();
       window.location.reload();
     }
@@ -131,6 +155,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   };
   const mayNotify = window.isSecureContext && "Notification" in window;
   notify.hidden = !mayNotify || sessionStorage.getItem(NOTIFY) !== null;
+  part("notify-words").hidden = mayNotify;
+  part("notify-words").textContent = window.isSecureContext ? WORDS.noNotifications : WORDS.notEncrypted;
   notify.addEventListener("click", async () => {
     const isGranted = (await Notification.requestPermission()) === "granted";
     if (isGranted) sessionStorage.setItem(NOTIFY, "1");
@@ -180,6 +206,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       over(true);
       bar.parentElement.hidden = true;
       part("progress-title").textContent = WORDS.cancelled;
+      entitle(WORDS.titles.cancelled);
       part("progress-message").textContent = WORDS.isCancelled(job);
     }),
   );

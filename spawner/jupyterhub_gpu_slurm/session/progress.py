@@ -45,7 +45,7 @@ def describe(job: Job) -> str:
         reason = reason_of(job.reason or "None")
         because = f": {reason.why}" if reason else ""
         words = ", ".join(word for word in (job.slurm_state, job.reason) if word)
-        return f"{name} is waiting in the queue ({words}){because}."
+        return f"{name} is waiting in the queue{because} ({words})."
     if job.state is JobState.RUNNING:
         where = f" on {job.node}" if job.node else ""
         return f"{name} is running{where} ({job.slurm_state}); JupyterLab is starting."

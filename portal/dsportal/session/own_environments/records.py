@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ _LONGEST_PACKAGE = 300
 _MARK = ".portal-environment"
 _RECORD = "portal-environment.json"
 _MODULEFILES = ".modulefiles"
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _VERSION = 1
 """Of a record; one of before there were versions has this, too."""
 
@@ -246,10 +248,16 @@ def size_of(folder: Path) -> int:
 
 
 def size_words(size: int) -> str:
-    """Write a size for people.
+    """Write a size for people, as JupyterLab's page does (portal/dsportal/lab/src/common/bytes.ts).
 
-    >>> size_words(31_500_000), size_words(2_340_000_000)
-    ('32 MB', '2.3 GB')
+    >>> size_words(512), size_words(25_000_000), size_words(2_340_000_000)
+    ('512 B', '24 MiB', '2.2 GiB')
     """
-    megabytes = size / 1e6
-    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(1, round(megabytes))} MB"
+    power = 0
+    while size >= 999.5 * 1024**power and power < len(_UNITS) - 1:
+        power += 1
+    amount = size / 1024**power
+    digits = 1 if power and amount < 9.95 else 0
+    # Halves up, as a browser rounds.
+    rounded = math.floor(amount * 10**digits + 0.5) / 10**digits
+    return f"{rounded:.{digits}f} {_UNITS[power]}"

@@ -39,8 +39,14 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     "lsp": LabExtension(
         "@jupyter-lsp/jupyterlab-lsp",
         "jupyter_lsp",
-        # JupyterLab's own part, which the extension builds on, is off by default.
-        {"@jupyterlab/lsp-extension:plugin": {"activate": "on"}},
+        {
+            # JupyterLab's own part, which the extension builds on, is off by default.
+            "@jupyterlab/lsp-extension:plugin": {"activate": "on"},
+            # pyflakes says so of an `await` outside a function, too, which a notebook may have.
+            "@jupyter-lsp/jupyterlab-lsp:diagnostics": {
+                "ignoreMessagesPatterns": ["'yield' outside function"]
+            },
+        },
         (
             "@jupyterlab/lsp-extension",
             "@jupyterlab/fileeditor-extension:language-server",

@@ -16,6 +16,16 @@ _CPU_SECONDS = 60
 _MEMORY_BYTES = 2 * 2**30
 MOST_BYTES = 64 * 2**20
 """Of a page: the session's server has it in memory several times."""
+# nbconvert has a light theme or a dark one; readers have either.
+_BOTH_THEMES = """
+{%- extends "index.html.j2" -%}
+{%- block html_head_css -%}
+{{ super() }}
+<style>:root { color-scheme: light dark; }</style>
+{{ resources.include_css("static/theme-dark.css")
+   | replace("<style", '<style media="(prefers-color-scheme: dark)"') }}
+{%- endblock -%}
+"""
 
 
 def page(content: str) -> str:
@@ -23,7 +33,7 @@ def page(content: str) -> str:
     notebook = nbformat.reads(content, as_version=4)  # type: ignore[no-untyped-call]
     draw_outputs(notebook)
     exporter = MathExporter(  # type: ignore[no-untyped-call]
-        template_name="lab", embed_images=False
+        template_name="lab", embed_images=False, raw_template=_BOTH_THEMES
     )
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
     html, _ = exporter.from_notebook_node(notebook)

@@ -10,6 +10,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -40,9 +41,9 @@ _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "JUPYTER_NO_CONFIG"
 class Sharing:
     """What the routes need."""
 
-    def __init__(self, setting: str, user: str) -> None:
-        """Take ``session.shares_folder``, empty for no sharing, and the session's user."""
-        self.setting, self.user = setting, user
+    def __init__(self, setting: str, user: str, look: Mapping[str, str]) -> None:
+        """Take ``session.shares_folder``, empty for no sharing, the session's user and its look."""
+        self.setting, self.user, self.look = setting, user, look
         self.shares = Shares(Path(reading.folder_of(setting, user)))
         self._one = asyncio.Lock()
 
@@ -158,6 +159,7 @@ class SharedHandler(JupyterHandler):
         day = f"{datetime.fromtimestamp(shared.at, UTC):%-d %B %Y, %H:%M} UTC"
         self.finish(
             _page().render(
+                look=self.sharing.look,
                 name=shared.name,
                 owner=shared.owner,
                 day=day,

@@ -146,5 +146,5 @@ def notebook_at(place: str, path: str) -> bytes:
     except OSError as error:
         raise SharingError(words.NOT_READ.format(path=path, reason=error.strerror)) from error
     if len(content) > MAX_BYTES:
-        raise SharingError(words.TOO_LARGE.format(name=name, limit_mb=MAX_BYTES // 2**20))
+        raise SharingError(words.TOO_LARGE.format(name=name, limit_mib=MAX_BYTES // 2**20))
     return content

@@ -15,7 +15,7 @@ NO_FOLDER = (
 )
 NO_NOTEBOOK = "{path} is not a notebook. Only notebooks are shared."
 TOO_LARGE = (
-    "{name} has more than {limit_mb} MB. Clear the outputs of cells (Edit, Clear Outputs of All "
+    "{name} is larger than {limit_mib} MiB. Clear the outputs of cells (Edit, Clear Outputs of All "
     "Cells), then share it."
 )
 NOT_READ = "{path} cannot be read: {reason}."

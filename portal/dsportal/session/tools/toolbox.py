@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 _ASK_AGAIN_SECONDS = 300.0
 _PICTURE = Path(__file__).with_name("tool.svg")
+_PICTURES = Path(__file__).with_name("icons")
+"""Of tools that the deployment names so."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,13 @@ class ManagedTool:
 
     def picture(self) -> str:
         """Return the card's picture, an SVG."""
-        try:
-            return Path(self.order.icon or _PICTURE).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            log.warning("No picture for the tool %s: %s", self.name, error)
-            return _PICTURE.read_text(encoding="utf-8")
+        if self.order.icon:
+            try:
+                return Path(self.order.icon).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                log.warning("No picture for the tool %s: %s", self.name, error)
+        own = _PICTURES / f"{self.name}.svg"
+        return (own if own.is_file() else _PICTURE).read_text(encoding="utf-8")
 
     async def _start(self) -> None:
         self._failure = None

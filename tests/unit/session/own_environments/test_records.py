@@ -13,6 +13,7 @@ from dsportal.session.own_environments.records import (
     checked_packages,
     folder_from,
     size_of,
+    size_words,
 )
 
 
@@ -120,6 +121,24 @@ def test_two_do_not_work_on_one(folder: EnvironmentFolder) -> None:
         pass
     with folder.locked("nlp"), folder.locked("other"):
         pass
+
+
+# The same as of the page: portal/dsportal/lab/test/bytes.test.ts.
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 KiB"),
+        (1024 * 1023, "1.0 MiB"),
+        (25_000_000, "24 MiB"),
+        (24 * 2**20 + 2**19, "25 MiB"),
+        (5 * 2**38, "1.3 TiB"),
+        (5000 * 2**50, "5000 PiB"),
+    ],
+)
+def test_the_log_gives_a_size_as_the_list_does(size: int, said: str) -> None:
+    assert size_words(size) == said
 
 
 def test_the_size_is_what_lies_on_the_disk(tmp_path: Path) -> None:

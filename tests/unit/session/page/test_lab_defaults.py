@@ -1,6 +1,7 @@
 """What JupyterLab's defaults become: light and dark, and the extensions that a site wants."""
 
 import json
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -41,6 +42,16 @@ def test_a_theme_that_was_chosen_is_kept(tmp_path: Path, text: str, is_kept: boo
 
 def test_the_setting_and_the_session_know_the_same_extensions() -> None:
     assert set(get_args(ExtensionName)) == set(EXTENSIONS)
+
+
+def test_an_await_outside_a_function_is_no_mistake_in_a_notebook(tmp_path: Path) -> None:
+    # What pyflakes 3.2 says of it, as python-lsp-server passes it on.
+    said = "'yield' outside function"
+    overrides = json.loads((write(tmp_path, ["lsp"], False) / "overrides.json").read_text())
+    ignored = overrides["@jupyter-lsp/jupyterlab-lsp:diagnostics"]["ignoreMessagesPatterns"]
+    assert any(re.search(pattern, said) for pattern in ignored)
+    for mistake in ("'return' outside function", "undefined name 'yield'", "invalid syntax"):
+        assert not any(re.search(pattern, mistake) for pattern in ignored)
 
 
 @pytest.mark.parametrize("wanted", [(), ("lsp",), tuple(EXTENSIONS)])

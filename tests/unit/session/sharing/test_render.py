@@ -26,6 +26,11 @@ def test_a_notebook_becomes_a_page_whose_links_leave_the_frame() -> None:
     assert '<base target="_blank">' in html
     assert "Digits</" in html or "Digits<" in html
     assert "98.9 %" in html
+    # Its reader's system decides which theme it is shown in.
+    light, dark = html.index("--jp-layout-color0: white"), html.index("--jp-layout-color0: #111")
+    media = html.index('<style media="(prefers-color-scheme: dark)"')
+    assert light < media < dark
+    assert html.count("<style", media) == 1
     # Nothing is fetched from elsewhere.
     assert 'src="http' not in html
 

@@ -31,5 +31,5 @@ def test_anything_else_is_refused(body: bytes) -> None:
 
 
 def test_nothing_answers_where_sharing_is_off() -> None:
-    assert routes("/user/ann/", Sharing("", "ann")) == []
-    assert len(routes("/user/ann/", Sharing("/nas/{user}", "ann"))) == 3
+    assert routes("/user/ann/", Sharing("", "ann", {})) == []
+    assert len(routes("/user/ann/", Sharing("/nas/{user}", "ann", {}))) == 3

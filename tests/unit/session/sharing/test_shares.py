@@ -94,7 +94,7 @@ def test_a_notebook_has_a_largest_size(tmp_path: Path) -> None:
     place.write_bytes(b" " * MAX_BYTES)
     assert len(notebook_at(str(place), "a.ipynb")) == MAX_BYTES
     place.write_bytes(b" " * (MAX_BYTES + 1))
-    with pytest.raises(SharingError, match="more than 32 MB"):
+    with pytest.raises(SharingError, match="larger than 32 MiB"):
         notebook_at(str(place), "a.ipynb")
     with pytest.raises(SharingError, match="No such file"):
         notebook_at(str(tmp_path / "b.ipynb"), "b.ipynb")

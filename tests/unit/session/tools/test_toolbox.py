@@ -285,6 +285,10 @@ def test_a_card_has_the_sites_picture_or_ours(place: ToolContext, tmp_path: Path
     ours = ManagedTool("t", RUNS, place).picture()
     assert ours.startswith("<svg")
     assert ManagedTool("t", replace(RUNS, icon="/no/such.svg"), place).picture() == ours
+    # Those that the deployment has can be told apart.
+    known = [ManagedTool(name, RUNS, place).picture() for name in ("vscode", "mlflow", "digits")]
+    assert len({ours, *known}) == 4
+    assert all(picture.startswith("<svg") for picture in known)
 
 
 @pytest.mark.parametrize(

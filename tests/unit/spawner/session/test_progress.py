@@ -16,22 +16,22 @@ ASKED = NOW - timedelta(minutes=10)
         (None, ("Submitting",), None),
         (
             Job(7, "PENDING", "Resources"),
-            ("Job 7 ", "(PENDING, Resources): ", reasons.REASONS["Resources"].why),
+            ("Job 7 ", f"queue: {reasons.REASONS['Resources'].why} (PENDING, Resources)."),
             reasons.REASONS["Resources"].advice,
         ),
         (
             Job(7, "PENDING"),
-            ("Job 7 ", "(PENDING): ", reasons.REASONS["None"].why),
+            ("Job 7 ", f"queue: {reasons.REASONS['None'].why} (PENDING)."),
             reasons.REASONS["None"].advice,
         ),
         (
             Job(7, "PENDING", "JobHeldAdmin"),
-            ("Job 7 ", "(PENDING, JobHeldAdmin): ", reasons.REASONS["JobHeldAdmin"].why),
+            ("Job 7 ", f"queue: {reasons.REASONS['JobHeldAdmin'].why} (PENDING, JobHeldAdmin)."),
             reasons.REASONS["JobHeldAdmin"].advice,
         ),
         (
             Job(7, "PENDING", "Fnord"),
-            ("Job 7 ", "(PENDING, Fnord)."),
+            ("Job 7 ", "queue (PENDING, Fnord)."),
             None,
         ),
         (

@@ -24,11 +24,21 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-// What has no room at the right is cut off at its left end, where JupyterLab's own items are: how
-// much time is left and Stop are always in sight.
+/** More than there are at the right of the status bar. */
+const MOST_ITEMS = 20;
+// What has no room is left out, item by item: it wraps into a row that is not shown. At the right
+// that begins with the left end, where JupyterLab's own items are, so that is filled from its right
+// end: how much time is left and Stop are always in sight, and have room before what is at the left.
 const STATUS_BAR = `
-.jp-StatusBar-Right { justify-content: flex-end; min-width: 0; overflow: hidden; }
-.jp-StatusBar-Left, .jp-StatusBar-Middle, .jp-StatusBar-Right > * { flex: none; }
+.jp-StatusBar-Left, .jp-StatusBar-Right { height: var(--jp-statusbar-height); overflow: clip; }
+.jp-StatusBar-Left { flex: 0 1 auto; flex-wrap: wrap; min-width: 0; }
+.jp-StatusBar-Right {
+  flex: 0 1000000 auto;
+  flex-flow: row-reverse wrap !important;
+  min-width: min(17rem, 70%);
+}
+.jp-StatusBar-Middle, .jp-StatusBar-Left > *, .jp-StatusBar-Right > * { flex: none; }
+${Array.from({ length: MOST_ITEMS }, (_, at) => `.jp-StatusBar-Right > :nth-last-child(${at + 1}) { order: ${at} }`).join('\n')}
 `;
 
 /** Make a button for the status bar. */

@@ -20,7 +20,7 @@ export function viewLabels(texts: ITexts) {
   return {
     title: texts.__('My Environments'),
     introduction: texts.__(
-      'Install your own packages on top of a shipped environment. Each environment is a kernel here; in terminals and jobs, load it with `module load NAME`.'
+      'Install your own packages on top of a shipped environment. Each environment is a kernel here; in terminals and jobs, load it with “module load NAME”.'
     ),
     none: texts.__('No environments yet.'),
     output: texts.__('What pip says'),

@@ -49,6 +49,7 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
     this._search.placeholder = labels.search;
     this._search.setAttribute('aria-label', labels.searchLabel);
     this._search.className = 'jp-mod-styled';
+    this._search.style.marginBottom = '8px';
     this._search.addEventListener('input', () => this._narrow());
     this._none = document.createElement('p');
     this._none.textContent = labels.none;
@@ -91,7 +92,8 @@ export class TemplateChoice extends Widget implements Dialog.IBodyWidget<string 
 
   private _group(title: string, members: ITemplate[]): HTMLElement {
     const group = document.createElement('fieldset');
-    Object.assign(group.style, { border: 'none', margin: '0', padding: '0.5rem 0 0' });
+    // Else it is as wide as its longest line, which then ends outside the list.
+    Object.assign(group.style, { border: 'none', margin: '0 0 1rem', padding: '0', minWidth: '0' });
     const legend = document.createElement('legend');
     legend.textContent = title;
     legend.style.fontWeight = 'bold';
