@@ -40,7 +40,7 @@ def folder_at(home: Path, path: str) -> Path:
         folder = (home / path).resolve(strict=True)
         is_folder = folder.is_dir()
     except FileNotFoundError as error:
-        raise FolderError(_absence(home, path)) from error
+        raise FolderError(_why_missing(home, path)) from error
     except PermissionError as error:
         raise FolderError(words.no_way(name, _end_of_link(home / path))) from error
     except (OSError, RuntimeError) as error:
@@ -52,15 +52,15 @@ def folder_at(home: Path, path: str) -> Path:
     return folder
 
 
-def _absence(home: Path, path: str) -> str:
-    for place in _places(home, path):
+def _why_missing(home: Path, path: str) -> str:
+    for place in _path_prefixes(home, path):
         if place.is_symlink() and not place.exists():
             link = shown(str(place.relative_to(home)))
             return words.dead_link(link, str(place.readlink()))
     return words.no_folder(shown(path))
 
 
-def _places(home: Path, path: str) -> Iterator[Path]:
+def _path_prefixes(home: Path, path: str) -> Iterator[Path]:
     place = home
     for part in PurePosixPath(path).parts:
         place /= part
