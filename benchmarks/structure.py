@@ -3,9 +3,10 @@
     "$(deploy/venv dev)"/bin/python -m benchmarks.structure [COMMIT]
 
 Of the spawner and the portal, as a commit has them (default: ``HEAD``). A *rung* is one of our
-classes below another; a name is *across rungs* where a class of the spawner's chain uses it
-(``self.name``, ``super().name``), does not define it, and another class of the chain does: as a
-method, an attribute of the class, or by assigning to ``self``. The last line is one JSON object.
+classes in a chain; a name is *across rungs* where a class of the spawner's chain uses it and does
+not define it (``self.name``), or asks it of ``super()``, and another class of the chain defines it:
+as a method, an attribute of the class, or by assigning it to ``self``. The last line is one JSON
+object.
 """
 
 import argparse
@@ -59,10 +60,15 @@ class OwnClass:
 
     @cached_property
     def used(self) -> set[str]:
-        """The names of its objects that it reads and does not define; all that it has of super."""
-        loads = [each for each in _of_objects(self.node) if isinstance(each.ctx, ast.Load)]
-        supers = {each.attr for each in loads if isinstance(each.value, ast.Call)}
-        return {each.attr for each in loads} - self.defined | supers
+        """The names of its objects that it reads and does not define."""
+        loads = (each for each in _of_objects(self.node) if isinstance(each.ctx, ast.Load))
+        own = {each.attr for each in loads if not isinstance(each.value, ast.Call)}
+        return own - self.defined
+
+    @cached_property
+    def used_of_super(self) -> set[str]:
+        """The names that it asks of ``super()``."""
+        return {each.attr for each in _of_objects(self.node) if isinstance(each.value, ast.Call)}
 
 
 def _names(target: ast.expr) -> set[str]:
@@ -136,17 +142,24 @@ class Classes:
         )
 
 
-def across_rungs(chain: Sequence[OwnClass]) -> list[str]:
-    """Return the names that one class of a chain uses and another defines."""
-    return sorted(
-        {
-            name
-            for user in chain
-            for other in chain
-            if other is not user
-            for name in user.used & other.defined
-        }
-    )
+def from_above(chain: Sequence[OwnClass]) -> set[str]:
+    """Return the names that a class of a chain uses, and one that it is built on defines."""
+    return {
+        name
+        for rung, user in enumerate(chain)
+        for other in chain[rung + 1 :]
+        for name in (user.used | user.used_of_super) & other.defined
+    }
+
+
+def from_below(chain: Sequence[OwnClass]) -> set[str]:
+    """Return the names that a class uses, and one that is built on it defines."""
+    return {
+        name
+        for rung, user in enumerate(chain)
+        for other in chain[:rung]
+        for name in user.used & other.defined
+    }
 
 
 def folders(sources: Mapping[str, str]) -> dict[str, Folder]:
@@ -186,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for folder, counts in counted.items():
         print(f"{counts.files:4d} files {counts.lines:6d} lines  {folder}")
     spawner, deepest = classes.chain(SPAWNER), classes.deepest()
-    names = across_rungs(spawner)
+    names = sorted(from_above(spawner) | from_below(spawner))
     chains = {
         "spawner": [one.node.name for one in spawner],
         "deepest": [one.node.name for one in deepest],
@@ -199,6 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "folders": {folder: asdict(counts) for folder, counts in counted.items()},
         "chains": chains,
         "names_across_rungs": len(names),
+        "names_from_below": len(from_below(spawner)),
         **circumstances(commit(asked.commit)),
     }
     print(json.dumps(said))
