@@ -1,4 +1,4 @@
-"""What the server of a session has besides Jupyter's own: a concern each, with its routes."""
+"""Components of a session's server besides Jupyter's own: one for each concern, with its routes."""
 
 import asyncio
 import importlib

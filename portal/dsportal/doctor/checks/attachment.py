@@ -1,4 +1,4 @@
-"""A Slurm that the site runs itself, asked before a portal is put on top."""
+"""Checks of a Slurm that the site runs itself, before a portal is put on top."""
 
 import grp
 import os

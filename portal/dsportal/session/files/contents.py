@@ -1,4 +1,4 @@
-"""Jupyter's contents, so that a file server which does not answer holds up its own files alone.
+"""Jupyter's contents manager, which one unresponsive file server does not hold up.
 
 Jupyter asks about files in the thread that serves everybody: one listing of a home with a link to a
 dead mount would stop the whole session. Here each call has a thread of its own (``threads``), and

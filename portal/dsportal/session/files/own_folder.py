@@ -1,4 +1,4 @@
-"""Folders in which nobody else can put anything, such as a link to somewhere else."""
+"""Private folders: nobody else can put anything there, such as a link to somewhere else."""
 
 import os
 import stat

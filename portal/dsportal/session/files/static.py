@@ -1,4 +1,4 @@
-"""The user's files: the home has links that lead out of it, to folders that may be read-only.
+"""Downloads and checkpoints of files behind the home's links, in folders that may be read-only.
 
 Jupyter's own classes expect neither. What may be read and written is decided by the
 user's own rights, as in a terminal.

@@ -1,4 +1,4 @@
-"""Folders for TensorBoard: where a path of the file browser leads, and what is below it.
+"""Log folders: where a path of the file browser leads, and whether event files are below it.
 
 Any folder of the file browser may be shown. That is what the home has by name; where its links lead
 does not matter, since the session reads with the user's own rights and no others.
