@@ -9,9 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def commit() -> str:
-    """Return the commit of this clone, in short; ``unknown`` outside one, or without git."""
-    argv = ["/usr/bin/git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+def commit(name: str = "HEAD") -> str:
+    """Return a commit of this clone, in short; ``unknown`` outside one, or without git."""
+    argv = ["/usr/bin/git", "-C", str(ROOT), "rev-parse", "--short", name]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""How well one colour can be read on another, as WCAG 2.2 counts it.
+"""Contrast of two colours, as WCAG 2.2 defines it.
 
 https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
 """

@@ -1,4 +1,4 @@
-"""What a server of ours writes into its log: no more than its reader and its disk can take.
+"""Limits on a server's log: no more lines than its reader and its disk can take.
 
 Lines are cut, what a stranger's request causes is left out, and what is written in all is bounded:
 the log of a session lies in its user's home.

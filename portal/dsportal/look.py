@@ -1,4 +1,4 @@
-"""The design as pages get it: one style sheet, the logo, and the site's words.
+"""The design as pages load it: one style sheet, the logo, and the site's words.
 
 The sheet is ``web/design.css``, with the site's colours and own rules behind it. The hub keeps it
 in memory and serves it below its own address (``stylesheet``); browsers keep it too, since its

@@ -1,4 +1,4 @@
-"""What holds for every answer of hub, services and sessions."""
+"""Response headers of hub, services and sessions; HEAD is answered as GET."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reading ``portal.toml``: all that is wrong with it at once, each on one line.
+"""The reader of ``portal.toml``: all that is wrong with it at once, each on one line.
 
 A line says file and line, key, value, rule.
 """

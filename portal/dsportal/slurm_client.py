@@ -1,4 +1,4 @@
-"""The way to Slurm that the settings describe, for the hub's own services."""
+"""The Slurm client of the hub's own services, made from the settings."""
 
 from dsportal.settings.slurm import SlurmSettings
 from jupyterhub_gpu_slurm.launcher_files import launcher_cmd

@@ -1,4 +1,4 @@
-"""Having slurmctld write down its jobs, by an update of a job that sets nothing.
+"""A checkpoint of slurmctld's job state, by an update of a job that sets nothing.
 
 slurmctld writes its jobs within seconds of most changes (SAVE_MAX_WAIT in src/slurmctld/
 state_save.c: 5 s; on a busy machine longer), but not when the backfill scheduler has started one:

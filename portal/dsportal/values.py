@@ -1,4 +1,4 @@
-"""The kinds of values that settings have, each with the rule that it keeps."""
+"""Types of values in settings, each with the rule that it keeps."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,12 @@
-"""What is patched of other people's code is still the code that the patch was written for.
+"""What is changed of other people's code is still the code that the change was written for.
 
 Each sum is that of a function's source. One that differs after an update says: read what has
-changed, see whether the patch is still needed and still fits, then note the new sum.
+changed, see whether the change is still needed and still fits, then note the new sum.
+
+What upstream documents as a place for others' code needs no sum: handlers' own methods, traits and
+their defaults, JupyterHub's authenticators and spawners, Jupyter's managers of contents and kernel
+specs, kernel provisioners, exporters. Nor does what a test sees from outside: that the exporter of
+Slurm's figures does not say Python's version (``slurm_exporter/test_answers.py``, of wsgiref).
 """
 
 import ast
@@ -9,6 +14,10 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import bootstrap
 
 from tests.checkout import ROOT
 
@@ -110,6 +119,90 @@ PATCHED = {
         "jupyterlab.commands:get_app_version": "106aed9570d6",
     },
 }
+"""Of the two folders of patches."""
+OVERRIDDEN = {
+    "dsportal/authentication/admission.py": {
+        "jupyterhub.handlers.base:BaseHandler.refresh_auth": "becef46cd8a4",
+    },
+    "dsportal/authentication/connection.py": {
+        "ldap3.core.tls:Tls.wrap_socket": "428733b595fe",
+    },
+    "dsportal/hub/handlers.py": {
+        "jupyterhub.app:JupyterHub.init_handlers": "78667c3b11d3",
+    },
+    "dsportal/hub/home.py": {
+        "jupyterhub.handlers.base:BaseHandler.render_template": "a824ccb6f5bb",
+        "jupyterhub.handlers.pages:HomeHandler.get": "8321b7eb6b5a",
+    },
+    "dsportal/hub/logout.py": {
+        "jupyterhub.handlers.login:LogoutHandler": "db239a694b5f",
+    },
+    "dsportal/hub/postgresql.py": {
+        "psycopg:Connection.wait": "602ce5e47fca",
+    },
+    "dsportal/hub/proxy.py": {
+        "jupyterhub.proxy:Proxy.check_routes": "c94ce45851f7",
+    },
+    "dsportal/request_limits.py": {
+        "jupyterhub.services.auth:_ExpiringDict": "b671f04bb402",
+    },
+    "dsportal/session/files/contents.py": {
+        "jupyter_server.services.contents.fileio:FileManagerMixin.atomic_writing": "5898b82145d9",
+        "jupyter_server.services.contents.fileio:_simple_writing": "2cfd13fed1c5",
+        "jupyter_server.services.contents.filemanager:FileContentsManager._dir_model": (
+            "e929aafbf5ff"
+        ),
+    },
+    "dsportal/session/files/signatures.py": {
+        "nbformat.sign:SQLiteSignatureStore.check_signature": "e9517fef6f65",
+        "nbformat.sign:SQLiteSignatureStore.store_signature": "c4508a44fc02",
+    },
+    "dsportal/session/files/static.py": {
+        "jupyter_server.base.handlers:AuthenticatedFileHandler.validate_absolute_path": (
+            "db825916fe12"
+        ),
+        "jupyter_server.services.contents.filecheckpoints:FileCheckpoints.checkpoint_path": (
+            "e063c07d2c62"
+        ),
+    },
+    "dsportal/session/files/working_folders.py": {
+        "jupyter_server.services.kernels.kernelmanager:MappingKernelManager._async_start_kernel": (
+            "22075cde1d16"
+        ),
+        "jupyter_server.services.kernels.kernelmanager:"
+        "MappingKernelManager._async_restart_kernel": "feff9b98a59f",
+        "jupyter_server_terminals.api_handlers:TerminalRootHandler.post": "60cd20b2807a",
+    },
+    "dsportal/session/server.py": {
+        "jupyter_server.serverapp:ServerApp._cleanup": "db56a0ec4417",
+        "jupyter_server.serverapp:ServerApp._signal_stop": "8eecf3937608",
+        "jupyter_server.serverapp:ServerApp.init_httpserver": "d289769f63f6",
+        "jupyter_server.serverapp:ServerApp.init_webapp": "2ce2a8fe5218",
+    },
+    "dsportal/session/usage/idle.py": {
+        # `_track_activity`, as in the other handlers that a page asks by itself.
+        "jupyter_server.base.handlers:APIHandler.update_api_activity": "d27ff6751cdb",
+    },
+    "dsportal/session/web/streamed.py": {
+        "jupyter_server_proxy.handlers:ProxyHandler._proxy_buffered": "0a624ae6bd30",
+        "jupyter_server_proxy.handlers:ProxyHandler._proxy_progressive": "489e2010c42d",
+    },
+}
+"""Of classes outside those folders that take the place of others, or rely on what is private."""
+IN_ANSIBLE = {
+    "ansible_mitogen.affinity:Policy": "68d919c716af",
+    "ansible_mitogen.process:common_setup": "66eb5b6444eb",
+    "ansible_mitogen.strategy:wrap_worker__run": "6dee014ca74d",
+}
+"""``deploy/ansible/plugins/strategy/one_process.py``: the policy that pins processes to cores."""
+IN_THE_PROXY = {
+    "handleApiRequest": "24d8bcc32a0c",
+    "handleProxy": "ab50bd18e8ed",
+    "handleProxyWeb": "e2d08e667c89",
+    "handleProxyWs": "d8c0d8cd1606",
+    "targetForReq": "36ba9edd6629",
+}
+"""``proxy.mjs``: methods of configurable-http-proxy's class."""
 
 # In a process of its own: others of our tests patch.
 SUMS = """
@@ -124,12 +217,72 @@ print(json.dumps(sums))
 """
 
 
-def test_what_is_patched_has_not_changed_upstream() -> None:
-    places = json.dumps([place for patched in PATCHED.values() for place in patched])
-    argv = [sys.executable, "-c", SUMS, places]
-    sums = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
-    found = {file: {place: sums[place] for place in patched} for file, patched in PATCHED.items()}
-    assert found == PATCHED
+# As proxy.mjs finds them.
+SUMS_OF_THE_PROXY = """
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+const [environment, ...names] = process.argv.slice(1);
+const file = createRequire(`${environment}/`).resolve("configurable-http-proxy/lib/configproxy.js");
+const { ConfigurableProxy } = await import(pathToFileURL(file));
+const sum = (name) => createHash("sha256").update(`${ConfigurableProxy.prototype[name]}`);
+const sums = names.map((name) => [name, sum(name).digest("hex").slice(0, 12)]);
+console.log(JSON.stringify(Object.fromEntries(sums)));
+"""
+# proxy.mjs says in the same way which name a session's certificate must have.
+REQUEST_BY_TLS = """
+import http from "node:http";
+import https from "node:https";
+import { Socket } from "node:net";
+https.Agent.prototype.addRequest = function (request, options, ...rest) {
+  const { hostname, host, port, path } = options;
+  options.servername = "expected.session.internal";
+  console.log(JSON.stringify({ address: hostname ?? host, port: Number(port), path }));
+  return http.Agent.prototype.addRequest.call(this, request, options, ...rest);
+};
+const agent = new https.Agent({ keepAlive: true });
+agent.createConnection = ({ servername }) => {
+  console.log(JSON.stringify(servername));
+  return new Socket();
+};
+https.request("https://127.0.0.1:4443/user/ann/lab", { agent }).on("error", () => {});
+"""
+
+
+def answer(*argv: str | Path) -> str:
+    return subprocess.run(argv, capture_output=True, check=True, text=True).stdout
+
+
+def sums(python: str | Path, names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = json.loads(answer(python, "-c", SUMS, json.dumps([*names])))
+    return found
+
+
+def node(program: str, *given: str | Path) -> str:
+    return answer("/usr/bin/node", "--input-type=module", "--eval", program, *given)
+
+
+def test_what_is_patched_or_overridden_has_not_changed_upstream() -> None:
+    changed = PATCHED | OVERRIDDEN
+    found = sums(sys.executable, (name for expected in changed.values() for name in expected))
+    assert {file: {name: found[name] for name in of} for file, of in changed.items()} == changed
+
+
+def test_what_keeps_ansible_from_pinning_processes_has_not_changed() -> None:
+    python = bootstrap.deploy_environment() / "bin/python"
+    assert sums(python, IN_ANSIBLE) == IN_ANSIBLE
+
+
+def test_what_our_proxy_overrides_has_not_changed() -> None:
+    environment, _ = bootstrap.environment("proxy", bootstrap.CACHE / "environments")
+    assert json.loads(node(SUMS_OF_THE_PROXY, environment, *IN_THE_PROXY)) == IN_THE_PROXY
+
+
+def test_node_asks_for_the_name_that_is_set_where_its_agent_takes_a_request() -> None:
+    assert [json.loads(line) for line in node(REQUEST_BY_TLS).splitlines()] == [
+        {"address": "127.0.0.1", "port": 4443, "path": "/user/ann/lab"},
+        "expected.session.internal",
+    ]
 
 
 def test_each_patch_says_with_which_versions_it_was_tried() -> None:
@@ -145,8 +298,10 @@ def test_each_patch_has_a_place_here() -> None:
     portal = ROOT / "portal"
     folders = ("dsportal/hub/patches", "dsportal/session/upstream")
     files = [file for folder in folders for file in (portal / folder).glob("*.py")]
-    # These change nothing of theirs.
-    ours = {"__init__.py", "bodies.py", "lazy_routes.py"}
-    assert {str(file.relative_to(portal)) for file in files if file.name not in ours} == set(
-        PATCHED
-    )
+    patches = {str(file.relative_to(portal)) for file in files if file.name != "__init__.py"}
+    assert patches == set(PATCHED)
+
+
+def test_what_is_overridden_is_outside_the_folders_of_patches() -> None:
+    assert [file for file in OVERRIDDEN if not (ROOT / "portal" / file).is_file()] == []
+    assert set(OVERRIDDEN) & set(PATCHED) == set()

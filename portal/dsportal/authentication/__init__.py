@@ -1,1 +1,1 @@
-"""Who may log in, and as what: the directory (ldap) or the machine's accounts (pam)."""
+"""JupyterHub's authenticators: for a directory (ldap), and for the machine's accounts (pam)."""

@@ -1,4 +1,4 @@
-"""Groups decide who gets in and who is an admin, whatever knows the groups."""
+"""Authorization by groups: who may log in and who is an admin, with any authenticator."""
 
 from collections.abc import Iterable
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""How often somebody may try to log in: a delay that grows with the failures.
+"""Back-off after failed logins: a delay that grows with the failures.
 
 Three things are counted: failures with one name from one address, with one name from anywhere, and
 from one address with any name. The first is the strictest, so that an attacker is held up and not

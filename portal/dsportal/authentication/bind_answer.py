@@ -1,4 +1,4 @@
-"""What a directory's answer to a bind means: right, wrong, or right but not to be used.
+"""Answers of a directory to an LDAP bind: right, wrong, or right but not to be used.
 
 The password policy control is draft-behera-ldap-password-policy's; Active Directory writes a system
 error code ([MS-ERREF]) into its message instead.

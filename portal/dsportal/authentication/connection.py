@@ -1,4 +1,4 @@
-"""One connection to one server of the directory: opened and encrypted, then asked.
+"""A connection to one server of the directory: opened and encrypted, then asked.
 
 All of it blocks, within the limits given: run it in a thread.
 """

@@ -1,4 +1,4 @@
-"""Questions to an LDAP directory: a name and a password in, an account out.
+"""The LDAP client: a name and a password in, an account out.
 
 All of it blocks, within the limits given: run it in a thread. Words: a *server* is one address of
 the directory; an *entry* is what it holds on a person; an *account* is what we made of it.

@@ -1,4 +1,4 @@
-"""What a directory holds under one distinguished name (DN)."""
+"""An LDAP entry: what a directory holds under one distinguished name (DN)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

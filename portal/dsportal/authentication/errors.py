@@ -1,4 +1,4 @@
-"""What can come of a question to the directory besides an answer.
+"""Errors of questions to the directory.
 
 Exception
 ├── DirectoryError   no server answered: nothing is known, and nothing changes

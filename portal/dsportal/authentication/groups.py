@@ -1,4 +1,4 @@
-"""What a person's groups make of them: allowed, admin, and a member of the hub's groups."""
+"""Rights by group: allowed, admin, and a member of the hub's groups."""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass

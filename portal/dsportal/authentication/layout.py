@@ -1,4 +1,4 @@
-"""Where a directory keeps people and groups, and what it calls them: the schemas that we know.
+"""Schemas of directories: where each kind keeps people and groups, and what it calls them.
 
 Active Directory's names are those of its schema, [MS-ADA1] to [MS-ADA3].
 """

@@ -1,4 +1,4 @@
-"""Logins against a directory, without ever holding up the hub."""
+"""The LDAP authenticator: logins against a directory, off the hub's event loop."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""Which groups a person belongs to, the groups of those groups too."""
+"""Group membership of a person, nested groups included."""
 
 import logging
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Names that people type at the login.
+"""User names: from what people type at the login to the one name in the hub.
 
 One person has one name in the hub: the Unix name, in small letters.
 """

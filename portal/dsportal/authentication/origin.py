@@ -1,4 +1,4 @@
-"""Where a request to log in comes from, in a way that its sender cannot choose.
+"""The client address of a login request, which its sender cannot choose.
 
 JupyterHub's own ``remote_ip`` believes a header ``X-Real-Ip`` that any browser may send.
 """

@@ -1,4 +1,4 @@
-"""Logins against the machine's own accounts, for a hub that is not root.
+"""The PAM authenticator: logins against the machine's accounts, for a hub that is not root.
 
 PAM's pam_unix lets a program check the password of somebody else only where it can read
 ``/etc/shadow``: the hub's user needs to be in group ``shadow``.

@@ -1,4 +1,4 @@
-"""The servers of a directory, which all hold the same: which one is asked, and when the next.
+"""Failover between the servers of a directory, which all hold the same.
 
 The rule: the first server in the order of the settings is asked. Where it fails, or has said
 nothing after ``next_server_seconds``, the next one is greeted as well, and so on; the first that

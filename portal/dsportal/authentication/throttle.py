@@ -1,4 +1,4 @@
-"""The limit on login attempts: failures cost a delay that grows, and each is logged."""
+"""The rate limit on logins: failures cost a delay that grows, and each is logged."""
 
 import math
 import time

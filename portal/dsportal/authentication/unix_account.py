@@ -1,4 +1,4 @@
-"""Whether an account of the machine is somebody's who may log in.
+"""The Unix account of a login: whether it is fit for a session, and its groups.
 
 These functions may ask a directory: call them in a thread.
 """

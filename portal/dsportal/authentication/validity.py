@@ -1,4 +1,4 @@
-"""Whether an account may be used, whatever its password: disabled, expired, locked.
+"""Validity of an account, whatever its password: disabled, expired, locked.
 
 Directories keep it in attributes of the entry, and some let a closed account bind all the same. A
 lock after too many wrong passwords is none of these: it ends by itself, and somebody else can

@@ -1,4 +1,4 @@
-"""What the login page says where it lets nobody in. ``{contact}``: whom the site says to ask."""
+"""Messages of the login page for refused logins. ``{contact}``: whom the site says to ask."""
 
 CLOSED = "Your account is disabled or has expired; ask {contact}."
 LOCKED = (

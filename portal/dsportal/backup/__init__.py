@@ -1,1 +1,1 @@
-"""A backup of the hub's and of Slurm's state as one file, and the way back."""
+"""Backup and restore of the hub's and Slurm's state, as one file."""

@@ -1,4 +1,4 @@
-"""The one file of a backup: a compressed tar with the manifest first; for root's eyes only."""
+"""The archive of a backup: a compressed tar with the manifest first; for root's eyes only."""
 
 import hashlib
 import os

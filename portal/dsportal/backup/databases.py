@@ -1,4 +1,4 @@
-"""Copies of databases that go on being used meanwhile, and the way back."""
+"""Copies of databases while they are in use, and their restore."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""What is in a backup: the first file of its archive says it."""
+"""The manifest of a backup, the first file of its archive: what is in it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What is to be taken, from the settings."""
+"""The plan of a backup: what it takes, from the settings."""
 
 from dataclasses import dataclass
 from pathlib import Path

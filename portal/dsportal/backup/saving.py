@@ -1,4 +1,4 @@
-"""Having slurmctld write down what it knows, before it is copied.
+"""A checkpoint of slurmctld's state, before it is copied.
 
 What the backfill scheduler has started, it does not write of itself (`dsportal.state_save`). Such a
 job would still be waiting in the queue of a backup, and slurmctld, put back, would end it as one

@@ -1,4 +1,4 @@
-"""What must not run while a backup is put back, and whether it does."""
+"""Services that must be stopped during a restore, and whether they are."""
 
 import re
 import socket

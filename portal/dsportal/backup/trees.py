@@ -1,4 +1,4 @@
-"""Files and folders with their owners and modes, as one tar file."""
+"""Trees of files and folders with their owners and modes, as one tar file."""
 
 import fnmatch
 import grp

@@ -1,4 +1,4 @@
-"""What the API answers to admins alone: sessions, the end of one, and GPU hours."""
+"""API routes for admins alone: sessions, the end of one, and GPU hours."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What the service answers to everybody who may look: the page, the API, and its streams."""
+"""Routes for everybody who may look: the files of the page, the API, and its event streams."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the cluster page asks of the hub's REST API."""
+"""A client of the hub's REST API, for the cluster page."""
 
 import ssl
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The page, its stream, and what admins do on it."""
+"""Routes of the cluster page: its HTML, its event stream, and the forms of admins."""
 
 import json
 import sqlite3

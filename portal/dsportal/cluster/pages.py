@@ -1,4 +1,4 @@
-"""The page as HTML: whole for a browser that has just come, in parts for one that stays."""
+"""Rendering of the cluster page: whole for a browser that has just come, then in parts."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

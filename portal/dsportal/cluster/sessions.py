@@ -1,4 +1,4 @@
-"""The sessions that admins see: what the hub knows of each, beside what Slurm knows of its job."""
+"""Sessions as admins see them: what the hub knows of each, beside what Slurm knows of its job."""
 
 import logging
 from collections.abc import Iterable

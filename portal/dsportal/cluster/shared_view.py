@@ -1,4 +1,4 @@
-"""One snapshot as all who look at it see it: each row is made once for those who see the same."""
+"""A snapshot rendered for all viewers: each row once for those who see the same."""
 
 import json
 from collections.abc import Callable

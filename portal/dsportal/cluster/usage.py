@@ -1,4 +1,4 @@
-"""GPU hours for the page, the API, and a table calculation."""
+"""GPU hours as a table: for the page, for the API, and as CSV for a spreadsheet."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Who may look, and how many streams one of them may follow."""
+"""Access control of the cluster service: who may look, and how many streams each may open."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

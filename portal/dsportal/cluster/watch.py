@@ -1,4 +1,4 @@
-"""One round of questions to Slurm for all who look, and none while nobody does."""
+"""Polling of Slurm: one round of questions for all viewers, and none while nobody looks."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The cluster page's sentences about what it cannot show or do; its templates have the others."""
+"""Messages of the cluster page about what it cannot show or do; its templates have the others."""
 
 NOT_LOGGED_IN = "Log in to the portal, or send a token that may access this service."
 NOT_ALLOWED = "This login or token may not access the cluster page."

@@ -1,4 +1,4 @@
-"""Which kernels are in an image.
+"""Kernel specs in an image.
 
 The image itself is asked, so its answer is anybody's text: only what fits is taken.
 """

@@ -1,4 +1,4 @@
-"""Whether a file or a folder is an image that may be run, told without running it."""
+"""Validation of images, without running them: whether a file or folder is one that may be run."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""How a program is run in an image: what it sees of the host, and what it is told."""
+"""The command line and environment of a program in an image: what it sees of the host."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The beginning of an image in a file: SIF, as sylabs/sif describes it in doc.go."""
+"""The header of an image in a file: SIF, as sylabs/sif describes it in doc.go."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""``portal doctor``: is what was configured on this host really so, and what to do where it is not.
+"""``portal doctor``: health checks of this host, and what to do about what they find.
 
 The standard library only, and nothing else of the portal: it must run where the portal is broken,
 and on compute nodes, which have no environment of the portal's own. A glossary: a *check* asks one

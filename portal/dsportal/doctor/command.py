@@ -1,4 +1,4 @@
-"""``portal doctor``: say line by line how this host is."""
+"""``portal doctor``: check this host, and print a line for each check."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What a check found, and how it is shown."""
+"""Findings: the result of a check, and how it is shown."""
 
 import json
 from collections.abc import Iterable, Sequence

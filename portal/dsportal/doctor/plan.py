@@ -1,4 +1,4 @@
-"""Which checks this host needs, after what is expected of it."""
+"""The plan of checks for this host, from what the deployment expects of it."""
 
 from collections.abc import Iterator
 from functools import partial

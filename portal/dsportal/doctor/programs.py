@@ -1,4 +1,4 @@
-"""Other programs, run for a limited time."""
+"""Subprocesses with a time limit."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Who may do what at the hub, and for how long a login counts: settings in, configuration out.
+"""Access configuration: who may do what at the hub, and for how long a login is valid.
 
 JupyterHub's role ``admin`` may do everything: read all notebooks, make tokens for others, rename a
 user and so become one. Here an admin sees, starts and stops sessions, and adds users. To open

@@ -1,4 +1,4 @@
-"""The hub's answer below ``/hub/portal/docs/``: the documentation as a site, for everybody.
+"""The route ``/hub/portal/docs/``: the documentation as a site, for everybody.
 
 It needs no login: who cannot log in is one of those who look for help. The site's files are made
 by the deployment; its own scripts (the search runs in one) are all that its pages may load.

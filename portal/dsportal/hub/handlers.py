@@ -1,4 +1,4 @@
-"""Our handlers among JupyterHub's: in the place of one of its own, or at an address of their own.
+"""Registration of our handlers with JupyterHub: instead of one of its own, or beside them.
 
 JupyterHub reads its two lists, of pages and of its API, when it starts. Whatever is done here can
 be done again without a second entry.

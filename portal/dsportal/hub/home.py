@@ -1,4 +1,4 @@
-"""Home: a card for each session, what the last ones were, and more time for one that runs.
+"""The page Home: a card for each session, the last ones, and more time for one that is running.
 
 JupyterHub's page knows that there is a server. What it holds, where and until when, the spawner
 knows; how the last ones ended, the record of sessions.

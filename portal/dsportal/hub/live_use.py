@@ -1,4 +1,4 @@
-"""What a session uses now, for Home: the hub asks the session, and passes on two numbers.
+"""Live use of a session, for Home: the hub asks the session, and passes on two numbers.
 
 ``GET /hub/portal/use?server=NAME`` answers the session's user with
 ``{"cores": N, "memory_bytes": N}``; ``null`` is not known. The session's server is its user's own,

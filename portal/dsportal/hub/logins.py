@@ -1,4 +1,4 @@
-"""The settings of the directory to JupyterHub's configuration; see ``hub``."""
+"""Login configuration: settings of the directory in, traits of the authenticator out."""
 
 from traitlets.config import Config
 

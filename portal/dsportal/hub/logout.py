@@ -1,4 +1,4 @@
-"""The way out: whoever has a session is asked once whether it is to go on.
+"""The logout page: whoever has a session is asked once whether to keep it running.
 
 JupyterHub logs out at once, and the GPUs of a session that nobody thinks of stay reserved. Who has
 none is logged out at once here, too; so is ``GET /hub/logout?keep=1``. ``POST`` stops what runs

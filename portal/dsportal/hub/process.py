@@ -1,4 +1,4 @@
-"""The hub's process, as its services see it: a hub that was killed cannot end them.
+"""Liveness of the hub's process, for its services: a hub that was killed cannot end them.
 
 The hub names itself to them. Asked only once it runs, a service could take for its parent who has
 adopted it, and outlive the hub for good.

@@ -1,4 +1,4 @@
-"""The proxy, which the hub follows: one that was started again is told its routes at once.
+"""The hub's client of the proxy: one that was restarted is told its routes at once.
 
 JupyterHub looks for missing routes only as often as it asks the proxy for everybody's last
 activity, which is too much to ask every second. Until then, live sessions could not be reached.

@@ -1,4 +1,4 @@
-"""Settings as what the hub tells each session: `dsportal.session_schema`."""
+"""Configuration of sessions: settings in, `dsportal.session_schema` out."""
 
 from dsportal.look import appearance
 from dsportal.session_schema import (

@@ -1,4 +1,4 @@
-"""Whether a session still runs, and how it ended: what its page asks when it cannot reach it.
+"""State of a session, and how it ended: what its page asks when it cannot reach it.
 
 ``GET /hub/portal/session/JOB`` tells the session's user, by the hub's login cookie:
 ``{"state": "running" | "stopping" | "ended" | "unknown", "ended": MOMENT, "why": TEXT}``; a moment

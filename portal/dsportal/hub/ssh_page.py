@@ -1,4 +1,4 @@
-"""The page that says how to come into a session with SSH, and the program that does it.
+"""The page on how to connect to a session with SSH, and the program that does it.
 
 ``GET /hub/portal/ssh?server=NAME`` is the page; its button asks JupyterHub for a token that opens
 the user's sessions and nothing else. ``GET /hub/portal/portal_ssh.py`` is the program.

@@ -1,4 +1,4 @@
-"""The hub's answer to ``/hub/portal/look.css``: the style sheet of all pages."""
+"""The route ``/hub/portal/look.css``: the style sheet of all pages."""
 
 from jupyterhub.handlers import default_handlers
 from tornado import web

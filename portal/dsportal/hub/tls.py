@@ -1,4 +1,4 @@
-"""How the hub and its services speak TLS to the other parts: what they show, and whom they trust.
+"""TLS between the hub, its services and the other parts: certificates and trusted authorities.
 
 The hub's services run as the hub's user, and show the hub's own certificate.
 """

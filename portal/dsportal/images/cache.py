@@ -1,4 +1,4 @@
-"""The cache for everybody, and the program that alone writes into it.
+"""The site's shared cache of images, and the program that alone writes to it.
 
 No user can write there: what is in it others will run. So a user's command asks, through sudo, for
 this program, which runs as the cache's own account. It takes a name and a key on its standard

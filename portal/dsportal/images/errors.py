@@ -1,4 +1,4 @@
-"""What can go wrong, in words for the user.
+"""Errors of ``portal image``, in words for the user.
 
 ::
 

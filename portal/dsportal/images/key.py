@@ -1,4 +1,4 @@
-"""The key to a registry: where it comes from, and how it gets to skopeo.
+"""Credentials for a registry: where they come from, and how they get to skopeo.
 
 It is never an argument, a variable or a file of ours: on its way to skopeo it is in memory that
 has a descriptor and no name (memfd_create(2)), so nothing is left of it whatever happens.

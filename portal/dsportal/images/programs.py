@@ -1,4 +1,4 @@
-"""Other programs, watched while they run."""
+"""Subprocesses that are watched while they run."""
 
 import contextlib
 import os

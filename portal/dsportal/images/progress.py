@@ -1,4 +1,4 @@
-"""How far a download is, in a line now and then that a notebook and a log can show too."""
+"""Progress of a download, in a line now and then that a notebook and a log can show too."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""From a name to a file: what is asked, fetched and built, in this order, and kept."""
+"""Pulling an image: from its name in a registry to a file that Apptainer runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a registry has, and how it comes here: with skopeo.
+"""The registry client: what a registry has, and its download, with skopeo.
 
 skopeo leaves each layer that has arrived whole, checked against its digest, in the folder that it
 fills (an OCI image layout), and does not ask for it again. That is why a pull can be resumed.

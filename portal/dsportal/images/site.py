@@ -1,4 +1,4 @@
-"""What the site has decided about images: one file on each compute node, which root writes."""
+"""The site's settings for images: one file on each compute node, which root writes."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Bytes on a disk: what folders hold, and what is left."""
+"""Disk usage: the size of folders, and the space that is left."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``python -I -m dsportal.session``: what the job's script becomes.
+"""``python -I -m dsportal.session``: the process of a session, which its job's script becomes.
 
 ``-I`` keeps the user's folders and variables from Python; this file keeps them from
 the rest.

@@ -1,4 +1,4 @@
-"""Where the session listens, and how the hub hears of it.
+"""The port of a session: chosen here, and reported to the hub.
 
 The hub never guesses a port: the system gives a free one, and the hub is told when
 the server behind it answers.

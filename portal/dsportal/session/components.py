@@ -1,4 +1,4 @@
-"""What the server of a session has besides Jupyter's own: a concern each, with its routes."""
+"""Components of a session's server besides Jupyter's own: one for each concern, with its routes."""
 
 import asyncio
 import importlib
@@ -31,10 +31,10 @@ from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tools import pages as tool_pages
 from dsportal.session.tools.run import ToolContext
 from dsportal.session.tools.toolbox import Toolbox
-from dsportal.session.upstream.lazy_routes import DeferredRoutes
 from dsportal.session.usage import idle, sampler
 from dsportal.session.usage.meter import Meter
 from dsportal.session.web import proxied
+from dsportal.session.web.lazy_routes import DeferredRoutes
 from dsportal.session_schema import SessionInput
 
 # Slow to import.

@@ -1,4 +1,4 @@
-"""The environment of a session: built from nothing, not cleaned from something.
+"""Environment variables of a session: built from nothing, not cleaned from something.
 
 What the user's shell, the hub's service or the submitting process had set does not
 arrive here: a ``PYTHONPATH`` or ``LD_PRELOAD`` of anybody changes no session. The

@@ -1,4 +1,4 @@
-"""Environment modules: what a kernel's or a program's environment is once some are loaded.
+"""Environment modules: the environment of a kernel or a program once some are loaded.
 
 Lmod and Environment Modules change the environment of a shell, so a shell loads them and says what
 it has then.

@@ -43,10 +43,10 @@ from dsportal.session.kernels.manager import (
 )
 from dsportal.session.page import extensions, lab_defaults
 from dsportal.session.page.shutdown import ShutdownNotice
-from dsportal.session.upstream import bodies
 from dsportal.session.upstream.hub_login import is_login_of_the_hub
 from dsportal.session.upstream.jupyter_server import mend
 from dsportal.session.usage.memory import JobMemory
+from dsportal.session.web import bodies
 
 log = logging.getLogger(__name__)
 

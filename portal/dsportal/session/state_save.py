@@ -1,4 +1,4 @@
-"""Having slurmctld write down that this session runs.
+"""A checkpoint of slurmctld's state, so that it remembers this session.
 
 If slurmctld crashes before it has (`dsportal.state_save`), it knows a job that still waits; when
 the node reports that it runs, it is ended.

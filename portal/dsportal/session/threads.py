@@ -1,4 +1,4 @@
-"""Work that may wait for a file server, in threads that hold up nothing.
+"""Threads for calls that may wait for a file server: each call has one of its own.
 
 A thread that waits in the kernel for a server which is away can be neither ended nor joined. Those
 of asyncio's own pool are few, and are joined when the process ends; ours are made for one call each

@@ -1,4 +1,4 @@
-"""Where a session's runs are kept with MLflow, as variables that MLflow reads.
+"""Experiment tracking with MLflow: the variables that say where runs are recorded.
 
 Files in one folder of the user's, not a database. MLflow keeps that store as it is and lets nobody
 use it unasked (maintenance mode, 3.17), but what a database needs is not to be had here: every

@@ -1,4 +1,4 @@
-"""For how long a login counts, and who may open what is another's."""
+"""Settings of access: how long a login is valid, and who may open other users' sessions."""
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import Texts

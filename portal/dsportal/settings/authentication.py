@@ -1,4 +1,4 @@
-"""Who may log in, and which directory is asked."""
+"""Settings of logins: who may log in, and which directory is asked."""
 
 from typing import Literal, Self
 

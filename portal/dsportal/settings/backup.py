@@ -1,4 +1,4 @@
-"""What a backup holds besides the hub's own state, and where the nightly ones go."""
+"""Settings of backups: what they hold besides the hub's own state, and where nightly ones go."""
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import AbsolutePath, OptionalPath, Paths

@@ -1,4 +1,4 @@
-"""The page that shows the cluster."""
+"""Settings of the cluster page."""
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import HttpUrl

@@ -1,4 +1,4 @@
-"""Images in which kernels, sessions and jobs run, with Apptainer."""
+"""Settings of images in which kernels, sessions and jobs run, with Apptainer."""
 
 from typing import Literal, Self
 

@@ -1,4 +1,4 @@
-"""Where the hub and the proxy listen."""
+"""Settings of the hub and the proxy: their addresses."""
 
 from typing import Self
 from urllib.parse import urlsplit

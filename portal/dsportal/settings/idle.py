@@ -1,4 +1,4 @@
-"""How long sessions may be unused."""
+"""Settings of unused sessions: how long they may be so."""
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import Tables

@@ -1,4 +1,4 @@
-"""What users may have."""
+"""Settings of limits: what users may have."""
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import SlurmName, SlurmNames, Tables

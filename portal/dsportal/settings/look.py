@@ -1,4 +1,4 @@
-"""How the portal looks."""
+"""Settings of the design."""
 
 from typing import Self
 

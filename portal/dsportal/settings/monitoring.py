@@ -1,4 +1,4 @@
-"""What Prometheus is let in with, and what it is told."""
+"""Settings for Prometheus: its login, and what it is told."""
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import OptionalPath

@@ -1,4 +1,4 @@
-"""Sizes that the site gives a name: each of them fills in the form."""
+"""Settings of profiles: named sizes, each of which fills in the form."""
 
 from typing import Self
 

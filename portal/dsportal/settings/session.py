@@ -1,4 +1,4 @@
-"""What a session gets, and which kernels are in it."""
+"""Settings of sessions, and of the kernels in them."""
 
 from datetime import timedelta
 from typing import Annotated, Literal, Self, get_args

@@ -1,4 +1,4 @@
-"""How the hub reaches Slurm."""
+"""Settings of Slurm: how the hub reaches it."""
 
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError

@@ -1,4 +1,4 @@
-"""One table of ``portal.toml``: what all tables are made from."""
+"""The base class of all tables of ``portal.toml``."""
 
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin

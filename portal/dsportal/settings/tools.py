@@ -1,4 +1,4 @@
-"""The web tools that sessions offer."""
+"""Settings of the web tools that sessions offer."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The hub's record of sessions."""
+"""Settings of the hub's record of sessions."""
 
 from dsportal.settings.table import Table, setting
 

@@ -1,4 +1,4 @@
-"""All of ``portal.toml``."""
+"""The root of the settings: all of ``portal.toml``."""
 
 from typing import Self
 from urllib.parse import urlsplit

@@ -1,1 +1,1 @@
-"""How much storage GPUs need to be fed: the papers' rule, with their figures or one's own."""
+"""Sizing of storage for a number of GPUs: the papers' rule, with their figures or one's own."""

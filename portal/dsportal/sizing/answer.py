@@ -1,4 +1,4 @@
-"""How much storage a number of GPUs needs.
+"""The arithmetic of sizing: how much storage a number of GPUs needs.
 
     needed MB/s   = GPUs x MB/s of one GPU
     storage nodes = needed MB/s / MB/s of one node = GPUs / GPUs that one node feeds

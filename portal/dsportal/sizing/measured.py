@@ -1,4 +1,4 @@
-"""One's own figures, from the summary of a benchmark (docs/reference/measurements.md)."""
+"""Measured figures as input, from a benchmark's summary (docs/reference/measurements.md)."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

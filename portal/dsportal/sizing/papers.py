@@ -1,4 +1,4 @@
-"""What the papers measured of storage for image models. MB are 10^6 bytes, as theirs are.
+"""Figures of the reference papers on storage for image models. MB are 10^6 bytes, as theirs are.
 
 The figures are the reference papers', of 2018 to 2020. The A100's is read here as ResNet-50's on
 small images.

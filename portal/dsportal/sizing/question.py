@@ -1,4 +1,4 @@
-"""What is asked: one description for the command, the page's form and its address."""
+"""Input of the sizing: one schema for the command, the page's form and its address."""
 
 import re
 from collections.abc import Mapping

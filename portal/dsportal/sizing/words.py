@@ -1,4 +1,4 @@
-"""An answer in words, the same for the command and the page: what, how much, and from what."""
+"""Text of the answer, the same for the command and the page: what, how much, and from what."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -24,7 +24,11 @@ _QUESTION_SECONDS = 8.0
 
 
 class Exporter(Collector):
-    """Asks Slurm for whoever scrapes; an answer is good for a while, whoever else scrapes."""
+    """Asks Slurm for whoever scrapes; an answer is good for a while, whoever else scrapes.
+
+    A `SharedAnswer` belongs to one event loop, and Prometheus's server answers in threads: it would
+    need the lock as well.
+    """
 
     def __init__(self, client: SlurmClient, good_seconds: float) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""One answer of Slurm's as what Prometheus reads. Numbers only: no user, no job's name."""
+"""Slurm's answers as metrics for Prometheus. Numbers only: no user, no job's name."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

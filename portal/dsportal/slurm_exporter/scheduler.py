@@ -1,4 +1,4 @@
-"""What ``sdiag`` tells of the scheduler."""
+"""Statistics of Slurm's scheduler, as ``sdiag`` prints them."""
 
 import re
 from dataclasses import dataclass

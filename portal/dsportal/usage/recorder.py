@@ -1,4 +1,4 @@
-"""Takes what the hub's spawners tell of sessions, has it written, and reads it for its pages."""
+"""The recorder of sessions: stores what the hub's spawners report, and reads it for its pages."""
 
 import asyncio
 import logging

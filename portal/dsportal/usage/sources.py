@@ -1,4 +1,4 @@
-"""Where GPU hours are from: the hub's record of sessions, and Slurm's accounting where it is on.
+"""Sources of GPU hours: the hub's record of sessions, and Slurm's accounting where it is on.
 
 The record knows the portal's sessions and the groups that their users were in. The accounting
 knows all jobs, sessions among them, and no groups: those that the user is in now are taken. Where

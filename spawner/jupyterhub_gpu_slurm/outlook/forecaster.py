@@ -25,7 +25,11 @@ _OVERTAKEN = Forecast("unknown", why="You have chosen something else since.")
 
 
 class Forecaster:
-    """The forecasts of a hub's users."""
+    """The forecasts of a hub's users.
+
+    They are not `SharedAnswers`: of one user's questions that wait only the newest is asked, what
+    another has overtaken is not kept, and the metric says which answers were at hand.
+    """
 
     def __init__(self, client: SlurmClient) -> None:
         self._client = client

@@ -1,1 +1,1 @@
-"""The questions: each module asks one kind of part, and lets ``judgement`` say what it means."""
+"""Health checks: each module asks one kind of part, and lets ``judgement`` say what it means."""

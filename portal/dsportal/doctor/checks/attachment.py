@@ -1,4 +1,4 @@
-"""A Slurm that the site runs itself, asked before a portal is put on top."""
+"""Checks of a Slurm that the site runs itself, before a portal is put on top."""
 
 import grp
 import os
@@ -55,7 +55,7 @@ def asked(conf: str, bin_dir: str, operator: str, groups: Sequence[str] = ()) ->
 
 
 def _accounting(site: _Slurm, settings: SlurmConfig, groups: Sequence[str]) -> AccountingRecords:
-    if not accounting.is_kept(settings):
+    if not accounting.has_slurmdbd(settings):
         return AccountingRecords()
     own = f"clusters={settings.value('ClusterName')}"
     # Slurm may hide accounts from others than root (PrivateData of slurmdbd.conf).

@@ -1,4 +1,4 @@
-"""The directory's servers, asked as the hub asks them; and the machine's name service."""
+"""Checks of the directory's servers, as the hub asks them, and of the machine's name service."""
 
 import grp
 import socket

@@ -1,4 +1,4 @@
-"""Files: secrets, certificates, the rule for sudo, the hub's settings."""
+"""Checks of files: secrets, certificates, the rule for sudo, the hub's settings."""
 
 import contextlib
 import glob

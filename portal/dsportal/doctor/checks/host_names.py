@@ -1,4 +1,4 @@
-"""The host names of users, asked for as a browser would."""
+"""Checks of the host names of users, asked for as a browser would."""
 
 import socket
 import ssl

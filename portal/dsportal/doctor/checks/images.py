@@ -1,4 +1,4 @@
-"""Images of containers, run as nobody, as users' rights are."""
+"""Checks of container images, run as nobody, as users' rights are."""
 
 from dsportal.doctor.expected import ExpectedImage
 from dsportal.doctor.finding import Finding, failed, ok

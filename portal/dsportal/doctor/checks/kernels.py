@@ -1,4 +1,4 @@
-"""Environment modules, and the kernels that start in them; run as nobody, as users' rights are."""
+"""Checks of environment modules and of the kernels in them, run as nobody, as users' rights are."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""The host itself: mounts, disks, clock, names, services."""
+"""Checks of the host itself: mounts, disks, clock, names, services."""
 
 import ctypes
 import os

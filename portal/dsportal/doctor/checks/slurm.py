@@ -1,4 +1,4 @@
-"""Slurm and munge, by their own programs."""
+"""Checks of Slurm and munge, by their own programs."""
 
 from dsportal.doctor.expected import ExpectedSlurm
 from dsportal.doctor.finding import Finding, failed, ok

@@ -1,4 +1,4 @@
-"""The hub and the proxy, asked as a browser asks."""
+"""Checks of the hub and the proxy, asked as a browser asks."""
 
 import json
 import socket

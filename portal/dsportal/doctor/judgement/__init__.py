@@ -1,1 +1,1 @@
-"""What is made of the answers: values in, findings out."""
+"""Evaluation of what the checks were answered: values in, findings out."""

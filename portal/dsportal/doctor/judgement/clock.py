@@ -1,4 +1,4 @@
-"""Whether a clock is right, as far as one can tell."""
+"""Clock synchronisation of a host: the kernel's own word, and a comparison with the hub."""
 
 from dsportal.doctor.finding import Finding, failed, ok, warning
 

@@ -1,4 +1,4 @@
-"""How long a certificate is good for."""
+"""Expiry of a certificate."""
 
 from datetime import datetime
 

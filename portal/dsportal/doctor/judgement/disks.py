@@ -1,4 +1,4 @@
-"""Room on a file system."""
+"""Free space of a file system."""
 
 from dsportal.doctor.finding import Finding, failed, ok, warning
 

@@ -1,4 +1,4 @@
-"""Who may read a file."""
+"""File modes: who may read a file."""
 
 from dsportal.doctor.finding import Finding, failed, ok
 

@@ -1,4 +1,4 @@
-"""A mount beside what was expected of it."""
+"""Mounts, compared with what was expected of them."""
 
 import re
 from collections.abc import Iterable

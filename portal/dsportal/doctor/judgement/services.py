@@ -1,4 +1,4 @@
-"""What runs services, and what it says of ours."""
+"""Service managers, supervisor and systemd: whether our services run."""
 
 from collections.abc import Mapping
 

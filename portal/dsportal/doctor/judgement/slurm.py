@@ -1,4 +1,4 @@
-"""What Slurm's own programs say."""
+"""Output of Slurm's own programs: scontrol, sinfo, and what they refuse."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Opening another user's session: who does is written down before it is allowed.
+"""Audit of access to other users' sessions: logged before it is allowed.
 
 A browser that opens a session asks the hub for it (OAuth), and the hub knows who asks and whose the
 session is. Somebody who comes with a token instead is noticed by the session, which writes it down

@@ -1,4 +1,4 @@
-"""Where the hub's own API is stricter than JupyterHub's, or closed.
+"""Hardening of the hub's API: where it is stricter than JupyterHub's, or closed.
 
 Whatever is sent, the answer is the sender's fault (4xx) and not a fault of the hub's (5xx), which
 would wake somebody up.

@@ -1,4 +1,4 @@
-"""The hub's own port: nobody fills it with connections over which nothing moves.
+"""Connection limits of the hub's own port: idle connections cannot fill it.
 
 Sessions reach the port, and so do their users, beside the front and its limits. JupyterHub makes
 its server with Tornado's defaults: an idle connection stays for an hour, a body may come as slowly

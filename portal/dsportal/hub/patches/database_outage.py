@@ -1,4 +1,4 @@
-"""A database that is away for a while: what the hub does then, and what its pages say.
+"""Database outages: what the hub does meanwhile, and what its pages say.
 
 JupyterHub asks its database on the loop that serves everybody, with one SQLAlchemy session for
 days. So nobody asks a database that does not answer: the breaker is *open* then, every request is

@@ -1,4 +1,4 @@
-"""The gate before sessions, where all of them share one host name: the hub's side of it.
+"""Isolation of sessions that share one host name: the hub's side of the proxy's gate.
 
 Whatever a session shows is its user's own program, and a page of it could act as whoever looks at
 it, since the browser takes it for the portal. So the proxy lets a browser reach NAME's session only

@@ -1,4 +1,4 @@
-"""A stop for a start that the hub's end interrupted, and that has not gone on yet.
+"""Stopping a session whose start was interrupted by the hub's end, and has not been resumed.
 
 A hub that was started again has no server for such a start until the reconciler sends it anew:
 some seconds, or longer while Slurm does not answer. JupyterHub answers a stop then with 204 and

@@ -1,4 +1,4 @@
-"""The services that the hub starts: looked at more often, and with TLS that works.
+"""Services that the hub starts: polled more often, and with TLS that works.
 
 Tried with JupyterHub 6.1.1. It looks every 30 s whether a service has ended, and that cannot be
 set. It hands `start_service` the context that the hub listens with, which cannot connect to

@@ -1,4 +1,4 @@
-"""Where a link may lead through the hub: ``next=`` goes to no other user's pages.
+"""Validation of ``next=``: a link through the hub leads to no other user's pages.
 
 A link to the login, or to the page that starts a session, names the page that follows. Who comes
 from such a link believes to be at the portal, with the portal's own login on the screen; what is

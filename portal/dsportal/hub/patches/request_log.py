@@ -1,4 +1,4 @@
-"""What the hub writes down about requests: nothing that a stranger could fill its log with.
+"""The hub's request log, without what a stranger could fill it with.
 
 JupyterHub writes a line for each request, as long as its address. Whoever asks often enough would
 push out of the log, which is kept up to a size, what others did.

@@ -1,4 +1,4 @@
-"""A start that is sent while another is under way: it leads to the one that there is.
+"""Idempotent starts: a second one leads to the one that is under way.
 
 Whoever goes back from the page of a start and presses the form's button again gets an error 400
 with JupyterHub's own words for its log. Here the page of the session comes, whatever its state.

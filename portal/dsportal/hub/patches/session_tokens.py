@@ -1,4 +1,4 @@
-"""A session's own token: it is not revoked while its session needs it.
+"""Protection of a session's own token: it is not revoked while its session needs it.
 
 JupyterHub lists it among its user's tokens, and revokes it with a click. The session then cannot
 tell the hub anything, nobody can log in to it any more, and only a restart helps. It ends with its

@@ -1,4 +1,4 @@
-"""Jupyter's contents, so that a file server which does not answer holds up its own files alone.
+"""Jupyter's contents manager, which one unresponsive file server does not hold up.
 
 Jupyter asks about files in the thread that serves everybody: one listing of a home with a link to a
 dead mount would stop the whole session. Here each call has a thread of its own (``threads``), and
@@ -25,7 +25,7 @@ from traitlets import default
 
 from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.files.names import check
-from dsportal.session.files.own_folder import is_ones_own, kept_folder
+from dsportal.session.files.own_folder import checkpoint_folder, is_ones_own
 from dsportal.session.files.signatures import Notary
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class _Files(LargeFileManager):
                 with super().atomic_writing(os_path, *asked, **named) as stream:
                     yield stream
                 return
-            with _content_kept(file), _simple_writing(str(file), *asked, **named) as stream:
+            with _restored_on_failure(file), _simple_writing(str(file), *asked, **named) as stream:
                 yield stream
 
     def _dir_model(self, path: str, content: bool = True) -> Any:
@@ -165,20 +165,20 @@ class _Files(LargeFileManager):
 
 
 @contextmanager
-def _content_kept(file: Path) -> Iterator[None]:
+def _restored_on_failure(file: Path) -> Iterator[None]:
     """Give a file its content back where writing it fails; it is in the home meanwhile."""
     with ExitStack() as at_end:
-        is_kept = False
+        has_copy = False
         # A home without room keeps nobody from saving elsewhere.
         with suppress(OSError):
-            copy = kept_folder() / f"{uuid.uuid4().hex}.kept"
+            copy = checkpoint_folder() / f"{uuid.uuid4().hex}.kept"
             at_end.callback(copy.unlink, missing_ok=True)
             shutil.copyfile(file, copy)
-            is_kept = True
+            has_copy = True
         try:
             yield
         except BaseException:
-            if is_kept:
+            if has_copy:
                 shutil.copyfile(copy, file)
             raise
 

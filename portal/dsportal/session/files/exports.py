@@ -1,4 +1,4 @@
-"""What File > Save and Export As offers: a format that this node can make, and no other."""
+"""Export formats in File > Save and Export As: those that this node can make, and no other."""
 
 import shutil
 from collections.abc import Callable

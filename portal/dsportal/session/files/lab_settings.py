@@ -1,4 +1,4 @@
-"""JupyterLab's settings in the home, where one broken file leaves the page blank.
+"""JupyterLab's settings in the home: a broken file, which would leave the page blank, is set aside.
 
 A quota that is reached while JupyterLab saves a setting leaves such a file. JupyterLab
 (4.6) then gets no settings at all and shows nothing, on each start.

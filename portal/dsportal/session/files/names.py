@@ -1,4 +1,4 @@
-"""Texts of a request that name something: a text of another kind is the sender's fault."""
+"""Validation of names in requests: a value of another type than text is the sender's fault."""
 
 from tornado import web
 

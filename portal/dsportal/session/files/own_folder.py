@@ -1,4 +1,4 @@
-"""Folders in which nobody else can put anything, such as a link to somewhere else."""
+"""Private folders: nobody else can put anything there, such as a link to somewhere else."""
 
 import os
 import stat
@@ -13,11 +13,11 @@ def is_ones_own(folder: str | Path) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
 
 
-def kept_folder() -> Path:
-    """Return the folder of the home for what is kept of files elsewhere, and make it.
+def checkpoint_folder() -> Path:
+    """Return the folder of the home for copies of files that are elsewhere, and make it.
 
     Raises `OSError` where the home has no room for it.
     """
-    kept = Path.home() / ".local/share/data-scientist-portal/checkpoints"
-    kept.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return kept
+    folder = Path.home() / ".local/share/data-scientist-portal/checkpoints"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder

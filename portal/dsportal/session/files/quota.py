@@ -1,4 +1,4 @@
-"""How full the storage is that is shown in the file browser, and whose limit that is.
+"""Quota and free space of the storage in the file browser.
 
 ``GET /portal/quota?path=isilon/data`` tells of the file system that a path of contents leads to.
 ``quota`` (where it is installed, and the server answers it) knows the user's own limit. Otherwise

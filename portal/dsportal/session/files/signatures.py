@@ -53,7 +53,7 @@ class Notary(NotebookNotary):
         return lambda: Signatures(self.db_file)  # type: ignore[no-untyped-call]
 
     @default("secret")
-    def _kept_key(self) -> bytes:
+    def _signing_key(self) -> bytes:
         file = Path(self.secret_file)
         with suppress(OSError):
             # An empty one is what a full home left of an earlier attempt.

@@ -1,4 +1,4 @@
-"""The user's files: the home has links that lead out of it, to folders that may be read-only.
+"""Downloads and checkpoints of files behind the home's links, in folders that may be read-only.
 
 Jupyter's own classes expect neither. What may be read and written is decided by the
 user's own rights, as in a terminal.
@@ -14,7 +14,7 @@ from jupyter_server.base.handlers import AuthenticatedFileHandler
 from jupyter_server.services.contents.filecheckpoints import FileCheckpoints
 from tornado import web
 
-from dsportal.session.files.own_folder import is_ones_own, kept_folder
+from dsportal.session.files.own_folder import checkpoint_folder, is_ones_own
 
 
 class LinkedFileHandler(AuthenticatedFileHandler):
@@ -68,6 +68,6 @@ class HomeCheckpoints(FileCheckpoints):
             return str(super().checkpoint_path(checkpoint_id, path))  # type: ignore[no-untyped-call]
         with self.perm_to_403():
             # First the one that keeps them: a mode is that of the last folder alone.
-            folder = kept_folder() / file.parent.relative_to(self.root_dir)
+            folder = checkpoint_folder() / file.parent.relative_to(self.root_dir)
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return str(folder / f"{file.stem}-{checkpoint_id}{file.suffix}")

@@ -1,4 +1,4 @@
-"""Where kernels and terminals begin: in a folder that may be on a mount which does not answer.
+"""Working folders of kernels and terminals, which may be on a mount that does not answer.
 
 A new process goes into its folder before it runs, and who starts it waits for that. So the folder
 is looked at before, in a thread (``contents``).

@@ -1,4 +1,4 @@
-"""What a job writes, shown as it grows.
+"""A job's log, shown as it grows.
 
 ``GET /portal/jobs/log?job=7&stream=out`` gives the end of the job's output and where to go on
 (``file``, ``next``); with these as ``&file=...&offset=...`` it gives what has been added since. The

@@ -1,4 +1,4 @@
-"""What is known of a job. Values only; moments are seconds since 1970."""
+"""Job records: values only; moments are seconds since 1970."""
 
 import re
 from dataclasses import dataclass

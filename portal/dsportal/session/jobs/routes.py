@@ -1,4 +1,4 @@
-"""The user's jobs, for the page: those of the terminal and of other sessions too.
+"""Routes for the user's jobs: those of the terminal and of other sessions too.
 
 ``GET /portal/jobs`` gives them, with those that ended lately, and which GPUs are free; with
 ``?anew=1`` Slurm is looked at for jobs that came and went unseen.

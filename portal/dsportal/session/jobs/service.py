@@ -1,4 +1,4 @@
-"""What the cluster's service says: the user's jobs, and which GPUs are free.
+"""A client of the cluster service: the user's jobs, and which GPUs are free.
 
 It asks Slurm once for everybody. It is asked in the name of this session, at most once in a few
 seconds however many pages are open, and only while one asks.

@@ -1,4 +1,4 @@
-"""What the Slurm panel is told about a job that cannot be shown, cancelled or read."""
+"""Messages of the Slurm panel about a job that cannot be shown, cancelled or read."""
 
 ITS_OWN_SESSION = "This job is the session that you are in. To end it, choose File > Stop Session."
 NO_OUTPUT = (

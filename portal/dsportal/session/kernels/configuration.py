@@ -1,4 +1,4 @@
-"""What ipykernel is told besides its connection: by its command, in whichever environment it is."""
+"""Configuration of ipykernel, by its command line, in whichever environment it is."""
 
 import re
 import shlex

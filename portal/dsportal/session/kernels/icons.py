@@ -1,4 +1,4 @@
-"""Pictures for the kernels of the settings, which would all look like Python in the launcher."""
+"""Icons of the settings' kernels, which would all look like Python in the launcher."""
 
 from html import escape
 from pathlib import Path

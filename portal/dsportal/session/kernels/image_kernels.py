@@ -1,4 +1,4 @@
-"""Kernels in images: how one is started, and that a page hears of all of them."""
+"""Kernels in images: their provisioner, and a list of kernels that has all of them."""
 
 import asyncio
 import os

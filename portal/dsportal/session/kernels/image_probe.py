@@ -1,4 +1,4 @@
-"""What is in an image, asked of the image itself where it can see and reach nothing of the user's.
+"""The probe of an image: it is asked what is in it where it can see nothing of the user's.
 
 An image is asked once in a session, since pages look for kernels again and again. The answer of a
 SIF is kept in the home until the file changes.

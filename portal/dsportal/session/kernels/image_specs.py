@@ -1,4 +1,4 @@
-"""An image of a session's catalogue, as kernels in JupyterLab."""
+"""Kernel specs of an image in a session's catalogue."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

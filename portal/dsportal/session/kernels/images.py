@@ -1,4 +1,4 @@
-"""The images of a session: which there are, and how a kernel is run in one."""
+"""The catalogue of a session's images, and how a kernel is run in one."""
 
 import asyncio
 import logging

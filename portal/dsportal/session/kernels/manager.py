@@ -1,4 +1,4 @@
-"""Kernels: which there are, and what the user is told when one is stopped for its memory."""
+"""Kernel specs of a session, and what the user is told when a kernel is killed for its memory."""
 
 import logging
 import sys

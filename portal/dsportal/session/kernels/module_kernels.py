@@ -1,4 +1,4 @@
-"""The settings' kernels: how each is shown, and how it is started inside its modules."""
+"""Kernels in environment modules: the specs of those in the settings, and their provisioner."""
 
 import shutil
 from typing import Any

@@ -1,4 +1,4 @@
-"""Folders for TensorBoard: where a path of the file browser leads, and what is below it.
+"""Log folders: where a path of the file browser leads, and whether event files are below it.
 
 Any folder of the file browser may be shown. That is what the home has by name; where its links lead
 does not matter, since the session reads with the user's own rights and no others.
@@ -40,7 +40,7 @@ def folder_at(home: Path, path: str) -> Path:
         folder = (home / path).resolve(strict=True)
         is_folder = folder.is_dir()
     except FileNotFoundError as error:
-        raise FolderError(_absence(home, path)) from error
+        raise FolderError(_why_missing(home, path)) from error
     except PermissionError as error:
         raise FolderError(words.no_way(name, _end_of_link(home / path))) from error
     except (OSError, RuntimeError) as error:
@@ -52,15 +52,15 @@ def folder_at(home: Path, path: str) -> Path:
     return folder
 
 
-def _absence(home: Path, path: str) -> str:
-    for place in _places(home, path):
+def _why_missing(home: Path, path: str) -> str:
+    for place in _path_prefixes(home, path):
         if place.is_symlink() and not place.exists():
             link = shown(str(place.relative_to(home)))
             return words.dead_link(link, str(place.readlink()))
     return words.no_folder(shown(path))
 
 
-def _places(home: Path, path: str) -> Iterator[Path]:
+def _path_prefixes(home: Path, path: str) -> Iterator[Path]:
     place = home
     for part in PurePosixPath(path).parts:
         place /= part

@@ -1,4 +1,4 @@
-"""Hands requests on to the boards, through jupyter-server-proxy.
+"""The proxy to the session's TensorBoards, over jupyter-server-proxy.
 
 It is slow to import: this module is loaded after the server listens.
 """

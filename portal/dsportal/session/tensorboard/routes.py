@@ -1,4 +1,4 @@
-"""TensorBoard for any folder of the file browser, behind the session's login.
+"""Routes for TensorBoard on any folder of the file browser, behind the session's login.
 
 ``GET /tensorboard/?folder=PATH`` opens that of a folder: it leads to the board's own address,
 ``/tensorboard/ID/``, which `proxy` serves. ``?near=PATH`` stands for that folder if

@@ -1,4 +1,4 @@
-"""What TensorBoard's pages say where there is no board. ``name``: a folder as users know it."""
+"""Messages of TensorBoard's pages without a board. ``name``: a folder as users know it."""
 
 FOLDER_GONE = "The folder is gone"
 NO_FOLDER = "No folder for TensorBoard"

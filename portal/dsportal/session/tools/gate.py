@@ -1,4 +1,4 @@
-"""Runs one web tool, and lets the session's server in at a Unix socket if the tool has a port.
+"""The wrapper of a web tool's process: lets the session's server in at a Unix socket.
 
 A program of its own, with the standard library only: ``python -I gate.py``, a `GateJob` as JSON
 on standard input. It ends when its tool or its parent does.

@@ -1,4 +1,4 @@
-"""The web tools in the browser: their list for the launcher, and each one's own pages.
+"""Routes of the web tools: their list for the launcher, and each one's own pages.
 
 ``GET /portal/tools`` lists them, ``DELETE /portal/tools/NAME`` stops one. What is below
 ``/tools/NAME/`` is the tool's own; opening it starts the tool. Who comes by another page's link is

@@ -1,4 +1,4 @@
-"""What is said of a web tool that does not run. ``title``: what the site calls it."""
+"""Messages about a web tool that is not running. ``title``: what the site calls it."""
 
 
 def no_tool(name: str) -> str:

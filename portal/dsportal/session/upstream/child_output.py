@@ -1,4 +1,4 @@
-"""Where a kernel takes the output of its child processes: at a socket file, not at a TCP port.
+"""Output of a kernel's child processes: over a socket file, not a TCP port.
 
 A file of ipykernel's configuration (``--config``): the kernel's own Python reads it before the
 kernel opens anything, whichever Python that is, 2.7 too. So nothing is installed beside ipykernel.

@@ -1,4 +1,4 @@
-"""The formatter's server part, without the formatters of R.
+"""The server part of jupyterlab-code-formatter, without the formatters of R.
 
 To list its formatters, which each page of JupyterLab asks for, it runs Rscript for each of R's and
 waits (``subprocess.run``), so that the whole session stands still, kernels' messages too. And it

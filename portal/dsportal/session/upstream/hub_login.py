@@ -1,4 +1,4 @@
-"""Who is let in: JupyterHub's login, as its own single-user extension does it.
+"""JupyterHub's login for a session, as its own single-user extension does it.
 
 Only the order differs: JupyterHub's extension asks the hub for its version before it
 listens; here the server listens first, and asks afterwards. So a hub that does not answer

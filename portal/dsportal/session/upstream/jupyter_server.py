@@ -1,4 +1,4 @@
-"""Faults of Jupyter's own handlers: some that anybody could use, without a login.
+"""Fixes for Jupyter's own handlers: some faults could be used by anybody, without a login.
 
 Tried with jupyter_server 2.21.1 and jupyterlab_server 2.28.1.
 """

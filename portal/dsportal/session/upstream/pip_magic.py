@@ -27,7 +27,7 @@ or open My Environments in JupyterLab's launcher. Then choose the kernel {name} 
 this notebook. It is a module for your jobs, too: module load {name}"""
 
 
-def offer(line, modules):
+def environment_for(line, modules):
     # type: (str, list[str]) -> dict[str, object]
     """Return what an environment would be made with for what was asked of pip."""
     words = line.split()[1:]
@@ -77,7 +77,7 @@ def _pip(self, line):
     if not os.environ.get("PORTAL_ENVIRONMENTS") or not is_for_everybody(line):
         return _original(self, line)
     modules = [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one]
-    sys.stdout.write(told(offer(line, modules)) + "\n")
+    sys.stdout.write(told(environment_for(line, modules)) + "\n")
     return None
 
 

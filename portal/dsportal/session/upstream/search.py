@@ -1,4 +1,4 @@
-"""The search's server part, with bounds.
+"""The server part of jupyterlab-search-replace, with limits.
 
 It has none of its own: it holds all that ripgrep finds in memory, and waits for as long as that
 takes, so a search in a large folder, or a link to one on somebody's page, could end the session for

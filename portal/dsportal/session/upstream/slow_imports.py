@@ -1,4 +1,4 @@
-"""Modules that a session's start would import for nothing, put off until they are used.
+"""Lazy imports: modules that a session's start does not need are loaded when they are used.
 
 ``jupyter lab`` and JupyterHub's part of it need about 1.3 s to import; more than half goes into
 modules that a session's server uses late or never. While the importing modules

@@ -1,4 +1,4 @@
-"""The job's own GPUs, as NVIDIA's library on the node (NVML) tells of them.
+"""Readings of the job's own GPUs, from NVIDIA's library on the node (NVML).
 
 A driver that hangs keeps whoever asks it, for ever. So a thread asks; the server waits for it for a
 while, and asks nothing more until the thread is back.

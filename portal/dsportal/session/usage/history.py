@@ -1,4 +1,4 @@
-"""What the job used in the last hour: figures from readings, kept in a ring."""
+"""The last hour of the job's resource use, in a ring buffer."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

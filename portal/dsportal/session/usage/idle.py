@@ -1,4 +1,4 @@
-"""Says to the hub, and to the page, for how long nobody has used the session.
+"""Idle reports: for how long nobody has used the session, told to the hub and to the page.
 
 The hub decides what follows from it: its answer names the limit for this user. ``GET /portal/idle``
 tells the page; ``POST /portal/idle`` says that somebody is there.

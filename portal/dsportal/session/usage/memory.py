@@ -1,4 +1,4 @@
-"""The memory of the session's job: what it uses and may use, and how often the kernel struck.
+"""Memory of the session's job: in use, its limit, and how many processes were killed for it.
 
 Linux counts the processes that it killed because a group of processes exceeded its
 memory: ``oom_kill`` in ``memory.oom_control`` (cgroup v1) or ``memory.events`` (v2).

@@ -1,4 +1,4 @@
-"""What the session's job uses, read for all who want to know: the watch on its use, its history.
+"""Readings of the job's resource use, shared by the idle reports and the history.
 
 Processor time and storage are the sums of the job's processes, memory is its cgroup's, the GPUs are
 those that are its own: nothing of another job on the node is in the figures.

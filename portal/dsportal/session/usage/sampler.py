@@ -1,4 +1,4 @@
-"""Keeps the last hour of what the session uses, whether a page is open or not.
+"""The sampler of the session's resource use, whether a page is open or not.
 
 ``GET /portal/use`` tells all of it; with ``?since=N``, what came after sample N.
 ``GET /portal/use/now`` tells the last sample's processor and memory: Home asks.

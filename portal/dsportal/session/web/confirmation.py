@@ -1,4 +1,4 @@
-"""What another page's link leads to is asked for first, where opening it starts something.
+"""Confirmation pages: a link from another site is asked about before it starts something.
 
 A link on any page may lead into a session, and the browser sends the user's login along.
 """

@@ -1,4 +1,4 @@
-"""Web servers of a session behind its login, through jupyter-server-proxy.
+"""The proxy to web servers of a session behind its login, over jupyter-server-proxy.
 
 Of that package only named servers are used; its routes to any port (``/proxy/PORT``) are
 never set up, because on a node shared by several users a port of localhost is

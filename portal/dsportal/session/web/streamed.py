@@ -1,4 +1,4 @@
-"""Answers that come bit by bit, through jupyter-server-proxy 4.6.0.
+"""Streamed responses through jupyter-server-proxy 4.6.0.
 
 It hands an answer on when all of it is there (`_proxy_buffered`), unless the request accepts
 nothing but events (`_proxy_progressive`): clients of OpenAI's API accept JSON, too. An answer may

@@ -24,7 +24,7 @@ class AccountingRecords:
     """Of the groups that may log in."""
 
 
-def is_kept(settings: SlurmConfig) -> bool:
+def has_slurmdbd(settings: SlurmConfig) -> bool:
     """Say whether there is a slurmdbd to ask."""
     return settings.value("AccountingStorageType") == "accounting_storage/slurmdbd"
 
@@ -90,7 +90,7 @@ def clusters(settings: SlurmConfig, said: AccountingRecords) -> Finding:
     own = settings.value("ClusterName")
     if parameters := settings.value("FederationParameters"):
         return _federated(f"FederationParameters={parameters}")
-    if not is_kept(settings):
+    if not has_slurmdbd(settings):
         return ok(f"{own} alone, without slurmdbd")
     if said.clusters is None:
         return warning(

@@ -1,4 +1,4 @@
-"""Names in a sentence."""
+"""Lists of names within a sentence."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""All that is said of a site's Slurm, in the order in which it is shown."""
+"""All findings about a site's Slurm, in the order in which they are shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

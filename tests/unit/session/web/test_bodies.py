@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dsportal.request_limits import SMALL_BODY
-from dsportal.session.upstream.bodies import longest_body
+from dsportal.session.web.bodies import longest_body
 
 MOST = 512 * 2**20
 

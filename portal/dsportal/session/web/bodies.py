@@ -1,4 +1,4 @@
-"""Whose requests may have a body, and how long one may be.
+"""Size limits of request bodies: whose requests may have one, and how long.
 
 Jupyter and jupyter-server-proxy take a body in one piece, and Jupyter's contents are JSON, so that
 no body can be written to the disk as it comes. JupyterLab uploads in pieces of 1 MiB; a notebook is

@@ -1,4 +1,4 @@
-"""Routes whose modules are too slow to import before the server listens.
+"""Lazy routes, whose modules are too slow to import before the server listens.
 
 Until they are there, a request for one of them waits, and is then sent to the same
 address again.
