@@ -23,6 +23,8 @@ from tests.site.test_attach import set_up_slurm
 from tests.visitor import Visitor
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 SET_UP = Path(__file__).with_name("set_up_database.sh")
 HUB_UID = 970
 NETWORK = "10.77.0.0/24"
