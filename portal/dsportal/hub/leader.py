@@ -31,7 +31,7 @@ GHOST_SECONDS = 5.0
 EXIT_CODE = 75  # EX_TEMPFAIL of sysexits.h: started again, it waits
 
 
-class NoAnswer(Exception):
+class LockUnknown(Exception):
     """The database did not say whose the lock is."""
 
 
@@ -39,7 +39,7 @@ class Lock(Protocol):
     """What one process of all machines can have."""
 
     def is_held(self) -> bool:
-        """Take it, or see that it still is ours; false: another has it. Raises `NoAnswer`."""
+        """Take it, or see that it still is ours; false: another has it. Raises `LockUnknown`."""
 
     def release(self) -> None:
         """Let it go."""
@@ -84,7 +84,7 @@ class Leadership:
         """See whether the lock is still ours; end this process where another has it."""
         try:
             is_ours = self._asks()
-        except NoAnswer:
+        except LockUnknown:
             return  # whoever needs the database tells of it
         if is_ours:
             self._refused_at = None
@@ -110,7 +110,7 @@ class Leadership:
         while True:
             try:
                 return self._asks()
-            except NoAnswer as error:
+            except LockUnknown as error:
                 if not is_told:
                     log.error("The database does not answer: %s", error)
                 is_told = True

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from dsportal.hub.database import ANSWER_SECONDS
-from dsportal.hub.leader import NoAnswer
+from dsportal.hub.leader import LockUnknown
 
 CONNECT_SECONDS = 2
 _HUB_LOCK = 0x6473706F7274616C  # "dsportal": the same for every machine that may run this hub
@@ -83,7 +83,7 @@ class HubLock:
         self._connection: BoundedConnection | None = None
 
     def is_held(self) -> bool:
-        """Take it, or see that it still is ours; false: another has it. Raises `NoAnswer`."""
+        """Take it, or see that it still is ours; false: another has it. Raises `LockUnknown`."""
         try:
             if self._connection is not None:
                 with suppress(psycopg.Error):
@@ -92,7 +92,7 @@ class HubLock:
                 self.release()
             return self._take()
         except psycopg.Error as error:
-            raise NoAnswer(str(error)) from error
+            raise LockUnknown(str(error)) from error
 
     def release(self) -> None:
         """Let it go."""

@@ -6,7 +6,7 @@ import pytest
 
 from dsportal.hub import leader
 from dsportal.hub.breaker import DatabaseAway
-from dsportal.hub.leader import Leadership, NoAnswer
+from dsportal.hub.leader import Leadership, LockUnknown
 
 OURS, ANOTHERS, NO_ANSWER = True, False, None
 
@@ -23,7 +23,7 @@ class Moments:
     def is_held(self) -> bool:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if answer is None:
-            raise NoAnswer("the server is starting")
+            raise LockUnknown("the server is starting")
         return answer
 
     def release(self) -> None:
