@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jupyterhub_gpu_slurm.launcher_files import DEFAULT_PATH, launcher_cmd
 from jupyterhub_gpu_slurm.reconciler.hub_sessions import ReconcilerHubApi
-from jupyterhub_gpu_slurm.reconciler.keeping import keep
+from jupyterhub_gpu_slurm.reconciler.loop import run_rounds
 from jupyterhub_gpu_slurm.reconciler.rounds import Reconciler
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
@@ -56,7 +56,7 @@ def tls_context(environment: Mapping[str, str]) -> ssl.SSLContext | None:
 
 
 def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> None:
-    """Keep, until the hub ends or says so."""
+    """Run the reconciler until the hub ends or stops it."""
     # One that has ended before this is found out by the next hub, which does not know our token.
     hub = os.getppid()
     given = parser().parse_args(arguments)
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os
         tls_context(environment),
     )
     reconciler = Reconciler(client, api, given.mark, given.operator)
-    asyncio.run(keep(reconciler, given.interval, lambda: os.getppid() == hub))
+    asyncio.run(run_rounds(reconciler, given.interval, lambda: os.getppid() == hub))
 
 
 if __name__ == "__main__":

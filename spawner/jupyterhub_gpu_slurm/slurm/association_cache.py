@@ -29,6 +29,6 @@ class AssociationCache:
 
     async def _ask(self, username: str) -> tuple[Association, ...]:
         accounting = await self._accounting.get()
-        if not accounting.is_kept:
+        if not accounting.is_enabled:
             return ()
         return await self._client.associations(username, accounting.cluster)

@@ -69,7 +69,7 @@ def shown(word: str) -> dict[str, str]:
     return {"SQUEUE_FORMAT2": ",".join([*fields, "Name:"])}
 
 
-def gpu_shares() -> list[str]:
+def gpu_allocations() -> list[str]:
     """Ask for every job's GPUs by their numbers.
 
     Only in JSON are they told in a way that no owner's words can forge.

@@ -51,6 +51,6 @@ def failure(spawner: Any) -> SpawnException:
     return raised.value
 
 
-def kept(spawner: Any) -> dict[str, Any]:
+def saved_state(spawner: Any) -> dict[str, Any]:
     """Return what a hub would find that is started anew."""
     return dict(spawner.orm_spawner.state)

@@ -29,7 +29,7 @@ from tests.unit.spawner.sessions import (
     WAITS,
     failure,
     job,
-    kept,
+    saved_state,
     started,
 )
 from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of
@@ -84,7 +84,7 @@ def test_what_a_start_leaves_is_enough_for_another_hub(spawner: Any, slurm: Stan
     slurm.words = [RUNS]
     started(spawner)
     token = orm.APIToken.find(spawner.user.db, spawner.api_token)
-    state = kept(spawner)
+    state = saved_state(spawner)
     assert state["session_id"] == spawner.session.id
     assert state["session_options"] == {"gpus": 2}
     assert (state["job_id"], state["session_port"]) == (f"{NUMBER}", PORT)
@@ -95,7 +95,7 @@ def test_the_sessions_name_is_kept_before_anything_is_submitted(
     spawner: Any, slurm: StandIn
 ) -> None:
     seen: list[dict[str, Any]] = []
-    slurm.while_submitting = lambda: seen.append(kept(spawner))
+    slurm.while_submitting = lambda: seen.append(saved_state(spawner))
     slurm.words = [RUNS]
     started(spawner)
     (state,) = seen
@@ -259,7 +259,7 @@ def test_a_submission_that_slurm_does_not_answer_is_looked_for(
 ) -> None:
     slurm.failures = [SILENCE]
     failure(spawner)
-    assert spawner.session.id == kept(spawner)["session_id"] != ""
+    assert spawner.session.id == saved_state(spawner)["session_id"] != ""
     slurm.orders.clear()
     slurm.words = [IS_CANCELLED]
     asyncio.run(spawner.stop())
