@@ -91,6 +91,35 @@ def test_what_a_start_leaves_is_enough_for_another_hub(spawner: Any, slurm: Stan
     assert (state["token_id"], state["client_secret"]) == (token.id, "hash")
 
 
+@pytest.fixture
+def student(spawner: Any) -> Any:
+    """The spawner of a user in the group ``students``."""
+    spawner.user.groups.append(orm.Group(name="students"))
+    return spawner
+
+
+def set_overrides(spawner: Any, **values: object) -> None:
+    """Have a function give the overrides, as JupyterHub allows."""
+    given = {"01": {"groups": ["students"], "spawner_override": values}}
+    spawner.group_overrides = lambda _: given
+
+
+def test_an_override_of_a_group_that_would_have_no_effect_ends_the_start(student: Any) -> None:
+    set_overrides(student, mem_limit="2G", default_gpus=3)
+    with pytest.raises(SpawnException) as raised:
+        asyncio.run(student.apply_group_overrides())
+    assert "mem_limit has no effect: it comes with the GPUs" in str(raised.value.log_message)
+    assert "mem_limit" not in str(raised.value.jupyterhub_message)
+    assert raised.value.reason == "configuration"
+    assert student.default_gpus != 3
+
+
+def test_other_overrides_of_a_group_are_applied(student: Any) -> None:
+    set_overrides(student, default_gpus=3)
+    asyncio.run(student.apply_group_overrides())
+    assert student.default_gpus == 3
+
+
 def test_the_sessions_name_is_kept_before_anything_is_submitted(
     spawner: Any, slurm: StandIn
 ) -> None:
