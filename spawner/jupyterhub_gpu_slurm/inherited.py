@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
-from traitlets.config import Configurable, LazyConfigValue, LoggingConfigurable
+from traitlets.config import Configurable, LoggingConfigurable
+from traitlets.config.loader import LazyConfigValue
 
 OBEYED = {
     "req_partition": "the partition if the user chooses none",

@@ -19,7 +19,7 @@ from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
 KNOWN = KnownOptions.of(GpuSlurmSpawner)
-SPAWNERS = {
+SPAWNERS: set[type[HasTraits]] = {
     kind
     for kind in vars(batchspawner).values()
     if isinstance(kind, type) and issubclass(kind, BatchSpawnerBase)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jupyterhub import orm
 
-from tests.unit.spawner.sessions import PORT, RUNS, SESSION, SILENCE, saved_state, started
-from tests.unit.spawner.stand_in import NUMBER, StandIn
+from tests.unit.spawner.sessions import saved_state, started
+from tests.unit.spawner.slurm_stand_in import NUMBER, PORT, RUNS, SESSION, SILENCE, StandIn
 
 
 def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:

@@ -18,21 +18,21 @@ from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
-from tests.unit.spawner.sessions import (
+from tests.unit.spawner.sessions import failure, saved_state, started
+from tests.unit.spawner.slurm_stand_in import (
     FAILED,
     IS_CANCELLED,
     NO_ACCOUNT,
+    NUMBER,
     PORT,
     RUNS,
     SILENCE,
     UNKNOWN,
     WAITS,
-    failure,
+    StandIn,
     job,
-    saved_state,
-    started,
 )
-from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of
+from tests.unit.spawner.stand_in import spawner_of
 
 FAILURES = "gpu_spawner_session_start_failures_total"
 
