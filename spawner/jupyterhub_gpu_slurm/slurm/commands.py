@@ -6,8 +6,9 @@ a newline or a separator in them would forge another job's line.
 
 from collections.abc import Iterable
 
-JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
-"""squeue(1): job id, long state, reason, user, partition, nodes, (expected) start, end."""
+JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e|%l"
+"""squeue(1): job id, long state, reason, user, partition, nodes, (expected) start, end,
+time limit."""
 
 MARKED_JOB_FIELDS = "%i|%u|%j"
 """squeue(1): job id, user, name; in an answer whose lines are marked, see `marked`."""

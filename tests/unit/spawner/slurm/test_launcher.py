@@ -648,9 +648,9 @@ def test_a_session_that_has_ended_is_ended(operator: pwd.struct_passwd, cluster:
     assert order(operator, cluster, END) == {"job_ids": []}
 
 
-ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00"
-OTHERS_ROW = "43|RUNNING|None|ben|sxm2|node002|2026-11-22T10:00:00|2026-11-22T18:00:00"
-WITHHELD = "43|||||||"
+ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00|8:00:00"
+OTHERS_ROW = "43|RUNNING|None|ben|sxm2|node002|2026-11-22T10:00:00|2026-11-22T18:00:00|8:00:00"
+WITHHELD = "43||||||||"
 # As scontrol of Slurm 22.05 and 24.11 prints it.
 CONFIG = "SlurmctldTimeout        = 120 sec\nSlurmUser               = slurm({uid})\n"
 
