@@ -1,4 +1,4 @@
-"""Commands for who sets the spawner up: ``python -m jupyterhub_gpu_slurm install-launcher``."""
+"""Commands for setting the spawner up: ``python -m jupyterhub_gpu_slurm install-launcher``."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What can go wrong with a session, as one tree.
+"""The exceptions of the spawner, as one tree.
 
 SpawnerError
 ├── Refusal              the user asked for something that is not to be had; nothing was submitted

@@ -1,4 +1,4 @@
-"""The options that come from batchspawner and JupyterHub: which count, and what to set instead.
+"""The options inherited from batchspawner and JupyterHub: obeyed, or refused with an alternative.
 
 Nothing that a site wrote is ignored in silence. An option that means something here is obeyed
 (`OBEYED`); any other that is set is refused when the hub starts, with what to set for it. So is a

@@ -1,4 +1,4 @@
-"""The launcher, its settings and its sudo rule, as files to be installed."""
+"""The launcher, its settings and its sudo rule, as files to install."""
 
 import json
 import re

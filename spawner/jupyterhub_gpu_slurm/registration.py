@@ -1,4 +1,4 @@
-"""What the hub of this process gets from us: an API, and metrics."""
+"""Registers the spawner's REST API and metrics with the hub of this process."""
 
 from typing import Any
 

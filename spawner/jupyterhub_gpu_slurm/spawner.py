@@ -1,4 +1,4 @@
-"""What JupyterHub asks of a session, and the parts that answer.
+"""The spawner that JupyterHub calls, composed of the parts of a session.
 
 Glossary. A *session* is what the user asked for once; it has a random id, chosen and saved before
 anything is submitted. Its *job* is what Slurm makes of it, and has a number. An *interrupted* start

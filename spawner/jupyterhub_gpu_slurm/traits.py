@@ -1,4 +1,4 @@
-"""The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
+"""The spawner's options in JupyterHub's configuration, and what is made of them."""
 
 from collections.abc import Collection
 from dataclasses import replace

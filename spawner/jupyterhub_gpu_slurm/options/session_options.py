@@ -1,4 +1,4 @@
-"""What a user is offered, and what the user's answer becomes."""
+"""The options of one user's sessions: offered, checked and turned into an accepted request."""
 
 import asyncio
 import logging

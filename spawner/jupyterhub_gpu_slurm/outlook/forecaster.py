@@ -1,4 +1,4 @@
-"""Asks Slurm for forecasts, sparingly.
+"""Asks Slurm for forecasts, with a cache and a limit on how many run at once.
 
 A forecast costs Slurm a look at its whole queue. So few are made at once, an answer serves for a
 while, and who has chosen anew meanwhile is not waited for any more.

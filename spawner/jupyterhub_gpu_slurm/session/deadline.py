@@ -1,4 +1,4 @@
-"""How long a start may take, when a session's time is up, and how much longer it may be made.
+"""Time limits of starts and sessions, and by how much a session can be extended.
 
 Glossary. A session's *limit* is how long Slurm lets its job run; its *deadline* is when that time
 is up, later by the time for which the job was suspended. An *extension* raises the limit of a job

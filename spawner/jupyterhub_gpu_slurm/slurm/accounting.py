@@ -1,4 +1,4 @@
-"""Slurm's accounting: what is asked of ``sacct``, and how its answer is read.
+"""Slurm's accounting: the ``sacct`` query, and how its output is parsed.
 
 Only fields that no user can write are asked for: sacct(1). Raises `UnreadableOutput` for what does
 not look like Slurm's own output.

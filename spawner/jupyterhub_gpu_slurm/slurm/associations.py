@@ -1,4 +1,4 @@
-"""A user's accounts and QOS: what is asked of ``sacctmgr``, and how its answer is read.
+"""A user's accounts and QOS: the ``sacctmgr`` query, and how its output is parsed.
 
 An *association* is Slurm's word for the right of a user to charge an account, on one cluster, and
 with some QOS: sacctmgr(1). Raises `UnreadableOutput` for what does not look like Slurm's own

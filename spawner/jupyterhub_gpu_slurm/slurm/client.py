@@ -1,4 +1,4 @@
-"""The one place that runs Slurm's programs, and the launcher, for the hub."""
+"""The Slurm client: the only place where the hub runs Slurm's programs and the launcher."""
 
 import asyncio
 import secrets

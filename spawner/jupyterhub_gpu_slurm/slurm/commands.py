@@ -1,4 +1,4 @@
-"""What is asked of Slurm's programs: argv lists, without the folder of the programs.
+"""The command lines of Slurm's programs, as argv lists without the programs' folder.
 
 Only fields that no user can write are trusted: a job's name and comment are its owner's words, and
 a newline or a separator in them would forge another job's line.

@@ -1,4 +1,4 @@
-"""Where many come at once and only a few may go on."""
+"""A concurrency limiter and a rate limiter."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Slurm's printed words as records. Traps and examples are in the tests' tables.
+"""Parsers for the output of Slurm's programs. Traps and examples are in the tests' tables.
 
 Raises `UnreadableOutput` for what does not look like Slurm's own output.
 """

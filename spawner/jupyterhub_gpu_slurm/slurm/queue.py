@@ -1,4 +1,4 @@
-"""The cluster's queue as records: everybody's jobs, and which GPUs they hold.
+"""The cluster's queue as records: the jobs of all users, and the GPUs that they hold.
 
 Raises `UnreadableOutput` for what does not look like Slurm's own output.
 """

@@ -1,4 +1,4 @@
-"""What Slurm tells, as values. Unknown is ``None`` or a state, never 0 or an empty text."""
+"""Jobs, nodes and partitions as records. Unknown is ``None`` or a state, not 0 or empty text."""
 
 import enum
 import re

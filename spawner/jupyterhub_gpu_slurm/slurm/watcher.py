@@ -1,4 +1,4 @@
-"""One question to Slurm for everybody.
+"""Watchers of jobs and nodes, which ask Slurm once for all sessions and forms.
 
 However many sessions ask how their job is, and however many forms ask what the cluster has, there
 is one ``squeue`` in an interval and one look at the nodes in a longer one. A question that fails,
