@@ -9,12 +9,12 @@ from dsportal.hub import tls
 from dsportal.settings_file import file_of, load
 from dsportal.slurm_client import client_of
 from jupyterhub_gpu_slurm.reconciler.hub_sessions import ReconcilerHubApi
-from jupyterhub_gpu_slurm.reconciler.keeping import keep
+from jupyterhub_gpu_slurm.reconciler.loop import run_rounds
 from jupyterhub_gpu_slurm.reconciler.rounds import Reconciler
 
 
 def main() -> None:
-    """Read the settings, and keep."""
+    """Read the settings, and run the reconciler until the hub ends."""
     hub_process.end_when_told()
     logging.basicConfig(
         level=logging.INFO, format="[%(levelname).1s %(asctime)s reconciler] %(message)s"
@@ -28,7 +28,7 @@ def main() -> None:
     )
     client = client_of(slurm, may_act=True)
     reconciler = Reconciler(client, hub, settings.hub.name, slurm.operator)
-    asyncio.run(keep(reconciler, slurm.reconcile_interval_seconds, hub_process.is_there))
+    asyncio.run(run_rounds(reconciler, slurm.reconcile_interval_seconds, hub_process.is_there))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Commands for who sets the spawner up: ``python -m jupyterhub_gpu_slurm install-launcher``."""
+"""Commands for setting the spawner up: ``python -m jupyterhub_gpu_slurm install-launcher``."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 from jupyterhub_gpu_slurm.launcher_files import DEFAULT_PATH, InstalledFile, LauncherSetup
 
 VISUDO = "/usr/sbin/visudo"
@@ -123,8 +124,13 @@ def parser() -> argparse.ArgumentParser:
         help="as whom the hub may act: a user, or a group as %%NAME; may be given more than once",
     )
     add("--mark", default="portal", help="c.GpuSlurmSpawner.hub_mark (%(default)s)")
-    add("--slurm-conf", type=Path, default=Path("/etc/slurm/slurm.conf"), help="(%(default)s)")
-    add("--bin-dir", type=Path, default=Path("/usr/bin"), help="with sbatch (%(default)s)")
+    add("--slurm-conf", type=Path, default=Path(SlurmDefaults.config_file), help="(%(default)s)")
+    add(
+        "--bin-dir",
+        type=Path,
+        default=Path(SlurmDefaults.bin_dir),
+        help="with sbatch (%(default)s)",
+    )
     add("--operator", default="", help="the account that extends sessions; none: they are not")
     add("--path", type=Path, default=DEFAULT_PATH, help="of the launcher (%(default)s)")
     add("--sudoers", type=Path, default=Path("/etc/sudoers.d"), help="folder (%(default)s)")

@@ -1,4 +1,4 @@
-"""The way to Slurm that all sessions of a hub share."""
+"""The connection to Slurm that all sessions of a hub share: its client, watchers and caches."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -1,4 +1,4 @@
-"""What can go wrong with a session, as one tree.
+"""The exceptions of the spawner, as one tree.
 
 SpawnerError
 ├── Refusal              the user asked for something that is not to be had; nothing was submitted
@@ -13,6 +13,7 @@ SpawnerError
 │   ├── SubmissionRefused  sbatch refused the job
 │   ├── ExtensionRefused a job's time was not raised, for certain
 │   └── UnreadableOutput a Slurm program printed what cannot be read
+├── Misconfigured        the hub's configuration has an option that would have no effect
 ├── ScriptError          a value may not be written into a job script
 └── SessionEnded         the job ended before its server answered
 
@@ -109,6 +110,15 @@ class UnreadableOutput(SlurmError):
     """A Slurm program printed what cannot be read."""
 
     reason = "slurm_output"
+
+
+class Misconfigured(SpawnerError):
+    """The hub's configuration has an option that would have no effect.
+
+    Raised for what is known only when a session starts; the rest is found when the hub starts.
+    """
+
+    reason = "configuration"
 
 
 class ScriptError(SpawnerError):

@@ -1,4 +1,4 @@
-"""The spawner's own addresses below the hub's API.
+"""The request handlers that the spawner adds to the hub's REST API.
 
 A session asks with its own token, and what it says concerns the session that holds the token:
 

@@ -1,4 +1,4 @@
-"""The hub's REST API, as the hub's own services ask it."""
+"""A client for the hub's REST API, for the hub's own services."""
 
 import json
 import ssl

@@ -1,9 +1,11 @@
-"""The launcher, its settings and its sudo rule, as files to be installed."""
+"""The launcher, its settings and its sudo rule, as files to install."""
 
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 
 INTERPRETER = "#!/usr/bin/python3 -IBS"
 DEFAULT_PATH = Path("/usr/local/libexec/slurm-launcher")
@@ -16,7 +18,7 @@ _MARK = re.compile(r"[A-Za-z0-9-]+")
 
 
 def launcher_cmd(
-    launcher: Path | str = DEFAULT_PATH, sudo: str = "/usr/bin/sudo"
+    launcher: Path | str = DEFAULT_PATH, sudo: str = SlurmDefaults.sudo
 ) -> tuple[str, ...]:
     """Return the argv that runs the launcher as a user; ``{username}`` stands for the user."""
     return (sudo, "-n", "-u", "{username}", "--", str(launcher))
@@ -46,8 +48,8 @@ class LauncherSetup:
     hub_user: str
     runas: tuple[str, ...]
     mark: str = "portal"
-    slurm_conf: Path = Path("/etc/slurm/slurm.conf")
-    bin_dir: Path = Path("/usr/bin")
+    slurm_conf: Path = Path(SlurmDefaults.config_file)
+    bin_dir: Path = Path(SlurmDefaults.bin_dir)
     operator: str = ""
     path: Path = DEFAULT_PATH
 

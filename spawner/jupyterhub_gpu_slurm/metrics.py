@@ -1,4 +1,4 @@
-"""What the spawner tells Prometheus; JupyterHub shows it beside its own at ``/hub/metrics``.
+"""The spawner's Prometheus metrics; JupyterHub shows them with its own at ``/hub/metrics``.
 
 What happens is counted where it happens. What is so at a moment (sessions, GPUs, whether Slurm
 answers) is not counted up and down: it is looked up whenever Prometheus asks, so that nothing

@@ -1,4 +1,4 @@
-"""What the hub of this process gets from us: an API, and metrics."""
+"""Registers the spawner's REST API and metrics with the hub of this process."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from traitlets.config import Application
 
 from jupyterhub_gpu_slurm import hub_api, inherited, metrics
 from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.inherited import KnownOptions
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
@@ -56,7 +57,6 @@ def _hub() -> Application | None:
 def _joined_if_chosen(change: Any) -> None:
     hub = change.owner
     if issubclass(hub.spawner_class, GpuSlurmSpawner):
-        names = [kind.__name__ for kind in hub.spawner_class.__mro__]
-        if found := inherited.mistakes(hub.config, names):
+        if found := inherited.mistakes(hub.config, KnownOptions.of(hub.spawner_class)):
             hub.exit("\n".join(found))
         join_hub()

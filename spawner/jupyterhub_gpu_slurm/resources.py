@@ -1,4 +1,4 @@
-"""How many cores and how much memory come with a number of GPUs."""
+"""The CPU cores and the memory that come with a number of GPUs."""
 
 from dataclasses import dataclass
 

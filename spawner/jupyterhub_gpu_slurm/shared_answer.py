@@ -1,4 +1,4 @@
-"""One question for all who ask, and its answer for a while: a cache with a single flight.
+"""A cache that asks once for everybody: calls at the same time share one query (single flight).
 
 Whoever asks while the question is under way waits for that one; whoever asks soon after it gets the
 same answer. Standard library only, so that sessions use it, too.

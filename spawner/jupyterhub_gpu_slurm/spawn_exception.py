@@ -1,4 +1,4 @@
-"""JupyterHub's `SpawnException`, at the edge: the words of its pages, its label, its log line."""
+"""Turns errors into JupyterHub's `SpawnException`: message, metrics label and log line."""
 
 from jupyterhub.spawner import SpawnException
 

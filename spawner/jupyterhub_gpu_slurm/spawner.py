@@ -1,4 +1,4 @@
-"""What JupyterHub asks of a session, and the parts that answer.
+"""The spawner that JupyterHub calls, composed of the parts of a session.
 
 Glossary. A *session* is what the user asked for once; it has a random id, chosen and saved before
 anything is submitted. Its *job* is what Slurm makes of it, and has a number. An *interrupted* start
@@ -16,14 +16,16 @@ from weakref import WeakSet
 from jupyterhub import orm
 from traitlets import default
 
-from jupyterhub_gpu_slurm import hub_api, metrics, spawn_exception, start_limiter
+from jupyterhub_gpu_slurm import hub_api, inherited, metrics, spawn_exception, start_limiter
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
     LauncherUnavailable,
+    Misconfigured,
     SessionEnded,
     SpawnerError,
     SubmissionRefused,
 )
+from jupyterhub_gpu_slurm.inherited import KnownOptions
 from jupyterhub_gpu_slurm.metrics import SessionSample
 from jupyterhub_gpu_slurm.options.options_form import OptionsForm
 from jupyterhub_gpu_slurm.options.other_sessions import OtherSessions
@@ -189,6 +191,18 @@ class GpuSlurmSpawner(SpawnerTraits):
         return await self.session_options.forecast(
             fields, lambda request: self._script(request, program)
         )
+
+    def _apply_overrides(self, spawner_override: dict[str, Any]) -> None:
+        """Refuse what would have no effect: of a function's answer that is not known before."""
+        known = KnownOptions.of(type(self))
+        if found := inherited.override_mistakes(spawner_override, known):
+            error = Misconfigured(
+                "The portal's configuration has a mistake that keeps your session from starting; "
+                "tell the administrators.",
+                detail=f"group_overrides: {' '.join(found)}",
+            )
+            raise spawn_exception.of_error(error)
+        super()._apply_overrides(spawner_override)
 
     def _hub_groups(self) -> set[str]:
         """Return those that the directory named at the login: JupyterHub's record of its user."""

@@ -1,4 +1,4 @@
-"""The pace of starts: one after another, so that the hub answers its pages between them."""
+"""Limits the rate of starts, so that the hub answers its pages between them."""
 
 from collections.abc import Coroutine
 from typing import Any

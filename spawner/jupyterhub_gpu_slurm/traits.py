@@ -1,4 +1,4 @@
-"""The spawner's settings, as JupyterHub's configuration knows them, and what is made of them."""
+"""The spawner's options in JupyterHub's configuration, and what is made of them."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -21,6 +21,7 @@ from traitlets import (
 
 from jupyterhub_gpu_slurm import start_limiter
 from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.defaults import IdleDefaults, SlurmDefaults
 from jupyterhub_gpu_slurm.inherited import duration
 from jupyterhub_gpu_slurm.launcher_files import launcher_cmd
 from jupyterhub_gpu_slurm.options import allowance, profile
@@ -39,57 +40,64 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     """What a site can set: ``c.GpuSlurmSpawner.NAME`` in the hub's configuration."""
 
     slurm_conf = Unicode(
-        "/etc/slurm/slurm.conf", help="Slurm's configuration file, for the hub's own questions."
+        SlurmDefaults.config_file,
+        help="Absolute path of Slurm's configuration file, for the hub's own commands.",
     ).tag(config=True)
     slurm_bin_dir = Unicode(
-        "/usr/bin",
-        help="The folder with squeue, sinfo and scontrol. An absolute path: the hub has no PATH.",
+        SlurmDefaults.bin_dir,
+        help="Absolute path of the folder with squeue, sinfo and scontrol; PATH is not searched.",
     ).tag(config=True)
     launcher_cmd = List(
         Unicode(),
         list(launcher_cmd()),
         help="""
-        The argv that runs the launcher as a user; ``{username}`` stands for the user.
-        The launcher is the one program that sudo must allow.
+        The command, as a list, that runs the launcher as a user; ``{username}`` is replaced with
+        the user's name. The launcher is the only program that sudo has to allow.
         """,
     ).tag(config=True)
     hub_mark = Unicode(
-        "portal", help="Names this hub: the start of its jobs' names. Letters, digits, hyphens."
+        "portal",
+        help="""
+        The name of this hub, with which the names of its jobs start: letters, digits and hyphens.
+        Each hub of a cluster needs its own.
+        """,
     ).tag(config=True)
     query_interval = Float(
-        1.0,
+        SlurmDefaults.query_interval_seconds,
         help="""
-        Seconds between two questions to squeue, for all sessions of the hub together, while a
-        session starts.
+        Seconds between two calls of squeue while a session is starting or stopping. One call asks
+        for all sessions of the hub.
         """,
     ).tag(config=True)
     quiet_interval = Float(
-        10.0, help="Seconds between two questions to squeue while sessions only run."
+        SlurmDefaults.quiet_interval_seconds,
+        help="Seconds between two calls of squeue while sessions are only running.",
     ).tag(config=True)
     cluster_interval = Float(
-        10.0,
+        SlurmDefaults.cluster_interval_seconds,
         help="""
-        Seconds between two questions to Slurm for what its nodes have free, for all who look at a
-        form together. Nothing is asked while nobody looks.
+        Seconds between two queries of the nodes' free resources, for all open forms together.
+        Slurm is not asked while no form is open.
         """,
     ).tag(config=True)
     launches_at_once = Integer(
-        4,
+        SlurmDefaults.launches_at_once,
         min=1,
         help="""
-        How many launchers may start at the same moment, whatever the number of users who press
-        Start: the hub's pages must have their share of the machine. One that waits for Slurm
-        does not count after two seconds.
+        The maximum number of launcher processes that start at the same time, so that many starts at
+        once do not slow the hub's pages down. A launcher that takes longer than two seconds,
+        because it waits for Slurm, is no longer counted.
         """,
     ).tag(config=True)
     command_timeout = Float(
-        20.0, help="Seconds after which a Slurm program is treated as unresponsive."
+        SlurmDefaults.command_timeout_seconds,
+        help="Seconds after which a Slurm command that has not answered is stopped.",
     ).tag(config=True)
     cores_per_gpu = Integer(
-        ResourceShape.cores_per_gpu, help="CPU cores that come with each GPU."
+        ResourceShape.cores_per_gpu, help="CPU cores that a session gets for each GPU."
     ).tag(config=True)
     memory_mb_per_gpu = Integer(
-        ResourceShape.memory_mb_per_gpu, help="Memory in MiB that comes with each GPU."
+        ResourceShape.memory_mb_per_gpu, help="Memory in MiB that a session gets for each GPU."
     ).tag(config=True)
     cores_without_gpu = Integer(
         ResourceShape.cores_without_gpu, help="CPU cores of a session without GPUs."
@@ -98,123 +106,144 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         ResourceShape.memory_mb_without_gpu, help="Memory in MiB of a session without GPUs."
     ).tag(config=True)
     default_gpus = Integer(
-        Defaults.gpus, help="GPUs of a session if the user makes no choice."
+        Defaults.gpus, help="Number of GPUs of a session if the user does not choose one."
     ).tag(config=True)
     default_hours = Float(
         Defaults.time / timedelta(hours=1),
-        help="Hours of a session if the user makes no choice; the partition's limit if less.",
+        help="""
+        Hours that a session lasts if the user does not choose; the partition's limit if that is
+        shorter.
+        """,
     ).tag(config=True)
     default_partition = Unicode(
-        "", help="Partition if the user makes no choice. Empty: the cluster's default."
+        "",
+        help="""
+        The partition of a session if the user does not choose one. If empty, the cluster's default
+        partition.
+        """,
     ).tag(config=True)
     default_limits = Dict(
         help="""
-        What a user may have where none of the user's groups says something. The keys, each of
-        them optional: ``max_gpus_per_session``, ``max_gpus`` (at once, over all sessions),
-        ``max_hours``, ``max_sessions`` (at once), ``partitions`` (a list), ``account``, ``qos``,
-        ``reservation``; and what the form lets the user choose: ``reservations`` and
-        ``constraints`` (node features), both lists.
+        The limits of users for whom ``group_limits`` sets none. All keys are optional:
+        ``max_gpus_per_session``, ``max_gpus`` (in all sessions of a user together), ``max_hours``,
+        ``max_sessions`` (at the same time), ``partitions`` (a list), ``account``, ``qos``,
+        ``reservation``. What users may choose in the form: ``reservations`` and ``constraints``
+        (node features), both lists.
         """,
     ).tag(config=True)
     group_limits = Dict(
         help="""
-        What the members of a group may have: ``{"students": {"max_gpus": 1}}``, with the keys of
-        ``default_limits``. The groups are JupyterHub's and the system's. Of several groups of a
-        user, the highest figure counts, and all that their lists name is open; account, QOS and
-        reservation are those of the user's first group in this order.
+        The limits of a group's members, such as ``{"students": {"max_gpus": 1}}``, with the keys of
+        ``default_limits``. Groups are those of JupyterHub and of the operating system. A user in
+        several groups gets the highest number of each limit and the entries of all their lists;
+        account, QOS and reservation are those of the user's first group in this order.
         """,
     ).tag(config=True)
-    req_qos = Unicode("", help="The QOS where none of these limits names one.").tag(config=True)
-    req_reservation = Unicode("", help="The reservation where none of these limits names one.").tag(
-        config=True
-    )
-    offer_accounts = Bool(
-        True,
+    req_qos = Unicode(
+        "", help="The QOS of a session's job if ``default_limits`` and ``group_limits`` set none."
+    ).tag(config=True)
+    req_reservation = Unicode(
+        "",
         help="""
-        Whether users choose among the accounts and QOS that Slurm's accounting gives them, where
-        there are several and the limits name none.
+        The reservation of a session's job if ``default_limits`` and ``group_limits`` set none.
+        """,
+    ).tag(config=True)
+    offer_accounts = Bool(
+        SlurmDefaults.offer_accounts,
+        help="""
+        Whether the form lets users choose among their accounts and QOS in Slurm's accounting, if
+        they have several and the limits set none.
         """,
     ).tag(config=True)
     profiles = Dict(
         help="""
-        Sizes that fill in the form: ``{"small": {"title": "Small", "description": "To try things",
-        "gpus": 1, "hours": 2}}``. The other keys are the options of a session: ``gpu_type``,
+        Named sizes that fill in the form: ``{"small": {"title": "Small", "description": "To try
+        things", "gpus": 1, "hours": 2}}``. Other keys are the options of a session: ``gpu_type``,
         ``partition``, ``image``, ``account``, ``qos``, ``reservation``, ``constraint``. Users see
-        those that they can have.
+        only the sizes that their limits allow.
         """,
     ).tag(config=True)
     launch_timeout = Float(
         StartLimits.launch,
         help="""
-        Seconds from the job's start on its node until its server listens. The time in the queue
-        counts for ``start_timeout`` only.
+        Seconds that a session's server may take to start listening after Slurm has started its job.
+        Time in the queue is not included; ``start_timeout`` covers both.
         """,
     ).tag(config=True)
     queue_timeout = Float(
         StartLimits.queue,
-        help="Seconds in the queue after which a session is given up; below ``start_timeout``.",
+        help="""
+        Seconds after which a session that is still in the queue is cancelled. Must be less than
+        ``start_timeout``.
+        """,
     ).tag(config=True)
     end_timeout = Float(
         60.0,
         help="""
-        Seconds that a job which has ended may take to leave its node. Stop waits for that, and so
-        does the session's end: how it came, Slurm tells only then. It kills what does not end by
-        itself after its ``KillWait``.
+        Seconds to wait until a finished job has left its node; only then does Slurm report how the
+        job ended. Slurm itself kills processes that have not ended after its ``KillWait``.
         """,
     ).tag(config=True)
     slurm_operator = Unicode(
         "",
         help="""
-        The account through which the launcher raises time limits, and ends sessions of accounts
-        that were deleted, and sees jobs where Slurm's ``PrivateData`` hides them: Slurm's
-        ``SlurmUser``, or one that is an operator in Slurm's accounting. Empty: sessions are not
-        extended.
+        The Unix account with which the launcher extends sessions, ends sessions of deleted
+        accounts, and sees jobs if Slurm's ``PrivateData`` hides them: Slurm's ``SlurmUser``, or an
+        operator in Slurm's accounting. If empty, sessions cannot be extended.
         """,
     ).tag(config=True)
     extension_hours = Float(
         ExtensionRules.most_at_once / timedelta(hours=1),
-        help="Hours by which a running session can be extended at once, at most.",
+        help="The maximum number of hours that one extension adds to a running session.",
     ).tag(config=True)
     max_extensions = Integer(
         ExtensionRules.most_times,
-        help="How often one session can be extended. 0: sessions are not extended.",
+        help="How many times a session can be extended. With 0, sessions cannot be extended.",
     ).tag(config=True)
     idle_minutes = Float(
         0.0,
         min=0.0,
         help="""
-        Minutes that a session may be unused before it counts as over; 0: any time. The session
-        tells the hub; jupyterhub-idle-culler with the hook ``dsportal.culler.decision`` ends it.
+        Minutes after which an unused session ends; 0 means never. Sessions report their use to the
+        hub, and jupyterhub-idle-culler with the hook ``dsportal.culler.decision`` ends them.
         """,
     ).tag(config=True)
     group_idle_minutes = Dict(
         value_trait=Float(min=0.0),
         help="""
-        The same for the members of groups: ``{"students": 30}``. Of several groups of a user, the
-        most generous counts.
+        ``idle_minutes`` for members of groups, such as ``{"students": 30}``. For a user in several
+        groups the most generous value counts.
         """,
     ).tag(config=True)
     idle_warning_minutes = Float(
-        10.0, min=0.0, help="Minutes before such an end from which a session warns of it."
+        IdleDefaults.warning_minutes,
+        min=0.0,
+        help="Minutes before an unused session ends at which its user is warned.",
     ).tag(config=True)
     session_python = Unicode(
-        help="The interpreter on the compute nodes that has ``dsportal.session``. Absolute path."
+        help="""
+        Absolute path of the Python interpreter on the compute nodes that has ``dsportal.session``.
+        """
     ).tag(config=True)
     session_input = Dict(
-        help="What ``dsportal.session`` is told besides its environment: folders, kernels, tools."
+        help="""
+        What ``dsportal.session`` is given in addition to environment variables: folders, kernels
+        and tools.
+        """
     ).tag(config=True)
     session_images = Dict(
         help="""
-        The images that the form offers for whole sessions: name -> what ``dsportal.session`` gets
-        as ``image``, with its ``title``.
+        The container images in which the form lets users run a session: each name with what
+        ``dsportal.session`` gets as ``image``, and with a ``title``.
         """,
     ).tag(config=True)
     image_check = Callable(
         None,
         allow_none=True,
         help="""
-        Called in a thread with an image's path before a session in it is submitted; says whether
-        jupyterhub-singleuser is in it, or ``None`` where that cannot be told.
+        A function that is called in a thread with an image's path before a session in it is
+        submitted. It returns whether the image contains jupyterhub-singleuser, or ``None`` if that
+        cannot be determined.
         """,
     ).tag(config=True)
 
@@ -222,14 +251,14 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         None,
         allow_none=True,
         help="""
-        A function that hears of sessions: it is called with a
-        ``jupyterhub_gpu_slurm.session.observation.SessionNews`` each time a session's job is seen
-        running, and once when it has ended. It is called on the hub's event loop and must return at
-        once. What it raises is logged, and changes nothing.
+        A function that is called with a ``jupyterhub_gpu_slurm.session.observation.SessionNews``
+        each time a session's job is seen running, and once when it has ended. It runs on the hub's
+        event loop and must return at once. Its exceptions are logged and have no other effect.
         """,
     ).tag(config=True)
     idle_gpu_minutes = Float(
-        30.0, help="Minutes without use after which a session's GPUs count as idle in the metrics."
+        IdleDefaults.gpu_minutes,
+        help="Minutes without use after which the metrics report a session's GPUs as idle.",
     ).tag(config=True)
 
     @default("start_timeout")

@@ -100,7 +100,7 @@ class Watch:
         if time.monotonic() < self._no_shares_before:
             return {}
         try:
-            return await self._client.gpu_shares()
+            return await self._client.gpu_allocations()
         except SlurmError as error:
             log.info("Slurm does not tell which job holds which GPU: %s", error.detail)
             return None

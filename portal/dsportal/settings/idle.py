@@ -2,6 +2,7 @@
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import Tables
+from jupyterhub_gpu_slurm.defaults import IdleDefaults
 
 
 class GroupIdle(Table):
@@ -24,7 +25,7 @@ class Idle(Table):
         ge=0,
     )
     warning_minutes: float = setting(
-        10.0,
+        IdleDefaults.warning_minutes,
         "How long before such an end JupyterLab warns; at most half of the time without use.",
         unit="minutes",
         ge=0,

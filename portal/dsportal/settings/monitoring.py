@@ -2,6 +2,7 @@
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import OptionalPath
+from jupyterhub_gpu_slurm.defaults import IdleDefaults
 
 
 class Monitoring(Table):
@@ -14,7 +15,7 @@ class Monitoring(Table):
         "administrators read the metrics.",
     )
     idle_gpu_minutes: float = setting(
-        30.0,
+        IdleDefaults.gpu_minutes,
         "The time without use after which the metrics show the GPUs of a session as idle.",
         unit="minutes",
         gt=0,

@@ -5,19 +5,22 @@ from pydantic_core import PydanticCustomError
 
 from dsportal.settings.table import Table, setting
 from dsportal.values import AbsolutePath, Texts, UnixName
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 from jupyterhub_gpu_slurm.session.script import check_options
 
 
 class SlurmSettings(Table):
     """How the hub reaches Slurm."""
 
-    config_file: AbsolutePath = setting("/etc/slurm/slurm.conf", "Slurm's configuration.")
-    bin_dir: AbsolutePath = setting("/usr/bin", "The folder with squeue, sinfo and scontrol.")
+    config_file: AbsolutePath = setting(SlurmDefaults.config_file, "Slurm's configuration.")
+    bin_dir: AbsolutePath = setting(
+        SlurmDefaults.bin_dir, "The folder with squeue, sinfo and scontrol."
+    )
     launcher: AbsolutePath = setting(
         "/opt/data-scientist-portal/libexec/portal/slurm-launcher",
         "The one program that sudo lets the hub run as a user.",
     )
-    sudo: AbsolutePath = setting("/usr/bin/sudo", "The sudo program.")
+    sudo: AbsolutePath = setting(SlurmDefaults.sudo, "The sudo program.")
     operator: UnixName = setting(
         "",
         "The account as which the launcher raises the time limits of running sessions, and ends "
@@ -26,7 +29,7 @@ class SlurmSettings(Table):
         "empty: sessions are not extended.",
     )
     offer_accounts: bool = setting(
-        True,
+        SlurmDefaults.offer_accounts,
         "Whether the form lets users choose among the accounts and QOS that Slurm's accounting "
         "gives them, where there are several and `limits` sets none.",
     )
@@ -36,41 +39,45 @@ class SlurmSettings(Table):
         "priority and mail. A node feature that a user chooses stands in for `--constraint`.",
     )
     query_interval_seconds: float = setting(
-        1.0,
+        SlurmDefaults.query_interval_seconds,
         "The time between two questions to squeue, for all sessions together, while one starts.",
         unit="seconds",
         ge=0.1,
         le=60,
     )
     quiet_interval_seconds: float = setting(
-        10.0,
+        SlurmDefaults.quiet_interval_seconds,
         "The time between two questions to squeue while sessions only run.",
         unit="seconds",
         ge=1,
         le=15,
     )
     cluster_interval_seconds: float = setting(
-        10.0,
+        SlurmDefaults.cluster_interval_seconds,
         "The time between two looks at what the nodes have free, for all open forms together.",
         unit="seconds",
         ge=1,
         le=600,
     )
     reconcile_interval_seconds: float = setting(
-        300.0,
+        SlurmDefaults.reconcile_interval_seconds,
         "The time between two looks for jobs of this hub that belong to no server.",
         unit="seconds",
         ge=1,
         le=86400,
     )
     launches_at_once: int = setting(
-        4,
+        SlurmDefaults.launches_at_once,
         "How many starts and stops may be handed to Slurm at one moment; others wait a little.",
         ge=1,
         le=100,
     )
     command_timeout_seconds: float = setting(
-        20.0, "How long a program of Slurm may take to answer.", unit="seconds", ge=1, le=600
+        SlurmDefaults.command_timeout_seconds,
+        "How long a program of Slurm may take to answer.",
+        unit="seconds",
+        ge=1,
+        le=600,
     )
 
     @field_validator("sbatch_options")

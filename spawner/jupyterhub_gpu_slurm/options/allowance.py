@@ -1,4 +1,4 @@
-"""What a site lets its users have, by group.
+"""The limits that a site sets for its users, by group.
 
 A *table* is what the site wrote: for everybody (the default) or for one group. An *allowance* is
 what one user gets of the tables. How several groups of a user combine is said at :func:`combine`.

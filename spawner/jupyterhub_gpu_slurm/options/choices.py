@@ -1,4 +1,4 @@
-"""What else a user can choose: account, QOS, reservation, node feature.
+"""The form's further choices: account, QOS, reservation, node feature.
 
 Accounts and QOS are those that Slurm's accounting gives the user; reservations and features those
 that the site lists. An account or a QOS that the site sets is no choice.

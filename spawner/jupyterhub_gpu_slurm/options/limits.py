@@ -1,4 +1,4 @@
-"""What the cluster offers a user: from its partitions and the user's groups to limits."""
+"""A user's limits on this cluster, from its partitions and the user's groups."""
 
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""The options form of one server: what fills it in, and the words above it."""
+"""The options form of one server: its values, and the message above it."""
 
 import logging
 from collections.abc import Mapping

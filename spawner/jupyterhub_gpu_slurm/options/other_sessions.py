@@ -1,4 +1,4 @@
-"""What the other sessions of a user hold, so that the next one can be counted against a limit."""
+"""The resources that a user's other sessions hold, which count against the user's limits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a user may have, and the answer to a request.
+"""The site's policy: a user's limits, and whether a request is within them.
 
 A *request* is what the user asked for, with gaps. An *accepted* one has every value, and is known
 to fit on one node of a partition that is open to the user. What the user's other sessions *hold*

@@ -1,4 +1,4 @@
-"""Sizes that a site has given a name: each of them fills in the form."""
+"""Profiles: named sizes of a site, each of which fills in the form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a user may ask for, and the one parser of it.
+"""The request for a session, and the one parser for it.
 
 The form, a link's query string and the JSON of JupyterHub's REST API all end in :func:`parse`,
 which runs again where the session starts: whatever was stored or sent, only a

@@ -1,4 +1,4 @@
-"""What a user is offered, and what the user's answer becomes."""
+"""The options of one user's sessions: offered, checked and turned into an accepted request."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError, UnfitImage
 from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.allowance import Allowance
@@ -52,7 +53,7 @@ class SitePolicy:
     images: Mapping[str, Mapping[str, Any]]
     image_check: Callable[[str], bool | None] | None = None
     profiles: tuple[Profile, ...] = ()
-    offers_accounts: bool = True
+    offers_accounts: bool = SlurmDefaults.offer_accounts
 
 
 class SessionOptions:

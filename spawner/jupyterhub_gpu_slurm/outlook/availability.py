@@ -1,4 +1,4 @@
-"""What the cluster has free now, as far as one session on one node is concerned."""
+"""The cluster's free resources, as far as one session on one node is concerned."""
 
 import re
 from collections.abc import Iterable, Mapping

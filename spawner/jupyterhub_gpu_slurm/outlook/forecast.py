@@ -1,4 +1,4 @@
-"""When a session of a chosen size would start, as Slurm foretells it."""
+"""A forecast of when a session would start, as Slurm estimates it (``sbatch --test-only``)."""
 
 import re
 from collections.abc import Mapping

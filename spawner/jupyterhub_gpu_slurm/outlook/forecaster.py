@@ -1,4 +1,4 @@
-"""Asks Slurm for forecasts, sparingly.
+"""Asks Slurm for forecasts, with a cache and a limit on how many run at once.
 
 A forecast costs Slurm a look at its whole queue. So few are made at once, an answer serves for a
 while, and who has chosen anew meanwhile is not waited for any more.
@@ -66,7 +66,7 @@ class Forecaster:
             if self._newest[username] != number:
                 return "overtaken", _OVERTAKEN
             answer = await self._ask(username, script, is_large_enough)
-        self._keep(username, script, answer)
+        self._remember(username, script, answer)
         return answer.state, answer
 
     async def _ask(self, username: str, script: str, is_large_enough: bool) -> Forecast:
@@ -81,7 +81,7 @@ class Forecaster:
         asked_at, answer = self._kept.get((username, script), (-float("inf"), _UNKNOWN))
         return answer if time.monotonic() - asked_at < _GOOD_FOR_SECONDS else None
 
-    def _keep(self, username: str, script: str, answer: Forecast) -> None:
+    def _remember(self, username: str, script: str, answer: Forecast) -> None:
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
         self._kept[username, script] = (time.monotonic(), answer)

@@ -9,9 +9,10 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 from jupyterhub_gpu_slurm.launcher_files import DEFAULT_PATH, launcher_cmd
 from jupyterhub_gpu_slurm.reconciler.hub_sessions import ReconcilerHubApi
-from jupyterhub_gpu_slurm.reconciler.keeping import keep
+from jupyterhub_gpu_slurm.reconciler.loop import run_rounds
 from jupyterhub_gpu_slurm.reconciler.rounds import Reconciler
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
@@ -33,13 +34,17 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--mark", required=True, help="c.GpuSlurmSpawner.hub_mark")
-    add("--slurm-conf", default="/etc/slurm/slurm.conf", help="(%(default)s)")
-    add("--bin-dir", default="/usr/bin", help="with squeue (%(default)s)")
+    add("--slurm-conf", default=SlurmDefaults.config_file, help="(%(default)s)")
+    add("--bin-dir", default=SlurmDefaults.bin_dir, help="with squeue (%(default)s)")
     add("--operator", default="", help="the launcher's; none: only users' own jobs are ended")
     add("--path", type=Path, default=DEFAULT_PATH, help="of the launcher (%(default)s)")
-    add("--sudo", default="/usr/bin/sudo", help="(%(default)s)")
-    add("--interval", type=at_least_one, default=300.0, metavar="SECONDS", help="(%(default)s)")
-    add("--command-timeout", type=float, default=20.0, metavar="SECONDS", help="(%(default)s)")
+    add("--sudo", default=SlurmDefaults.sudo, help="(%(default)s)")
+    interval, timeout = (
+        SlurmDefaults.reconcile_interval_seconds,
+        SlurmDefaults.command_timeout_seconds,
+    )
+    add("--interval", type=at_least_one, default=interval, metavar="SECONDS", help="(%(default)s)")
+    add("--command-timeout", type=float, default=timeout, metavar="SECONDS", help="(%(default)s)")
     return made
 
 
@@ -56,7 +61,7 @@ def tls_context(environment: Mapping[str, str]) -> ssl.SSLContext | None:
 
 
 def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> None:
-    """Keep, until the hub ends or says so."""
+    """Run the reconciler until the hub ends or stops it."""
     # One that has ended before this is found out by the next hub, which does not know our token.
     hub = os.getppid()
     given = parser().parse_args(arguments)
@@ -79,7 +84,7 @@ def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os
         tls_context(environment),
     )
     reconciler = Reconciler(client, api, given.mark, given.operator)
-    asyncio.run(keep(reconciler, given.interval, lambda: os.getppid() == hub))
+    asyncio.run(run_rounds(reconciler, given.interval, lambda: os.getppid() == hub))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the reconciler asks of the hub's REST API."""
+"""The reconciler's calls of the hub's REST API."""
 
 import ssl
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is to be done when Slurm's jobs and the hub's servers are laid side by side."""
+"""The reconciliation plan: which jobs to cancel and which interrupted starts to continue."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

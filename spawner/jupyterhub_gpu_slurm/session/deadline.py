@@ -1,7 +1,8 @@
-"""How long a start may take, when a session's time is up, and how much longer it may be made.
+"""Time limits of starts and sessions, and by how much a session can be extended.
 
-Glossary. A session's *limit* is the time that Slurm gives its job in all; its *deadline* is the
-job's start and that limit. An *extension* raises the limit of a job that runs.
+Glossary. A session's *limit* is how long Slurm lets its job run; its *deadline* is when that time
+is up, later by the time for which the job was suspended. An *extension* raises the limit of a job
+that runs.
 """
 
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def possible_extension(
         return _nothing("The session's job is not running.")
     if job.end is None:
         return _nothing("The session's time is not limited.")
-    limit = job.end - job.start
+    limit = job.end - job.start if job.limit is None else job.limit
     longest, reason = _longest(job, limit, times, limits, rules)
     return PossibleExtension(job.end, limit, longest, reason, max(0, rules.most_times - times))
 

@@ -1,4 +1,4 @@
-"""Why a start or a session ended, in words for its user.
+"""Messages for users about why a start or a session ended.
 
 JupyterHub's page of a failed start shows them, and the options form says them of the last session.
 """

@@ -1,4 +1,4 @@
-"""When a session that nobody uses is over: limits by group."""
+"""The idle time of a session, and its limits by group."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A session's job at Slurm, from its submission to its end. Nothing here knows of JupyterHub.
+"""A session's Slurm job, from its submission to its end. Nothing here knows of JupyterHub.
 
 Its owner keeps the session's id and the job's number (`state.SessionState`), and gives them with
 each call; what Slurm said last is kept here.

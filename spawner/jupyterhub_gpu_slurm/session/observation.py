@@ -1,4 +1,4 @@
-"""What a session's spawner tells about it: where it runs, since when, and how it ended."""
+"""The events of a session for observers: where it runs, since when, and how it ended."""
 
 import enum
 from collections.abc import Mapping

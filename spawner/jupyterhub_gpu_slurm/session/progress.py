@@ -1,4 +1,4 @@
-"""What the spawn page says about a starting session."""
+"""The progress messages of a starting session on the spawn page."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The record of a session: what is known of it, kept so that it survives the hub."""
+"""The record of a session, saved so that it survives a restart of the hub."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

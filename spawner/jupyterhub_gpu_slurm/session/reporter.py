@@ -1,4 +1,4 @@
-"""A session as the site's metrics and records see it."""
+"""Reports a session's events to the metrics and to the site's observer."""
 
 import logging
 from collections.abc import Callable

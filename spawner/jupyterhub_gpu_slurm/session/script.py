@@ -1,4 +1,4 @@
-"""From an accepted request to the text that sbatch reads.
+"""The batch script of a session's job, rendered from an accepted request.
 
 A directive's value is one word from a short list of characters: quoting does not help there,
 because Slurm's own parser reads the line and a newline leaves it. What the session needs to know,

@@ -1,4 +1,4 @@
-"""A session's start, from the request until the session says where it listens.
+"""The start of a session, from the request until the session says where it listens.
 
 Nothing here knows of JupyterHub. Its owner gives the job's number with each call.
 """

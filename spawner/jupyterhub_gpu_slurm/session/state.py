@@ -1,4 +1,4 @@
-"""What survives the hub: the record of a session in JupyterHub's database."""
+"""The state of a session in JupyterHub's database, which survives a restart of the hub."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

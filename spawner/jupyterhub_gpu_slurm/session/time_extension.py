@@ -1,4 +1,4 @@
-"""A running session's time: what Slurm says of it, and more of it."""
+"""Extends the time limit of a running session."""
 
 import asyncio
 import logging

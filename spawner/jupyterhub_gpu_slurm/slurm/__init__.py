@@ -1,1 +1,1 @@
-"""The way to Slurm: what is asked, what comes back, who asks."""
+"""The interface to Slurm: commands, parsers, client and watchers."""

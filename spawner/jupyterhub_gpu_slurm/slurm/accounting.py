@@ -1,4 +1,4 @@
-"""Slurm's accounting: what is asked of ``sacct``, and how its answer is read.
+"""Slurm's accounting: the ``sacct`` query, and how its output is parsed.
 
 Only fields that no user can write are asked for: sacct(1). Raises `UnreadableOutput` for what does
 not look like Slurm's own output.
@@ -37,15 +37,15 @@ def settings(text: str) -> dict[str, str]:
     return dict(_SETTING.findall(text))
 
 
-def is_kept(found: Mapping[str, str]) -> bool:
-    """Say whether there is an accounting, by its `settings`."""
+def is_enabled(found: Mapping[str, str]) -> bool:
+    """Say whether jobs and users are recorded in slurmdbd, by its `settings`."""
     return found.get("AccountingStorageType") == "accounting_storage/slurmdbd"
 
 
 def counts_gpus(text: str) -> bool:
     """Read the answer to `commands.config`: whether there is an accounting that counts GPUs."""
     found = settings(text)
-    return is_kept(found) and "gres/gpu" in found.get("AccountingStorageTRES", "").split(",")
+    return is_enabled(found) and "gres/gpu" in found.get("AccountingStorageTRES", "").split(",")
 
 
 def jobs(since: datetime, until: datetime) -> list[str]:

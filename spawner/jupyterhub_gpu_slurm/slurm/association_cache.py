@@ -1,4 +1,4 @@
-"""The accounts and QOS of users, each asked for once in a while, however many forms are open."""
+"""A cache for users' accounts and QOS, which queries each user once in a while."""
 
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer, SharedAnswers
 from jupyterhub_gpu_slurm.slurm.associations import Association
@@ -29,6 +29,6 @@ class AssociationCache:
 
     async def _ask(self, username: str) -> tuple[Association, ...]:
         accounting = await self._accounting.get()
-        if not accounting.is_kept:
+        if not accounting.is_enabled:
             return ()
         return await self._client.associations(username, accounting.cluster)

@@ -1,4 +1,4 @@
-"""A user's accounts and QOS: what is asked of ``sacctmgr``, and how its answer is read.
+"""A user's accounts and QOS: the ``sacctmgr`` query, and how its output is parsed.
 
 An *association* is Slurm's word for the right of a user to charge an account, on one cluster, and
 with some QOS: sacctmgr(1). Raises `UnreadableOutput` for what does not look like Slurm's own
@@ -8,7 +8,7 @@ output.
 from dataclasses import dataclass
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
-from jupyterhub_gpu_slurm.slurm.accounting import is_kept, settings
+from jupyterhub_gpu_slurm.slurm.accounting import is_enabled, settings
 from jupyterhub_gpu_slurm.slurm.parsing import known
 from jupyterhub_gpu_slurm.slurm.records import SLURM_NAME
 
@@ -32,7 +32,7 @@ class Accounting:
     """Whether a cluster keeps associations, and under which name."""
 
     cluster: str
-    is_kept: bool
+    is_enabled: bool
 
 
 def accounting(text: str) -> Accounting:
@@ -40,7 +40,7 @@ def accounting(text: str) -> Accounting:
     found = settings(text)
     if not found.get("ClusterName"):
         raise UnreadableOutput("scontrol does not tell ClusterName among Slurm's settings.")
-    return Accounting(found["ClusterName"], is_kept(found))
+    return Accounting(found["ClusterName"], is_enabled(found))
 
 
 def associations(username: str, cluster: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The one place that runs Slurm's programs, and the launcher, for the hub."""
+"""The Slurm client: the only place where the hub runs Slurm's programs and the launcher."""
 
 import asyncio
 import secrets
@@ -142,9 +142,9 @@ class SlurmClient:
         """Return the positions in the queue of the jobs that wait, as far as Slurm shows them."""
         return queue_positions.queue_positions(await self._ask(commands.waiting()))
 
-    async def gpu_shares(self) -> dict[int, tuple[GpuAllocation, ...]]:
+    async def gpu_allocations(self) -> dict[int, tuple[GpuAllocation, ...]]:
         """Return which GPUs each job holds, on each of its nodes in turn."""
-        return queue.shares(await self._ask(commands.gpu_shares()))
+        return queue.gpu_allocations(await self._ask(commands.gpu_allocations()))
 
     async def diagnostics(self) -> str:
         """Return how the scheduler is, in sdiag's own words."""

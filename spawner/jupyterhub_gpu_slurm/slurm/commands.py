@@ -1,4 +1,4 @@
-"""What is asked of Slurm's programs: argv lists, without the folder of the programs.
+"""The command lines of Slurm's programs, as argv lists without the programs' folder.
 
 Only fields that no user can write are trusted: a job's name and comment are its owner's words, and
 a newline or a separator in them would forge another job's line.
@@ -6,8 +6,9 @@ a newline or a separator in them would forge another job's line.
 
 from collections.abc import Iterable
 
-JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
-"""squeue(1): job id, long state, reason, user, partition, nodes, (expected) start, end."""
+JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e|%l"
+"""squeue(1): job id, long state, reason, user, partition, nodes, (expected) start, end,
+time limit."""
 
 MARKED_JOB_FIELDS = "%i|%u|%j"
 """squeue(1): job id, user, name; in an answer whose lines are marked, see `marked`."""
@@ -69,7 +70,7 @@ def shown(word: str) -> dict[str, str]:
     return {"SQUEUE_FORMAT2": ",".join([*fields, "Name:"])}
 
 
-def gpu_shares() -> list[str]:
+def gpu_allocations() -> list[str]:
     """Ask for every job's GPUs by their numbers.
 
     Only in JSON are they told in a way that no owner's words can forge.

@@ -100,7 +100,7 @@ _MOST_MINUTES = 366 * 24 * 60
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
 # As the hub itself asks (commands.JOB_FIELDS): nothing that a user can write.
-_JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e"
+_JOB_FIELDS = "%i|%T|%r|%u|%P|%N|%S|%e|%l"
 _MOST_JOBS = 10_000
 # scontrol show config: "SlurmUser               = slurm(64030)"
 _SLURM_USER = re.compile(r"^SlurmUser\s*=\s*[^\s()]*\((\d+)\)", re.ASCII | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What the launcher answers, as values.
+"""The launcher's answers, checked and turned into values.
 
 The launcher runs as the user, whose word its answer therefore is: what is not of the type that was
 asked for is refused with `UnreadableOutput`, and words are cut and kept to one line.

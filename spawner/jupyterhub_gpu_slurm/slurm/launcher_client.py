@@ -1,4 +1,4 @@
-"""Acting as a user: one order to the launcher, through sudo.
+"""Runs the launcher as a user, through sudo, for one order.
 
 The order is given only once the launcher has said that it is there. So where sudo does not know
 the account, does not allow it, or waits for a directory that does not answer, nothing has been done

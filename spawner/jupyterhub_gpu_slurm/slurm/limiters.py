@@ -1,8 +1,10 @@
-"""Where many come at once and only a few may go on."""
+"""A concurrency limiter and a rate limiter."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 
 
 class ConcurrencyLimiter:
@@ -13,7 +15,9 @@ class ConcurrencyLimiter:
     that a scheduler that does not answer one user keeps nobody else waiting.
     """
 
-    def __init__(self, at_once: int = 4, patience: float = 2.0) -> None:
+    def __init__(
+        self, at_once: int = SlurmDefaults.launches_at_once, patience: float = 2.0
+    ) -> None:
         self._free = asyncio.Semaphore(at_once)
         self._patience = patience
 

@@ -1,4 +1,4 @@
-"""Slurm's printed words as records. Traps and examples are in the tests' tables.
+"""Parsers for the output of Slurm's programs. Traps and examples are in the tests' tables.
 
 Raises `UnreadableOutput` for what does not look like Slurm's own output.
 """
@@ -45,8 +45,8 @@ _KEEPS_JOBS_AWAY = re.compile(
 def jobs(text: str) -> dict[int, Job]:
     """Read the answer to :func:`jupyterhub_gpu_slurm.slurm.commands.jobs`."""
     found: dict[int, Job] = {}
-    for fields in _rows(text, 8):
-        job_id, state, reason, user, partition, nodes, start, end = fields
+    for fields in _rows(text, 9):
+        job_id, state, reason, user, partition, nodes, start, end, limit = fields
         if not job_id.isdecimal():
             raise UnreadableOutput(f"squeue printed {job_id!r} for a job id.")
         found[int(job_id)] = Job(
@@ -58,6 +58,7 @@ def jobs(text: str) -> dict[int, Job]:
             node=known(nodes),
             start=moment(start),
             end=moment(end),
+            limit=_duration(limit),
         )
     return found
 
@@ -216,11 +217,19 @@ def time_limit(text: str) -> timedelta | None:
     """Read a time limit of a partition; ``None`` for no limit."""
     if text in ("UNLIMITED", "infinite"):
         return None
+    limit = _duration(text)
+    if limit is None:
+        raise UnreadableOutput(f"{text!r} is not a time limit.")
+    return limit
+
+
+def _duration(text: str) -> timedelta | None:
+    """Read a number of hours and minutes; ``UNLIMITED``, ``NOT_SET`` and the like are ``None``."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise UnreadableOutput(f"{text!r} is not a time limit.")
-    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
-    return timedelta(days=days, hours=hours, minutes=minutes, seconds=rest)
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
 def _rows(text: str, width: int) -> Iterator[list[str]]:

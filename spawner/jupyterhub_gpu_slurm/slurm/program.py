@@ -1,4 +1,4 @@
-"""One program, run within limits: of time, and of what it may say."""
+"""Runs one program with limits on its time and on the size of its output."""
 
 import asyncio
 import contextlib

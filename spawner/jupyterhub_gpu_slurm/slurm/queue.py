@@ -1,4 +1,4 @@
-"""The cluster's queue as records: everybody's jobs, and which GPUs they hold.
+"""The cluster's queue as records: the jobs of all users, and the GPUs that they hold.
 
 Raises `UnreadableOutput` for what does not look like Slurm's own output.
 """
@@ -101,8 +101,8 @@ def _written_out(part: str) -> Iterator[str]:
                 yield f"{head}{number:0{len(first)}}{rest}"
 
 
-def shares(text: str) -> dict[int, tuple[GpuAllocation, ...]]:
-    """Read the answer to `commands.gpu_shares`.
+def gpu_allocations(text: str) -> dict[int, tuple[GpuAllocation, ...]]:
+    """Read the answer to `commands.gpu_allocations`.
 
     Of all that Slurm tells there, two things are read, which look alike from 22.05 on: the job's
     number, and ``gres_detail``, such as ``["gpu:v100:2(IDX:0-1)"]``, an entry for each node.
@@ -110,7 +110,7 @@ def shares(text: str) -> dict[int, tuple[GpuAllocation, ...]]:
     try:
         told = json.loads(text)["jobs"]
         return {
-            int(job["job_id"]): tuple(_share(str(detail)) for detail in job["gres_detail"])
+            int(job["job_id"]): tuple(_gpu_allocation(str(detail)) for detail in job["gres_detail"])
             for job in told
             if job.get("gres_detail")
         }
@@ -118,7 +118,7 @@ def shares(text: str) -> dict[int, tuple[GpuAllocation, ...]]:
         raise UnreadableOutput("squeue's JSON cannot be read.", detail=repr(error)) from error
 
 
-def _share(detail: str) -> GpuAllocation:
+def _gpu_allocation(detail: str) -> GpuAllocation:
     count, found, is_told = 0, set[int](), True
     for name, _, number, where in parsing.kinds(detail):
         count += number if name == "gpu" else 0

@@ -1,4 +1,4 @@
-"""The position of a waiting job in the queue, by the priorities that Slurm gives."""
+"""The position of a waiting job in the queue, by Slurm's priorities."""
 
 import re
 from collections import defaultdict

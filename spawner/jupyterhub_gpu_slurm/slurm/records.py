@@ -1,4 +1,4 @@
-"""What Slurm tells, as values. Unknown is ``None`` or a state, never 0 or an empty text."""
+"""Jobs, nodes and partitions as records. Unknown is ``None`` or a state, not 0 or empty text."""
 
 import enum
 import re
@@ -79,7 +79,9 @@ class Job:
     start: datetime | None = None
     """When it started, or is expected to; Slurm knows the latter after its backfill's next look."""
     end: datetime | None = None
-    """When its time is up, or when it ended."""
+    """When its time is up, or when it ended. Slurm moves it on by the time of a suspension."""
+    limit: timedelta | None = None
+    """How long it may run; ``None``: as long as it wants, or Slurm does not tell."""
 
     @property
     def state(self) -> JobState:

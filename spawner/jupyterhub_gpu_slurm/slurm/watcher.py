@@ -1,4 +1,4 @@
-"""One question to Slurm for everybody.
+"""Watchers of jobs and nodes, which ask Slurm once for all sessions and forms.
 
 However many sessions ask how their job is, and however many forms ask what the cluster has, there
 is one ``squeue`` in an interval and one look at the nodes in a longer one. A question that fails,
@@ -13,6 +13,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from jupyterhub_gpu_slurm.defaults import SlurmDefaults
 from jupyterhub_gpu_slurm.errors import SlurmError, UnreadableOutput
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
@@ -30,11 +31,11 @@ GONE = "GONE"
 class PollIntervals:
     """How often Slurm is asked about jobs, in seconds."""
 
-    busy: float = 1.0
+    busy: float = SlurmDefaults.query_interval_seconds
     """While a session starts or ends; never more often."""
     waiting: float = 5.0
     """While sessions wait in the queue for long."""
-    quiet: float = 10.0
+    quiet: float = SlurmDefaults.quiet_interval_seconds
     """While sessions only run."""
     longest: float = 60.0
     """Between two tries, at most, while Slurm does not answer."""

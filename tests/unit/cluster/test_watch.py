@@ -30,8 +30,8 @@ class FakeClient:
         self._count("queue")
         return (ADAS,)
 
-    async def gpu_shares(self) -> dict[int, tuple[GpuAllocation, ...]]:
-        self._count("gpu_shares")
+    async def gpu_allocations(self) -> dict[int, tuple[GpuAllocation, ...]]:
+        self._count("gpu_allocations")
         if not self.has_json:
             raise CommandFailed("no json")
         return SHARES
@@ -56,7 +56,7 @@ def test_hundreds_who_look_at_once_cost_one_round() -> None:
         return list(await asyncio.gather(*(shared.shared() for _ in range(500))))
 
     views = asyncio.run(look())
-    assert client.asked == {"cluster": 1, "queue": 1, "gpu_shares": 1}
+    assert client.asked == {"cluster": 1, "queue": 1, "gpu_allocations": 1}
     assert all(shared is views[0] for shared in views)
 
 
@@ -129,7 +129,7 @@ def test_a_slurm_without_json_shows_the_cluster_and_is_not_asked_for_it_each_tim
         return view
 
     assert asyncio.run(look()).snapshot.shares == {}
-    assert client.asked == {"cluster": 3, "queue": 3, "gpu_shares": 1}
+    assert client.asked == {"cluster": 3, "queue": 3, "gpu_allocations": 1}
 
 
 def test_what_nobody_had_thought_of_makes_the_picture_old_and_the_watch_goes_on() -> None:

@@ -9,8 +9,8 @@ from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
-from tests.unit.spawner.sessions import SESSION
-from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of, stand_in_for_slurm
+from tests.unit.spawner.slurm_stand_in import NUMBER, SESSION, StandIn
+from tests.unit.spawner.stand_in import spawner_of, stand_in_for_slurm
 
 
 @pytest.fixture(autouse=True)

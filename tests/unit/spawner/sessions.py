@@ -1,4 +1,4 @@
-"""Sessions in the tests of the spawner: what Slurm says of their job, and how they are started."""
+"""Sessions in the tests of the spawner: how they are started, and what is left of them."""
 
 import asyncio
 from typing import Any
@@ -6,28 +6,7 @@ from typing import Any
 import pytest
 from jupyterhub.spawner import SpawnException
 
-from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
-from jupyterhub_gpu_slurm.slurm.records import Job
-from tests.unit.spawner.stand_in import NUMBER
-
-PORT = 40123
-SESSION = "a" * 32
-JOB_ID = f"{NUMBER}"
-SILENCE = CommandTimedOut("Slurm does not answer.")
-NO_ACCOUNT = AccountUnavailable("The directory does not know ada.")
-
-
-def job(state: str, node: str | None = "node001", reason: str | None = None) -> Job:
-    return Job(NUMBER, state, reason, "ada", "sxm2", node)
-
-
-WAITS, RUNS = job("PENDING", None, "Priority"), job("RUNNING")
-COMPLETES, IS_CANCELLED, FAILED = job("COMPLETING"), job("CANCELLED"), job("FAILED")
-UNKNOWN = Job(NUMBER, "")
-
-
-def run(awaitable: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(awaitable, 10))
+from tests.unit.spawner.slurm_stand_in import PORT
 
 
 def started(spawner: Any, *, says_port: bool = True) -> str:
@@ -51,6 +30,6 @@ def failure(spawner: Any) -> SpawnException:
     return raised.value
 
 
-def kept(spawner: Any) -> dict[str, Any]:
+def saved_state(spawner: Any) -> dict[str, Any]:
     """Return what a hub would find that is started anew."""
     return dict(spawner.orm_spawner.state)

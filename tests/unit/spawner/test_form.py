@@ -8,7 +8,7 @@ from jupyterhub.spawner import SpawnException
 
 from jupyterhub_gpu_slurm import hub_api
 from jupyterhub_gpu_slurm.options.words import LINK_NOTE
-from tests.unit.spawner.stand_in import StandIn
+from tests.unit.spawner.slurm_stand_in import StandIn
 
 
 def test_a_posted_form_becomes_options(spawner: Any) -> None:

@@ -6,19 +6,24 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from batchspawner import BatchSpawnerBase, SlurmSpawner
+from batchspawner import BatchSpawnerBase, SlurmSpawner, batchspawner
 from batchspawner.api import BatchSpawnerAPIHandler
 from jupyterhub.spawner import Spawner
-from traitlets import Dict, HasTraits, TraitError, Type
-from traitlets.config import Application, Config
+from traitlets import Bool, Dict, HasTraits, TraitError, Type, Unicode
+from traitlets.config import Application, Config, Configurable
 
 import jupyterhub_gpu_slurm
 from jupyterhub_gpu_slurm import hub_api
-from jupyterhub_gpu_slurm.inherited import INSTEAD, OBEYED, duration, mistakes
+from jupyterhub_gpu_slurm.inherited import INSTEAD, OBEYED, OTHERS, KnownOptions, duration, mistakes
 from jupyterhub_gpu_slurm.spawner import GpuSlurmSpawner
 from jupyterhub_gpu_slurm.traits import SpawnerTraits
 
-OWN = [kind.__name__ for kind in GpuSlurmSpawner.__mro__]
+KNOWN = KnownOptions.of(GpuSlurmSpawner)
+SPAWNERS: set[type[HasTraits]] = {
+    kind
+    for kind in vars(batchspawner).values()
+    if isinstance(kind, type) and issubclass(kind, BatchSpawnerBase)
+}
 PAGE = Path(__file__).resolve().parents[3] / "docs/how-to/come-from-batchspawner-or-moss.md"
 # JupyterHub's own that do here what its documentation says.
 JUPYTERHUBS = {
@@ -51,7 +56,10 @@ def settable(kind: type[HasTraits]) -> set[str]:
 
 def test_of_each_option_that_can_be_set_it_is_decided_whether_it_holds() -> None:
     ours = settable(SpawnerTraits)
-    theirs = settable(Spawner) | settable(BatchSpawnerBase) | settable(SlurmSpawner)
+    assert SlurmSpawner in SPAWNERS
+    theirs = set().union(*(kind.class_traits(config=True) for kind in SPAWNERS))
+    # Those that cannot be set in the configuration: batchspawner makes them itself.
+    theirs |= {name for name in BatchSpawnerBase.class_own_traits() if name.startswith("req_")}
     assert theirs <= ours | JUPYTERHUBS | set(OBEYED) | set(INSTEAD)
     assert not set(INSTEAD) & (set(OBEYED) | ours | JUPYTERHUBS)
     assert set(OBEYED) <= set(GpuSlurmSpawner.class_traits(config=True))
@@ -65,13 +73,13 @@ def test_the_page_has_a_row_for_each() -> None:
 
 def test_the_page_shows_what_the_hub_says() -> None:
     (shown,) = re.findall(r"```text\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert mistakes(Config({"SlurmSpawner": {"req_gres": "gpu:1"}}), OWN) == [shown.strip()]
+    assert mistakes(Config({"SlurmSpawner": {"req_gres": "gpu:1"}}), KNOWN) == [shown.strip()]
 
 
 @pytest.mark.parametrize("section", ["GpuSlurmSpawner", "BatchSpawnerBase", "Spawner"])
 def test_what_would_have_no_effect_is_named_with_what_to_set(section: str) -> None:
     config = Config({section: {"mem_limit": "8G", "environment": {"A": "b"}}})
-    (words,) = mistakes(config, OWN)
+    (words,) = mistakes(config, KNOWN)
     assert words.startswith(f"c.{section}.mem_limit has no effect: ")
     assert "`memory_mb_per_gpu`" in words
 
@@ -79,22 +87,111 @@ def test_what_would_have_no_effect_is_named_with_what_to_set(section: str) -> No
 def test_what_was_written_for_another_spawner_is_named() -> None:
     config = Config({"SlurmSpawner": {"req_qos": "high", "req_gres": "gpu:1"}})
     config.MOSlurmSpawner.partitions = {}
-    first, second, third = mistakes(config, OWN)
+    first, second, third = mistakes(config, KNOWN)
     assert first.startswith("c.MOSlurmSpawner.partitions has no effect: the form asks Slurm")
     assert "c.SlurmSpawner.req_gres has no effect: the user chooses" in second
     assert third == "c.SlurmSpawner.req_qos has no effect: write c.GpuSlurmSpawner.req_qos."
 
 
+def test_none_of_batchspawners_spawners_is_forgotten() -> None:
+    assert {kind.__name__ for kind in SPAWNERS} - KNOWN.sections <= set(OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("section", "option", "words"),
+    [
+        (
+            "BatchSpawnerRegexStates",
+            "state_exechost_exp",
+            "has no effect: Slurm's output is parsed",
+        ),
+        ("GpuSlurmSpawner", "state_exechost_exp", "has no effect: Slurm's output is parsed"),
+        ("MultiSlurmSpawner", "daemon_resolver", "has no effect: a node is reached"),
+        ("MultiSlurmSpawner", "req_qos", "has no effect: write c.GpuSlurmSpawner.req_qos."),
+        ("TorqueSpawner", "req_qeue", "is not an option of GpuSlurmSpawner"),
+        ("BatchSpawnerBase", "req_keepvars", "has no effect: a session starts with an empty"),
+        ("Spawner", "req_username", "has no effect: a session's job belongs to its user."),
+        ("Spawner", "req_homedir", "has no effect: a session shows its user's home."),
+        (
+            "GpuSlurmSpawner",
+            "idle_minuets",
+            "is not an option of GpuSlurmSpawner; did you mean idle_minutes?",
+        ),
+        ("Spawner", "enviroment", "did you mean environment?"),
+        ("BatchSpawnerBase", "colour", "is not an option of GpuSlurmSpawner."),
+    ],
+)
+def test_what_no_spawner_would_read_is_named(section: str, option: str, words: str) -> None:
+    (mistake,) = mistakes(Config({section: {option: "x"}}), KNOWN)
+    assert mistake.startswith(f"c.{section}.{option} ")
+    assert words in mistake
+
+
+class Mixin(Configurable):
+    """Of a site's, for its spawner."""
+
+    greets = Bool().tag(config=True)
+
+
+class SitesSpawner(Mixin, GpuSlurmSpawner):
+    """A site's own, with options of its own."""
+
+    colour = Unicode().tag(config=True)
+    notebook_dir = Unicode().tag(config=True)
+
+
+def test_what_a_sites_own_spawner_and_its_mixins_declare_are_options() -> None:
+    config = Config({"Mixin": {"greets": True}, "GpuSlurmSpawner": {"hub_mark": "a"}})
+    config.SitesSpawner.update(
+        {"colour": "red", "notebook_dir": "/srv", "greets": True, "cmd": ["x"]}
+    )
+    (mistake,) = mistakes(config, KnownOptions.of(SitesSpawner))
+    assert mistake.startswith("c.SitesSpawner.cmd has no effect: ")
+
+
+def test_what_all_classes_have_in_common_is_not_looked_at() -> None:
+    assert mistakes(Config({"LoggingConfigurable": {"of_another": 1}}), KNOWN) == []
+
+
+def overrides(**values: object) -> dict[str, object]:
+    """Return JupyterHub's `group_overrides` with values for one group."""
+    return {"03-students": {"groups": ["students"], "spawner_override": values}}
+
+
+def test_overrides_of_a_group_are_checked_like_options() -> None:
+    given = overrides(mem_limit="2G", req_gres="gpu:1", enviroment={}, environment={"A": "b"})
+    found = mistakes(Config({"Spawner": {"group_overrides": given}}), KNOWN)
+    where = "c.Spawner.group_overrides['03-students']: "
+    assert [words.removeprefix(where).split(":")[0] for words in found] == [
+        "enviroment is not an option of GpuSlurmSpawner; did you mean environment?",
+        "mem_limit has no effect",
+        "req_gres has no effect",
+    ]
+
+
+def test_overrides_that_are_added_to_a_configuration_are_checked_too() -> None:
+    config = Config()
+    config.GpuSlurmSpawner.group_overrides.update(overrides(mem_limit="2G"))
+    (mistake,) = mistakes(config, KNOWN)
+    assert "['03-students']: mem_limit has no effect" in mistake
+
+
+def test_overrides_with_an_effect_and_a_function_are_no_mistakes() -> None:
+    given = overrides(default_gpus=2, user_options={"gpus": 1}, environment={"A": "b"})
+    for value in (given, lambda spawner: given):
+        assert mistakes(Config({"Spawner": {"group_overrides": value}}), KNOWN) == []
+
+
 def test_the_same_thing_set_twice_is_a_mistake() -> None:
     config = Config({"GpuSlurmSpawner": {"default_partition": "a"}})
     config.BatchSpawnerBase.req_partition = "b"
-    (mistake,) = mistakes(config, OWN)
+    (mistake,) = mistakes(config, KNOWN)
     for name in ("req_partition", "default_partition"):
         assert name in mistake
 
 
 def test_what_is_obeyed_is_no_mistake() -> None:
-    assert mistakes(Config({"GpuSlurmSpawner": dict.fromkeys(OBEYED, "")}), OWN) == []
+    assert mistakes(Config({"GpuSlurmSpawner": dict.fromkeys(OBEYED, "")}), KNOWN) == []
 
 
 class Hub(Application):

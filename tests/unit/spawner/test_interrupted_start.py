@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jupyterhub import orm
 
-from tests.unit.spawner.sessions import PORT, RUNS, SESSION, SILENCE, kept, started
-from tests.unit.spawner.stand_in import NUMBER, StandIn
+from tests.unit.spawner.sessions import saved_state, started
+from tests.unit.spawner.slurm_stand_in import NUMBER, PORT, RUNS, SESSION, SILENCE, StandIn
 
 
 def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:
@@ -16,7 +16,7 @@ def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:
     slurm.words = [RUNS]
     started(spawner)
     assert spawner.take_port(PORT + 1) is False
-    assert spawner.session.port == kept(spawner)["session_port"] == PORT
+    assert spawner.session.port == saved_state(spawner)["session_port"] == PORT
 
 
 def test_an_interrupted_start_goes_on_with_its_job(interrupted: Any, slurm: StandIn) -> None:
@@ -26,7 +26,7 @@ def test_an_interrupted_start_goes_on_with_its_job(interrupted: Any, slurm: Stan
     assert slurm.orders == [("sessions", "ada")]
     assert interrupted.orm_spawner.oauth_client.secret == "first"
     assert not interrupted.will_resume
-    assert kept(interrupted)["job_id"] == f"{NUMBER}"
+    assert saved_state(interrupted)["job_id"] == f"{NUMBER}"
 
 
 @pytest.mark.parametrize("says_it", ["before", "meanwhile"])
@@ -62,7 +62,7 @@ def test_one_that_is_wanted_otherwise_is_cancelled_first(interrupted: Any, slurm
     started(interrupted)
     assert slurm.orders[0] == ("cancel", "ada", SESSION)
     assert slurm.told()[-1] == "submit"
-    assert kept(interrupted)["session_options"] == {"gpus": 1}
+    assert saved_state(interrupted)["session_options"] == {"gpus": 1}
     # The token of the one before is good for nothing.
     assert interrupted.user.db.get(orm.APIToken, number) is None
 
@@ -91,5 +91,5 @@ def test_one_that_is_given_up_is_cancelled_and_forgotten(interrupted: Any, slurm
     assert slurm.orders == [("cancel", "ada", SESSION)]
     assert not interrupted.is_interrupted
     assert not interrupted.will_resume
-    assert not kept(interrupted).get("session_id")
+    assert not saved_state(interrupted).get("session_id")
     assert interrupted.user.db.get(orm.APIToken, number) is None

@@ -8,19 +8,20 @@ from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
-from tests.unit.spawner.sessions import (
+from tests.unit.spawner.slurm_stand_in import (
     COMPLETES,
     FAILED,
     IS_CANCELLED,
+    NUMBER,
     RUNS,
     SESSION,
     SILENCE,
     UNKNOWN,
     WAITS,
+    StandIn,
     job,
     run,
 )
-from tests.unit.spawner.stand_in import NUMBER, StandIn
 
 
 def polled(spawner: Any) -> int | None:

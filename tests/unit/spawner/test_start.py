@@ -18,21 +18,21 @@ from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 from jupyterhub_gpu_slurm.session import endings
 from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.session.script import SessionProgram, job_name, render
-from tests.unit.spawner.sessions import (
+from tests.unit.spawner.sessions import failure, saved_state, started
+from tests.unit.spawner.slurm_stand_in import (
     FAILED,
     IS_CANCELLED,
     NO_ACCOUNT,
+    NUMBER,
     PORT,
     RUNS,
     SILENCE,
     UNKNOWN,
     WAITS,
-    failure,
+    StandIn,
     job,
-    kept,
-    started,
 )
-from tests.unit.spawner.stand_in import NUMBER, StandIn, spawner_of
+from tests.unit.spawner.stand_in import spawner_of
 
 FAILURES = "gpu_spawner_session_start_failures_total"
 
@@ -84,18 +84,47 @@ def test_what_a_start_leaves_is_enough_for_another_hub(spawner: Any, slurm: Stan
     slurm.words = [RUNS]
     started(spawner)
     token = orm.APIToken.find(spawner.user.db, spawner.api_token)
-    state = kept(spawner)
+    state = saved_state(spawner)
     assert state["session_id"] == spawner.session.id
     assert state["session_options"] == {"gpus": 2}
     assert (state["job_id"], state["session_port"]) == (f"{NUMBER}", PORT)
     assert (state["token_id"], state["client_secret"]) == (token.id, "hash")
 
 
+@pytest.fixture
+def student(spawner: Any) -> Any:
+    """The spawner of a user in the group ``students``."""
+    spawner.user.groups.append(orm.Group(name="students"))
+    return spawner
+
+
+def set_overrides(spawner: Any, **values: object) -> None:
+    """Have a function give the overrides, as JupyterHub allows."""
+    given = {"01": {"groups": ["students"], "spawner_override": values}}
+    spawner.group_overrides = lambda _: given
+
+
+def test_an_override_of_a_group_that_would_have_no_effect_ends_the_start(student: Any) -> None:
+    set_overrides(student, mem_limit="2G", default_gpus=3)
+    with pytest.raises(SpawnException) as raised:
+        asyncio.run(student.apply_group_overrides())
+    assert "mem_limit has no effect: it comes with the GPUs" in str(raised.value.log_message)
+    assert "mem_limit" not in str(raised.value.jupyterhub_message)
+    assert raised.value.reason == "configuration"
+    assert student.default_gpus != 3
+
+
+def test_other_overrides_of_a_group_are_applied(student: Any) -> None:
+    set_overrides(student, default_gpus=3)
+    asyncio.run(student.apply_group_overrides())
+    assert student.default_gpus == 3
+
+
 def test_the_sessions_name_is_kept_before_anything_is_submitted(
     spawner: Any, slurm: StandIn
 ) -> None:
     seen: list[dict[str, Any]] = []
-    slurm.while_submitting = lambda: seen.append(kept(spawner))
+    slurm.while_submitting = lambda: seen.append(saved_state(spawner))
     slurm.words = [RUNS]
     started(spawner)
     (state,) = seen
@@ -259,7 +288,7 @@ def test_a_submission_that_slurm_does_not_answer_is_looked_for(
 ) -> None:
     slurm.failures = [SILENCE]
     failure(spawner)
-    assert spawner.session.id == kept(spawner)["session_id"] != ""
+    assert spawner.session.id == saved_state(spawner)["session_id"] != ""
     slurm.orders.clear()
     slurm.words = [IS_CANCELLED]
     asyncio.run(spawner.stop())

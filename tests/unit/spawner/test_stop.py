@@ -9,17 +9,18 @@ from jupyterhub_gpu_slurm.errors import UnreadableOutput
 from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
-from tests.unit.spawner.sessions import (
+from tests.unit.spawner.slurm_stand_in import (
     COMPLETES,
     IS_CANCELLED,
     NO_ACCOUNT,
+    NUMBER,
     RUNS,
     SESSION,
     SILENCE,
     UNKNOWN,
+    StandIn,
     run,
 )
-from tests.unit.spawner.stand_in import NUMBER, StandIn
 
 
 def stopped(spawner: Any, *, now: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What the form is filled in with: of what was asked for, as much as can be had."""
+"""The values that the options form is filled in with: what was asked for, as far as allowed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""From a user's limits, and what the cluster has free, to the options form's HTML.
+"""The options form's HTML, rendered from a user's limits and the cluster's free resources.
 
 JupyterHub's page brings the ``<form>`` element and the Start button. The form works without
 JavaScript; the script narrows the choices to what the chosen partition has, and keeps what is free

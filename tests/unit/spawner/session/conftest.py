@@ -7,7 +7,7 @@ import pytest
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.session.job import SessionJob
-from tests.unit.spawner.stand_in import Ear, StandIn, connection_of
+from tests.unit.spawner.slurm_stand_in import Ear, StandIn, connection_of
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -89,6 +90,16 @@ def test_minutes_are_added_to_the_limit_as_it_is() -> None:
     assert extended_limit(240, possible) == 330
     with pytest.raises(OverLimit, match="at most 240"):
         extended_limit(241, possible)
+
+
+def test_a_suspension_is_not_counted_as_time_that_slurm_gave() -> None:
+    # Its limit is 2 hours; Slurm moved its end on by the hour for which it was suspended.
+    suspended = replace(job(3), limit=timedelta(hours=2))
+    possible = possible_extension(suspended, 0, LIMITS, RULES)
+    assert (possible.deadline, possible.limit) == (suspended.end, timedelta(hours=2))
+    assert extended_limit(30, possible) == 150
+    at_the_limit = replace(job(13), limit=timedelta(hours=11))
+    assert possible_extension(at_the_limit, 0, LIMITS, RULES).longest == timedelta(hours=1)
 
 
 def test_the_hub_tells_moments_as_seconds() -> None:

@@ -9,8 +9,7 @@ from jupyterhub_gpu_slurm.errors import AccountUnavailable, CommandTimedOut
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Job
-from tests.unit.spawner.sessions import JOB_ID, NO_ACCOUNT, SESSION, run
-from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
+from tests.unit.spawner.slurm_stand_in import JOB_ID, NO_ACCOUNT, NUMBER, SESSION, Ear, StandIn, run
 
 
 def test_it_is_submitted_found_and_cancelled(job: SessionJob, slurm: StandIn) -> None:

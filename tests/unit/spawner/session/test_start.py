@@ -15,8 +15,18 @@ from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.session.start import SessionStart
 from jupyterhub_gpu_slurm.slurm.records import Job
-from tests.unit.spawner.sessions import FAILED, JOB_ID, PORT, RUNS, SESSION, WAITS, run
-from tests.unit.spawner.stand_in import NUMBER, Ear, StandIn
+from tests.unit.spawner.slurm_stand_in import (
+    FAILED,
+    JOB_ID,
+    NUMBER,
+    PORT,
+    RUNS,
+    SESSION,
+    WAITS,
+    Ear,
+    StandIn,
+    run,
+)
 
 
 @pytest.fixture

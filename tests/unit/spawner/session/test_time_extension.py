@@ -14,7 +14,7 @@ from jupyterhub_gpu_slurm.session.deadline import ExtensionRules
 from jupyterhub_gpu_slurm.session.record import SessionRecord
 from jupyterhub_gpu_slurm.session.time_extension import TimeExtension
 from jupyterhub_gpu_slurm.slurm.records import Job
-from tests.unit.spawner.stand_in import NUMBER, StandIn, connection_of
+from tests.unit.spawner.slurm_stand_in import NUMBER, StandIn, connection_of
 
 ID = "a" * 32
 START = datetime.now(UTC) - timedelta(hours=1)

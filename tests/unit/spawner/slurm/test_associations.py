@@ -42,9 +42,9 @@ def test_what_sacctmgr_never_prints_is_refused(text: str) -> None:
 
 
 def test_whether_accounts_are_kept_is_read_from_slurms_settings() -> None:
-    assert associations.accounting(CONFIG) == Accounting("dgx", is_kept=True)
+    assert associations.accounting(CONFIG) == Accounting("dgx", is_enabled=True)
     none = "AccountingStorageType   = accounting_storage/none\nClusterName             = dgx\n"
-    assert associations.accounting(none) == Accounting("dgx", is_kept=False)
+    assert associations.accounting(none) == Accounting("dgx", is_enabled=False)
     with pytest.raises(UnreadableOutput):
         associations.accounting("garbage\n")
 
@@ -52,14 +52,14 @@ def test_whether_accounts_are_kept_is_read_from_slurms_settings() -> None:
 class Client:
     """Stands in for the way to Slurm."""
 
-    def __init__(self, *, is_kept: bool) -> None:
-        self.is_kept = is_kept
+    def __init__(self, *, is_enabled: bool) -> None:
+        self.is_enabled = is_enabled
         self.calls: list[str] = []
         self.failure: CommandFailed | None = None
 
     async def accounting(self) -> Accounting:
         self.calls.append("scontrol")
-        return Accounting("dgx", self.is_kept)
+        return Accounting("dgx", self.is_enabled)
 
     async def associations(self, username: str, cluster: str) -> tuple[Association, ...]:
         self.calls.append(f"sacctmgr {username} {cluster}")
@@ -78,19 +78,19 @@ def ask(client: Client, *users: str) -> list[object]:
 
 
 def test_each_user_is_asked_for_once() -> None:
-    client = Client(is_kept=True)
+    client = Client(is_enabled=True)
     ask(client, "ada", "ada", "bob")
     assert client.calls == ["scontrol", "sacctmgr ada dgx", "sacctmgr bob dgx"]
 
 
 def test_without_an_accounting_nobody_is_asked_for() -> None:
-    client = Client(is_kept=False)
+    client = Client(is_enabled=False)
     assert ask(client, "ada", "bob") == [(), ()]
     assert client.calls == ["scontrol"]
 
 
 def test_a_database_that_fails_is_not_asked_by_each_form_anew() -> None:
-    client = Client(is_kept=True)
+    client = Client(is_enabled=True)
     client.failure = CommandFailed("sacctmgr failed.")
 
     async def twice() -> None:

@@ -58,7 +58,7 @@ SUBMISSION = {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n", "
 
 
 @pytest.fixture
-def kept(account: pwd.struct_passwd) -> Path:
+def input_file(account: pwd.struct_passwd) -> Path:
     """Where the input of the session is, in a folder that is there already."""
     folder = Path(account.pw_dir, ".local/state/data-scientist-portal")
     folder.mkdir(parents=True)
@@ -66,59 +66,59 @@ def kept(account: pwd.struct_passwd) -> Path:
 
 
 def test_an_input_is_in_a_file_that_only_the_user_reads(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
-    kept.parent.chmod(0o777)
+    input_file.parent.chmod(0o777)
     assert ask(account, programs, SUBMISSION) == {"job_id": 42}
-    assert kept.read_text() == '{"a": 1}'
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    assert input_file.read_text() == '{"a": 1}'
+    assert stat.S_IMODE(input_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(input_file.parent.stat().st_mode) == 0o700
     environment = (programs / "sbatch.env").read_text()
-    assert f"PORTAL_SESSION_INPUT={kept}\n" in environment
+    assert f"PORTAL_SESSION_INPUT={input_file}\n" in environment
     for part in ("argv", "env", "stdin"):
         assert '{"a": 1}' not in (programs / f"sbatch.{part}").read_text()
 
 
 def test_a_hub_that_puts_its_input_into_the_script_gets_no_file(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
     before = {key: value for key, value in SUBMISSION.items() if key != "input"}
     assert ask(account, programs, before) == {"job_id": 42}
-    assert not kept.exists()
+    assert not input_file.exists()
     assert "PORTAL_SESSION_INPUT" not in (programs / "sbatch.env").read_text()
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "file"])
 def test_what_lies_at_an_inputs_name_is_neither_followed_nor_overwritten(
-    account: pwd.struct_passwd, programs: Path, kept: Path, kind: str, tmp_path: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path, kind: str, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
     if kind != "dangling link":
         other.write_text("mine")
     if kind == "file":
-        other.rename(kept)
+        other.rename(input_file)
     else:
-        kept.symlink_to(other)
+        input_file.symlink_to(other)
     assert ask(account, programs, SUBMISSION)["refused"] is True
     assert not (programs / "sbatch.argv").exists()
     if kind == "dangling link":
         assert not other.exists()
     else:
-        assert kept.read_text() == "mine"
+        assert input_file.read_text() == "mine"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="gives a folder to another user")
 def test_no_input_is_written_to_somebody_elses_folder(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
-    os.chown(kept.parent, pwd.getpwnam("nobody").pw_uid, -1)
+    os.chown(input_file.parent, pwd.getpwnam("nobody").pw_uid, -1)
     answer = ask(account, programs, SUBMISSION)
     assert "somebody else's" in str(answer["error"])
-    assert not kept.exists()
+    assert not input_file.exists()
 
 
 def test_a_full_home_is_named_and_nothing_is_left(
-    account: pwd.struct_passwd, programs: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+    account: pwd.struct_passwd, programs: Path, input_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # There is no file system with quotas here.
     def full(_: int) -> None:
@@ -127,42 +127,42 @@ def test_a_full_home_is_named_and_nothing_is_left(
     monkeypatch.setattr(os, "fsync", full)
     answer = ask(account, programs, SUBMISSION)
     assert "Disk quota exceeded" in str(answer["error"])
-    assert not kept.exists()
+    assert not input_file.exists()
     assert not (programs / "sbatch.argv").exists()
 
 
 def test_an_input_goes_where_slurm_refuses_its_job(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
     (programs / "sbatch").write_text("#!/bin/bash\necho 'sbatch: error: no' >&2\nexit 1\n")
     assert ask(account, programs, SUBMISSION)["refused"] is True
-    assert not kept.exists()
+    assert not input_file.exists()
 
 
 def test_an_input_stays_where_slurm_may_have_taken_its_job(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
     words = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
     (programs / "sbatch").write_text(f"#!/bin/bash\necho '{words}' >&2\nexit 1\n")
     assert "error" in ask(account, programs, SUBMISSION)
-    assert kept.exists()
+    assert input_file.exists()
 
 
 def test_an_input_goes_when_its_session_is_cancelled(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
     ask(account, programs, SUBMISSION)
-    other = kept.with_name(f"input-portal-{'f' * 32}.json")
+    other = input_file.with_name(f"input-portal-{'f' * 32}.json")
     other.touch()
     ask(account, programs, {"verb": "cancel", "session": SESSION})
-    assert list(kept.parent.iterdir()) == [other]
+    assert list(input_file.parent.iterdir()) == [other]
 
 
 def test_old_inputs_without_a_job_go(
-    account: pwd.struct_passwd, programs: Path, kept: Path
+    account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
     waits, gone, young, others = (
-        kept.with_name(name)
+        input_file.with_name(name)
         for name in (
             f"input-portal-{'a' * 32}.json",
             f"input-portal-{'b' * 32}.json",
@@ -176,7 +176,7 @@ def test_old_inputs_without_a_job_go(
             os.utime(file, (1, 1))
     with_comments(programs, {7: f"portal:{'a' * 32}"})
     ask(account, programs, SUBMISSION)
-    assert set(kept.parent.iterdir()) == {kept, waits, young, others}
+    assert set(input_file.parent.iterdir()) == {input_file, waits, young, others}
 
 
 def test_slurms_programs_get_nothing_of_the_callers_environment(
@@ -648,9 +648,9 @@ def test_a_session_that_has_ended_is_ended(operator: pwd.struct_passwd, cluster:
     assert order(operator, cluster, END) == {"job_ids": []}
 
 
-ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00"
-OTHERS_ROW = "43|RUNNING|None|ben|sxm2|node002|2026-11-22T10:00:00|2026-11-22T18:00:00"
-WITHHELD = "43|||||||"
+ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00|8:00:00"
+OTHERS_ROW = "43|RUNNING|None|ben|sxm2|node002|2026-11-22T10:00:00|2026-11-22T18:00:00|8:00:00"
+WITHHELD = "43||||||||"
 # As scontrol of Slurm 22.05 and 24.11 prints it.
 CONFIG = "SlurmctldTimeout        = 120 sec\nSlurmUser               = slurm({uid})\n"
 

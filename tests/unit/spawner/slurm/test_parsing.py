@@ -77,14 +77,16 @@ def test_gpus_of_a_node(gres: str, used: str, expected: list[Gres]) -> None:
 
 def test_jobs_are_read_as_squeue_prints_them() -> None:
     text = (
-        "12|PENDING|Resources|user1|sxm2||2026-11-21T14:05:00|2026-11-21T22:05:00\n"
-        "13|RUNNING|None|user2|sxm2|node001|2026-11-21T09:00:01|2026-11-21T17:00:01\n"
-        "14|PENDING|Priority|user3|sxm2||N/A|N/A\n"
+        "12|PENDING|Resources|user1|sxm2||2026-11-21T14:05:00|2026-11-21T22:05:00|8:00:00\n"
+        "13|RUNNING|None|user2|sxm2|node001|2026-11-21T09:00:01|2026-11-21T17:00:01|7:30:00\n"
+        "14|PENDING|Priority|user3|sxm2||N/A|N/A|UNLIMITED\n"
     )
-    at = partial(datetime, 2026, 11, 21, tzinfo=UTC)
+    at, hour = partial(datetime, 2026, 11, 21, tzinfo=UTC), timedelta(hours=1)
     assert parsing.jobs(text) == {
-        12: Job(12, "PENDING", "Resources", "user1", "sxm2", None, at(14, 5), at(22, 5)),
-        13: Job(13, "RUNNING", None, "user2", "sxm2", "node001", at(9, 0, 1), at(17, 0, 1)),
+        12: Job(12, "PENDING", "Resources", "user1", "sxm2", None, at(14, 5), at(22, 5), 8 * hour),
+        13: Job(
+            13, "RUNNING", None, "user2", "sxm2", "node001", at(9, 0, 1), at(17, 0, 1), 7.5 * hour
+        ),
         14: Job(14, "PENDING", "Priority", "user3", "sxm2"),
     }
 
@@ -109,7 +111,7 @@ def test_a_name_cannot_forge_another_users_hint(end: str) -> None:
 
 @pytest.mark.parametrize("end", ["\r", "\x0b", "\x0c", "\x1e", "\x85", "\u2028"])
 def test_only_a_newline_ends_a_job(end: str) -> None:
-    row = f"7|PENDING|{end}8|RUNNING|user1|sxm2|N/A|N/A|N/A\n"
+    row = f"7|PENDING|{end}8|RUNNING|user1|sxm2|N/A|N/A|N/A|N/A\n"
     with pytest.raises(UnreadableOutput):
         parsing.jobs(row)
 
@@ -122,7 +124,9 @@ def test_a_comment_is_a_session_if_it_is_nothing_else() -> None:
     assert parsing.session(mine, "another") is None
 
 
-@pytest.mark.parametrize("text", ["garbage\n", "12|PENDING\n", "x|RUNNING|None|u|p|n|N/A|N/A\n"])
+@pytest.mark.parametrize(
+    "text", ["garbage\n", "12|PENDING\n", "x|RUNNING|None|u|p|n|N/A|N/A|N/A\n"]
+)
 def test_what_squeue_never_prints_is_refused(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         parsing.jobs(text)

@@ -13,7 +13,7 @@ from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 from jupyterhub_gpu_slurm.slurm.records import JobState
 from jupyterhub_gpu_slurm.slurm.watcher import JobWatcher, PollIntervals
 
-ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00"
+ROW = "42|RUNNING|None|ada|sxm2|node001|2026-11-22T10:00:00|2026-11-22T18:00:00|8:00:00"
 SESSION = "0123456789abcdef" * 2
 OPERATOR = "slurm"
 
@@ -105,7 +105,7 @@ def test_a_job_that_the_operator_does_not_see_is_gone(client_of: ClientOf, progr
 
 
 @pytest.mark.parametrize(
-    "answer", [{"error": "it may hide jobs", "refused": False}, {"rows": ["42|||||||"]}]
+    "answer", [{"error": "it may hide jobs", "refused": False}, {"rows": ["42||||||||"]}]
 )
 def test_where_the_operator_cannot_tell_the_job_is_not_gone(
     client_of: ClientOf, programs: Path, answer: object

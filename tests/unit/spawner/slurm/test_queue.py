@@ -137,7 +137,7 @@ def test_the_shares_of_a_job_are_told_node_by_node() -> None:
             {"job_id": 7, "gres_detail": ["gpu:a100:1(IDX:0),gpu:t4:2(IDX:2-3)"]},
         ]
     }
-    assert queue.shares(json.dumps(told)) == {
+    assert queue.gpu_allocations(json.dumps(told)) == {
         4: (GpuAllocation(1, frozenset({2})), GpuAllocation(2, frozenset({0, 3}))),
         5: (GpuAllocation(4, None),),
         7: (GpuAllocation(3, frozenset({0, 2, 3})),),
@@ -149,7 +149,7 @@ def test_the_shares_of_a_job_are_told_node_by_node() -> None:
 )
 def test_json_of_another_shape_is_refused(text: str) -> None:
     with pytest.raises(UnreadableOutput):
-        queue.shares(text)
+        queue.gpu_allocations(text)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Round after round, as long as there is a hub."""
+"""The reconciler's loop: one round after another, until the hub that started it has ended."""
 
 import asyncio
 import logging
@@ -15,8 +15,10 @@ _FIRST_ROUNDS_SECONDS = (1.0, 3.0, 5.0, 10.0, 20.0)
 _FORBIDDEN = 403
 
 
-async def keep(reconciler: Reconciler, interval: float, is_hub_there: Callable[[], bool]) -> None:
-    """Do a round every ``interval`` seconds, until the hub that started this process has ended."""
+async def run_rounds(
+    reconciler: Reconciler, interval: float, is_hub_there: Callable[[], bool]
+) -> None:
+    """Run a round every ``interval`` seconds until the hub that started this process has ended."""
     pauses = iter(_FIRST_ROUNDS_SECONDS)
     while True:
         left = next(pauses, interval)

@@ -3,9 +3,9 @@ import asyncio
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from jupyterhub_gpu_slurm.reconciler import keeping
+from jupyterhub_gpu_slurm.reconciler import loop
 from jupyterhub_gpu_slurm.reconciler.__main__ import tls_context
-from jupyterhub_gpu_slurm.reconciler.keeping import keep
+from jupyterhub_gpu_slurm.reconciler.loop import run_rounds
 
 
 class Rounds:
@@ -29,27 +29,27 @@ class Rounds:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "_FIRST_ROUNDS_SECONDS", (0.001,) * 10)
+    monkeypatch.setattr(loop, "_FIRST_ROUNDS_SECONDS", (0.001,) * 10)
 
 
-def kept(*ends: Exception | None) -> int:
-    """Keep until the hub is gone; return how many rounds there were."""
+def rounds_done(*ends: Exception | None) -> int:
+    """Run until the hub is gone; return how many rounds there were."""
     rounds = Rounds(*ends)
-    asyncio.run(keep(rounds, 0.001, rounds.is_hub_there))  # type: ignore[arg-type]  # a stand-in
+    asyncio.run(run_rounds(rounds, 0.001, rounds.is_hub_there))  # type: ignore[arg-type]  # a stand-in
     return rounds.done
 
 
 def test_it_ends_with_the_hub() -> None:
-    assert kept(None, None) == 2
+    assert rounds_done(None, None) == 2
 
 
 def test_a_hub_that_does_not_answer_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
-    assert kept(ConnectionRefusedError(), HTTPClientError(503), None) == 3
+    assert rounds_done(ConnectionRefusedError(), HTTPClientError(503), None) == 3
     assert caplog.text.count("The hub did not answer the reconciler") == 2
 
 
 def test_a_hub_that_does_not_know_the_service_is_left_alone() -> None:
-    assert kept(HTTPClientError(403), None, None) == 1
+    assert rounds_done(HTTPClientError(403), None, None) == 1
 
 
 def test_without_an_authority_of_the_hub_there_is_no_tls() -> None:
