@@ -70,6 +70,9 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
             found.add(_OF_EVERY_CLASS)
         if path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
             found.add(_OF_EVERY_MODULE)
+        if path.parts[0] == "tests" and path.name.startswith("test_"):
+            # Pages name tests.
+            found.add(_OF_EVERY_PAGE)
         if path.is_relative_to(UNIT):
             found.add(path if path.name.startswith("test_") else path.parent)
             continue
