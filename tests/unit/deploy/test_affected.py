@@ -7,6 +7,8 @@ import pytest
 from affected import (
     HERE,
     MACHINES,
+    NOTEBOOK_JOBS,
+    NOTEBOOKS,
     READERS,
     UNIT,
     Scope,
@@ -17,6 +19,8 @@ from affected import (
 )
 
 from tests.instance import ROOT
+
+WITHOUT_NOTEBOOKS = (*HERE[:-1], *NOTEBOOK_JOBS)
 
 
 @pytest.fixture
@@ -100,7 +104,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
         (["tests/unit/deploy/test_affected.py", "tests/unit/conftest.py"], Scope((), ())),
         (
             ["portal/dsportal/hub/patches/gate.py", "portal/dsportal/web/error.html", "docs/x.md"],
-            Scope(HERE[:-1], ()),
+            Scope(WITHOUT_NOTEBOOKS, ()),
         ),
         (["notebook_templates/data/cuts.py"], Scope(HERE, ())),
         (["portal/dsportal/session/tracking.py"], Scope(HERE, ())),
@@ -121,7 +125,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
         ),
         (
             ["tests/site/test_faults.py", "spawner/jupyterhub_gpu_slurm/form.py"],
-            Scope(HERE[:-1], (Path("tests/site/test_faults.py"),)),
+            Scope(WITHOUT_NOTEBOOKS, (Path("tests/site/test_faults.py"),)),
         ),
     ],
 )
@@ -132,6 +136,20 @@ def test_a_whole_run_leaves_out_what_no_change_touches(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
     assert scope([Path(name) for name in changed], tmp_path) == touched
+
+
+def test_of_notebooks_the_portals_part_is_run_each_time() -> None:
+    assert HERE[-1] == NOTEBOOKS
+    assert Scope(HERE, ()).without_notebooks() == Scope(WITHOUT_NOTEBOOKS, ())
+    assert Scope((), ()).without_notebooks() == Scope((), ())
+
+
+@pytest.mark.parametrize("test", NOTEBOOK_JOBS, ids=lambda test: test.name)
+def test_the_portals_part_of_notebooks_is_there_and_not_long(test: Path) -> None:
+    file, _, name = str(test).partition("::")
+    before, found, _ = (ROOT / file).read_text(encoding="utf-8").partition(f"def {name}(")
+    assert found
+    assert not before.endswith("@pytest.mark.long\n")
 
 
 def test_what_changed_since_a_commit_is_known_to_git(tmp_path: Path) -> None:
