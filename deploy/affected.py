@@ -17,6 +17,14 @@ from bootstrap import DISTRIBUTIONS
 UNIT = Path("tests/unit")
 NOTEBOOKS = Path("tests/notebooks")
 """Each notebook as a whole, in the environment of its framework."""
+NOTEBOOK_JOBS = tuple(
+    Path(f"tests/notebooks/test_training_jobs.py::{name}")
+    for name in (
+        "test_a_job_is_submitted_from_a_notebook_in_any_kernel",
+        "test_a_program_of_ones_own_runs_on_both_nodes",
+    )
+)
+"""Of these the quickest that run in a session and submit jobs there."""
 DEPLOYMENT = Path("tests/deploy")
 """What a second deployment, a mount or a package does, with the test instance."""
 HERE = (Path("tests/integration"), Path("tests/browser"), DEPLOYMENT, NOTEBOOKS)
@@ -70,6 +78,9 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
             found.add(_OF_EVERY_CLASS)
         if path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
             found.add(_OF_EVERY_MODULE)
+        if path.parts[0] == "tests" and path.name.startswith("test_"):
+            # Pages name tests.
+            found.add(_OF_EVERY_PAGE)
         if path.is_relative_to(UNIT):
             found.add(path if path.name.startswith("test_") else path.parent)
             continue
@@ -114,6 +125,12 @@ class Scope(NamedTuple):
         """Leave out a folder of those that need a portal."""
         return self._replace(here=tuple(each for each in self.here if each != folder))
 
+    def without_notebooks(self) -> "Scope":
+        """Leave out those of notebooks, but for what they prove of the portal."""
+        if NOTEBOOKS not in self.here:
+            return self
+        return self._replace(here=self.without(NOTEBOOKS).here + NOTEBOOK_JOBS)
+
 
 EVERYTHING = Scope(HERE, MACHINES)
 
@@ -148,7 +165,7 @@ def scope(changed: Collection[Path], root: Path) -> Scope:
     of_notebooks = any(path.is_relative_to(place) for path in changed for place in passed.NOTEBOOKS)
     has_notebooks = not parts <= set(DISTRIBUTIONS) or of_notebooks
     found = Scope(HERE, among(MACHINES))
-    return found if has_notebooks else found.without(NOTEBOOKS)
+    return found if has_notebooks else found.without_notebooks()
 
 
 def importers(modules: set[str], imports: dict[str, set[str]]) -> set[str]:

@@ -1,7 +1,16 @@
-"""What a run of tests leaves: what failed, in few words, and how long each file took."""
+"""What a run of tests leaves: what failed, in few words, and how long all of it took.
 
+python3 deploy/failures.py [--times]
+"""
+
+from __future__ import annotations
+
+import argparse
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -83,6 +92,47 @@ def seconds_of_files(report: Path) -> dict[str, float]:
     return dict(found)
 
 
+@dataclass(frozen=True)
+class RunTimes:
+    """One run of pytest, in seconds."""
+
+    tests: int
+    seconds: float
+    folders: dict[str, float]
+    """The sum of each folder's tests, its longest first; more than the run's, side by side."""
+
+
+def run_times(report: bytes) -> RunTimes:
+    """Add up what a report says of each test.
+
+    Raises:
+        ValueError: as `read`.
+
+    """
+    suite = next(read(report).iter("testsuite"))
+    cases = list(suite.iter("testcase"))
+    folders: defaultdict[str, float] = defaultdict(float)
+    for case in cases:
+        folder = "/".join(case.get("classname", "").split(".")[:2])
+        folders[folder] += float(case.get("time", 0))
+    longest_first = sorted(folders.items(), key=itemgetter(1), reverse=True)
+    return RunTimes(
+        len(cases),
+        round(float(suite.get("time", 0)), 1),
+        {folder: round(seconds, 1) for folder, seconds in longest_first},
+    )
+
+
+def times_in(report: Path) -> str:
+    """Return a line of a table: how long a run took, and the tests of each of its folders."""
+    try:
+        run = run_times(report.read_bytes())
+    except (OSError, ValueError) as error:
+        return f"    ? s: {report.stem}: {error}"
+    folders = ", ".join(f"{folder} {seconds:.0f} s" for folder, seconds in run.folders.items())
+    return f"{run.seconds:5.0f} s: {report.stem}, {run.tests} tests: {folders}"
+
+
 def failures_in(report: Path) -> list[str]:
     """Return the same of a file; that there is none, or half of one, is a failure, too."""
     try:
@@ -91,9 +141,16 @@ def failures_in(report: Path) -> list[str]:
         return [f"ERROR {report.stem}: {error}"]
 
 
-def main() -> int:
-    """Print what failed in the last runs; return 1 when anything did."""
-    found = [words for report in sorted(REPORTS.glob("*.xml")) for words in failures_in(report)]
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what failed in the last runs, and return 1 when anything did; or how long they took."""
+    parser = argparse.ArgumentParser(prog="deploy/failures.py", description=__doc__)
+    parser.add_argument("--times", action="store_true", help="how long each run took instead")
+    reports = sorted(REPORTS.glob("*.xml"))
+    if parser.parse_args(argv).times:
+        for report in reports:
+            print(times_in(report))
+        return 0
+    found = [words for report in reports for words in failures_in(report)]
     for words in found:
         print(words)
     return 1 if found else 0

@@ -14,8 +14,15 @@ NOTEBOOKS = (
     *("notebook_templates", "tests/notebooks", "deploy/locks"),
     *("tests/desk.py", "tests/images.py", "tests/tiny_models.py", "tests/trials.py"),
     "portal/dsportal/session/tracking.py",
+    # What makes the kernels' environments, the modules of jobs, and images.
+    *("deploy/bootstrap.py", "deploy/horovod_environment.py"),
+    *("deploy/ansible/roles/environments", "deploy/ansible/roles/modules"),
+    "deploy/ansible/roles/apptainer/files/pack.py",
 )
-"""What tests of whole notebooks run and share, but for the portal in whose sessions they do."""
+"""What tests of whole notebooks run and share, but for the portal in whose sessions they do.
+
+The portal's part of them, `affected.NOTEBOOK_JOBS` prove each time.
+"""
 ROLES = ("deploy/ansible", "deploy/locks", ".ansible-lint", ".yamllint")
 """All that ansible-lint reads, and its own version."""
 

@@ -2,13 +2,14 @@
 
 import subprocess
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from pathlib import Path
 
 import hypothesis
 import pytest
 from failures import REPORTS, seconds_of_files
+from pytest_timeout import Settings
 
 from tests import instance
 from tests.desk import Desk
@@ -22,6 +23,40 @@ hypothesis.settings.load_profile("untimed")
 
 
 _SAID_CHARACTERS = 4000
+_UNIT = instance.ROOT / "tests/unit"
+_UNIT_FIXTURES_SECONDS = 300.0
+FIXTURES_SECONDS = 3600.0
+"""All fixtures of a test together, and again to take them down.
+
+For the first of its module or process that may be a deployment, a machine that boots, and where the
+cache is empty all that these are made of: each step has a limit of its own, of up to 25 minutes.
+"""
+
+
+@contextmanager
+def _limited(item: pytest.Item) -> Iterator[None]:
+    """Let fixtures fail that never come to an end: pytest-timeout's own limit is for the test."""
+    seconds = _UNIT_FIXTURES_SECONDS if item.path.is_relative_to(_UNIT) else FIXTURES_SECONDS
+    limit = Settings(seconds, "signal", func_only=False, disable_debugger_detection=False)
+    item.config.hook.pytest_timeout_set_timer(item=item, settings=limit)
+    try:
+        yield
+    finally:
+        item.config.hook.pytest_timeout_cancel_timer(item=item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Limit how long a test's fixtures may take."""
+    with _limited(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Limit how long their ends may take."""
+    with _limited(item):
+        return (yield)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

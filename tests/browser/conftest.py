@@ -67,7 +67,7 @@ def _new_page(chromium: Browser) -> Page:
 
 @pytest.fixture(scope="module")
 def kept_pages(chromium: Browser) -> Iterator[list[Page]]:
-    """The page that the last marked test has left for the next one, if any."""
+    """The page that the test before has left for this one, if any."""
     pages: list[Page] = []
     yield pages
     for page in pages:
@@ -80,12 +80,16 @@ def page(
 ) -> Iterator[Page]:
     """A page of a fresh browser profile; a picture of it is kept when the test fails.
 
-    With the mark `same_page` it is that of the marked test before, where that has passed:
-    `tests.browser.lab.open_lab` empties a JupyterLab that is open, as to load it takes seconds of
-    a core.
+    With the mark `same_page` it is that of the test before, where that has the mark, too, and has
+    passed: `tests.browser.lab.open_lab` empties a JupyterLab that is open, as to load it takes
+    seconds of a core. A test without the mark may end the session that the page is of.
     """
     is_shared = request.node.get_closest_marker("same_page") is not None
-    page = kept_pages.pop() if is_shared and kept_pages else _new_page(chromium)
+    kept = kept_pages.pop() if kept_pages else None
+    if kept and not is_shared:
+        kept.context.close()
+        kept = None
+    page = kept or _new_page(chromium)
     yield page
     has_failed = request.node.stash.get(FAILED, False)
     for number, opened in enumerate(page.context.pages if has_failed else []):

@@ -54,7 +54,6 @@ def notebook(portal: Instance) -> Iterator[str]:
     portal.cancel(*portal.jobs(user=USER))
 
 
-@pytest.mark.timeout(900)
 def test_a_training_is_watched_cancelled_and_resumed(
     portal: Instance, page: Page, notebook: str, photograph: Callable[[Page, str], None]
 ) -> None:
@@ -85,7 +84,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
     expect(cancel).to_be_disabled()
 
     resume.click()
-    expect(state).to_contain_text("completed", timeout=400_000)
+    expect(state).to_contain_text("completed", timeout=120_000)
     expect(page.get_by_text(f"step {STEPS} of {STEPS}")).to_be_visible()
     expect(resume).to_be_disabled()
     link = page.get_by_role("link", name="TensorBoard")

@@ -40,9 +40,15 @@ def test_every_make_command_is_a_target(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=identify)
 def test_every_test_that_a_page_names_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    files = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    tests = "\n".join(files.values())
     for name in re.findall(r"`(test_\w+)`", text):
         assert f"def {name}(" in tests, name
+    # The end of a file's path, and tests of it.
+    for path, names in re.findall(r"`([\w/]+\.py)`: ((?:`test_\w+`(?:, )?)+)", text):
+        of_file = "\n".join(files[file] for file in files if str(file).endswith(f"/{path}"))
+        for name in re.findall(r"test_\w+", names):
+            assert f"def {name}(" in of_file, (path, name)
     for path in re.findall(r"`(tests/[\w/]+\.py)`", text):
         assert (ROOT / path).exists(), path
 

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,8 @@ REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 </testsuite></testsuites>"""
 
 
-def test_a_run_has_its_seconds_and_each_folder_its_tests() -> None:
-    run = suite_times.run_times(REPORT, slowest=2)
-    assert (run.tests, run.seconds) == (3, 4.2)
-    assert list(run.folders.items()) == [("tests/integration", 4.2), ("tests/browser", 2.3)]
-    assert run.slowest == [
+def test_the_slowest_tests_are_named() -> None:
+    assert suite_times.slowest_tests(REPORT, 2) == [
         (3.5, "tests.integration.session.test_idle::test_b[x]"),
         (2.3, "tests.browser.test_form::test_a"),
     ]
@@ -24,6 +22,12 @@ def test_a_run_has_its_seconds_and_each_folder_its_tests() -> None:
 
 def test_no_report_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert suite_times.main(["--reports", str(tmp_path)]) == 1
+    capsys.readouterr()
     (tmp_path / "here.xml").write_bytes(REPORT)
     assert suite_times.main(["--reports", str(tmp_path)]) == 0
-    assert "4.2 here, 3 tests" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("4.2 here, 3 tests")
+    run = json.loads(said[-1])["runs"]["here"]
+    assert (run["tests"], run["seconds"]) == (3, 4.2)
+    assert run["folders"] == {"tests/integration": 4.2, "tests/browser": 2.3}
+    assert len(run["slowest"]) == 3

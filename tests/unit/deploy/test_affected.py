@@ -7,6 +7,8 @@ import pytest
 from affected import (
     HERE,
     MACHINES,
+    NOTEBOOK_JOBS,
+    NOTEBOOKS,
     READERS,
     UNIT,
     Scope,
@@ -17,6 +19,8 @@ from affected import (
 )
 
 from tests.instance import ROOT
+
+WITHOUT_NOTEBOOKS = (*HERE[:-1], *NOTEBOOK_JOBS)
 
 
 @pytest.fixture
@@ -41,6 +45,7 @@ def clone(tmp_path: Path) -> Path:
         "tests/unit/test_page.py": "from dsportal.page import anything",
         "tests/unit/test_apart.py": "from jupyterhub_gpu_slurm import apart",
         "tests/unit/test_names.py": "",
+        "tests/unit/test_documentation.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +59,7 @@ def clone(tmp_path: Path) -> Path:
         ("spawner/jupyterhub_gpu_slurm/pure.py", ["test_names", "test_page", "test_pure"]),
         ("portal/dsportal/page.py", ["test_names", "test_page"]),
         ("spawner/jupyterhub_gpu_slurm/apart.py", ["sub/test_fixture", "test_apart", "test_names"]),
-        ("tests/unit/test_pure.py", ["test_pure"]),
+        ("tests/unit/test_pure.py", ["test_documentation", "test_pure"]),
         ("deploy/failures.py", ["test_names", "test_times"]),
         ("benchmarks/times.py", ["test_names", "test_times"]),
         (
@@ -77,8 +82,8 @@ def test_what_nobody_is_named_after_is_everybodys_business(clone: Path) -> None:
     assert affected([Path("pyproject.toml")], clone) == [UNIT]
 
 
-def test_a_removed_test_is_not_run(clone: Path) -> None:
-    assert affected([UNIT / "test_gone.py"], clone) == []
+def test_a_removed_test_is_not_run_but_the_pages_that_may_name_it_are_read(clone: Path) -> None:
+    assert affected([UNIT / "test_gone.py"], clone) == [UNIT / "test_documentation.py"]
 
 
 def test_a_circle_of_imports_comes_to_an_end() -> None:
@@ -99,7 +104,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
         (["tests/unit/deploy/test_affected.py", "tests/unit/conftest.py"], Scope((), ())),
         (
             ["portal/dsportal/hub/patches/gate.py", "portal/dsportal/web/error.html", "docs/x.md"],
-            Scope(HERE[:-1], ()),
+            Scope(WITHOUT_NOTEBOOKS, ()),
         ),
         (["notebook_templates/data/cuts.py"], Scope(HERE, ())),
         (["portal/dsportal/session/tracking.py"], Scope(HERE, ())),
@@ -120,7 +125,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
         ),
         (
             ["tests/site/test_faults.py", "spawner/jupyterhub_gpu_slurm/form.py"],
-            Scope(HERE[:-1], (Path("tests/site/test_faults.py"),)),
+            Scope(WITHOUT_NOTEBOOKS, (Path("tests/site/test_faults.py"),)),
         ),
     ],
 )
@@ -131,6 +136,20 @@ def test_a_whole_run_leaves_out_what_no_change_touches(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
     assert scope([Path(name) for name in changed], tmp_path) == touched
+
+
+def test_of_notebooks_the_portals_part_is_run_each_time() -> None:
+    assert HERE[-1] == NOTEBOOKS
+    assert Scope(HERE, ()).without_notebooks() == Scope(WITHOUT_NOTEBOOKS, ())
+    assert Scope((), ()).without_notebooks() == Scope((), ())
+
+
+@pytest.mark.parametrize("test", NOTEBOOK_JOBS, ids=lambda test: test.name)
+def test_the_portals_part_of_notebooks_is_there_and_not_long(test: Path) -> None:
+    file, _, name = str(test).partition("::")
+    before, found, _ = (ROOT / file).read_text(encoding="utf-8").partition(f"def {name}(")
+    assert found
+    assert not before.endswith("@pytest.mark.long\n")
 
 
 def test_what_changed_since_a_commit_is_known_to_git(tmp_path: Path) -> None:

@@ -5,7 +5,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from failures import SHOWN, failures, failures_in, has_passed, seconds_of_files
+from failures import (
+    SHOWN,
+    failures,
+    failures_in,
+    has_passed,
+    run_times,
+    seconds_of_files,
+    times_in,
+)
 
 TESTS = """
 import pytest
@@ -63,6 +71,28 @@ def test_the_seconds_of_files_are_those_of_their_tests_also_of_the_ones_in_class
     assert seconds_of_files(report) == seconds
     report.write_bytes(report.read_bytes()[:80])
     assert seconds_of_files(report) == {}
+
+
+RUN = b"""<testsuites><testsuite name="pytest" tests="3" time="4.21">
+    <testcase classname="tests.browser.test_form" name="test_a" time="2.26"/>
+    <testcase classname="tests.integration.session.test_idle" name="test_b[x]" time="3.5"/>
+    <testcase classname="tests.integration.hub.test_survival" name="test_c" time="0.75"/>
+</testsuite></testsuites>"""
+
+
+def test_a_run_has_its_seconds_and_each_folder_its_tests() -> None:
+    run = run_times(RUN)
+    assert (run.tests, run.seconds) == (3, 4.2)
+    assert list(run.folders.items()) == [("tests/integration", 4.2), ("tests/browser", 2.3)]
+
+
+def test_the_table_has_a_line_for_each_run_whole_or_not(tmp_path: Path) -> None:
+    report = tmp_path / "here.xml"
+    report.write_bytes(RUN)
+    words = "    4 s: here, 3 tests: tests/integration 4 s, tests/browser 2 s"
+    assert times_in(report) == words
+    report.write_bytes(RUN[:80])
+    assert times_in(report).startswith("    ? s: here: not a whole report")
 
 
 def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ TABLE = """\
         ({MINE}, {MINE, OTHERS}, False),
     ],
 )
-def test_a_port_that_others_have_too_is_not_the_tools(
+def test_a_port_on_which_others_listen_too_is_not_the_tools(
     monkeypatch: pytest.MonkeyPatch, listening: set[int], accepted: set[int], is_taken: bool
 ) -> None:
     async def connected() -> bool:

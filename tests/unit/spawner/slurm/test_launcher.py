@@ -107,7 +107,7 @@ def test_what_lies_at_an_inputs_name_is_neither_followed_nor_overwritten(
         assert input_file.read_text() == "mine"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="gives a folder to another user")
+@pytest.mark.root
 def test_no_input_is_written_to_somebody_elses_folder(
     account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:

@@ -231,6 +231,26 @@ def test_a_forgotten_job_is_asked_for_no_more() -> None:
     assert client.asked_for == {2}
 
 
+@pytest.mark.parametrize("has_others", [False, True], ids=["alone", "asked_without_it"])
+def test_a_forgotten_job_is_asked_for_anew(has_others: bool) -> None:
+    client = FakeClient({number: Job(number, "RUNNING") for number in (1, 2)})
+
+    async def ask() -> JobState:
+        watch = watcher(client)
+        await watch.job(1)
+        watch.forget(1)
+        if has_others:
+            await watch.job(2)
+            assert client.asked_for == {2}
+        client.known[1] = Job(1, "CANCELLED")
+        async with asyncio.timeout(5):
+            # Others' answer is new enough, but says nothing of this job.
+            return (await watch.job(1, max_age=None if has_others else 0)).state
+
+    assert asyncio.run(ask()) is JobState.ENDED
+    assert client.asked_for == ({1, 2} if has_others else {1})
+
+
 @pytest.mark.parametrize("max_age", [None, 0], ids=["any_answer", "a_new_answer"])
 def test_who_waits_is_told_of_a_job_that_another_forgets_meanwhile(max_age: float | None) -> None:
     client = FakeClient({1: Job(1, "CANCELLED")}, seconds=0.05)
