@@ -6,7 +6,7 @@ copy of the inventory ``attach`` whose group ``portal`` has two machines.
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,17 +118,14 @@ def test_a_second_run_changes_nothing(hosts: Hosts, living: Living) -> None:
 
 @pytest.mark.timeout(400)
 def test_a_machine_that_is_lost_is_replaced_and_waits_when_it_comes_back(
-    hosts: Hosts,
-    portal: Site,
-    living: Living,
-    record_property: Callable[[str, object], None],
+    hosts: Hosts, portal: Site, living: Living
 ) -> None:
     leader, other = by_role(hosts)
     hosts.plug(leader.name, "down")
     lost_at = time.monotonic()
     leader.lose_power()
     until(living.is_well, seconds=120, what="the other machine's hub has the session")
-    record_property("seconds without a hub", round(time.monotonic() - lost_at, 1))
+    print(f"nobody reached the portal for {time.monotonic() - lost_at:.1f} s")
     assert has_address(other)
     assert portal.jobs(user="user1") == living.jobs
     newcomer = Visitor(portal, "user2")
