@@ -125,7 +125,7 @@ def test_a_machine_that_is_lost_is_replaced_and_waits_when_it_comes_back(
     lost_at = time.monotonic()
     leader.lose_power()
     until(living.is_well, seconds=120, what="the other machine's hub has the session")
-    print(f"nobody reached the portal for {time.monotonic() - lost_at:.1f} s")
+    print(f"nobody reached the portal for {time.monotonic() - lost_at:.1f} s")  # noqa: T201 - for the report
     assert has_address(other)
     assert portal.jobs(user="user1") == living.jobs
     newcomer = Visitor(portal, "user2")
