@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.exceptions import WebSocketException
 
 from tests import hosts as five
 from tests.hosts import Hosts
@@ -41,7 +42,8 @@ class Living:
 
     def is_well(self) -> bool:
         """Say whether the hub knows the session, and its kernel what it knew."""
-        with suppress(httpx.HTTPError):
+        # The hub answers a moment before its proxy has all routes.
+        with suppress(httpx.HTTPError, WebSocketException):
             server = self.user.server()
             if server is not None and server["ready"]:
                 return self.user.run_in(self.kernel, "print(known)") == "42\n"
