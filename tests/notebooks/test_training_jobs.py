@@ -176,6 +176,8 @@ def test_horovod_learns_what_pytorchs_own_engine_learns(
     own, others = losses
     assert sorted(own) == sorted(others) == list(range(1, STEPS + 1))
     # A batch alone says little of so short a training; that learns nothing stays at ln 10 = 2.30.
+    # With seeds 1 to 6, ten batches come to 0.77 to 0.93 of the first loss, and what a processor
+    # rounds otherwise has another course, too.
     assert fmean(others[n] for n in range(STEPS - 9, STEPS + 1)) < 0.95 * others[1]
     # The same images and the same means; but the engines want images in different orders of memory,
     # and what that rounds differently grows with each step.

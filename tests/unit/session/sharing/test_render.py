@@ -1,8 +1,10 @@
 import json
+import os
 import subprocess
 import sys
 
 from dsportal.session.sharing.render import MOST_BYTES, page
+from tests.checkout import PYTHONPATH
 
 
 def test_a_notebook_becomes_a_page_whose_links_leave_the_frame() -> None:
@@ -47,6 +49,12 @@ def test_a_notebook_that_becomes_too_long_a_page_is_not_shown() -> None:
     }
     argv = [sys.executable, "-m", "dsportal.session.sharing.render"]
     done = subprocess.run(
-        argv, input=json.dumps(notebook), text=True, capture_output=True, timeout=90, check=False
+        argv,
+        input=json.dumps(notebook),
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        text=True,
+        capture_output=True,
+        timeout=90,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")

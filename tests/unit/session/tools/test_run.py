@@ -245,8 +245,14 @@ def test_a_node_without_user_namespaces_is_told_of(place: ToolContext) -> None:
     # Inside a first one, which allows no second.
     script = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -I "$1"'
     argv = ["unshare", "--user", "--map-root-user", "sh", "-c", script, sys.executable]
+    # At its end it tells its process group to end.
     done = subprocess.run(
-        [*argv, tool_gate.__file__], input=job, capture_output=True, timeout=30, check=False
+        [*argv, tool_gate.__file__],
+        input=job,
+        capture_output=True,
+        timeout=30,
+        check=False,
+        start_new_session=True,
     )
     assert done.returncode == tool_gate.EXIT_NOT_STARTED
     assert b"Tell the administrators: user namespaces are off there." in done.stdout
