@@ -12,6 +12,8 @@ from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import IO
 
+import bootstrap
+
 from tests.instance import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,10 +36,9 @@ def framework_python(framework: str) -> Path:
     """Find a framework's interpreter; ``PORTAL_TENSORFLOW_PYTHON`` and so on name another one."""
     if is_named(framework):
         return Path(os.environ[_name_of(framework)])
-    places = ENVIRONMENTS.glob(f"kernel-{framework}-*/bin/python")
-    found = sorted(places, key=lambda path: path.lstat().st_mtime)
-    assert found, f"no kernel-{framework} below {ENVIRONMENTS}; deploy/up test makes it"
-    return found[-1]
+    environment, _ = bootstrap.recipe(f"kernel-{framework}", ENVIRONMENTS)
+    assert environment.exists(), f"{environment} is missing; deploy/up test makes it"
+    return environment / "bin/python"
 
 
 def is_named(framework: str) -> bool:
