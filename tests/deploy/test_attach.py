@@ -24,6 +24,7 @@ import yaml
 from tests import faults
 from tests.instance import ADMIN, FILLER, IDLER, LIMITED, PREFIX, ROOT, USERS, Instance
 from tests.network.sockets import free_ports
+from tests.pages import how_to, lines
 from tests.servers import accounting
 from tests.servers.accounting import AccountedCluster
 from tests.visitor import Visitor
@@ -52,8 +53,19 @@ class Site:
 
 
 def deploy(program: str, inventory: Path, *arguments: str) -> str:
+    return said_by([f"deploy/{program}", str(inventory), *arguments])
+
+
+def followed(commands: str) -> str:
+    """Do what the page says, in the repository."""
+    (argv,) = lines(commands)
+    return said_by(argv)
+
+
+def said_by(argv: list[str]) -> str:
     done = subprocess.run(
-        [str(ROOT / "deploy" / program), str(inventory), *arguments],
+        argv,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -139,7 +151,9 @@ def site(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         write_inventory(inventory, portal, slurm)
         before = state_of(slurm)
         stack.callback(deploy, "down", inventory)
-        said = deploy("up", inventory)
+        here = {"~/site": str(inventory)}
+        followed(how_to("attach-to-your-slurm.md", 1, here))
+        said = followed(how_to("attach-to-your-slurm.md", 2, here))
         settings = tomllib.loads((ETC / "portal.toml").read_text())
         yield Site(slurm, Instance(settings), before, inventory, " ".join(said.split()))
 

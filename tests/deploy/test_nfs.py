@@ -5,6 +5,7 @@ stands for the NAS's four nodes is one server with four addresses, which the cli
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,20 +17,21 @@ from dsportal.session.files.quota import use_from, with_quota
 from dsportal.session.page.notices import is_nearly_full
 from tests import nfs
 from tests.instance import ROOT
+from tests.pages import how_to
 
 ADDRESSES = [f"127.0.0.{number}" for number in range(1, 5)]
 PAPERS = "rsize=524288,wsize=524288,nolock,soft,timeo=50,retrans=1,proto=tcp"
 Found = dict[str, Any]
 
 
-def render(folder: Path) -> None:
+def render(folder: Path, *, on_use: bool = False) -> None:
     """Let the role write its units, and nothing else."""
     values = {
         "nas_mounts_units": str(folder),
         "nas_mounts_address": "127.0.0.5",
         "nas_mounts_export": "/srv/nas",
         "nas_mounts_data_addresses": ADDRESSES,
-        "nas_mounts_on_use": False,
+        "nas_mounts_on_use": on_use,
     }
     program = Path(sys.executable).with_name("ansible")
     argv = ["localhost", "-m", "ansible.builtin.include_role", "-a"]
@@ -51,6 +53,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     """What was seen in one run of the machine."""
     folder = tmp_path_factory.mktemp("nfs")
     render(folder)
+    # There is no systemd in that kernel.
+    words = {"nas.example.org": ADDRESSES[0], "systemctl status": "# systemctl status"}
+    (folder / "typed").write_text(how_to("mount-the-nas.md", 2, words))
     return nfs.run(folder, seconds=180)
 
 
@@ -70,6 +75,21 @@ def test_the_first_mount_has_the_defaults_with_locks_at_the_server(found: Found)
     assert {"hard", "local_lock=none"} <= options
     assert not {"nolock", "soft"} & options
     assert found["lock"] == "True"
+
+
+def test_the_how_tos_commands_show_exports_and_mounts(found: Found) -> None:
+    exports, mounts = found["typed"].split("TARGET")
+    assert exports.split()[-2:] == ["/srv/nas", "*"]
+    for line in [f"/mnt/isilon{n} 127.0.0.{n}:/srv/nas nfs" for n in range(1, 5)]:
+        assert line in " ".join(mounts.split())
+
+
+def test_the_how_to_names_units_that_the_roles_write(tmp_path: Path) -> None:
+    render(tmp_path, on_use=True)
+    text = "".join(how_to("mount-the-nas.md", number) for number in (1, 2, 3))
+    named = set(re.findall(r"[\w-]+\.(?:auto)?mount", text))
+    assert len(named) == 3
+    assert [unit for unit in named if not (tmp_path / unit).exists()] == []
 
 
 def test_users_are_kept_apart_and_a_nodes_root_is_nobody(found: Found) -> None:

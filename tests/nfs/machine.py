@@ -281,6 +281,8 @@ def main() -> None:
     found["lock"] = as_user(OTHER, lambda: lock_is_the_servers(nas))
     found["quota"] = quota(nas)
     found["check"] = check({"mounts": wanted})
+    typed = folder / "typed"
+    found["typed"] = run("/bin/sh", "-ec", typed.read_text("utf-8"))
     strict = [{**wanted[-1], "options": ["rsize=1048576", "hard"]}]
     found["strict check"] = check({"mounts": strict})
     found["silence"] = asyncio.run(silence(nas, data))

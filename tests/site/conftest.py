@@ -11,6 +11,7 @@ from tests import hosts as three
 from tests import names
 from tests.hosts import Hosts
 from tests.instance import Instance
+from tests.pages import how_to, lines
 from tests.visitor import Visitor, session_of
 
 READ_SETTINGS = (
@@ -98,8 +99,15 @@ def half_way(hosts: Hosts, without_one: str) -> str:
 @pytest.fixture(scope="session")
 def portal(hosts: Hosts, half_way: str) -> Site:
     """The portal, after the deployment was repeated."""
-    hosts.deploy()
+    (argv,) = lines(how_to("deploy-a-cluster.md", 1))
+    hosts.deploy(*arguments(argv))
     return site_of(hosts)
+
+
+def arguments(argv: list[str]) -> list[str]:
+    """Return what a page's command gives to ``deploy/up`` besides its inventory."""
+    assert argv[:2] == ["deploy/up", "~/site"]
+    return argv[2:]
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,9 @@ import pytest
 from tests.hosts import ADDRESSES, DOMAIN, NAS, Hosts
 from tests.machines import Machine
 from tests.network.tls import answer, unchecking
+from tests.pages import how_to, lines
 from tests.servers.directories import PEOPLE
-from tests.site.conftest import Site, deployed_without
+from tests.site.conftest import Site, arguments, deployed_without
 from tests.site.recap import changed_tasks, outcome
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -110,7 +111,7 @@ def test_the_sample_job_runs_on_both_hosts(portal: Site, user: Visitor) -> None:
 
 
 def test_an_mpi_job_runs_on_both_hosts(portal: Site, user: Visitor) -> None:
-    job = "sbatch --nodes=2 --ntasks-per-node=1 --output=mpi.out --wrap 'mpirun hostname'"
+    job = how_to("provision-gpu-hosts.md", 1, {"sbatch": "sbatch --output=mpi.out"}).strip()
     user.type_in_terminal(f"cd; sed -i d mpi.out; {job}; echo en''d", "end")
 
     def said() -> list[str]:
@@ -187,7 +188,8 @@ def test_an_upgrade_keeps_sessions_and_a_second_run_changes_nothing(
     processes = [each.run("import os; print(os.getppid())") for each in (user, neighbour)]
     sources = hosts.upgrade()
     hub = hosts.head.run("/bin/systemctl", "show", "--value", "-p", "MainPID", "portal-hub")
-    assert outcome(hosts.deploy(sources=sources))["head"]["changed"] > 0
+    _, _, upgrade = lines(how_to("deploy-a-cluster.md", 2))
+    assert outcome(hosts.deploy(*arguments(upgrade), sources=sources))["head"]["changed"] > 0
     assert hub != hosts.head.run("/bin/systemctl", "show", "--value", "-p", "MainPID", "portal-hub")
     again = hosts.deploy(sources=sources)
     assert {numbers["changed"] for numbers in outcome(again).values()} == {0}, changed_tasks(again)
@@ -197,7 +199,9 @@ def test_an_upgrade_keeps_sessions_and_a_second_run_changes_nothing(
 
 @pytest.mark.timeout(1800)
 def test_it_can_be_asked_what_it_would_change(hosts: Hosts, portal: Site) -> None:
-    said = hosts.deploy("--check")
+    _, check, _ = lines(how_to("deploy-a-cluster.md", 2))
+    assert arguments(check) == ["--check"]
+    said = hosts.deploy(*arguments(check))
     assert {numbers["failed"] for numbers in outcome(said).values()} == {0}
 
 

@@ -1,8 +1,8 @@
 """The commands of the how-to guides, run as they stand there.
 
 `IN_A_SESSION` and `AS_ROOT` run a block as it is on the page, but for the words that a reader
-replaces, too: addresses, names and folders. `ELSEWHERE` says of every other block which test runs
-its program, or why it cannot run here.
+replaces, too: addresses, names and folders. `TAKEN` says which other test takes a block's commands
+from its page, and `CANNOT` why a block cannot run here.
 """
 
 import json
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from tests.instance import PREFIX, ROOT, USERS, Instance
-from tests.pages import blocks
+from tests.pages import HOW_TOS, blocks, commands, replaced
+from tests.servers.prometheus import TOKEN
 from tests.visitor import Visitor, session_of
 
-PAGES = ROOT / "docs/how-to"
 ETC = f"/etc/data-scientist-portal-{PREFIX}"
 STATE = f"/var/lib/data-scientist-portal-{PREFIX}"
 GROUP = f"{PREFIX}-data-scientists"
@@ -36,14 +36,80 @@ class Run:
     replaced: Mapping[str, str] = field(default_factory=dict)
     before: str = ""
     """Commands that make what the page takes for granted."""
+    after: str = ""
+    """Commands that fail unless it has done what the page says."""
 
 
 # What may not be verified here: the certificate of the tests' own authority.
 _CURL = {"curl ": "curl --silent --show-error --fail --insecure "}
 # The users' command of this instance.
 _SIZE = {"portal size": f"/usr/local/bin/portal-{PREFIX} size"}
+_STORAGE = (
+    "--loads read --processes 2 --files 3 --size-mib 6 --other-seconds 1 --other-ramp 0 "
+    "--repeats 1 --most-hits 0"
+)
+_JOB = "--wait --time=5 --output=/dev/null"
+# Finished runs, as `portal size` reads them; tests/unit/sizing/test_command.py has more.
+_MEASURED = """\
+mkdir -p ~/how-to/training ~/how-to/storage
+cat > ~/how-to/training/summary.json <<'END'
+{"benchmark": "training", "figures": {"trainings": [
+  {"images_per_second": 1600.0, "processes": 4}]}}
+END
+cat > ~/how-to/storage/summary.json <<'END'
+{"benchmark": "storage", "figures": {"rates": [
+  {"load": "read", "mounts": ["/mnt/a"], "clients": 1, "mb_per_second": 1250.0}]}}
+END
+"""
+_FRESH = "rm -rf ~/how-to; "
 IN_A_SESSION: Mapping[Key, Run] = {
     ("get-more-time.md", 0): Run(r'"deadline"', {"curl ": "curl --silent --show-error --fail "}),
+    ("measure-inference.md", 0): Run(
+        r"int8",
+        {
+            "--results ~/logs/measured-inference/one": "--results ~/how-to/one --model tiny "
+            "--size 32 --batches 1 --seconds 0.05 --epochs 1 --digits 1300"
+        },
+        before=_FRESH,
+    ),
+    ("measure-storage.md", 0): Run(
+        r"1 of 1: read, .* mb per second",
+        {
+            "--results ~/logs/": f"{_STORAGE} --results ~/how-to/",
+            "/mnt/isilon1/users/you": "~/isilon/users/$USER",
+            "--nodes=4": f"--nodes=2 --mem=1G {_JOB}",
+        },
+        before=_FRESH,
+        after="test -s ~/how-to/run2/summary.json",
+    ),
+    ("measure-the-interconnect.md", 0): Run(
+        r"",
+        {
+            "--nodes=4 --ntasks-per-node=4 --gres=gpu:4": f"--nodes=2 --mem=2500 {_JOB}",
+            "--results ~/logs/": "--most 65536 --iterations 3 --repeats 1 --results ~/how-to/",
+            "--processes 2,4": "--processes 2",
+        },
+        before=f"{_FRESH}module load pytorch; ",
+        after="test -s ~/how-to/run1/summary.json -a -s ~/how-to/run2/summary.json",
+    ),
+    ("measure-the-whole-cluster.md", 0): Run(
+        r"",
+        {"~/logs": "~/how-to", "~/cluster-report": "~/how-to/report"},
+        before=f"{_FRESH}python3 ~/templates/benchmarks/storage.py --results ~/how-to/storage "
+        f"--mounts ~/isilon/users/$USER {_STORAGE}\n",
+        after="grep -q '^## Storage' ~/how-to/report/README.md",
+    ),
+    ("measure-training.md", 0): Run(
+        r"usage: scaling.py",
+        {
+            "--results ": "--epochs 1 --steps 2 --warmup 1 --runs 1 --batch 8 --size 32 "
+            "--results ~/how-to/",
+            "--models resnet50": "--models tiny",
+            "--precisions fp32,bf16": "--precisions fp32",
+        },
+        before=f"{_FRESH}module load pytorch; ",
+        after="test -s ~/how-to/run1/summary.json -a -s ~/how-to/run2/summary.json",
+    ),
     ("prepare-data.md", 0): Run(
         r"1024|6 images",
         {"--shards 1024": "--shards 2"},
@@ -63,11 +129,24 @@ IN_A_SESSION: Mapping[Key, Run] = {
         {**_CURL, "$TOKEN": "$JUPYTERHUB_API_TOKEN", "https://portal.example": "ADDRESS"},
     ),
     ("size-storage.md", 0): Run(r"7,200 MB/s", _SIZE),
+    ("size-storage.md", 1): Run(
+        r"400 images/s x 0.115 MB",
+        {**_SIZE, "~/logs/": "~/how-to/", "/RUN/": "/"},
+        before=_MEASURED,
+    ),
     ("size-storage.md", 2): Run(r"70 GPUs", _SIZE),
+    ("use-containers.md", 0): Run(
+        r"^Python 3",
+        {"~/images/own.sif": "~/isilon/images/base.sif"},
+    ),
 }
 AS_ROOT: Mapping[Key, Run] = {
     ("back-up-and-restore.md", 0): Run(
         r"", {"/root/": "FOLDER/", "portal backup": "PORTAL backup"}
+    ),
+    ("bring-the-real-mnist.md", 0): Run(
+        r"now has MNIST",
+        {"notebook_templates": "-B REPOSITORY/notebook_templates", "/mnt/isilon": "FOLDER"},
     ),
     ("check-with-doctor.md", 0): Run(r"^\d+ ok", {"portal doctor": "PORTAL doctor || true"}),
     ("attach-to-your-slurm.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
@@ -88,71 +167,103 @@ AS_ROOT: Mapping[Key, Run] = {
         "(umask 077; echo correct horse > FOLDER/vault-password)\n",
     ),
     ("deploy-a-cluster.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
+    # With archives of the same form as those that take an account.
+    ("measure-inference.md", 1): Run(
+        r"",
+        {},
+        before="mkdir -p made/ILSVRC2012_devkit_t12/data\n"
+        "touch made/ILSVRC2012_val_00000001.JPEG made/ILSVRC2012_devkit_t12/data/meta.mat\n"
+        "tar -cf ILSVRC2012_img_val.tar -C made ILSVRC2012_val_00000001.JPEG\n"
+        "tar -czf ILSVRC2012_devkit_t12.tar.gz -C made ILSVRC2012_devkit_t12\n",
+        after="test -e val/ILSVRC2012_val_00000001.JPEG -a -e ILSVRC2012_devkit_t12/data/meta.mat",
+    ),
+    ("monitor-the-portal.md", 0): Run(
+        r"^prometheus prometheus 400",
+        {" prometheus.token": f" {TOKEN}", "/etc/prometheus/": "FOLDER/"},
+        after="stat -c '%U %G %a' FOLDER/portal.token",
+    ),
+    ("monitor-the-portal.md", 1): Run(
+        r"^gpu_spawner_slurm_up ",
+        {**_CURL, "/etc/prometheus/portal.token": str(TOKEN), "http://PORTAL:8000": "ADDRESS"},
+    ),
     ("mount-the-nas.md", 0): Run(r"", {"NAME": USERS[0], "GROUP": GROUP}),
+    # Where there is the hardware it would change something: nothing but a check, both times.
+    ("provision-gpu-hosts.md", 0): Run(
+        r"failed=0",
+        {
+            "deploy/up": "REPOSITORY/deploy/up",
+            "~/site": "FOLDER/site",
+            "compute1\n": "compute1 --check\n",
+        },
+        before="mkdir FOLDER/site; cat > FOLDER/site/hosts.yml <<'END'\n"
+        "all: {hosts: {compute1: {ansible_connection: local}}, children: {nvidia: {hosts: "
+        "{compute1: {}}}, infiniband: {hosts: {compute1: {}}}}}\nEND\n",
+    ),
     ("size-storage.md", 0): Run(r"7,200 MB/s", {"portal size": "PORTAL size"}),
     ("size-storage.md", 2): Run(r"70 GPUs", {"portal size": "PORTAL size"}),
+    # The path within this machine carries large frames.
+    ("tune-the-network-to-the-nas.md", 0): Run(r"3 received", {"NAS": "127.0.0.1"}),
+    ("use-https.md", 0): Run(
+        r"",
+        {"/etc/data-scientist-portal": "FOLDER"},
+        before="mkdir FOLDER/tls; echo key > privkey.pem; echo pair > fullchain.pem\n"
+        "export RENEWED_LINEAGE=FOLDER\n",
+        after="grep -qx key FOLDER/tls/portal.key && grep -qx pair FOLDER/tls/portal.crt",
+    ),
     ("use-https.md", 1): Run(r"^notAfter=", {"/var/lib/data-scientist-portal": STATE}),
 }
-ELSEWHERE: Mapping[Key, str] = {
-    ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
-    ("connect-your-directory.md", 1): "tests/integration/authentication/test_directory.py",
+# Of programs of the templates: tests of their own run them.
+_PROGRAMS = "tests/integration/templates/test_how_to_programs.py"
+TAKEN: Mapping[Key, str] = {
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
-    ("deploy-a-cluster.md", 1): "tests/site/test_deployment.py",
+    ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
+    ("connect-your-directory.md", 1): "tests/integration/authentication/test_machine_accounts.py",
+    ("deploy-a-cluster.md", 1): "tests/site/conftest.py",
     ("deploy-a-cluster.md", 2): "tests/site/test_deployment.py",
-    ("install-without-network.md", 0): "deploy/release does it in a network of its own",
-    ("install-without-network.md", 1): "fetches some hundred MB; a release is tried as it is made",
+    ("divide-a-model-with-jax.md", 0): _PROGRAMS,
+    ("divide-a-model-with-jax.md", 1): _PROGRAMS,
+    ("fine-tune-a-language-model.md", 1): _PROGRAMS,
+    ("fine-tune-a-vision-transformer.md", 1): _PROGRAMS,
+    ("install-without-network.md", 0): "tests/unit/deploy/test_release.py",
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
-    ("install-your-own-packages.md", 1): "needs a site with micromamba and conda's channels",
-    ("measure-inference.md", 0): "tests/integration/measuring/test_inference.py",
-    ("measure-inference.md", 1): "needs ImageNet's archives, which take an account",
-    ("measure-inference.md", 2): "needs torchvision's and timm's weights, which are in no registry",
-    ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
-    ("bring-the-real-mnist.md", 0): "tests/notebooks/test_fetch_mnist.py",
-    ("measure-storage.md", 0): "tests/integration/measuring/test_storage.py",
-    ("measure-the-interconnect.md", 0): "tests/integration/measuring/test_interconnect.py",
     ("measure-the-network.md", 0): "tests/integration/measuring/test_network.py",
-    ("measure-the-whole-cluster.md", 0): "tests/unit/templates/test_cluster_report.py",
-    ("measure-training.md", 0): "tests/integration/measuring/test_training.py",
-    ("monitor-the-portal.md", 0): "tests/integration/administration/test_monitoring_role.py",
-    ("monitor-the-portal.md", 1): "tests/integration/administration/test_monitoring.py",
-    ("mount-the-nas.md", 1): "needs mount units of systemd and an NFS server",
-    ("mount-the-nas.md", 2): "needs mount units of systemd and an NFS server",
-    ("mount-the-nas.md", 3): "needs mount units of systemd and an NFS server",
-    ("prepare-data.md", 1): "tests/notebooks/test_training_on_shards.py",
-    ("offer-choices.md", 0): "tests/integration/options/test_accounts.py",
-    ("provision-gpu-hosts.md", 0): "tests/unit/deploy/test_hardware.py",
+    ("mount-the-nas.md", 2): "tests/deploy/test_nfs.py",
+    ("offer-choices.md", 0): "tests/integration/options/test_limits.py",
+    ("prepare-data.md", 1): _PROGRAMS,
     ("provision-gpu-hosts.md", 1): "tests/site/test_deployment.py",
     ("pull-images.md", 0): "tests/integration/images/test_images.py",
-    ("set-up-the-nas.md", 0): "needs Ansible's Galaxy, which is not a registry of packages",
-    ("set-up-the-nas.md", 1): "needs a NAS with OneFS",
-    ("try-the-tiers.md", 0): "tests/unit/templates/test_tiering.py",
-    ("tune-the-network-to-the-nas.md", 0): "needs a NAS behind a path that carries large frames",
-    ("size-storage.md", 1): "tests/unit/sizing/test_command.py",
-    ("divide-a-model-with-jax.md", 0): "tests/notebooks/test_jax_sharding.py",
-    ("divide-a-model-with-jax.md", 1): "tests/notebooks/test_jax_keras.py",
-    ("fine-tune-a-language-model.md", 0): "needs Hugging Face, which is not a registry of packages",
-    ("fine-tune-a-language-model.md", 1): "tests/notebooks/test_language.py",
-    (
-        "fine-tune-a-vision-transformer.md",
-        0,
-    ): "needs Hugging Face, which is no registry of packages",
-    ("fine-tune-a-vision-transformer.md", 1): "tests/notebooks/test_vision.py",
-    ("search-for-hyper-parameters.md", 0): "tests/notebooks/test_sweep.py",
+    ("run-your-own-program.md", 0): _PROGRAMS,
+    ("search-for-hyper-parameters.md", 0): _PROGRAMS,
+    ("see-where-time-goes.md", 0): _PROGRAMS,
     ("serve-a-model.md", 0): "tests/integration/session/test_model_server.py",
     ("serve-a-model.md", 1): "tests/integration/session/test_model_server.py",
-    ("serve-a-model.md", 2): "tests/notebooks/test_serving.py",
-    ("see-where-time-goes.md", 0): "tests/notebooks/test_profiling.py",
-    ("train-on-a-table.md", 0): "tests/notebooks/test_tables.py",
-    ("run-your-own-program.md", 0): "tests/notebooks/test_minimal.py",
-    ("train-on-several-nodes.md", 0): "tests/notebooks/test_distributed.py",
-    ("train-with-lightning.md", 0): "tests/notebooks/test_lightning.py",
-    ("train-with-lightning.md", 1): "tests/notebooks/test_lightning_jobs.py",
-    ("use-containers.md", 0): "tests/integration/images/test_own_image.py",
-    ("use-https.md", 0): "needs certbot and a name that the world knows",
+    ("serve-a-model.md", 2): _PROGRAMS,
+    ("train-on-a-table.md", 0): _PROGRAMS,
+    ("train-on-several-nodes.md", 0): _PROGRAMS,
+    ("train-with-lightning.md", 0): _PROGRAMS,
+    ("train-with-lightning.md", 1): _PROGRAMS,
+    ("try-the-tiers.md", 0): "tests/unit/templates/test_tiering.py",
     ("use-the-spawner-alone.md", 0): "tests/deploy/test_spawner_alone.py",
     ("use-the-spawner-alone.md", 1): "tests/deploy/test_spawner_alone.py",
     ("use-the-spawner-alone.md", 2): "tests/deploy/test_spawner_alone.py",
+}
+CANNOT: Mapping[Key, str] = {
+    ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
+    # Those of `hf`: test_how_to_programs.py runs them as far as they come offline.
+    ("fine-tune-a-language-model.md", 0): "needs Hugging Face, which is not a registry of packages",
+    (
+        "fine-tune-a-vision-transformer.md",
+        0,
+    ): "needs Hugging Face, which is not a registry of packages",
+    ("install-without-network.md", 1): "fetches some hundred MB; a release is tried as it is made",
+    ("install-your-own-packages.md", 1): "needs conda's channels, which no test can reach",
+    ("measure-inference.md", 2): "needs torchvision's and timm's weights, which are in no registry",
+    # Of these two, tests/deploy/test_nfs.py looks whether the units have these names.
+    ("mount-the-nas.md", 1): "needs systemd and NFS in one kernel, as no test has",
+    ("mount-the-nas.md", 3): "needs systemd and NFS in one kernel, as no test has",
+    ("set-up-the-nas.md", 0): "needs Ansible's Galaxy, which is not a registry of packages",
+    ("set-up-the-nas.md", 1): "needs the collection that block 0 gets, and a NAS with OneFS",
 }
 
 
@@ -160,19 +271,9 @@ def listed() -> dict[Key, str]:
     """Return the commands of every page, by the number of their block."""
     return {
         (page.name, number): commands(block)
-        for page in sorted(PAGES.glob("*.md"))
+        for page in sorted(HOW_TOS.glob("*.md"))
         for number, block in enumerate(blocks(page, "console", "sh"))
     }
-
-
-def commands(block: str) -> str:
-    """Return what is typed: with a prompt only the lines that have one."""
-    lines = [line.strip() for line in block.splitlines()]
-    typed = [line[2:] for line in lines if re.match(r"[$#] \S", line)]
-    # Without one a line that begins with # is a comment.
-    return (
-        "\n".join(typed if lines[0] == f"{lines[0][0]} {typed[0]}" else lines) if typed else block
-    )
 
 
 @pytest.fixture(scope="module")
@@ -181,17 +282,19 @@ def user(portal: Instance) -> Iterator[Visitor]:
         yield user
 
 
-def replaced(block: str, words: Mapping[str, str]) -> str:
-    for word, other in words.items():
-        assert word in block, word
-        block = block.replace(word, other)
-    return block
+def test_each_block_is_run_or_it_is_said_why_it_cannot_be() -> None:
+    tables = (IN_A_SESSION, AS_ROOT, TAKEN, CANNOT)
+    assert set(listed()) == set().union(*tables)
+    assert set(TAKEN).isdisjoint({*IN_A_SESSION, *AS_ROOT, *CANNOT})
+    assert set(CANNOT).isdisjoint({*IN_A_SESSION, *AS_ROOT})
 
 
-def test_each_block_is_run_or_it_is_said_where() -> None:
-    assert set(listed()) == {*IN_A_SESSION, *AS_ROOT, *ELSEWHERE}
-    tests = [place for place in ELSEWHERE.values() if place.startswith("tests/")]
-    assert [place for place in tests if not (ROOT / place).exists()] == []
+@pytest.mark.parametrize("key", TAKEN, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_a_test_takes_what_it_runs_from_the_page(key: Key) -> None:
+    page, number = key
+    text = (ROOT / TAKEN[key]).read_text(encoding="utf-8")
+    # A block of the page, or all of them.
+    assert f'"{page}", {number}' in text or f'"docs/how-to/{page}"' in text
 
 
 @pytest.mark.timeout(300)
@@ -200,19 +303,20 @@ def test_a_user_runs_it_in_a_session(user: Visitor, key: Key) -> None:
     run = IN_A_SESSION[key]
     block = replaced(listed()[key], run.replaced).replace("ADDRESS", user.instance.url)
     # As a terminal does it: with the modules there.
-    argv = ["/bin/bash", "-lc", f"set -e\n{run.before}{block}"]
+    argv = ["/bin/bash", "-lc", f"set -e\n{run.before}{block}\n{run.after}"]
     code = f"import json, subprocess; done = subprocess.run({argv!r}, **{HOW!r})\n{TELL}"
     status, said = json.loads(user.run(code, seconds=240))
     assert status == 0, said
-    assert re.search(run.prints, said), said
+    assert re.search(run.prints, said, re.MULTILINE), said
 
 
 @pytest.mark.parametrize("key", AS_ROOT, ids=lambda key: f"{key[0]}-{key[1]}")
 def test_an_administrator_runs_it(portal: Instance, tmp_path: Path, key: Key) -> None:
     run = AS_ROOT[key]
-    block = run.before + replaced(listed()[key], run.replaced)
+    block = f"{run.before}{replaced(listed()[key], run.replaced)}\n{run.after}"
     for word, other in {
         "FOLDER": str(tmp_path),
+        "ADDRESS": portal.url,
         "PORTAL": f"/usr/local/sbin/portal-{PREFIX}",
         "REPOSITORY": str(ROOT),
         "deploy/ansible": str(ROOT / "deploy/ansible"),

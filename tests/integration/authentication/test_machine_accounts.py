@@ -18,6 +18,7 @@ from tests.integration.authentication.slapd import (
     Slapd,
 )
 from tests.network.sockets import free_port
+from tests.pages import how_to
 
 # A Unix group has a number. In RFC 2307bis it is a posixGroup as well, which slapd's own schema
 # does not allow; so the number alone is asked for below.
@@ -62,6 +63,25 @@ def accounts(directory: Slapd, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def test_a_user_of_the_directory_is_one_of_the_machine(accounts: Machine) -> None:
     entry = accounts.told("/usr/bin/getent", "passwd", "user1").split(":")
     assert (entry[0], entry[5]) == ("user1", "/home/user1")
+
+
+def test_the_how_tos_commands_find_a_user(accounts: Machine, directory: Slapd) -> None:
+    words = {
+        "ldaps://ldap1.example.org": directory.tls_url,
+        "cn=portal,ou=services,dc=example,dc=org": READER_DN,
+        "ou=people,dc=example,dc=org": USER_BASE,
+        "jane": "user1",
+    }
+    block = how_to("connect-your-directory.md", 1, words)
+    # Without a terminal the password is read from the standard input.
+    typed = f"export LDAPTLS_CACERT={directory.ca_file}\necho {PASSWORD} | {{ {block} }}"
+    said = accounts.told("/usr/bin/setsid", "--wait", "/bin/sh", "-ec", typed)
+    assert f"dn: uid=user1,{USER_BASE}" in said
+    entry, groups = said.splitlines()[-2:]
+    assert entry.startswith("user1:")
+    assert "(user1) gid=" in groups
+    assert "vision" not in groups  # which is no Unix group: it has no number
+    assert "data-scientists" in groups
 
 
 def test_the_machine_and_the_portal_know_the_same_groups(

@@ -18,6 +18,7 @@ import pytest
 
 from dsportal.settings.containers import ContainerSettings, ImageSettings
 from tests.instance import FOLDER_NAME, PREFIX, ROOT, SETTINGS, USERS, Instance
+from tests.pages import how_to
 from tests.servers import registry as registries
 from tests.servers.registry import KEY, USER, Registry
 from tests.visitor import Visitor, session_of
@@ -418,9 +419,13 @@ def user(portal: Instance) -> Iterator[Visitor]:
 def test_a_terminal_asks_for_the_key_and_does_not_show_it(
     user: Visitor, registry: Registry
 ) -> None:
-    line = f"portal-{PREFIX} image pull {registry.host}/private/shell:1.0 && echo do''ne"
+    words = {
+        "portal image": f"portal-{PREFIX} image",
+        "nvcr.io/nvidia/pytorch:24.05-py3": f"{registry.host}/private/shell:1.0",
+    }
+    line = how_to("pull-images.md", 0, words)
     answers = {"(not shown)": f"{KEY}\r"}
-    screen = user.type_in_terminal(line, "done", answers=answers, seconds=60)
+    screen = user.type_in_terminal(f"{line} && echo do''ne", "done", answers=answers, seconds=60)
     assert KEY not in screen
     assert list((home(USERS[0]) / "images").glob("shell-1.0-*.sif"))
 

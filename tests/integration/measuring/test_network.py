@@ -3,7 +3,6 @@
 import json
 import os
 import pwd
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 
 from links import iperf
 from tests.instance import PREFIX, ROOT, USERS, Instance
+from tests.pages import how_to, lines
 from tests.waiting import until
 
 pytestmark = pytest.mark.long
@@ -34,10 +34,12 @@ def home(portal: Instance) -> Iterator[Path]:
 
 
 def test_two_nodes_are_measured_in_both_directions(portal: Instance, home: Path) -> None:
-    program = ["/usr/bin/python3", "-B", str(BENCHMARKS / "network.py"), f"--results={home}/run"]
-    program += ["--seconds=1", "--omit=0", "--repeats=1", "--streams=2"]
-    argv = ["sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1", "--time=5", "--mem=1G"]
-    argv += ["--output=log", f"--wrap=exec {shlex.join(program)}"]
+    words = {
+        "--nodes=4": "--parsable --nodes=2 --time=5 --mem=1G --output=log",
+        "python3 ~/templates/benchmarks": f"/usr/bin/python3 -B {BENCHMARKS}",
+        "~/logs/run1": f"{home}/run --seconds 1 --omit 0 --repeats 1 --streams 2",
+    }
+    (argv,) = lines(how_to("measure-the-network.md", 0, words))
     job = portal.slurm(*argv, user=USERS[1], home=str(home)).strip()
     until(lambda: job not in portal.jobs(), seconds=120, what="the measurement is over")
     file = home / "run" / "summary.json"

@@ -1,6 +1,8 @@
 """What a group's members may have, and several sessions of one user at once."""
 
 import asyncio
+import json
+import subprocess
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -10,6 +12,7 @@ import pytest
 from jupyterhub_gpu_slurm.options import words
 from tests import faults
 from tests.instance import LIMITED, USERS, Instance
+from tests.pages import how_to
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -51,6 +54,21 @@ def test_more_than_the_group_may_have_is_refused_and_nothing_is_submitted(
     assert "Traceback" not in answer.text
     assert user.server() is None
     assert next_job_id(portal) == before
+
+
+def test_a_script_is_refused_as_the_how_to_says(portal: Instance, visit: Visit) -> None:
+    replaced = {
+        "curl ": "curl --silent --show-error --insecure ",
+        "$TOKEN": visit(LIMITED).token(),
+        "$HUB": f"{portal.url}/hub",
+        "/ada/": f"/{LIMITED}/",
+    }
+    line = how_to("offer-choices.md", 0, replaced)
+    argv = ["/bin/sh", "-c", line]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    answer = json.loads(done.stdout)
+    assert answer["status"] == 400
+    assert answer["message"] == words.not_to_choose("Account", "medicine", "limited")
 
 
 def test_the_form_offers_only_what_the_group_may_have(visit: Visit) -> None:

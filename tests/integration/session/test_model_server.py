@@ -15,6 +15,7 @@ from tests import tiny_models
 from tests.instance import USERS, Instance, trust
 from tests.network import sockets
 from tests.notebooks.running import framework_python
+from tests.pages import how_to
 from tests.processes import running
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
@@ -22,25 +23,20 @@ from tests.waiting import until
 POSITIONS = 4096
 PAGE = "/tools/model-server/"
 VISIT = {"Accept": "text/html"}
-# As the page says, and as OpenAI's clients send a token.
-ASK = """
-import requests, urllib3
-urllib3.disable_warnings()  # the session does not know the tests' authority
-answer = requests.post(
-    {url!r},
-    headers={{"Authorization": "Bearer " + {token!r}}},
-    json={{"prompt": "This License", "max_tokens": 8}},
-    timeout=60,
-    verify=False,
-)
-print(answer.status_code, answer.text)
-"""
-AT_SOCKET = """
+# In a shell, in the folder with the models.
+TYPED = """
 import os, subprocess
-socket = os.environ["JUPYTER_RUNTIME_DIR"] + "/tool-model-server.sock"
-argv = ["curl", "--silent", "--unix-socket", socket, "http://localhost/v1/models"]
-print(subprocess.run(argv, capture_output=True, text=True).stdout)
+argv, folder = ["/bin/sh", "-c", {typed!r}], os.path.expanduser("~/logs/served")
+done = subprocess.run(argv, capture_output=True, text=True, cwd=folder)
+print(done.stdout + done.stderr)
 """
+DRAW = """
+import sys
+from PIL import Image
+Image.new("RGB", (32, 32), (200, 30, 30)).save(sys.argv[1])
+"""
+# The session does not know the tests' authority.
+CURL = {"curl ": "curl --silent --show-error --insecure "}
 REACH = """
 import socket
 try:
@@ -65,7 +61,12 @@ def user(portal: Instance) -> Iterator[Visitor]:
     shutil.rmtree(run, ignore_errors=True)
     run.parent.mkdir(exist_ok=True)
     python = framework_python("pytorch")
-    tiny_models.make(python, tiny_models.text(run / "<i>model<i>", POSITIONS, is_endless=True))
+    tiny_models.make(
+        python,
+        tiny_models.text(run / "<i>model<i>", POSITIONS, is_endless=True),
+        tiny_models.image(run / "image"),
+        [DRAW, str(run / "image.png")],
+    )
     for path in (run.parent, run, *run.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid)
     with session_of(portal, USERS[0]) as user:
@@ -81,9 +82,9 @@ def opened(visitor: Visitor) -> httpx.Response:
     return httpx.get(url, headers=headers, timeout=60, follow_redirects=True, verify=trust())
 
 
-def load(user: Visitor) -> None:
-    """Load the model that the page lists."""
-    folder = str(Path(pwd.getpwnam(user.name).pw_dir) / "logs/served/<i>model<i>")
+def load(user: Visitor, name: str = "<i>model<i>") -> None:
+    """Load a model that the page lists."""
+    folder = str(Path(pwd.getpwnam(user.name).pw_dir) / "logs/served" / name)
     begun = user.session("POST", f"{PAGE}load", json={"folder": folder})
     assert begun.status_code == 202, begun.text
     until(
@@ -102,11 +103,20 @@ def test_the_page_lists_the_models_in_the_users_runs(user: Visitor) -> None:
 
 
 def test_a_program_asks_it_with_a_token(user: Visitor) -> None:
+    words = {
+        **CURL,
+        "$TOKEN": user.token(),
+        "https://portal.example": user.instance.host_of(user.name),
+        "NAME": user.name,
+    }
+    block = how_to("serve-a-model.md", 0, words)
+    of_text, of_image = (f"curl {rest}" for rest in block.split("curl ")[1:])
     load(user)
-    url = f"{user.instance.host_of(user.name)}/user/{user.name}{PAGE}v1/completions"
-    said = user.run(ASK.format(url=url, token=user.token()), kernel="pytorch")
-    assert said.split()[0] == "200", said
-    assert '"completion_tokens":' in said
+    assert '"completion_tokens":' in user.run(TYPED.format(typed=of_text))
+    load(user, "image")
+    said = user.run(TYPED.format(typed=of_image))
+    assert "dog" in said
+    assert '"probability":' in said
 
 
 def client_of(user: Visitor) -> openai.OpenAI:
@@ -160,7 +170,8 @@ def test_whoever_leaves_frees_the_server(user: Visitor, is_streamed: bool) -> No
 
 def test_a_program_in_the_session_asks_it_without_a_token(user: Visitor) -> None:
     load(user)
-    assert '"id": "served/<i>model<i>"' in user.run(AT_SOCKET)
+    typed = how_to("serve-a-model.md", 1, CURL)
+    assert '"id": "served/<i>model<i>"' in user.run(TYPED.format(typed=typed))
 
 
 def test_nobody_else_reaches_it(user: Visitor, other: Visitor) -> None:

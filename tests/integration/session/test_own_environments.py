@@ -10,6 +10,7 @@ import pytest
 
 from tests.instance import PREFIX, USERS, Instance
 from tests.packages import wheel
+from tests.pages import how_to
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
@@ -53,14 +54,24 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+def typed(package: Path) -> list[str]:
+    """Return the page's commands: one to make it, one to list it, one to remove it."""
+    words = {
+        "portal env": f"{COMMAND} env",
+        "nlp": "mine",
+        'einops "transformers>=5"': str(package),
+    }
+    return how_to("install-your-own-packages.md", 0, words).splitlines()
+
+
 @pytest.fixture
 def mine(user: Visitor, package: Path) -> Iterator[str]:
     """One that was made in a terminal, on PyTorch."""
-    line = f"{COMMAND} env create mine --on pytorch {package}; echo do''ne"
-    screen = user.type_in_terminal(line, "done", seconds=180)
+    create, _, remove = typed(package)
+    screen = user.type_in_terminal(f"{create}; echo do''ne", "done", seconds=180)
     assert "mine (pytorch/2.13)" in screen
     yield "mine"
-    user.type_in_terminal(f"{COMMAND} env remove mine; echo do''ne", "done", seconds=60)
+    user.type_in_terminal(f"{remove}; echo do''ne", "done", seconds=60)
     assert told(user)["environments"] == []
 
 
@@ -80,7 +91,9 @@ def finished(user: Visitor) -> dict[str, Any]:
     return dict(told(user)["task"])
 
 
-def test_it_is_a_kernel_and_a_module_of_the_same_name(user: Visitor, mine: str) -> None:
+def test_it_is_a_kernel_and_a_module_of_the_same_name(
+    user: Visitor, mine: str, package: Path
+) -> None:
     until(lambda: f"env-{mine}" in kernels(user), seconds=30, what="it is a kernel")
     said = user.run(ALL_IN_ONE, kernel=f"env-{mine}", seconds=120)
     assert "kernel 1.0 2.13.0" in said
@@ -91,7 +104,8 @@ def test_it_is_a_kernel_and_a_module_of_the_same_name(user: Visitor, mine: str) 
     (listed,) = told(user)["environments"]
     assert (listed["name"], listed["on"], listed["trouble"]) == (mine, "pytorch/2.13", "")
     assert listed["size"] > 1_000_000
-    screen = user.type_in_terminal(f"{COMMAND} env list; echo do''ne", "done")
+    _, show, _ = typed(package)
+    screen = user.type_in_terminal(f"{show}; echo do''ne", "done")
     assert "pytorch/2.13" in screen
 
 

@@ -4,9 +4,11 @@ import grp
 import html
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +16,20 @@ import httpx
 import pytest
 
 from tests.instance import USERS, Instance, trust
+from tests.network.sockets import free_port
+from tests.pages import how_to, lines
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 OWNER, OTHER = USERS[0], USERS[1]
 SSH, SCP, SSH_KEYGEN = "/usr/bin/ssh", "/usr/bin/scp", "/usr/bin/ssh-keygen"
 MOUNT = "/usr/bin/mount"
+# Says "here" to the first who connects, and prints its port.
+LISTEN = (
+    "import socket, threading; s = socket.create_server(('127.0.0.1', 0)); "
+    "threading.Thread(target=lambda: s.accept()[0].sendall(b'here'), daemon=True).start(); "
+    "print(s.getsockname()[1])"
+)
 
 
 @dataclass
@@ -55,13 +65,21 @@ class Laptop:
         file.touch(mode=0o600)
         file.write_text(token)
 
-    def run(self, *argv: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run ssh, scp or another program here."""
+    @property
+    def variables(self) -> dict[str, str]:
+        """Its home, and what rsync starts."""
+        ssh = f"{SSH} -F {self.folder}/config"
+        return {**os.environ, "HOME": str(self.home), "RSYNC_RSH": ssh}
+
+    def run(self, *argv: str | Path, typed: str = "") -> subprocess.CompletedProcess[str]:
+        """Run ssh, scp or another program in this home."""
         program, *rest = argv
+        config = () if Path(program).name == "rsync" else ("-F", self.folder / "config")
         return subprocess.run(
-            [program, "-F", self.folder / "config", *rest],
-            env={**os.environ, "HOME": str(self.home)},
-            stdin=subprocess.DEVNULL,
+            [program, *config, *rest],
+            env=self.variables,
+            cwd=self.home,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=60,
@@ -137,16 +155,51 @@ def test_a_file_arrives_whole_and_comes_back(laptop: Laptop, tmp_path: Path) -> 
 
 def test_a_port_of_the_session_can_be_reached(laptop: Laptop, owner: Visitor) -> None:
     """VS Code talks to its server on the other side so."""
-    code = (
-        "import socket, threading; s = socket.create_server(('127.0.0.1', 0)); "
-        "threading.Thread(target=lambda: s.accept()[0].sendall(b'here'), daemon=True).start(); "
-        "print(s.getsockname()[1])"
-    )
-    kernel = owner.open_kernel()
-    port = owner.run_in(kernel, code).strip()
-    done = laptop.run(SSH, "-W", f"127.0.0.1:{port}", "portal")
-    owner.session("DELETE", f"/api/kernels/{kernel}")
+    with listening(owner) as port:
+        done = laptop.run(SSH, "-W", f"127.0.0.1:{port}", "portal")
     assert done.stdout == "here", done.stderr
+
+
+@contextmanager
+def listening(owner: Visitor) -> Iterator[str]:
+    """Have a kernel of the session listen; give its port."""
+    kernel = owner.open_kernel()
+    try:
+        yield owner.run_in(kernel, LISTEN).strip()
+    finally:
+        owner.session("DELETE", f"/api/kernels/{kernel}")
+
+
+def test_what_the_how_to_types_works(laptop: Laptop, owner: Visitor) -> None:
+    mine = free_port()
+    (laptop.home / "results.csv").write_text("1,2\n")
+    (laptop.home / "project").mkdir()
+    (laptop.home / "project/code.py").write_text("print(3)\n")
+    with listening(owner) as theirs:
+        words = {"nvidia-smi": "id -un", "8888:127.0.0.1:8888": f"{mine}:127.0.0.1:{theirs}"}
+        shell, *once, forward = lines(how_to("connect-with-ssh.md", 0, words))
+        for argv in once:
+            done = laptop.run(*argv)
+            assert done.returncode == 0, f"{argv}: {done.stderr}"
+        asked = "cat results.csv project/code.py; rm -r results.csv project; exit 5\n"
+        done = laptop.run(*shell, typed=asked)
+        assert (done.returncode, done.stdout) == (5, "1,2\nprint(3)\n"), done.stderr
+        program, *rest = forward
+        tunnel = [program, "-F", str(laptop.folder / "config"), *rest]
+        with subprocess.Popen(tunnel, env=laptop.variables, stdin=subprocess.PIPE) as client:
+            until(lambda: said_at(mine) == b"here", seconds=30, what="the port is forwarded")
+            assert client.stdin
+            client.stdin.close()
+            assert client.wait(30) == 0
+
+
+def said_at(port: int) -> bytes:
+    """Return what somebody says who listens here, nothing where nobody does."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            return connection.recv(4)
+    except ConnectionRefusedError:
+        return b""
 
 
 def test_the_exit_status_is_the_commands(laptop: Laptop) -> None:

@@ -3,12 +3,16 @@
 import json
 import re
 import runpy
+import subprocess
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import bootstrap
 import offline
 import pytest
+
+from tests.pages import how_to, lines
 
 ROOT = Path(__file__).resolve().parents[3]
 LAB = ROOT / "portal/dsportal/lab"
@@ -40,6 +44,29 @@ def test_the_changelog_has_the_version_and_begins_with_its_upgrade_notes(
     assert sections[0].splitlines()[0] == "[Unreleased]"
     (section,) = (each for each in sections if each.startswith(f"{script['version'](ROOT)} ("))
     assert re.findall(r"^### (.*)$", section, re.MULTILINE)[0] == "Upgrade notes"
+
+
+def test_the_how_to_unpacks_a_release_to_where_packages_are_looked_for(
+    script: dict[str, Any], tmp_path: Path
+) -> None:
+    name = f"data-scientist-portal-{script['version'](ROOT)}"
+    with tarfile.open(tmp_path / f"{name}-offline.tar", "w") as opened:
+        for part in (name, "packages"):
+            (tmp_path / "packed" / part).mkdir(parents=True)
+            opened.add(tmp_path / "packed" / part, part)
+    cache = str(bootstrap.PACKAGES.parent)
+    block = how_to("install-without-network.md", 0, {cache: str(tmp_path / "cache")})
+    typed = ["/bin/sh", "-ec", f"{block}\npwd"]
+    said = subprocess.run(typed, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert said.split() == [str(tmp_path / name)]
+    assert (tmp_path / "cache/packages").is_dir()
+
+
+def test_the_how_to_packs_the_packages_of_a_lock_that_there_is() -> None:
+    _, (program, option, lock) = lines(how_to("install-without-network.md", 1))
+    assert bootstrap.lock_file(lock).exists()
+    said = subprocess.run([ROOT / program, "--help"], check=True, capture_output=True, text=True)
+    assert f"{option} LOCK" in said.stdout
 
 
 def test_versions_that_differ_stop_a_release(script: dict[str, Any], tmp_path: Path) -> None:

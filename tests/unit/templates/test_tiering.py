@@ -11,15 +11,25 @@ import pytest
 
 from filesystem import tiers
 from tests.onefs import StandIn
+from tests.pages import how_to, lines
 
 PROGRAM = Path(tiers.__file__).parents[1] / "tiering.py"
 
 
 def run(nas: StandIn, results: Path, *more: str) -> "subprocess.CompletedProcess[str]":
-    small = ["--gib=0.002", "--files=2", "--seconds=0.5", "--ramp=0", "--poll-seconds=0.01"]
-    where = [f"--mount={nas.folder}", "--path=/ifs/data", f"--nas-api={nas.url}"]
+    words = {
+        "python3": sys.executable,
+        "~/templates/benchmarks/tiering.py": str(PROGRAM),
+        "~/logs/tiering": str(results),
+        "/mnt/isilon/test": str(nas.folder),
+        "/ifs/data/datascience/test": "/ifs/data",
+        "https://nas.example.org:8080": nas.url,
+        "--gib 64": "--gib 0.002",
+    }
+    (argv,) = lines(how_to("try-the-tiers.md", 0, words))
+    small = ["--files=2", "--seconds=0.5", "--ramp=0", "--poll-seconds=0.01"]
     return subprocess.run(
-        [sys.executable, str(PROGRAM), f"--results={results}", *where, *small, *more],
+        [*argv, *small, *more],
         capture_output=True,
         text=True,
         timeout=120,
