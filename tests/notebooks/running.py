@@ -127,16 +127,14 @@ def said_by(
     return done.stdout + done.stderr
 
 
-def as_by_srun(
-    argv: list[str], processes: int, cwd: Path = TRAINING, /, **variables: str
-) -> list[int]:
+def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
     """Run a program as srun starts it on nodes with one process each; return what they end with.
 
     Where one does not end, it fails with what each has said, and where each is.
     """
     with ExitStack() as files:
         said = [files.enter_context(TemporaryFile()) for _ in range(processes)]
-        with started_by_srun(argv, processes, said, cwd, **variables) as running:
+        with started_by_srun(argv, processes, said, **variables) as running:
             try:
                 return [one.wait(_SRUN_SECONDS) for one in running]
             except subprocess.TimeoutExpired as error:
@@ -154,12 +152,7 @@ def as_by_srun(
 
 @contextmanager
 def started_by_srun(
-    argv: list[str],
-    processes: int,
-    said: Sequence[IO[bytes]] = (),
-    cwd: Path = TRAINING,
-    /,
-    **variables: str,
+    argv: list[str], processes: int, said: Sequence[IO[bytes]] = (), **variables: str
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Start a program as srun does on nodes with one process each; kill what is left of it.
 
@@ -180,7 +173,7 @@ def started_by_srun(
     running = [
         subprocess.Popen(
             argv,
-            cwd=cwd,
+            cwd=TRAINING,
             env={**os.environ, **shared, "SLURM_PROCID": str(rank), "SLURM_NODEID": str(rank)},
             stdout=said[rank] if said else subprocess.DEVNULL,
             stderr=subprocess.STDOUT if said else subprocess.DEVNULL,

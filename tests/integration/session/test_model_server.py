@@ -31,8 +31,9 @@ done = subprocess.run(argv, capture_output=True, text=True, cwd=folder)
 print(done.stdout + done.stderr)
 """
 DRAW = """
+import sys
 from PIL import Image
-Image.new("RGB", (32, 32), (200, 30, 30)).save({file!r})
+Image.new("RGB", (32, 32), (200, 30, 30)).save(sys.argv[1])
 """
 # The session does not know the tests' authority.
 CURL = {"curl ": "curl --silent --show-error --insecure "}
@@ -64,7 +65,7 @@ def user(portal: Instance) -> Iterator[Visitor]:
         python,
         tiny_models.text(run / "<i>model<i>", POSITIONS, is_endless=True),
         tiny_models.image(run / "image"),
-        [DRAW.format(file=str(run / "image.png"))],
+        [DRAW, str(run / "image.png")],
     )
     for path in (run.parent, run, *run.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid)

@@ -4,9 +4,12 @@ What a reader replaces is replaced, and options are added with which little is c
 ``srun`` two processes are started, as Slurm starts them on a node each.
 """
 
+import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,14 +17,15 @@ import pytest
 from tests import tiny_models
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
-from tests.notebooks.running import ONE_THREAD, Run, as_by_srun, said_by
+from tests.notebooks import preloaded as interpreters
+from tests.notebooks.running import ONE_THREAD, as_by_srun, framework_python, is_named, said_by
 from tests.notebooks.test_profiling import SLOW_DATA
 from tests.notebooks.test_sweep import OBJECTIVE
 from tests.notebooks.test_tables import IMPORTED, houses, written
 from tests.pages import how_to, lines
 
-pytestmark = pytest.mark.usefixtures("without_gpu")
 TEMPLATES = ROOT / "notebook_templates"
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -87,47 +91,48 @@ BLOCKS: Mapping[tuple[str, int], Block] = {
 
 
 @pytest.fixture(scope="module")
-def models(preloaded: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language model and a network for images, as they are in the folder of a real one."""
-    folder = tmp_path_factory.mktemp("models")
-    recipes = (tiny_models.text(folder / "text"), tiny_models.image(folder / "image"))
-    tiny_models.make(preloaded("pytorch"), *recipes)
-    return folder
+def preloaded() -> Iterator[Callable[..., Path]]:
+    """Find what runs programs as a framework's interpreter does, which has imported modules."""
+    with ExitStack() as servers:
+
+        @cache
+        def program(framework: str, *modules: str) -> Path:
+            python = framework_python(framework)
+            if is_named(framework):
+                return python
+            imported = modules or interpreters.MODULES[framework]
+            variables = interpreters.VARIABLES[framework]
+            return servers.enter_context(interpreters.preloaded(python, imported, **variables))
+
+        yield program
 
 
 @pytest.fixture(scope="module")
-def sound_pictures(
-    python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """Pictures of three classes, none of them broken."""
-    folder = tmp_path_factory.mktemp("sound")
-    sizes = map(str, (3, 20, 60, 80))
-    argv = [str(python_of("pytorch")), "-c", made_up.MAKE, str(folder), *sizes]
-    subprocess.run(argv, check=True, timeout=60)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def shards(prepare: Run, sound_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same as shards."""
-    folder = tmp_path_factory.mktemp("shards")
-    done = prepare("write", sound_pictures, folder, "--shards", 8)
-    assert done.returncode == 0, done.stderr
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with digits, models, pictures of three classes, and shards of them."""
+    folder, python = tmp_path_factory.mktemp("given"), str(framework_python("pytorch"))
+    stand_in = TEMPLATES / "data/make_mnist_stand_in.py"
+    tensorflow = str(framework_python("tensorflow"))
+    prepare = [str(TEMPLATES / "data/prepare.py"), "write"]
+    for argv in (
+        [tensorflow, "-B", str(stand_in), f"{folder}/isilon/datasets/mnist"],
+        [python, "-c", made_up.MAKE, f"{folder}/pictures", *map(str, (3, 40, 60, 80))],
+        [python, "-B", *prepare, f"{folder}/pictures", f"{folder}/shards/train", "--shards", "8"],
+    ):
+        variables = {**os.environ, **ONE_THREAD}
+        subprocess.run(argv, check=True, capture_output=True, timeout=120, env=variables)
+    models = folder / "models"
+    recipes = (tiny_models.text(models / "text"), tiny_models.image(models / "image"))
+    tiny_models.make(framework_python("pytorch"), *recipes)
     return folder
 
 
 @pytest.fixture
-def home(tmp_path: Path, nas: Path, models: Path, sound_pictures: Path, shards: Path) -> Path:
+def home(tmp_path: Path, given: Path) -> Path:
     """A user's home with the templates, and what the pages take for granted."""
-    for link, target in (
-        ("templates", TEMPLATES),
-        ("isilon", nas),
-        ("models", models),
-        ("pictures", sound_pictures),
-        ("shards/train", shards),
-    ):
-        (tmp_path / link).parent.mkdir(exist_ok=True)
-        (tmp_path / link).symlink_to(target)
+    for target in (TEMPLATES, *given.iterdir()):
+        name = "templates" if target == TEMPLATES else target.name
+        (tmp_path / name).symlink_to(target)
     (tmp_path / "train.py").write_bytes((TEMPLATES / "distributed/minimal/train.py").read_bytes())
     written(tmp_path / "my.csv", houses(300))
     written(tmp_path / "new.csv", houses(20))
@@ -144,7 +149,6 @@ def at_home(words: list[str], home: Path) -> list[str]:
 def test_a_program_is_started_as_the_page_says(
     key: tuple[str, int],
     home: Path,
-    python_of: Callable[[str], Path],
     preloaded: Callable[..., Path],
 ) -> None:
     block = BLOCKS[key]
@@ -152,15 +156,15 @@ def test_a_program_is_started_as_the_page_says(
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_text(text)
     python = str(preloaded(block.framework, *block.modules))
-    programs = python_of(block.framework).parent
-    variables = {**ONE_THREAD, "HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
+    programs = framework_python(block.framework).parent
+    variables = {**ONE_THREAD, **NO_GPU, "HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
     for program, *words in lines(how_to(key[0], key[1], block.replaced)):
         argv = at_home(words, home)
         if program == "srun":
             option, interpreter, *rest = argv
             assert (option, interpreter) == ("--ntasks-per-node=4", "python")
-            job = [python, "-B", *rest]
-            assert as_by_srun(job, 2, home, **variables) == [0, 0], " ".join(words)
+            job = ["/usr/bin/env", f"--chdir={home}", python, "-B", *rest]
+            assert as_by_srun(job, 2, **variables) == [0, 0], " ".join(words)
         else:
             argv = [python, "-B", *argv] if program == "python" else [program, *argv]
             said = said_by(argv, variables, home)
@@ -179,9 +183,9 @@ def test_a_program_is_started_as_the_page_says(
     ids=lambda key: f"{key[0]}-{key[1]}",
 )
 def test_a_download_from_hugging_face_lacks_nothing_but_the_way_there(
-    key: tuple[str, int], python_of: Callable[[str], Path], tmp_path: Path
+    key: tuple[str, int], tmp_path: Path
 ) -> None:
     ((_, *words),) = (line for line in lines(how_to(*key)) if line[0] == "hf")
-    argv = [python_of("pytorch").with_name("hf"), *words]
+    argv = [str(framework_python("pytorch").with_name("hf")), *words]
     said = said_by(argv, {"HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}, tmp_path)
     assert "offline mode is enabled" in said
