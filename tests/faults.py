@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -253,11 +253,20 @@ def site_file(portal: Instance, text: str) -> Iterator[None]:
 @contextmanager
 def setting(portal: Instance, line: str, other: str) -> Iterator[None]:
     """Run the hub with a line of its settings changed."""
-    before = SETTINGS.read_text(encoding="utf-8")
-    assert before.splitlines().count(line) == 1, f"not one line {line!r} in {SETTINGS}"
-    SETTINGS.write_text(before.replace(f"{line}\n", f"{other}\n"), encoding="utf-8")
-    restart_hub(portal)
+    with settings(portal, {line: other}):
+        yield
+
+
+@contextmanager
+def settings(portal: Instance, changes: Mapping[str, str]) -> Iterator[None]:
+    """Run the hub with lines of its settings changed."""
+    text = before = SETTINGS.read_text(encoding="utf-8")
+    for line, other in changes.items():
+        assert before.splitlines().count(line) == 1, f"not one line {line!r} in {SETTINGS}"
+        text = text.replace(f"{line}\n", f"{other}\n")
     try:
+        SETTINGS.write_text(text, encoding="utf-8")
+        restart_hub(portal)
         yield
     finally:
         SETTINGS.write_text(before, encoding="utf-8")

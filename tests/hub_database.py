@@ -14,10 +14,12 @@ URL = f"postgresql:///portal?host={SOCKET}"
 
 
 @contextmanager
-def on_postgresql(portal: Instance, *more: str) -> Iterator[None]:
-    """Run the hub with an empty PostgreSQL, and ``more`` lines of its table; with SQLite again."""
-    lines = "\n".join([f'database_url = "{URL}"', *more])
-    with faults.setting(portal, 'database_url = ""', lines):
+def on_postgresql(portal: Instance, *, standby: bool = False) -> Iterator[None]:
+    """Run the hub with an empty PostgreSQL; in the end with its SQLite file again."""
+    changes = {'database_url = ""': f'database_url = "{URL}"'}
+    if standby:
+        changes["standby = false"] = "standby = true"
+    with faults.settings(portal, changes):
         until(hub_has_started, seconds=30, what="the hub has started")
         yield
     empty_database(portal)

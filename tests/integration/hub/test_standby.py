@@ -27,7 +27,7 @@ HOLDERS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
 @pytest.fixture(scope="module")
 def leading(portal: Instance) -> Iterator[Instance]:
     """The portal whose hub has the lock in its database."""
-    with hub_database.on_postgresql(portal, "standby = true"):
+    with hub_database.on_postgresql(portal, standby=True):
         yield portal
 
 

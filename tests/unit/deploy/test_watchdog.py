@@ -27,6 +27,20 @@ while True:
         connection.recv(1)
     print("asked", flush=True)
 """
+# Answers once, and then closes its socket when it is told to.
+CLOSING = """
+import socket, sys, time
+sys.stdin.readline()
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    print("listens", flush=True)
+    connection, _ = server.accept()
+    connection.recv(1)
+    connection.close()
+    print("asked", flush=True)
+    sys.stdin.readline()
+print("closed", flush=True)
+time.sleep(600)
+"""
 Service = subprocess.Popen[str]
 
 
@@ -35,11 +49,11 @@ def watched() -> Iterator[Callable[[float], Service]]:
     """Start the service below the watchdog, with so many seconds."""
     processes = []
 
-    def start(seconds: float) -> Service:
+    def start(seconds: float, program: str = SERVICE) -> Service:
         port = free_port()
         argv = [sys.executable, "-IS", str(FILE), f"127.0.0.1:{port}", str(seconds)]
         process = subprocess.Popen(
-            [*argv, sys.executable, "-c", SERVICE, str(port)],
+            [*argv, sys.executable, "-c", program, str(port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -98,6 +112,48 @@ def test_a_service_may_take_any_time_until_it_listens(watched: Callable[[float],
     listen(service)
     os.kill(service.pid, signal.SIGSTOP)
     assert service.wait(timeout=60) == -signal.SIGKILL
+
+
+def test_another_program_at_its_address_is_not_the_service(
+    watched: Callable[[float], Service],
+) -> None:
+    service = watched(0.4)
+    assert isinstance(service.args, list)
+    port = str(service.args[-1])
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVICE, port],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdin.write("\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "listens\n"
+        # It answers for longer than the service, which waits, may be silent once it has.
+        with pytest.raises(subprocess.TimeoutExpired):
+            service.wait(timeout=1)
+        other.kill()
+    with pytest.raises(subprocess.TimeoutExpired):
+        service.wait(timeout=1)
+    listen(service)
+
+
+def test_one_that_refuses_connections_has_as_long_as_one_that_is_silent(
+    watched: Callable[..., Service],
+) -> None:
+    service = watched(12, CLOSING)
+    listen(service)
+    assert service.stdin is not None
+    # As a service at its end, which has closed its socket already.
+    service.stdin.write("\n")
+    service.stdin.flush()
+    assert service.stdout is not None
+    assert service.stdout.readline() == "closed\n"
+    # It is asked again within 3 s.
+    with pytest.raises(subprocess.TimeoutExpired):
+        service.wait(timeout=5)
 
 
 def test_a_service_that_answers_is_asked_again_and_left_alone(
