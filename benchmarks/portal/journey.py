@@ -135,7 +135,7 @@ def at_ours(portal: Instance, person: Person, eye: Eye, last: str) -> None:
     row = page.get_by_role("dialog").locator("label").filter(has_text=_TITLE)
     person.double_click(row)
     toolbar = page.locator(".jp-NotebookPanel-toolbar")
-    person.run_all(toolbar.get_by_role("button", name="Run All"))
+    person.run_all(toolbar.get_by_role("button", name="Run All", exact=True))
     if last == "training":
         return
     with page.expect_popup() as popup:

@@ -63,7 +63,7 @@ def test_a_training_is_watched_cancelled_and_resumed(
     wait_for_launcher(page)
     open_item(page, notebook)
     expect(page.get_by_text("PyTorch 2.13 | Idle")).to_be_visible()
-    page.get_by_role("button", name="Run All").click()
+    page.get_by_role("button", name="Run All", exact=True).click()
 
     # It trains, and the notebook is free meanwhile.
     state = page.locator(".jp-OutputArea-output pre b").last
