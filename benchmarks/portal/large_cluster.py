@@ -126,7 +126,7 @@ def _generate(shop: Workshop, nodes: int, jobs: int) -> None:
 async def _ask_cluster(hub: Hub, token: str, asks: int) -> dict[str, list[float]]:
     """Ask for the nodes and the jobs, as the cluster page does."""
     found: dict[str, list[float]] = {}
-    for what in ("cluster", "cluster/jobs"):
+    for what in ("cluster", "jobs"):
         for _ in range(asks):
             started = time.perf_counter()
             status, _ = await request(
