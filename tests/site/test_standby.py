@@ -29,7 +29,7 @@ pytestmark = pytest.mark.long
 SET_UP = Path(__file__).with_name("set_up_database.sh")
 HUB_UID = 970
 NETWORK = "10.77.0.0/24"
-WAITS = "Another machine runs the hub; this one waits to take its place"
+WAITS = "Another machine is running the hub; this one is on standby"
 
 
 @dataclass

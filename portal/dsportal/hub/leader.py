@@ -65,7 +65,7 @@ class Leadership:
         """Return when the lock is ours, however long that takes."""
         if self._takes():
             return
-        log.warning("Another machine runs the hub; this one waits to take its place")
+        log.warning("Another machine is running the hub; this one is on standby")
         while True:
             self._sleep(PAUSE_SECONDS)
             if self._takes():
@@ -74,7 +74,7 @@ class Leadership:
                 self._sleep(GRACE_SECONDS)
                 if self._takes():
                     break
-        log.warning("The hub of the other machine has gone; this one takes its place")
+        log.warning("The other machine's hub is gone; this machine is taking over")
 
     def keep(self) -> None:
         """Look after the lock from now on, in a thread."""
@@ -91,7 +91,7 @@ class Leadership:
         elif self._refused_at is None:
             self._refused_at = self._clock()
         elif self._clock() - self._refused_at >= GHOST_SECONDS:
-            log.critical("Another machine runs the hub now; this one ends")
+            log.critical("Another machine has taken over the hub; exiting")
             self._end(EXIT_CODE)
 
     def check(self) -> None:

@@ -54,8 +54,8 @@ class HubSettings(Table):
     )
     standby: bool = setting(
         False,
-        "Whether other machines start this hub, too, with the same `database_url` and `state_dir`: "
-        "one of them runs it, the others wait to take its place.",
+        "Whether several machines share this hub, with the same `database_url` and `state_dir`: one "
+        "runs it, the others are on standby.",
     )
     certificate_file: OptionalPath = setting(
         "",

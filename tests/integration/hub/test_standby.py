@@ -18,9 +18,9 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
-WAITS = "Another machine runs the hub; this one waits to take its place"
-TAKES_ITS_PLACE = "The hub of the other machine has gone; this one takes its place"
-ENDS = "Another machine runs the hub now; this one ends"
+WAITS = "Another machine is running the hub; this one is on standby"
+TAKES_ITS_PLACE = "The other machine's hub is gone; this machine is taking over"
+ENDS = "Another machine has taken over the hub; exiting"
 HOLDERS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
 
 

@@ -51,8 +51,8 @@ def test_a_hub_waits_until_the_other_ones_lock_has_been_free_for_a_while(
     assert moments.releases == [free_from]
     assert moments.now == free_from + leader.GRACE_SECONDS
     assert [record.getMessage() for record in caplog.records] == [
-        "Another machine runs the hub; this one waits to take its place",
-        "The hub of the other machine has gone; this one takes its place",
+        "Another machine is running the hub; this one is on standby",
+        "The other machine's hub is gone; this machine is taking over",
     ]
 
 
