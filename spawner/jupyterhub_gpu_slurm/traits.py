@@ -124,7 +124,8 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     ).tag(config=True)
     default_limits = Dict(
         help="""
-        Limits that apply unless ``group_limits`` sets the same key for one of the user's groups. All keys are optional:
+        Limits that apply unless ``group_limits`` sets the same key for one of the user's groups.
+        All keys are optional:
         ``max_gpus_per_session``, ``max_gpus`` (in all sessions of a user together), ``max_hours``,
         ``max_sessions`` (at the same time), ``partitions`` (a list), ``account``, ``qos``,
         ``reservation``. What users may choose in the form: ``reservations`` and ``constraints``

@@ -54,8 +54,8 @@ class HubSettings(Table):
     )
     standby: bool = setting(
         False,
-        "Whether several machines share this hub, with the same `database_url` and `state_dir`: one "
-        "runs it, the others are on standby.",
+        "Whether several machines share this hub, with the same `database_url` and `state_dir`: "
+        "one runs it, the others are on standby.",
     )
     certificate_file: OptionalPath = setting(
         "",
