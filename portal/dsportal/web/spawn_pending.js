@@ -18,9 +18,9 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     notified: "Your browser will tell you when the session is ready.",
     notNotified: "Your browser blocks notifications from the portal.",
     notEncrypted:
-      "Browsers allow notifications only over HTTPS. The title of this tab shows how far the start is.",
+      "Browsers allow notifications only over HTTPS. You can follow the progress in this tab's title.",
     noNotifications:
-      "This browser has no notifications. The title of this tab shows how far the start is.",
+      "This browser does not support notifications. You can follow the progress in this tab's title.",
     titles: {
       waiting: ({ position, waiting }) => (position ? `${position} of ${waiting} · Waiting` : "Waiting"),
       starting: "Starting JupyterLab",

@@ -51,7 +51,7 @@ test('an end is told with its moment and its reason, as far as they are known', 
   );
   assert.equal(words.ended(now, '', texts), `It ended at ${hour(now)}.`);
   assert.ok(!words.ended(null, '', texts).includes('ended at'));
-  assert.match(words.ended(now - 2 * 86_400, '', texts), /at \w+day, /);
+  assert.match(words.ended(now - 2 * 86_400, '', texts), /^It ended on \w+day at \d/);
 });
 
 test('what is not saved is named, and else when the last of it was saved', () => {

@@ -23,7 +23,7 @@ export function viewLabels(texts: ITexts) {
       'Install your own packages on top of a shipped environment. Each environment is a kernel here; in terminals and jobs, load it with “module load NAME”.'
     ),
     none: texts.__('No environments yet.'),
-    output: texts.__('What pip says'),
+    output: texts.__('Output of pip'),
     remove: texts.__('Remove'),
     stop: texts.__('Stop')
   };
@@ -68,7 +68,7 @@ export function progress(task: ITask, texts: ITexts): string {
     },
     remove: {
       running: texts.__('Removing %1…', task.name),
-      done: texts.__('%1 is removed.', task.name),
+      done: texts.__('%1 was removed.', task.name),
       failed: texts.__('%1 was not removed.', task.name)
     }
   };

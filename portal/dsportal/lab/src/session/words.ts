@@ -66,10 +66,10 @@ export function ended(moment: number | null, why: string, texts: ITexts): string
   if (moment === null) {
     return texts.__('It is no longer running.');
   }
-  const when = [day(moment, Date.now() / 1000), hour(moment)].filter(Boolean).join(', ');
-  return why
-    ? texts.__('It ended at %1 because %2.', when, why)
-    : texts.__('It ended at %1.', when);
+  const on = day(moment, Date.now() / 1000);
+  const at = hour(moment);
+  const when = on ? texts.__('on %1 at %2', on, at) : texts.__('at %1', at);
+  return why ? texts.__('It ended %1 because %2.', when, why) : texts.__('It ended %1.', when);
 }
 
 /** Say what of the open documents is kept; `moment`: of the last save, `null` if none is open. */
@@ -108,7 +108,7 @@ export function isOver(texts: ITexts): string {
 /** Ask before the session is stopped. */
 export function stopQuestion(texts: ITexts): string {
   return texts.__(
-    'Its GPUs are free for others then. Kernels and terminals stop; changed documents are saved first.'
+    'This frees its GPUs for others. Kernels and terminals stop; changed documents are saved first.'
   );
 }
 

@@ -6,7 +6,7 @@ import type { ITexts } from '../common/time';
 export function commandLabels(texts: ITexts) {
   return {
     label: texts.__('Share…'),
-    caption: texts.__('Let others of the cluster read this notebook'),
+    caption: texts.__('Let other users of the cluster read this notebook'),
     category: texts.__('Notebook Operations')
   };
 }
