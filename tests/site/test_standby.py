@@ -18,7 +18,8 @@ from websockets.exceptions import WebSocketException
 from tests import hosts as five
 from tests.hosts import Hosts
 from tests.machines import Machine
-from tests.site.conftest import Site, site_of, visited
+from tests.pages import how_to, lines
+from tests.site.conftest import Site, arguments, site_of, visited
 from tests.site.recap import changed_tasks, outcome
 from tests.site.test_attach import set_up_slurm
 from tests.visitor import Visitor
@@ -72,6 +73,11 @@ def log_of(machine: Machine) -> str:
     return machine.run("/bin/journalctl", "--unit=portal-hub", "--output=cat", "--no-pager")
 
 
+def waits(machine: Machine) -> bool:
+    """Say whether its hub is on standby, and has said nothing since."""
+    return log_of(machine).rstrip().endswith(WAITS)
+
+
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[Hosts]:
     with visited("standby") as booted:
@@ -82,7 +88,8 @@ def hosts() -> Iterator[Hosts]:
 
 @pytest.fixture(scope="module")
 def portal(hosts: Hosts) -> Site:
-    hosts.deploy()
+    (argv,) = lines(how_to("add-a-standby.md", 1))
+    hosts.deploy(*arguments(argv))
     return site_of(hosts)
 
 
@@ -119,6 +126,17 @@ def test_a_second_run_changes_nothing(hosts: Hosts, living: Living) -> None:
 
 
 @pytest.mark.timeout(400)
+def test_the_hub_moves_when_its_services_are_stopped(hosts: Hosts, living: Living) -> None:
+    leader, other = by_role(hosts)
+    (argv,) = lines(how_to("add-a-standby.md", 0))
+    leader.run(*argv, seconds=120)
+    until(living.is_well, seconds=120, what="the other machine's hub has the session")
+    leader.run(argv[0], "start", *argv[2:])
+    until(lambda: waits(leader), seconds=60, what="its hub waits")
+    assert by_role(hosts) == (other, leader)
+
+
+@pytest.mark.timeout(400)
 def test_a_machine_that_is_lost_is_replaced_and_waits_when_it_comes_back(
     hosts: Hosts, portal: Site, living: Living
 ) -> None:
@@ -136,6 +154,25 @@ def test_a_machine_that_is_lost_is_replaced_and_waits_when_it_comes_back(
     newcomer.leave()
     newcomer.close()
     leader.boot()
-    until(lambda: log_of(leader).rstrip().endswith(WAITS), seconds=60, what="its hub waits")
+    until(lambda: waits(leader), seconds=60, what="its hub waits")
+    assert by_role(hosts) == (other, leader)
+    assert living.is_well()
+
+
+@pytest.mark.timeout(400)
+def test_a_machine_that_is_cut_off_from_the_database_hands_over(
+    hosts: Hosts, living: Living
+) -> None:
+    leader, other = by_role(hosts)
+    away = ("blackhole", f"{five.ADDRESSES['head']}/32")
+    leader.run("/sbin/ip", "route", "add", *away)
+    try:
+        until(lambda: has_address(other), seconds=120, what="the other machine has the address")
+        until(living.is_well, seconds=60, what="its hub has the session")
+        # The one that is cut off still listens, and knows no better.
+        assert not waits(leader)
+    finally:
+        leader.run("/sbin/ip", "route", "delete", *away)
+    until(lambda: waits(leader), seconds=60, what="its hub waits")
     assert by_role(hosts) == (other, leader)
     assert living.is_well()

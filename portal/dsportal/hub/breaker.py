@@ -45,6 +45,8 @@ class Breaker:
         self.is_settling = False
         self.settle: Callable[[], bool] = lambda: True
         """Writes what is owed, once the database is back; says whether that went well."""
+        self.check_writer: Callable[[], None] = lambda: None
+        """Raises `DatabaseAway` while another may have become the one that writes."""
         self._answered_at = -float("inf")
         self._probing: asyncio.Task[None] | None = None
         self._mending: asyncio.Task[None] | None = None

@@ -9,7 +9,7 @@ import os
 import runpy
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from dsportal.hub import (
 )
 from dsportal.hub.access import configure_access
 from dsportal.hub.breaker import Breaker
-from dsportal.hub.leader import Leadership, Lock
+from dsportal.hub.leader import Leadership
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import (
     connection_limits,
@@ -61,17 +61,25 @@ from jupyterhub_gpu_slurm.registration import join_hub_once_chosen
 log = logging.getLogger("JupyterHub")
 
 TOKEN_VARIABLE = "CONFIGPROXY_AUTH_TOKEN"  # noqa: S105  # the variable's name
+LEADER_FILE_VARIABLE = "PORTAL_LEADER_FILE"
+"""Names a file that is touched whenever this machine was seen to be the one that runs the hub."""
 
 
 def configure_from_file(c: Config, environment: Mapping[str, str] = os.environ) -> None:
-    """Configure the hub from the settings file; end with one line for each thing wrong with it."""
+    """Configure the hub from the settings file; end with one line for each thing wrong with it.
+
+    On a standby machine, return when it is to take over.
+    """
     file = file_of(environment)
     try:
         settings = load(file)
-        configure(c, settings, environment)
+        leadership = configure(c, settings, environment)
     except SettingsError as error:
         sys.exit(str(error))
     run_site_files(c, settings, file.parent / "conf.d")
+    if leadership:
+        leadership.wait()
+        leadership.keep()
 
 
 def run_site_files(c: Config, settings: Settings, folder: Path) -> None:
@@ -80,12 +88,14 @@ def run_site_files(c: Config, settings: Settings, folder: Path) -> None:
         runpy.run_path(str(file), init_globals={"c": c, "settings": settings})
 
 
-def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os.environ) -> None:
-    """Set every trait that the settings decide."""
+def configure(
+    c: Config, settings: Settings, environment: Mapping[str, str] = os.environ
+) -> Leadership | None:
+    """Set every trait that the settings decide; see `configure_database` for what it returns."""
     configure_hub(c, settings)
     configure_encryption(c, settings)
     configure_proxy(c, settings, environment)
-    configure_database(c, settings)
+    leadership = configure_database(c, settings, environment)
     configure_authentication(c, settings)
     configure_access(c, settings)
     configure_starts(c)
@@ -101,6 +111,7 @@ def configure(c: Config, settings: Settings, environment: Mapping[str, str] = os
     configure_reconciler(c, environment)
     configure_culler(c, settings, environment)
     configure_cluster_page(c, settings, environment)
+    return leadership
 
 
 def configure_hub(c: Config, settings: Settings) -> None:
@@ -164,9 +175,15 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
     c.JupyterHub.last_activity_interval = 10
 
 
-def configure_database(c: Config, settings: Settings) -> None:
-    """Set where the hub keeps what it must know after a restart; wait for this machine's turn."""
+def configure_database(
+    c: Config, settings: Settings, environment: Mapping[str, str] = os.environ
+) -> Leadership | None:
+    """Set where the hub keeps what it must know after a restart.
+
+    Return what says whether this machine is to run it, where several may.
+    """
     state = settings.hub.state_dir
+    leadership = None
     c.JupyterHub.cookie_secret_file = f"{state}/jupyterhub_cookie_secret"
     if settings.hub.database_url:
         given = settings.hub.database_url, settings.hub.database_password_file
@@ -174,11 +191,12 @@ def configure_database(c: Config, settings: Settings) -> None:
 
         c.JupyterHub.db_url = database.postgresql_url(*given)
         url = database.libpq_url(*given)
-        breaker = Breaker(postgresql.Probe(url), is_asked_first=True)
-        checks = [breaker.check]
         if settings.hub.standby:
-            checks.append(_lead(postgresql.HubLock(url)).check)
-        c.JupyterHub.db_kwargs = postgresql.options(url, *checks)
+            leadership = Leadership(postgresql.HubLock(url), seen=_noting(environment))
+        check = leadership.check if leadership else lambda: None
+        breaker = Breaker(postgresql.Probe(url, check), is_asked_first=True)
+        breaker.check_writer = check
+        c.JupyterHub.db_kwargs = postgresql.options(url, breaker.check, check)
     else:
         file = f"{state}/jupyterhub.sqlite"
         c.JupyterHub.db_url = f"sqlite:///{file}"
@@ -187,13 +205,13 @@ def configure_database(c: Config, settings: Settings) -> None:
     database_outage.install(breaker)
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.
     c.JupyterHub.upgrade_db = True
-
-
-def _lead(lock: Lock) -> Leadership:
-    leadership = Leadership(lock)
-    leadership.wait()
-    leadership.keep()
     return leadership
+
+
+def _noting(environment: Mapping[str, str]) -> Callable[[], object]:
+    """Return what notes that this machine runs the hub, for what moves the address to it."""
+    file = environment.get(LEADER_FILE_VARIABLE)
+    return Path(file).touch if file else lambda: None
 
 
 def configure_authentication(c: Config, settings: Settings) -> None:
@@ -325,7 +343,7 @@ def configure_extensions(c: Config, settings: Settings) -> None:
 
 def configure_usage(c: Config, settings: Settings) -> None:
     """Set where the hub writes down who held GPUs when, and let users see how theirs ended."""
-    record = UsageRecord.of_hub(settings.hub.state_dir)
+    record = UsageRecord.of_hub(settings.hub.state_dir, is_shared=settings.hub.standby)
     recorder = Recorder(record, timedelta(days=31 * settings.usage.keep_months))
     session_status.install(recorder)
     home.install(recorder)

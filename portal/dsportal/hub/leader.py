@@ -1,14 +1,14 @@
 """Which of several machines runs the hub: the one that holds a lock in the hub's database.
 
-Every machine starts the hub; those that do not get the lock wait before they listen anywhere. When
-the one that ran has gone, the database frees its lock, and another takes its place. Sessions are
-Slurm's jobs: they go on meanwhile, and the hub that follows knows them from the database.
+Every machine starts the hub; those that do not get the lock wait before they open any port. When
+the one that ran is gone, the database frees its lock, and another takes over. Sessions are Slurm's
+jobs: they go on meanwhile, and the hub that follows knows them from the database.
 
 A hub whose connection breaks, because the database was restarted or the network failed for a
 moment, takes the lock again as soon as it can. The others leave it time for that: whoever has been
-waiting only takes a lock that stays free for `GRACE_SECONDS`, so a hub that is restarted stays
-where it is. A hub that has not seen for some seconds that the lock is its own opens no connection
-to the database, and ends once it sees that another has it: two never write.
+waiting only takes a lock that has stayed free for `GRACE_SECONDS`, so a hub that is restarted stays
+where it is. A hub that has not seen for some seconds that the lock is its own writes nothing into
+the database, and ends once it sees that another has it.
 """
 
 import logging
@@ -26,7 +26,7 @@ GRACE_SECONDS = 15.0
 PAUSE_SECONDS = 2.0
 CERTAIN_SECONDS = 10.0
 """For how long the lock counts as ours after it was seen; others wait longer for a free one."""
-GHOST_SECONDS = 5.0
+GHOST_SECONDS = 12.0
 """For how long a connection of ours that has broken may still have the lock, as the server sees."""
 EXIT_CODE = 75  # EX_TEMPFAIL of sysexits.h: started again, it waits
 
@@ -36,44 +36,49 @@ class LockUnknown(Exception):
 
 
 class Lock(Protocol):
-    """What one process of all machines can have."""
+    """What one process of all machines can have. Each method raises `LockUnknown`."""
 
     def is_held(self) -> bool:
-        """Take it, or see that it still is ours; false: another has it. Raises `LockUnknown`."""
+        """Take it, or see that it still is ours; false: another has it."""
 
-    def release(self) -> None:
-        """Let it go."""
+    def is_free(self) -> bool:
+        """Say whether nobody has it, and leave it as it is."""
+
+    def end_others(self) -> None:
+        """End what the hub that had it before may still have open in the database."""
 
 
 class Leadership:
-    """Whether it is this process's turn to be the hub."""
+    """Whether this process is to be the hub."""
 
     def __init__(
         self,
         lock: Lock,
         *,
+        seen: Callable[[], object] = lambda: None,
         end: Callable[[int], object] = os._exit,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """``end`` ends this process at once: what is left to do is the other hub's."""
-        self._lock, self._end, self._clock, self._sleep = lock, end, clock, sleep
+        """``seen`` is called whenever the lock was seen to be ours.
+
+        ``end`` ends this process at once: what is left to do is the other hub's.
+        """
+        self._lock, self._seen, self._end = lock, seen, end
+        self._clock, self._sleep = clock, sleep
         self._seen_at = -float("inf")
         self._refused_at: float | None = None
 
     def wait(self) -> None:
         """Return when the lock is ours, however long that takes."""
-        if self._takes():
+        if self._is_ours():
             return
         log.warning("Another machine is running the hub; this one is on standby")
         while True:
-            self._sleep(PAUSE_SECONDS)
-            if self._takes():
-                # Who had it may only have been restarted.
-                self._lock.release()
-                self._sleep(GRACE_SECONDS)
-                if self._takes():
-                    break
+            self._wait_until_free()
+            if self._is_ours():
+                break
+        self._lock.end_others()
         log.warning("The other machine's hub is gone; this machine is taking over")
 
     def keep(self) -> None:
@@ -83,8 +88,9 @@ class Leadership:
     def look(self) -> None:
         """See whether the lock is still ours; end this process where another has it."""
         try:
-            is_ours = self._asks()
+            is_ours = self._ask()
         except LockUnknown:
+            self._refused_at = None
             return  # whoever needs the database tells of it
         if is_ours:
             self._refused_at = None
@@ -102,23 +108,34 @@ class Leadership:
     def _look_on(self) -> None:
         while True:
             self._sleep(PAUSE_SECONDS)
-            self.look()
-
-    def _takes(self) -> bool:
-        """Take the lock, or find that another has it, once the database says so."""
-        is_told = False
-        while True:
             try:
-                return self._asks()
-            except LockUnknown as error:
-                if not is_told:
-                    log.error("The database does not answer: %s", error)
-                is_told = True
-            self._sleep(PAUSE_SECONDS)
+                self.look()
+            except Exception:
+                # Nobody would look after the lock any more.
+                log.exception("The lock of the hub is lost; exiting")
+                self._end(EXIT_CODE)
 
-    def _asks(self) -> bool:
+    def _wait_until_free(self) -> None:
+        free_since: float | None = None
+        while free_since is None or self._clock() - free_since < GRACE_SECONDS:
+            self._sleep(PAUSE_SECONDS)
+            try:
+                is_free = self._lock.is_free()
+            except LockUnknown:
+                is_free = False
+            free_since = (self._clock() if free_since is None else free_since) if is_free else None
+
+    def _is_ours(self) -> bool:
+        try:
+            return self._ask()
+        except LockUnknown as error:
+            log.error("The database does not answer: %s", error)
+            return False
+
+    def _ask(self) -> bool:
         asked_at = self._clock()
         is_ours = self._lock.is_held()
+        self._seen_at = asked_at if is_ours else -float("inf")
         if is_ours:
-            self._seen_at = asked_at
+            self._seen()
         return is_ours

@@ -11,6 +11,22 @@ from dsportal.hub.leader import LockUnknown
 
 CONNECT_SECONDS = 2
 _HUB_LOCK = 0x6473706F7274616C  # "dsportal": the same for every machine that may run this hub
+_IS_FREE = """\
+SELECT NOT EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+)
+"""
+_END_OTHERS = """\
+SELECT bool_and(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+_ENDS_IN_SILENCE = {
+    "tcp_keepalives_idle": 5,
+    "tcp_keepalives_interval": 2,
+    "tcp_keepalives_count": 3,
+    "tcp_user_timeout": 11_000,  # where something was sent that is not acknowledged
+}
 
 
 class BoundedConnection(psycopg.Connection[Any]):
@@ -53,12 +69,14 @@ def options(url: str, *checks: Callable[[], None]) -> dict[str, Any]:
 class Probe:
     """Asks the server for nothing, on a connection of its own; raises when it does not answer."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, check: Callable[[], None] = lambda: None) -> None:
+        """``check`` raises while the hub is not to use the database, whether it answers or not."""
+        self._url, self._check = url, check
         self._connection: BoundedConnection | None = None
 
     def __call__(self) -> None:
         """Ask; once more on a new connection where the one of before has ended."""
+        self._check()
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute("SELECT 1")
@@ -74,45 +92,58 @@ class Probe:
 class HubLock:
     """An advisory lock, which the server gives to one connection and frees when that has ended.
 
-    postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS
+    postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS. Its methods raise
+    `LockUnknown` where the server does not answer.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: as of `database.libpq_url`."""
+        """``url``: as of `database.libpq_url`; the server itself, not a pooler before it."""
         self._url = url
         self._connection: BoundedConnection | None = None
+        self._is_ours = False
 
     def is_held(self) -> bool:
-        """Take it, or see that it still is ours; false: another has it. Raises `LockUnknown`."""
+        """Take it, or see that it still is ours; false: another has it."""
+        if self._is_ours:
+            with suppress(LockUnknown):
+                return self._ask("SELECT true")
+        # A replica has locks of its own.
+        take = "SELECT NOT pg_is_in_recovery() AND pg_try_advisory_lock(%s)"
+        self._is_ours = self._ask(take, _HUB_LOCK)
+        return self._is_ours
+
+    def is_free(self) -> bool:
+        """Say whether nobody has it, and leave it as it is."""
+        return self._ask(_IS_FREE, _HUB_LOCK >> 32, _HUB_LOCK & 0xFFFFFFFF)
+
+    def end_others(self) -> None:
+        """End the other connections of our role to this database: those of the hub before."""
+        self._ask(_END_OTHERS)
+
+    def _ask(self, question: str, *values: int) -> bool:
         try:
-            if self._connection is not None:
-                with suppress(psycopg.Error):
-                    self._connection.execute("SELECT 1")
-                    return True
-                self.release()
-            return self._take()
+            if self._connection is None:
+                self._connection = self._connect()
+            answer = self._connection.execute(question.encode(), values or None).fetchone()
         except psycopg.Error as error:
+            self._close()
             raise LockUnknown(str(error)) from error
+        return answer == (True,)
 
-    def release(self) -> None:
-        """Let it go."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _take(self) -> bool:
+    def _connect(self) -> BoundedConnection:
         connection = connect(self._url)
         try:
             connection.autocommit = True
             # A machine that is gone says nothing: its connection ends after 11 s of silence.
-            for name, value in (("idle", 5), ("interval", 2), ("count", 3)):
-                connection.execute(f"SET tcp_keepalives_{name} = {value}")
-            taken = connection.execute("SELECT pg_try_advisory_lock(%s)", [_HUB_LOCK]).fetchone()
+            for name, value in _ENDS_IN_SILENCE.items():
+                connection.execute(f"SET {name} = {value}".encode())
         except psycopg.Error:
             connection.close()
             raise
-        if taken == (True,):
-            self._connection = connection
-            return True
-        connection.close()
-        return False
+        return connection
+
+    def _close(self) -> None:
+        self._is_ours = False
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -102,11 +102,13 @@ class UsageRecord:
     """The file. Only the hub writes it; others may read its uses. Raises `sqlite3.Error`."""
 
     file: Path
+    is_shared: bool = False
+    """Whether several machines use it: a log of writes ahead is for one alone (sqlite.org/wal)."""
 
     @classmethod
-    def of_hub(cls, state_dir: str) -> "UsageRecord":
+    def of_hub(cls, state_dir: str, *, is_shared: bool = False) -> "UsageRecord":
         """Return the record of the hub that keeps its state in this folder."""
-        return cls(Path(state_dir, _FILE_NAME))
+        return cls(Path(state_dir, _FILE_NAME), is_shared)
 
     def write(self, news: Iterable[SessionNews]) -> None:
         """Note what was heard of sessions, in this order."""
@@ -157,8 +159,9 @@ class UsageRecord:
     def _prepare(self, database: sqlite3.Connection) -> None:
         found = self._schema_of(database)
         # Readers do not wait for the writer, nor the writer for the disk; see hub/database.py.
-        database.execute("PRAGMA journal_mode=WAL")
-        database.execute("PRAGMA synchronous=NORMAL")
+        database.execute(f"PRAGMA journal_mode={'DELETE' if self.is_shared else 'WAL'}")
+        if not self.is_shared:
+            database.execute("PRAGMA synchronous=NORMAL")
         if found < SCHEMA_VERSION:
             database.executescript(_SCHEMA)
         # No other version: older releases read and write a file with this column, too.

@@ -215,6 +215,8 @@ AS_ROOT: Mapping[Key, Run] = {
 # Of programs of the templates: tests of their own run them.
 _PROGRAMS = "tests/integration/templates/test_how_to_programs.py"
 TAKEN: Mapping[Key, str] = {
+    ("add-a-standby.md", 0): "tests/site/test_standby.py",
+    ("add-a-standby.md", 1): "tests/site/test_standby.py",
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
     ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",

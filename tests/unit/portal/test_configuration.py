@@ -12,6 +12,7 @@ from jupyterhub.proxy import ConfigurableHTTPProxy
 
 from dsportal.hub import configuration as hub
 from dsportal.hub import stylesheet
+from dsportal.hub.breaker import DatabaseAway
 from dsportal.hub.logins import configure_directory
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
@@ -111,6 +112,16 @@ def test_a_database_may_be_elsewhere(c: Any, settings: Settings) -> None:
     hub.configure_database(c, settings.model_copy(update={"hub": elsewhere}))
     assert c.JupyterHub.db_url == "postgresql+psycopg://db/hub"
     assert "connect_args" not in c.JupyterHub.db_kwargs
+
+
+def test_a_standby_asks_no_database_before_it_takes_over(c: Any, settings: Settings) -> None:
+    changes = {"database_url": "postgresql://db/hub", "standby": True}
+    standby = settings.model_copy(update={"hub": settings.hub.model_copy(update=changes)})
+    leadership = hub.configure_database(c, standby)
+    assert leadership
+    with pytest.raises(DatabaseAway):
+        c.JupyterHub.db_kwargs["creator"]()
+    assert hub.configure_database(c, settings) is None
 
 
 def test_groups_of_the_directory_decide(c: Any, settings: Settings) -> None:

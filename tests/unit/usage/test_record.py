@@ -172,6 +172,17 @@ def test_a_record_of_before_choices_were_written_down_gets_a_place_for_them(
     assert {one.job_id: one.options for one in record.past("ada", 5)} == {13: {"gpus": 1}, 12: {}}
 
 
+@pytest.mark.parametrize(("is_shared", "mode"), [(False, "wal"), (True, "delete")])
+def test_a_record_that_several_machines_see_has_no_log_of_writes_ahead(
+    tmp_path: Path, is_shared: bool, mode: str
+) -> None:
+    record = UsageRecord.of_hub(str(tmp_path), is_shared=is_shared)
+    record.write([STOPPED])
+    assert len(record.past("ada", 5)) == 1
+    with closing(sqlite3.connect(record.file)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == (mode,)
+
+
 def version(record: UsageRecord) -> int:
     with closing(sqlite3.connect(record.file)) as database:
         return int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -88,8 +88,9 @@ class DatabaseSession(Session):
                 self.delete(one)
             self._take_the_right_to_write()
             super().commit()
-        except DBAPIError as error:
-            log.warning("What the hub owes its database is not written yet: %s", error.orig)
+        except (DBAPIError, DatabaseAway) as error:
+            why = error.orig if isinstance(error, DBAPIError) else error
+            log.warning("What the hub owes its database is not written yet: %s", why)
             return False
         self._owed = []
         self._has_sent = False
@@ -113,12 +114,14 @@ class DatabaseSession(Session):
         except DBAPIError as error:
             self.breaker.open(error.orig)
             return False
-        except DatabaseAway:
+        except DatabaseAway as error:
+            self.breaker.open(error)
             return False
         return True
 
     def _take_the_right_to_write(self) -> None:
         """Have the database answer before anything is sent: what is sent in vain is lost."""
+        self.breaker.check_writer()
         connection = self.connection()
         if connection.dialect.name != "sqlite":
             connection.exec_driver_sql("SELECT 1")

@@ -78,6 +78,33 @@ def test_what_a_locked_file_does_not_take_is_written_later(
     assert admins(file) == ["ada"]
 
 
+def test_nothing_is_written_while_another_may_have_become_the_hub(
+    file: str, session: DatabaseSession
+) -> None:
+    is_hub = False
+
+    def check() -> None:
+        if not is_hub:
+            raise DatabaseAway
+
+    async def change() -> list[str]:
+        nonlocal is_hub
+        user = ada(session)
+        session.breaker.check_writer = check
+        user.admin = True
+        session.commit()
+        # The database answers all the while.
+        await asyncio.sleep(0.5)
+        assert session.breaker.is_open
+        before = admins(file)
+        is_hub = True
+        await is_over(session)
+        return before
+
+    assert asyncio.run(change()) == []
+    assert admins(file) == ["ada"]
+
+
 def test_what_is_changed_while_the_database_is_away_is_not_lost(
     file: str, session: DatabaseSession
 ) -> None:
