@@ -130,7 +130,7 @@ def test_a_hub_whose_lock_another_has_ends_and_waits(
     )
     before = (LOGS / "hub.log").stat().st_size
     # In one transaction: the lock is taken as soon as it is free, and kept for these seconds.
-    sql(f"SELECT pg_terminate_backend({holder}), pg_advisory_lock({key}), pg_sleep(12)")
+    sql(f"SELECT pg_terminate_backend({holder}), pg_advisory_lock({key}), pg_sleep(20)")
     assert ENDS in words_since(before)
     until(lambda: TAKES_ITS_PLACE in words_since(before), seconds=40, what="it is the hub again")
     faults.wait_for_hub(leading)
