@@ -13,7 +13,6 @@ import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
 import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
-import { runAll } from './look/run_all';
 import { share } from './share/plugin';
 import { stop } from './session/stop';
 import { templates } from './launcher/templates';
@@ -38,7 +37,6 @@ export default [
   notify,
   quota,
   restoring,
-  runAll,
   share,
   stop,
   templates,

@@ -1,4 +1,4 @@
-"""Where JupyterLab's defaults differ from its own: light and dark, and those of extensions.
+"""Where JupyterLab's defaults differ from its own: the toolbar, light and dark, extensions.
 
 Light and dark follow the system, as on the other pages, until one is chosen.
 """
@@ -13,6 +13,22 @@ from dsportal.session.page.extensions import EXTENSIONS, switched_off
 
 _CHOICE = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
 _FOLLOWS_SYSTEM = {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}
+# What a template is opened for takes one click; JupyterLab has it in a menu only, and in its place
+# what also restarts the kernel, and asks first. There is no room for both beside a kernel's name.
+_RUN_ALL = {
+    "@jupyterlab/notebook-extension:panel": {
+        "toolbar": [
+            {"name": "restart-and-run", "disabled": True},
+            {
+                "name": "run-all",
+                "command": "notebook:run-all-cells",
+                "label": "Run All",
+                "caption": "Run all cells of this notebook, from the first",
+                "rank": 34,
+            },
+        ]
+    }
+}
 
 
 def has_chosen(home: Path) -> bool:
@@ -26,7 +42,7 @@ def has_chosen(home: Path) -> bool:
 
 def write(folder: Path, extensions: Collection[str], follows_system: bool) -> Path:
     """Write what JupyterLab takes as its ``app_settings_dir`` below a folder; return where."""
-    overrides: dict[str, object] = dict(_FOLLOWS_SYSTEM) if follows_system else {}
+    overrides: dict[str, object] = {**_RUN_ALL, **(_FOLLOWS_SYSTEM if follows_system else {})}
     for name in extensions:
         overrides |= EXTENSIONS[name].defaults
     written = folder / "lab-settings"
