@@ -20,7 +20,16 @@ THEMES = "@jupyterlab/apputils-extension:themes"
 def test_it_follows_the_system_unless_told_otherwise(tmp_path: Path) -> None:
     for follows in (True, False):
         overrides = json.loads((write(tmp_path, [], follows) / "overrides.json").read_text())
-        assert overrides == ({THEMES: {"adaptive-theme": True}} if follows else {})
+        assert overrides.get(THEMES) == ({"adaptive-theme": True} if follows else None)
+
+
+def test_a_notebooks_toolbar_runs_all(tmp_path: Path) -> None:
+    overrides = json.loads((write(tmp_path, [], False) / "overrides.json").read_text())
+    items = overrides["@jupyterlab/notebook-extension:panel"]["toolbar"]
+    assert {item["name"]: item.get("command") for item in items} == {
+        "restart-and-run": None,
+        "run-all": "notebook:run-all-cells",
+    }
 
 
 @pytest.mark.parametrize(
