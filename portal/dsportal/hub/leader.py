@@ -76,9 +76,8 @@ class Leadership:
         log.warning("Another machine is running the hub; this one is on standby")
         while True:
             self._wait_until_free()
-            if self._is_ours():
+            if self._is_ours() and self._has_ended_others():
                 break
-        self._lock.end_others()
         log.warning("The other machine's hub is gone; this machine is taking over")
 
     def keep(self) -> None:
@@ -123,7 +122,10 @@ class Leadership:
                 is_free = self._lock.is_free()
             except LockUnknown:
                 is_free = False
-            free_since = (self._clock() if free_since is None else free_since) if is_free else None
+            if not is_free:
+                free_since = None
+            elif free_since is None:
+                free_since = self._clock()
 
     def _is_ours(self) -> bool:
         try:
@@ -131,6 +133,15 @@ class Leadership:
         except LockUnknown as error:
             log.error("The database does not answer: %s", error)
             return False
+
+    def _has_ended_others(self) -> bool:
+        """End the connections of the hub before; false: ours broke, and the lock is lost."""
+        try:
+            self._lock.end_others()
+        except LockUnknown as error:
+            log.error("The database does not answer: %s", error)
+            return False
+        return True
 
     def _ask(self) -> bool:
         asked_at = self._clock()

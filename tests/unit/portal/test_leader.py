@@ -19,6 +19,8 @@ class StandInLock:
 
     answers: list[str]
     now: float = 0.0
+    breaks: int = 0
+    """How often the connection breaks when others are to be ended."""
     others_ended_at: list[float] = field(default_factory=list)
     seen_at: list[float] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
@@ -36,6 +38,9 @@ class StandInLock:
         return self._next() == FREE
 
     def end_others(self) -> None:
+        if self.breaks:
+            self.breaks -= 1
+            raise LockUnknown("the connection is lost")
         self.others_ended_at.append(self.now)
 
     def sleep(self, seconds: float) -> None:
@@ -100,6 +105,13 @@ def test_a_hub_that_was_only_restarted_stays_the_hub(between: str) -> None:
 def test_one_that_is_taken_by_a_third_machine_in_the_end_is_waited_for_again() -> None:
     lock = waited(ANOTHERS, *[FREE] * (ROUNDS_OF_GRACE - 1), ANOTHERS, FREE)
     assert lock.now >= 2 * leader.GRACE_SECONDS
+
+
+def test_a_takeover_in_which_the_connection_breaks_begins_anew() -> None:
+    lock = StandInLock([ANOTHERS, FREE], breaks=1)
+    lock.leadership().wait()
+    assert lock.now >= 2 * leader.GRACE_SECONDS
+    assert lock.others_ended_at == [lock.now]
 
 
 def test_after_an_absence_of_the_database_the_hub_before_is_left_time_too(
