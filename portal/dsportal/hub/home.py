@@ -79,7 +79,7 @@ async def card_of(spawner: Any) -> SessionCard:
     node = (job.node or "") if job else ""
     card = SessionCard(
         gpus=held.gpus,
-        gpu_type=_gpu_type(spawner, node),
+        gpu_type=_gpu_type(spawner, node) if held.gpus else "",
         cores=held.cores,
         memory_mb=held.memory_mb,
         node=node,
@@ -103,9 +103,12 @@ def _gpu_type(spawner: Any, node: str) -> str:
     """Return what people call the session's GPUs: as chosen, else the node's, where it has one."""
     if chosen := spawner.session.options.get("gpu_type"):
         return label(chosen)
-    spawner.slurm.nodes.look()
     cluster = spawner.slurm.nodes.last
-    types = [] if cluster is None else cluster.gpu_types_of(node)
+    if cluster is None:
+        # For the next one who looks; a node's GPUs stay what they are.
+        spawner.slurm.nodes.look()
+        return ""
+    types = cluster.gpu_types_of(node)
     return label(types[0]) if len(types) == 1 else ""
 
 

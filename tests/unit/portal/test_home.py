@@ -91,6 +91,22 @@ def test_what_was_not_chosen_is_what_the_node_has(types: tuple[str | None, ...],
     assert card(chosen).gpu_type == said
 
 
+def test_slurm_is_asked_for_a_nodes_gpus_once_and_where_there_are_some() -> None:
+    asked: list[int] = []
+    nodes = SimpleNamespace(last=None, look=lambda: asked.append(1))
+    unknown: dict[str, Any] = {
+        "session": SimpleNamespace(options={}),
+        "slurm": SimpleNamespace(nodes=nodes),
+    }
+    assert card(StandInSpawner(**unknown, held_resources=Resources(0, 2, 1024))).gpu_type == ""
+    assert asked == []
+    assert card(StandInSpawner(**unknown)).gpu_type == ""
+    assert asked == [1]
+    nodes.last = Cluster(())
+    assert card(StandInSpawner(**unknown)).gpu_type == ""
+    assert asked == [1]
+
+
 def test_a_session_that_starts_has_no_end_yet() -> None:
     waits = StandInSpawner(ready=False, reporter=SimpleNamespace(last_running=None))
     assert card(waits) == SessionCard(gpus=2, gpu_type="V100", cores=16, memory_mb=98304)
