@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -33,13 +33,13 @@ NETWORK = "10.77.0.0/24"
 WAITS = "Another machine is running the hub; this one is on standby"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Living:
     """A session with a kernel that remembers something."""
 
     user: Visitor
     kernel: str
-    jobs: list[str] = field(default_factory=list)
+    jobs: list[str]
 
     def is_well(self) -> bool:
         """Say whether the hub knows the session, and its kernel what it knew."""
