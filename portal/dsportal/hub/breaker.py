@@ -96,6 +96,7 @@ class Breaker:
 
     async def _ask(self) -> None:
         asked_at = time.monotonic()
+        self.check_writer()
         await asyncio.to_thread(self._probe)
         self._answered_at = asked_at
 

@@ -191,12 +191,11 @@ def configure_database(
 
         c.JupyterHub.db_url = database.postgresql_url(*given)
         url = database.libpq_url(*given)
+        breaker = Breaker(postgresql.Probe(url), is_asked_first=True)
         if settings.hub.standby:
             leadership = Leadership(postgresql.HubLock(url), seen=_noting(environment))
-        check = leadership.check if leadership else lambda: None
-        breaker = Breaker(postgresql.Probe(url, check), is_asked_first=True)
-        breaker.check_writer = check
-        c.JupyterHub.db_kwargs = postgresql.options(url, breaker.check, check)
+            breaker.check_writer = leadership.check
+        c.JupyterHub.db_kwargs = postgresql.options(url, breaker.check, breaker.check_writer)
     else:
         file = f"{state}/jupyterhub.sqlite"
         c.JupyterHub.db_url = f"sqlite:///{file}"

@@ -69,14 +69,12 @@ def options(url: str, *checks: Callable[[], None]) -> dict[str, Any]:
 class Probe:
     """Asks the server for nothing, on a connection of its own; raises when it does not answer."""
 
-    def __init__(self, url: str, check: Callable[[], None] = lambda: None) -> None:
-        """``check`` raises while the hub is not to use the database, whether it answers or not."""
-        self._url, self._check = url, check
+    def __init__(self, url: str) -> None:
+        self._url = url
         self._connection: BoundedConnection | None = None
 
     def __call__(self) -> None:
         """Ask; once more on a new connection where the one of before has ended."""
-        self._check()
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute("SELECT 1")
