@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
+
 LOGIN = "statistics", "not a secret"
 STATISTICS = {
     "ifs.bytes.out.rate": 2_680_000_000.0,
@@ -115,6 +117,17 @@ def stand_in(folder: Path, exported: str, secrets: Path) -> Iterator[StandIn]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield nas
         server.shutdown()
+
+
+@pytest.fixture
+def nas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """A stand-in for the NAS, which the programs under test trust and may log in to."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with stand_in(folder, "/ifs/data", tmp_path) as running:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+        yield running
 
 
 def _handler(nas: StandIn) -> type[BaseHTTPRequestHandler]:

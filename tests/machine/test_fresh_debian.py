@@ -53,6 +53,15 @@ def exposure(machine: Machine, service: str) -> float:
     return float(match[1])
 
 
+@pytest.mark.timeout(900)
+def test_the_templates_unit_tests_need_nothing_that_is_deployed(machine: Machine) -> None:
+    """`make check` is for a machine that never saw `make up`; these run programs."""
+    make(machine, "/usr/bin/python3")
+    dev = run_in_clone(machine, "deploy/venv", "dev").strip()
+    said = run_in_clone(machine, f"{dev}/bin/pytest", "-q", "-n2", "tests/unit/templates")
+    assert re.search(r"^\d+ passed in ", said, re.M), said[-2000:]
+
+
 @pytest.mark.timeout(2400)
 def test_two_commands_on_a_fresh_machine(machine: Machine) -> None:
     assert changed(make(machine, "up")) > 0

@@ -245,7 +245,7 @@ TAKEN: Mapping[Key, str] = {
     ("train-on-several-nodes.md", 0): _PROGRAMS,
     ("train-with-lightning.md", 0): _PROGRAMS,
     ("train-with-lightning.md", 1): _PROGRAMS,
-    ("try-the-tiers.md", 0): "tests/unit/templates/test_tiering.py",
+    ("try-the-tiers.md", 0): "tests/integration/measuring/test_tiering.py",
     ("use-the-spawner-alone.md", 0): "tests/deploy/test_spawner_alone.py",
     ("use-the-spawner-alone.md", 1): "tests/deploy/test_spawner_alone.py",
     ("use-the-spawner-alone.md", 2): "tests/deploy/test_spawner_alone.py",

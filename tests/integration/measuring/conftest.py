@@ -1,0 +1,1 @@
+from tests.onefs import nas as nas
