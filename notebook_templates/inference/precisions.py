@@ -6,6 +6,7 @@ what is missing: no other engine computes convolutions with int8 there. On a CPU
 fp32 and int8, and PyTorch bf16, which ONNX Runtime has no convolution for.
 """
 
+import copy
 import logging
 import time
 import warnings
@@ -101,7 +102,7 @@ def build(
         with without_warnings():
             quantise(prepared, quantised, calibration, for_tensorrt=has_tensorrt)
     if not is_on_gpu:
-        return [opened("fp32", prepared, CPU), autocast(network), opened("int8", quantised, CPU)]
+        return [opened("fp32", prepared, CPU), half(network), opened("int8", quantised, CPU)]
     if has_tensorrt:
         return [
             opened("fp32", prepared, TENSORRT),
@@ -110,7 +111,7 @@ def build(
         ]
     lacking = f"TensorRT cannot be used: {failed[TENSORRT]}"
     exact = exactly(network) if failed[CUDA] else opened("fp32", prepared, CUDA)
-    return [exact, autocast(network), Missing("int8", lacking)]
+    return [exact, half(network), Missing("int8", lacking)]
 
 
 def tried(provider: str, path: Path) -> str:
@@ -274,27 +275,75 @@ def opened(
 def exactly(network: torch.nn.Module) -> Precision:
     """Run the network on a GPU with PyTorch at fp32, without TF32."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    return by_pytorch("fp32", network, None)
+    return by_pytorch("fp32", network, torch.float32)
 
 
-def autocast(network: torch.nn.Module) -> Precision:
+def half(network: torch.nn.Module) -> Precision:
     """Run the network with PyTorch: bf16 on a CPU, fp16 on a GPU."""
     if on_gpu():
         return by_pytorch("fp16", network, torch.float16)
     return by_pytorch("bf16", network, torch.bfloat16)
 
 
-def by_pytorch(name: str, network: torch.nn.Module, number: torch.dtype | None) -> Precision:
-    """Run the network with PyTorch on the device that there is; ``None``: at fp32."""
-    device = "cuda" if on_gpu() else "cpu"
-    network = network.eval().to(device, memory_format=torch.channels_last)
+def by_pytorch(name: str, network: torch.nn.Module, number: torch.dtype) -> Precision:
+    """Run the network with PyTorch on the device that there is."""
+    if on_gpu():
+        return Precision(name, "PyTorch, cuda", CapturedNetwork(network, number))
+    network = network.eval().to(memory_format=torch.channels_last)
 
     def run(images: np.ndarray) -> np.ndarray:
-        batch = torch.from_numpy(images).to(device, memory_format=torch.channels_last)
-        with torch.inference_mode(), torch.autocast(device, number, enabled=number is not None):
-            return np.asarray(network(batch).float().cpu().numpy())
+        batch = torch.from_numpy(images).to(memory_format=torch.channels_last)
+        with torch.inference_mode(), torch.autocast("cpu", number):
+            return np.asarray(network(batch).float().numpy())
 
-    return Precision(name, f"PyTorch, {device}", run)
+    return Precision(name, "PyTorch, cpu", run)
+
+
+class CapturedNetwork:
+    """A network on a GPU as CUDA graphs, one for each shape of a batch.
+
+    Launched one by one from Python, the kernels of a small batch take longer to launch than to run.
+    """
+
+    def __init__(self, network: torch.nn.Module, number: torch.dtype) -> None:
+        """Take a copy to the GPU whose weights are ``number``; what is returned is fp32."""
+        there = copy.deepcopy(network).eval().to("cuda", number)
+        self._network = there.to(memory_format=torch.channels_last)
+        self._number = number
+        self._captured: dict[tuple[int, ...], tuple[torch.Tensor, ...]] = {}
+        self._graphs: dict[tuple[int, ...], torch.cuda.CUDAGraph] = {}
+
+    @torch.inference_mode()
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Run a batch: to the device and back."""
+        if images.shape not in self._graphs:
+            self._capture(images.shape)
+        pinned, batch, logits = self._captured[images.shape]
+        pinned.copy_(torch.from_numpy(images))
+        batch.copy_(pinned, non_blocking=True)
+        self._graphs[images.shape].replay()
+        return np.asarray(logits.cpu().numpy())
+
+    def _capture(self, shape: tuple[int, ...]) -> None:
+        pinned = torch.empty(shape, pin_memory=True)
+        batch = pinned.cuda()
+
+        def run() -> torch.Tensor:
+            there = batch.to(self._number).to(memory_format=torch.channels_last)
+            return torch.as_tensor(self._network(there).float())
+
+        # Before: what a first run allocates, and the choice of algorithms, cannot be captured.
+        # https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):
+            for _ in range(3):
+                run()
+        torch.cuda.current_stream().wait_stream(beside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            logits = run()
+        self._captured[shape], self._graphs[shape] = (pinned, batch, logits), graph
 
 
 def accuracy(run: Run, images: np.ndarray, labels: np.ndarray, top: Sequence[int]) -> list[float]:

@@ -110,8 +110,8 @@ def train_once(
 ) -> None:
     """Do a round that nobody keeps, before a process goes on with a model that another has left.
 
-    On a GPU (XGBoost 3.4.1, H100) such a process crashed in its first round, while one that had
-    trained on the same data before read a model and went on.
+    On a GPU (XGBoost 3.2.0 and 3.4.1, H100) such a process ends by SIGSEGV in its first round;
+    one that has trained on the same data before reads a model and goes on.
     """
     Trees(xgboost.Booster(dict(parameters), cache=(train, validation))).grow(train, validation)
 
