@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -97,9 +97,18 @@ class ServedModel:
             raise RequestError(f"the model that is loaded does not {kinds[kind]}")
         return self._loaded
 
+    async def prepared(self, prepare: Callable[[TextModel], list[Writing]]) -> list[Writing]:
+        """Have texts prepared by the model that is there now; raises `RequestError`."""
+        model, load = self.ready(TextModel), self._loads
+        # Another model can be loaded meanwhile, which has another tokenizer.
+        writings = await asyncio.to_thread(prepare, model)
+        for writing in writings:
+            writing.load = load
+        return writings
+
     async def write(self, writing: Writing) -> WrittenText:
-        """Have a text written that the model has prepared."""
-        return await self.texts.ask((self._loads, writing.sampling), writing)
+        """Have a text written; raises `RequestError` if another model has prepared it."""
+        return await self.texts.ask((writing.load, writing.sampling), writing)
 
     def _written(self, asked: tuple[int, Sampling], writings: Sequence[Writing]) -> Any:
         if asked[0] != self._loads:

@@ -28,6 +28,8 @@ class Writing:
     told: Callable[[str], object] | None = None
     """Is given each part as it is written, in the model's thread."""
     is_wanted: bool = True
+    load: int = 0
+    """Which of the models that were loaded one after the other has prepared it."""
 
 
 class TextModel:

@@ -5,7 +5,6 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from answers import DONE, AnswerForm, ChatForm, ModelAnswer, TextForm, event
 from completions import Delivery, WrittenText, chat_request, text_request
@@ -86,10 +85,11 @@ class CompletionsHandler(WritingHandler):
     async def post(self) -> None:
         """Continue one text, or several together."""
         asked = text_request(self.body())
-        model = self.served.ready(TextModel)
+        self.served.ready(TextModel)
         asked.delivery.check(self.served.name)
-        prepare = partial(model.to_continue, sampling=asked.sampling)
-        writings = await asyncio.to_thread(lambda: [prepare(one) for one in asked.prompts])
+        writings = await self.served.prepared(
+            lambda model: [model.to_continue(one, asked.sampling) for one in asked.prompts]
+        )
         await self.write_all(TextForm(), asked.delivery, writings)
 
 
@@ -99,7 +99,9 @@ class ChatHandler(WritingHandler):
     async def post(self) -> None:
         """Give the next message."""
         asked = chat_request(self.body())
-        model = self.served.ready(TextModel)
+        self.served.ready(TextModel)
         asked.delivery.check(self.served.name)
-        writing = await asyncio.to_thread(model.to_answer, asked.messages, asked.sampling)
-        await self.write_all(ChatForm(), asked.delivery, [writing])
+        writings = await self.served.prepared(
+            lambda model: [model.to_answer(asked.messages, asked.sampling)]
+        )
+        await self.write_all(ChatForm(), asked.delivery, writings)

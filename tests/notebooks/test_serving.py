@@ -55,6 +55,41 @@ sys.path.insert(0, sys.argv[1])
 import shapes
 shapes.make(Path(sys.argv[2]), 1)
 """
+RELOADED = """
+import asyncio, sys, threading
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from served_model import ServedModel
+from completions import RequestError, Sampling
+from model_folders import described
+
+async def load(served):
+    served.load(described(Path(sys.argv[2])))
+    while served.state == "loading":
+        await asyncio.sleep(0.01)
+
+async def main():
+    served = ServedModel()
+    await load(served)
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def prepare(model):
+        has_begun.set()
+        may_end.wait(60)
+        return [model.to_continue("is", Sampling(max_tokens=2))]
+
+    preparing = asyncio.create_task(served.prepared(prepare))
+    await asyncio.to_thread(has_begun.wait, 60)
+    await load(served)
+    may_end.set()
+    (writing,) = await preparing
+    try:
+        print(await served.write(writing))
+    except RequestError as error:
+        print(error)
+
+asyncio.run(main())
+"""
 
 
 def output_of(python: Path, code: str, *words: object) -> str:
@@ -205,6 +240,11 @@ def test_a_damaged_model_is_told_and_another_can_be_loaded(
     assert server.ask("/v1/models") == {"object": "list", "data": []}
     assert load(server, models / "text")["error"] == ""
     assert server.ask("/v1/models")["data"][0]["id"].endswith("/text")
+
+
+def test_what_one_model_has_prepared_is_not_written_by_the_next(python: Path, models: Path) -> None:
+    said = output_of(python, RELOADED, SERVING, models / "text")
+    assert said == "another model was loaded before it was this request's turn\n"
 
 
 def infer(python: Path, results: Path, model: Path, data: Path, batch: int) -> list[str]:
