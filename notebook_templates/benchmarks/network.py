@@ -34,7 +34,7 @@ from measurement.steps import StepError
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 from record import run
 
-SERVER = Path(iperf.__file__).with_name("server.py")
+SERVER, SENDER = (Path(iperf.__file__).with_name(name) for name in ("server.py", "sender.py"))
 _SCONTROL = "/usr/bin/scontrol"
 _SECONDS = 60
 _TRIES = 3
@@ -117,7 +117,7 @@ def links(s: argparse.Namespace, nodes: Sequence[str]) -> list[Link]:
     except ValueError as error:
         raise SettingError(f"streams or network: {error}") from error
     if min(streams) < 1 or max(streams) > 128:
-        raise SettingError(f"streams is {s.streams}; iperf3 can have 1 to 128")
+        raise SettingError(f"streams is {s.streams}; it must be from 1 to 128")
     return [
         Link(sender, receiver, count, number)
         for sender, receiver in pairs(nodes, s.pairs)
@@ -137,7 +137,7 @@ def measure(s: argparse.Namespace, keys: Keys, link: Link) -> dict[str, Any]:
     for left in reversed(range(_TRIES)):
         try:
             found = once(s, keys, link)
-        except (StepError, IperfError):
+        except StepError:
             if not left:
                 raise
         else:
@@ -152,24 +152,25 @@ def measure(s: argparse.Namespace, keys: Keys, link: Link) -> dict[str, Any]:
 
 
 def once(s: argparse.Namespace, keys: Keys, link: Link) -> dict[str, Any]:
-    """Let one node wait and the other send. Raises `StepError` and `IperfError`."""
-    wait = [sys.executable, str(SERVER), f"--keys={keys.folder}", f"--network={s.network}"]
-    with steps.started(on(link.receiver, wait)) as server:
-        address, port = listening(server)
-        send = iperf.client(keys, address, port, link.streams, s.seconds, s.omit)
+    """Let one node wait and the other send. Raises `StepError`."""
+    known = f"--keys={keys.folder}"
+    wait = [sys.executable, str(SERVER), known, f"--network={s.network}"]
+    with steps.started(on(link.receiver, [*wait, f"--streams={link.streams}"])) as server:
+        address, ports = listening(server)
+        lengths = [f"--seconds={s.seconds}", f"--omit={s.omit}"]
+        send = [sys.executable, str(SENDER), known, *lengths, address, *ports]
         seconds = _SECONDS + s.seconds + s.omit
-        found = iperf.figures(steps.run(on(link.sender, send), seconds, keys.variables))
-        return {"address": address, **found}
+        return {"address": address, **steps.answer(on(link.sender, send), seconds, keys.variables)}
 
 
-def listening(server: "subprocess.Popen[str]") -> tuple[str, int]:
-    """Return where a server listens, as soon as it does. Raises `StepError`."""
+def listening(server: "subprocess.Popen[str]") -> tuple[str, list[str]]:
+    """Return the address and the ports of a server, as soon as it listens. Raises `StepError`."""
     assert server.stdout
     assert server.stderr
-    line = server.stdout.readline().split()
-    if len(line) != 2:
+    address, *ports = server.stdout.readline().split() or [""]
+    if not ports:
         raise StepError(f"the server ended: {server.stderr.read()[-2000:].strip()}")
-    return line[0], int(line[1])
+    return address, ports
 
 
 def hosts(nodes: Sequence[str]) -> list[dict[str, Any]]:

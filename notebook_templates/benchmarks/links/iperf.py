@@ -8,7 +8,7 @@ import hashlib
 import json
 import secrets
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,8 @@ def server(keys_folder: Path, address: str, port: int) -> list[str]:
     ]
 
 
-def client(keys: Keys, address: str, port: int, streams: int, seconds: int, omit: int) -> list[str]:
-    """Return the command that measures towards a server.
+def client(keys: Keys, address: str, port: int, seconds: int, omit: int) -> list[str]:
+    """Return the command that measures one connection to a server.
 
     ``omit``: seconds before those that count; TCP begins slowly.
     """
@@ -94,7 +94,6 @@ def client(keys: Keys, address: str, port: int, streams: int, seconds: int, omit
         f"--client={address}",
         f"--port={port}",
         "--json",
-        f"--parallel={streams}",
         f"--time={seconds}",
         f"--omit={omit}",
         f"--connect-timeout={_CONNECT_MS}",
@@ -120,3 +119,8 @@ def figures(text: str) -> dict[str, float]:
         "mb_per_second": rate / 8e6,
         "retransmits": end["sum_sent"].get("retransmits", 0),
     }
+
+
+def together(connections: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Add up the figures of connections that were measured at the same time."""
+    return {name: sum(one[name] for one in connections) for name in connections[0]}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """The end of a link that waits: network.py starts it on a node, and ends it.
 
-It prints the address and the port on which iperf3 listens, once it does.
+It prints the address and the ports on which iperf3 listens, once it does: one for each connection.
 """
 
 import argparse
@@ -61,35 +61,38 @@ def free_port(address: str) -> int:
         return int(one.getsockname()[1])
 
 
-def serve(keys: Path, address: str, port: int) -> str | None:
-    """Wait for one measurement; returns what iperf3 said where it could not listen."""
-    argv = iperf.server(keys, address, port)
-    with subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+def listening(keys: Path, address: str) -> tuple["subprocess.Popen[str]", int]:
+    """Start an iperf3 for one measurement; return it with its port, once it listens."""
+    said = ""
+    for _ in range(_TRIES):
+        port = free_port(address)
+        process = subprocess.Popen(
+            iperf.server(keys, address, port),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         assert process.stdout
-        said = ""
         for line in process.stdout:
             said += line
             if "Server listening" in line:
-                print(address, port, flush=True)
-                process.communicate()
-                return None
-    return said
+                return process, port
+        process.wait()
+    sys.exit(f"iperf3 cannot listen on {address}: {said}")
 
 
 def main() -> None:
-    """Listen once."""
+    """Listen once for each connection."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--keys", type=Path, required=True)
     parser.add_argument("--network", default="")
+    parser.add_argument("--streams", type=int, default=1)
     asked = parser.parse_args()
     address = own_address(asked.network)
-    for _ in range(_TRIES):
-        said = serve(asked.keys, address, free_port(address))
-        if said is None:
-            return
-    sys.exit(f"iperf3 cannot listen on {address}: {said}")
+    servers = [listening(asked.keys, address) for _ in range(asked.streams)]
+    print(address, *(port for _, port in servers), flush=True)
+    for process, _ in servers:
+        process.communicate()
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def test_only_who_knows_the_password_is_measured_with(portal: Instance, tmp_path
         try:
             assert server.stdout
             address, port = server.stdout.readline().split()
-            told = iperf.client(keys, address, int(port), 1, 1, 0)
+            told = iperf.client(keys, address, int(port), 1, 0)
             stranger = [word for word in told if "user" not in word and "rsa" not in word]
             with pytest.raises(iperf.IperfError, match="authorization failed"):
                 iperf.figures(_printed(stranger, {}))

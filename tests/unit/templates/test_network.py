@@ -39,6 +39,14 @@ def test_the_rate_is_what_arrived() -> None:
     assert found["retransmits"] == 15
 
 
+def test_connections_at_the_same_time_add_up() -> None:
+    one = iperf.figures(REPORT.read_text())
+    assert iperf.together([one]) == one
+    found = iperf.together([one, {**one, "retransmits": 1}])
+    assert found["gbit_per_second"] == pytest.approx(2 * 4.9083996903298)
+    assert found["retransmits"] == 16
+
+
 def test_iperfs_error_is_told() -> None:
     report = json.dumps({"start": {}, "end": {}, "error": "test authorization failed"})
     with pytest.raises(iperf.IperfError, match="iperf3: test authorization failed"):
@@ -49,7 +57,7 @@ def test_iperfs_error_is_told() -> None:
 
 def test_the_password_is_on_no_command_line(tmp_path: Path) -> None:
     keys = iperf.new_keys(tmp_path / "keys")
-    words = iperf.client(keys, "10.1.0.2", 5201, 4, 10, 2) + iperf.server(keys.folder, "::1", 1)
+    words = iperf.client(keys, "10.1.0.2", 5201, 10, 2) + iperf.server(keys.folder, "::1", 1)
     assert not any(keys.password in word for word in words)
     assert keys.password not in Path(keys.users).read_text()
     assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
