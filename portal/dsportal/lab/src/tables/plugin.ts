@@ -48,7 +48,9 @@ class TableFactory extends ABCWidgetFactory<DocumentWidget<TableView>> {
     const content = this._make(context.path);
     void context.ready.then(() => content.showRows(0));
     context.fileChanged.connect(() => content.refresh());
-    return new DocumentWidget({ content, context });
+    const widget = new DocumentWidget({ content, context });
+    widget.title.icon = spreadsheetIcon;
+    return widget;
   }
 }
 

@@ -37,7 +37,7 @@ export const TABLE_STYLE = `
   vertical-align: top;
 }
 .dsp-Table th small { display: block; font-weight: normal; }
-.dsp-Table tbody th, .dsp-Table .dsp-mod-number {
+.dsp-Table tbody th, .dsp-Table th.dsp-mod-number, .dsp-Table td.dsp-mod-number {
   font-variant-numeric: tabular-nums;
   text-align: right;
 }

@@ -74,16 +74,16 @@ export class TableView extends Widget {
   }
 
   private _table(found: IRows): HTMLTableElement {
+    const kinds = found.columns.map(({ type }) => (NUMBERS.test(type) ? 'dsp-mod-number' : ''));
     const head = element('tr');
-    head.append(heading(tableLabels(this._texts).row, ''));
-    head.append(...found.columns.map(column => heading(column.name, column.type)));
-    const areNumbers = found.columns.map(column => NUMBERS.test(column.type));
+    head.append(heading(tableLabels(this._texts).row, '', 'dsp-mod-number'));
+    head.append(...found.columns.map(({ name, type }, at) => heading(name, type, kinds[at])));
     const body = element('tbody');
     found.rows.forEach((values, at) => {
       const number = element('th', '', (found.first + at + 1).toLocaleString());
       number.scope = 'row';
       const cells = values.map((value, column) => {
-        const cell = element('td', areNumbers[column] ? 'dsp-mod-number' : '', value ?? '');
+        const cell = element('td', kinds[column], value ?? '');
         cell.title = value ?? '';
         return cell;
       });
@@ -116,8 +116,8 @@ export class TableView extends Widget {
   private _rows = element('div', 'dsp-Table-rows');
 }
 
-function heading(name: string, type: string): HTMLTableCellElement {
-  const made = element('th', '', name);
+function heading(name: string, type: string, kind?: string): HTMLTableCellElement {
+  const made = element('th', kind, name);
   made.scope = 'col';
   if (type) {
     made.append(element('small', '', type));
