@@ -11,7 +11,7 @@ from typing import Any
 
 from jupyter_server.serverapp import ServerApp
 
-from dsportal.session.files import folder_download, quota
+from dsportal.session.files import folder_download, parquet, quota
 from dsportal.session.files.mounts import Mounts
 from dsportal.session.jobs import job_log
 from dsportal.session.jobs import routes as jobs
@@ -129,6 +129,7 @@ class Components:
             *idle.routes(base_url, self.idle_watch),
             *templates.routes(base_url, catalogue),
             *folder_download.routes(base_url),
+            *parquet.routes(base_url),
             *tool_pages.routes(base_url, self._toolbox),
             *jobs.routes(base_url, found),
             *job_log.routes(base_url, job_log.Logs(found)),

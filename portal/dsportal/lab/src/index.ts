@@ -15,6 +15,7 @@ import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
 import { share } from './share/plugin';
 import { stop } from './session/stop';
+import { tables } from './tables/plugin';
 import { templates } from './launcher/templates';
 import { tensorboard } from './launcher/tensorboard';
 import { tools } from './launcher/tools';
@@ -39,6 +40,7 @@ export default [
   restoring,
   share,
   stop,
+  tables,
   templates,
   tensorboard,
   tools,

@@ -1,0 +1,104 @@
+"""Some rows of a Parquet file as text: ``python -I -m dsportal.session.files.parquet_rows FIRST``.
+
+A process of its own, for the time of one answer: pyarrow is large, slow to import, and written in
+another language, and a file can be anything. It reads the file that is its standard input, and
+prints one JSON object: what `table` returns. For what it cannot read it says why, and ends with 1.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+ROWS = 200
+COLUMNS = 200
+_CHARACTERS = 300
+_BATCH_ROWS = 1024
+
+
+def table(file: BinaryIO, first: int) -> dict[str, Any]:
+    """Return `ROWS` rows from number ``first`` on (from 0), with their columns, as texts.
+
+    A missing value is ``None``. Of very many columns the first `COLUMNS` are read.
+    """
+    opened = parquet.ParquetFile(file)
+    schema = opened.schema_arrow
+    fields = list(schema)[:COLUMNS]
+    return {
+        "columns": [{"name": field.name, "type": str(field.type)} for field in fields],
+        "all_columns": len(schema),
+        "first": first,
+        "all_rows": opened.metadata.num_rows,
+        "rows": [list(row) for part in _parts(opened, len(fields), first) for row in part],
+    }
+
+
+def _parts(opened: parquet.ParquetFile, columns: int, first: int) -> Iterator[Any]:
+    """Give the rows of each batch that has some of those wanted."""
+    groups, at = _groups(opened, first)
+    names = None if columns == len(opened.schema_arrow) else opened.schema_arrow.names[:columns]
+    for batch in opened.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names):
+        begin, end = max(first, at), min(first + ROWS, at + batch.num_rows)
+        if begin < end:
+            part = batch.slice(begin - at, end - begin)
+            yield zip(*(map(_cut, texts(column)) for column in part.columns), strict=True)
+        at += batch.num_rows
+        if at >= first + ROWS:
+            return
+
+
+def _groups(opened: parquet.ParquetFile, first: int) -> tuple[list[int], int]:
+    """Return the row groups that have the rows wanted, and the number of their first row."""
+    found: list[int] = []
+    begin = at = 0
+    for number in range(opened.num_row_groups):
+        rows = opened.metadata.row_group(number).num_rows
+        if at + rows > first and at < first + ROWS:
+            begin = begin if found else at
+            found.append(number)
+        at += rows
+    return found, begin
+
+
+def texts(column: pa.Array) -> list[str | None]:
+    """Write the values of a column."""
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or _is_fixed(kind):
+        return [None if value is None else f"{len(value)} bytes" for value in column.to_pylist()]
+    try:
+        return [value.as_py() for value in pc.cast(column, pa.string())]
+    except pa.ArrowException:
+        # Lists and records.
+        return [
+            None if value is None else json.dumps(value, default=str, ensure_ascii=False)
+            for value in column.to_pylist()
+        ]
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_fixed_size_binary(kind))
+
+
+def _cut(text: str | None) -> str | None:
+    if text is None or len(text) <= _CHARACTERS:
+        return text
+    return f"{text[:_CHARACTERS]}…"
+
+
+def main() -> None:
+    """Print what the file has."""
+    try:
+        with os.fdopen(0, "rb", closefd=False) as file:
+            found = table(file, int(sys.argv[1]))
+    except (pa.ArrowException, OSError) as error:
+        sys.exit(str(error).splitlines()[0])
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A Parquet file opens as a table that is read page by page."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from tests.browser import axe
+from tests.browser.lab import open_lab
+from tests.instance import USERS, Instance
+from tests.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+USER = USERS[3]
+MAKE = """
+import pandas
+steps = range(450)
+table = pandas.DataFrame({"step": steps, "loss": [2.5 / (1 + step) for step in steps]})
+table["note"] = ["<b>bold</b>" if step % 2 else None for step in steps]
+table.to_parquet("losses.parquet")
+"""
+
+
+def test_its_rows_are_seen_page_by_page(
+    portal: Instance,
+    visit: Callable[[str], Visitor],
+    page: Page,
+    photograph: Callable[[Page, str], None],
+) -> None:
+    user = visit(USER)
+    user.start_and_wait(gpus=0)
+    assert user.run(MAKE) == ""
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        if "losses.parquet" in request.url:
+            asked.append(request.url)
+
+    open_lab(page, portal, USER)
+    page.on("request", note)
+    page.locator(".jp-DirListing-item", has_text="losses.parquet").dblclick()
+    table = page.locator(".dsp-Table")
+    expect(table.get_by_role("status")).to_have_text("Rows 1 to 200 of 450")
+    expect(table.locator("tbody tr")).to_have_count(200)
+    expect(table.locator("thead th").nth(2)).to_contain_text("loss")
+    expect(table.locator("tbody tr").nth(1).locator("td")).to_have_text(
+        ["1", "1.25", "<b>bold</b>"]
+    )
+    assert axe.faults(page, ".dsp-Table") == []
+    photograph(page, "parquet-table")
+    table.get_by_role("button", name="Next").click()
+    expect(table.get_by_role("status")).to_have_text("Rows 201 to 400 of 450")
+    page.keyboard.press("Enter")  # the button has the focus still
+    expect(table.get_by_role("status")).to_have_text("Rows 401 to 450 of 450")
+    expect(table.get_by_role("button", name="Next")).to_be_disabled()
+    table.get_by_role("button", name="First Rows").click()
+    expect(table.get_by_role("status")).to_have_text("Rows 1 to 200 of 450")
+    # The file itself is never loaded.
+    assert asked
+    assert not [url for url in asked if "/files/" in url or "content=1" in url]
+
+    # A page that is loaded again has it again.
+    page.reload()
+    expect(table.get_by_role("status")).to_have_text("Rows 1 to 200 of 450", timeout=90_000)
