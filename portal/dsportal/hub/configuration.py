@@ -172,7 +172,6 @@ def configure_proxy(c: Config, settings: Settings, environment: Mapping[str, str
     c.ConfigurableHTTPProxy.api_url = settings.hub.internal(settings.hub.proxy_api_url)
     c.ConfigurableHTTPProxy.auth_token = token
     c.JupyterHub.cleanup_proxy = False
-    c.JupyterHub.last_activity_interval = 10
 
 
 def configure_database(
