@@ -43,6 +43,11 @@ class Figure:
         software = " ".join(part for part in (self.framework, self.version) if part)
         return ", ".join(part for part in (software, self.card, self.note) if part)
 
+    @property
+    def setup(self) -> str:
+        """Name what was measured, without the framework, of which tables have a column."""
+        return ", ".join(part for part in (self.version, self.card, self.note) if part)
+
 
 @dataclass(frozen=True)
 class PublishedTable:

@@ -6,7 +6,7 @@ from typing import Any
 from architectures.models import PRECISIONS, SIZES
 from measurement import papers, tables
 from reports import drawing
-from trials.frameworks import FRAMEWORKS, GONE, PYTORCH, with_other
+from trials.frameworks import FRAMEWORKS, GONE, PYTORCH, software, with_other
 from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
@@ -25,8 +25,8 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
             whole = {
                 # What a result of an earlier version does not say of its trainings.
                 "framework": PYTORCH.name,
-                "version": summary.get("versions", {}).get("torch", ""),
                 **row,
+                "software": software(row, summary.get("versions", {})),
                 "data": summary["configuration"]["data"],
                 "transport": tables.transport(summary),
             }
@@ -65,9 +65,9 @@ def markdown(summaries: Sequence[Row]) -> str:
             model,
             figure.framework,
             figure.precision,
-            f"papers: {', '.join(filter(None, (figure.version, figure.card, figure.note)))}",
+            f"papers: {figure.setup}",
             str(figure.gpus),
-            "",
+            str(figure.batch or ""),
             tables.number(figure.value),
         ]
         for model in dict.fromkeys(row["model"] for row in [*own, *lacking])
@@ -93,7 +93,7 @@ def _cells(row: Row) -> list[str]:
     where += row["transport"]
     return [
         row["model"],
-        f"{_title(row)} {row['version']}".strip(),
+        row["software"],
         row["precision"],
         where,
         str(row["processes"]),

@@ -34,6 +34,11 @@ def test_ones_own_figures_stand_above_the_papers() -> None:
     )
     papers = "| resnet50 | PyTorch | mixed | papers: v1.5, V100-PCIe | 8 |  | 5,844 |"
     assert any(line.startswith(papers) for line in lines[3:])
+    # The batch of each GPU, where the papers tell it.
+    papers = (
+        "| resnet50 | TensorFlow | mixed | papers: V100-SXM2, private threads raised | 8 | 256 |"
+    )
+    assert any(line.startswith(papers) for line in lines[3:])
     # Of networks that were not measured here nothing is said.
     assert not any("vgg16" in line for line in lines)
 
@@ -132,30 +137,34 @@ def test_speed_ups_stand_above_the_papers() -> None:
     run = {
         "configuration": {"model": "resnet50", "precision": "bf16"},
         "date": "2026-11-22T02:52:34+00:00",
+        "versions": {"torch": "2.13.0"},
         "figures": {"points": [point]},
     }
     lines = scaling_report.markdown([run]).splitlines()
     assert lines[2].startswith(
-        "| resnet50 bf16, V100, 2026-11-22 02:52 | 1 | 8 | 5,844 | 7.90 | 98.7 % | 0.4 % |"
+        "| resnet50 bf16, V100, 2026-11-22 02:52 | PyTorch 2.13.0 | 1 | 8 | 64 | 5,844 | 7.90 "
+        "| 98.7 % | 0.4 % |"
     )
-    assert "| papers: the best |  | 8 |  | 7.80 | 97.5 % |  |  |  |  |  |" in lines
-    for what, times, efficiency in (
-        ("MXNet, V100-PCIe, fp32", "29.40", "91.9 %"),
-        ("MXNet, V100-PCIe, mixed", "25.80", "80.6 %"),
-        ("TensorFlow, V100-PCIe, fp32", "22.00", "68.8 %"),
-        ("TensorFlow, V100-PCIe, mixed", "23.70", "74.1 %"),
-        ("Caffe2, V100-PCIe, fp32", "26.50", "82.8 %"),
-        ("Caffe2, V100-PCIe, mixed", "27.30", "85.3 %"),
+    assert "| papers: the best |  |  | 8 |  |  | 7.80 | 97.5 % |  |  |  |  |  |" in lines
+    for framework, precision, batch, times, efficiency in (
+        ("MXNet", "fp32", 64, "29.40", "91.9 %"),
+        ("MXNet", "mixed", 128, "25.80", "80.6 %"),
+        ("TensorFlow", "fp32", 128, "22.00", "68.8 %"),
+        ("TensorFlow", "mixed", 256, "23.70", "74.1 %"),
+        ("Caffe2", "fp32", 64, "26.50", "82.8 %"),
+        ("Caffe2", "mixed", 128, "27.30", "85.3 %"),
     ):
-        row = f"| papers: resnet50, {what} |  | 32 |  | {times} | {efficiency} |  |  |  |  |  |"
-        assert row in lines
+        what = f"papers: resnet50, V100-PCIe, {precision} | {framework} | 8 | 32 | {batch}"
+        assert f"| {what} |  | {times} | {efficiency} |  |  |  |  |  |" in lines
     assert lines[-1].endswith("grew in proportion from 8 to 72 GPUs, in nodes of 8.")
     # 12,937 / 1,658 = 7.80, and 16,076 / 1,658 = 9.70.
-    assert any("googlenet, V100-PCIe |  | 10 |  | 9.70 | 97.0 % |" in line for line in lines)
+    googlenet = "| papers: googlenet, V100-PCIe, mixed |  |  | 10 |  |  | 9.70 | 97.0 % |"
+    assert any(line.startswith(googlenet) for line in lines)
 
 
 def test_speed_ups_of_tensorflow_are_named_and_have_no_parts_made_up() -> None:
-    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "framework": "tensorflow"}
+    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "version": "2.21.0"}
+    of_whole_steps["framework"] = "tensorflow"
     point = training("bf16", 100.0, speed_up=1.0, efficiency=1.0, **of_whole_steps)
     run = {
         "configuration": {"model": "resnet50", "precision": "bf16"},
@@ -163,7 +172,10 @@ def test_speed_ups_of_tensorflow_are_named_and_have_no_parts_made_up() -> None:
         "figures": {"points": [point]},
     }
     line = scaling_report.markdown([run]).splitlines()[2]
-    assert line.startswith("| resnet50 bf16 with TensorFlow, V100, 2026-11-22 02:52 | 1 | 4 | ")
+    what = "| resnet50 bf16, V100, 2026-11-22 02:52 | TensorFlow 2.21.0 | 1 | 4 | 64 | "
+    assert line.startswith(what)
+    named = "resnet50 bf16 with TensorFlow, V100, 2026-11-22 02:52"
+    assert scaling_report.name_of(run) == named, "in the figure"
     assert line.endswith("| 0.4 % | 2.0 % |  |  |  |")
     assert scaling_report.figure([run]).startswith(b"\x89PNG")
 
