@@ -127,6 +127,48 @@ def test_what_caches_had_to_do_with_it_is_said_of_trainings_from_files() -> None
     assert "caches" not in training_report.markdown([run])
 
 
+def asked_nas(*samples: tuple[float, float, float]) -> dict[str, Any]:
+    """Return trainings from files with the NAS's time, disk reads/s and MB/s from its disks."""
+    run = summary(training("bf16", 1000.0), training("fp32", 500.0))
+    run["configuration"]["data"] = "/mnt/isilon/imagenet"
+    run["parts"] = [
+        # Those of bf16 from 100 to 110 and from 130 to 140, of fp32 from 200 to 210.
+        {"model": "resnet50", "precision": precision, "throughput": [[begin, 0], [begin + 10, 9]]}
+        for precision, begin in (("bf16", 100.0), ("bf16", 130.0), ("fp32", 200.0))
+    ]
+    run["nas"] = [
+        {"time": time, "disk_reads_per_second": reads, "disk_read_mb_per_second": mb}
+        for time, reads, mb in samples
+    ]
+    return run
+
+
+def test_what_the_nas_read_is_the_mean_of_the_runs_beside_the_papers() -> None:
+    # The sizes are 64 KiB and 16 KiB; three reads of four are of 16.
+    within = [(105.0, 10_000.0, 655.36), (140.0, 30_000.0, 491.52)]
+    outside = [(99.0, 9e9, 1.0), (120.0, 9e9, 1.0), (211.0, 9e9, 1.0)]
+    lines = training_report.markdown([asked_nas(*within, *outside)]).splitlines()
+    (said,) = (line for line in lines if "the NAS's disks" in line)
+    assert said == (
+        "- resnet50 bf16 on 4, /mnt/isilon/imagenet: the NAS's disks served 20,000 reads/s of 28 "
+        "KiB on average; the papers print 212 K reads/s of 9.17 MB, but their throughput makes 37 "
+        "of these."
+    )
+    assert any("The papers read 335 MB/s for resnet50" in line for line in lines)
+
+
+def test_nothing_is_said_of_a_nas_that_was_not_asked_or_did_not_answer() -> None:
+    assert "the NAS's disks" not in training_report.markdown([asked_nas()])
+    silent = asked_nas((105.0, 1.0, 1.0))
+    silent["nas"][0]["disk_reads_per_second"] = None
+    assert "the NAS's disks" not in training_report.markdown([silent])
+    idle = training_report.markdown([asked_nas((105.0, 0.0, 0.0))])
+    assert "the NAS's disks served 0 reads/s; the papers" in idle
+    synthetic = asked_nas((105.0, 1.0, 1.0))
+    synthetic["configuration"]["data"] = "synthetic"
+    assert "the NAS's disks" not in training_report.markdown([synthetic])
+
+
 def test_of_the_same_training_the_newest_counts() -> None:
     runs = [summary(training("bf16", 100.0)), summary(training("bf16", 200.0))]
     assert [row["images_per_second"] for row in training_report.rows(runs)] == [200.0]
