@@ -21,6 +21,7 @@ from measurement import machine, repeats
 from measurement.choices import SettingError, whole
 from measurement.interruption import Interrupted, stop_in_order
 from measurement.result import Result, ResultError
+from measurement.site_program import SiteProgramError
 
 # images.py and record.py are beside this folder.
 sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
@@ -123,5 +124,5 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    plain = (SettingError, ResultError, images.DataError, caches.FlushError, Interrupted)
+    plain = (SettingError, ResultError, images.DataError, SiteProgramError, Interrupted)
     run(main, settings(), *plain)

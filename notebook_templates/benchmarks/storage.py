@@ -42,6 +42,7 @@ from measurement.interruption import Interrupted, stop_in_order
 from measurement.machine import versions
 from measurement.result import Result, ResultError
 from measurement.sampling import NodeSampler, thinned
+from measurement.site_program import SiteProgramError
 from measurement.steps import StepError
 
 # record.py, which says why a program ended, is beside this folder.
@@ -256,6 +257,6 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    of_nas = (OnefsError, caches.FlushError)
+    of_nas = (OnefsError, SiteProgramError)
     plain = (SettingError, ResultError, StepError, OwnFolderError, *of_nas, Interrupted)
     run(main, settings(), *plain)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.instance import ROOT
 from tests.notebooks.running import said_by
+from tests.onefs import LOGIN, stand_in
 
 pytestmark = pytest.mark.long
 
@@ -316,6 +317,26 @@ def test_a_framework_that_is_missing_or_fails_is_said_in_words(
     assert "there is no kernel of TensorFlow here: /nowhere/python: " in tensorflow["reason"]
     assert mxnet["framework"] == "mxnet"
     assert "MXNet has fp16 on GPUs only: use fp32 on a CPU" in mxnet["reason"]
+
+
+def test_what_the_nas_says_of_itself_is_beside_a_training(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    secrets, results = tmp_path / "secrets", tmp_path / "r"
+    secrets.mkdir()
+    argv: list[str | Path] = [python_of("pytorch"), "-B", BENCHMARKS / "training.py"]
+    argv += ["--results", results, *COMPARED, "--frameworks", "pytorch"]
+    with stand_in(tmp_path, "/ifs/data", secrets) as running:
+        known = {"SSL_CERT_FILE": str(secrets / "ca.pem"), "NETRC": str(secrets / "netrc")}
+        said = said_by([*argv, "--nas-api", running.url], known)
+    assert "statistics are missing" not in said
+    assert set(parts_of(results)) == {"tiny fp32 run 1"}
+    summary = json.loads((results / "summary.json").read_text())
+    assert summary["configuration"]["nas_api"] == running.url
+    assert {line["read_mb_per_second"] for line in summary["nas"]} == {2680.0}
+    assert {line["disk_reads_per_second"] for line in summary["nas"]} == {20_000.0}
+    assert {line["disk_read_kib"] for line in summary["nas"]} == {64.0}
+    assert LOGIN[1] not in json.dumps(summary) + said
 
 
 def parts_of(folder: Path) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,11 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path += [str(Path(__file__).resolve().parents[1])]
+
+from measurement import site_program
 
 DROP = "/usr/local/sbin/portal-drop-caches"
 """The site's program; role `measuring` puts it there where the site allows it."""
@@ -19,10 +24,6 @@ _FLUSH_SECONDS = 600
 FLUSH_HELP = "a program of the site's that flushes the NAS's caches before each {}; empty: none"
 SECONDS = 120
 """Dropping takes no longer than that, or is given up."""
-
-
-class FlushError(RuntimeError):
-    """The NAS's caches were not flushed; the message says why."""
 
 
 def hit_rate(cache_bytes: float, data_bytes: float) -> float:
@@ -57,20 +58,12 @@ def flush_nas(program: str) -> str | None:
     """Let the NAS forget what it read, by a program of the site's own; return what did, if any.
 
     On OneFS that is ``isi_for_array isi_flush``, which the site's program runs there, over ssh for
-    example. Raises `FlushError` where it fails: a measurement must not take a full cache for an
-    empty one.
+    example. Raises `SiteProgramError` where it fails: a measurement must not take a full cache for
+    an empty one.
     """
     if not program:
         return None
-    try:
-        done = subprocess.run(
-            [program], capture_output=True, text=True, timeout=_FLUSH_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise FlushError(f"flush-nas is {program!r}: {error}") from error
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[-500:]
-        raise FlushError(f"flush-nas: {program} ended with {done.returncode}: {said}")
+    site_program.run("flush-nas", [program], _FLUSH_SECONDS)
     return program
 
 

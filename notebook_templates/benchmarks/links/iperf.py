@@ -1,7 +1,8 @@
-"""What iperf3 is told, and what it says: the rate of TCP between two nodes.
+"""What iperf3 is told, and what it says: the rate of TCP between two nodes, or to the NAS.
 
-iperf3's server measures with whoever connects. Here it lets nobody in but who knows a password that
-was made for this run (iperf3(1), "Authentication"); it listens on one address, for one measurement.
+iperf3's server measures with whoever connects. A node's lets nobody in but who knows a password
+that was made for this run (iperf3(1), "Authentication"); it listens on one address, for one
+measurement. The NAS's is not ours, and asks for none.
 """
 
 import hashlib
@@ -84,11 +85,15 @@ def server(keys_folder: Path, address: str, port: int) -> list[str]:
     ]
 
 
-def client(keys: Keys, address: str, port: int, seconds: int, omit: int) -> list[str]:
-    """Return the command that measures one connection to a server.
+def client(
+    address: str, port: int, seconds: int, omit: int, streams: int = 1, keys: Keys | None = None
+) -> list[str]:
+    """Return the command that measures the connections of one process to a server.
 
-    ``omit``: seconds before those that count; TCP begins slowly.
+    ``omit``: seconds before those that count; TCP begins slowly. ``keys``: of a server that asks
+    for them.
     """
+    login = [f"--username={_USER}", f"--rsa-public-key-path={keys.public}"] if keys else []
     return [
         IPERF,
         f"--client={address}",
@@ -96,9 +101,9 @@ def client(keys: Keys, address: str, port: int, seconds: int, omit: int) -> list
         "--json",
         f"--time={seconds}",
         f"--omit={omit}",
+        f"--parallel={streams}",
         f"--connect-timeout={_CONNECT_MS}",
-        f"--username={_USER}",
-        f"--rsa-public-key-path={keys.public}",
+        *login,
     ]
 
 

@@ -1,18 +1,21 @@
 """The same trainings from other storages, formats and sizes of the data, beside each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measurement import result, tables
+from measurement import papers, result, tables
 from reports import drawing, training
 
 Summary = Mapping[str, Any]
 DataSets = Mapping[str, Mapping[str, str]]
 """Folders by storage, and by what the data set is there: ``{"NAS": {"JPEG": "~/isilon/jpeg"}}``."""
 
-HEAD = ("network", "precision", "storage", "data set", "images/s", "variation of runs", "of first")
+HEAD = (
+    "network", "framework", "precision", "batch", "storage", "data set", "images/s",
+    "variation of runs", "of first",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,11 @@ class SourceSpeed:
 
     source: DataSource
     model: str
+    software: str
+    """The framework and its version."""
     precision: str
+    batch: int
+    """Of each process."""
     images_per_second: float
     run_variation: float | None
     fastest: float
@@ -85,7 +92,9 @@ def speeds(found: Mapping[DataSource, Summary]) -> list[SourceSpeed]:
             SourceSpeed(
                 source,
                 row["model"],
+                row["software"],
                 row["precision"],
+                row["batch"],
                 row["images_per_second"],
                 row["run_variation"],
                 max(runs[row["model"], row["precision"]]),
@@ -97,14 +106,20 @@ def speeds(found: Mapping[DataSource, Summary]) -> list[SourceSpeed]:
 
 
 def markdown(found: Mapping[DataSource, Summary]) -> str:
-    """Return a table, network by network; each is compared with its first source."""
+    """Return a table, network by network; each is compared with its first source.
+
+    Below it are the papers' ratios of formats, of the same networks.
+    """
     measured = speeds(found)
     rows = []
     for kind in _kinds(measured):
         mine = [speed for speed in measured if (speed.model, speed.precision) == kind]
         rows += [
             [
-                *kind,
+                speed.model,
+                speed.software,
+                speed.precision,
+                str(speed.batch),
                 speed.source.storage,
                 speed.source.data_set,
                 tables.number(speed.images_per_second),
@@ -113,7 +128,16 @@ def markdown(found: Mapping[DataSource, Summary]) -> str:
             ]
             for speed in mine
         ]
-    return tables.markdown(HEAD, rows)
+    return tables.markdown(HEAD, [*rows, *_papers(measured)])
+
+
+def _papers(measured: Sequence[SourceSpeed]) -> Iterator[list[str]]:
+    """Give how much faster the papers trained these networks from TFRecord than from JPEG files."""
+    for model in dict.fromkeys(speed.model for speed in measured):
+        if model in papers.TFRECORD_OVER_JPEG:
+            ratios = sorted(set(papers.TFRECORD_OVER_JPEG[model]))
+            of_first = " to ".join(tables.share(ratio) for ratio in ratios)
+            yield [model, "", "", "", "papers", "TFRecord, of JPEG", "", "", of_first]
 
 
 def figure(found: Mapping[DataSource, Summary]) -> bytes:

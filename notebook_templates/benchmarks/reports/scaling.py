@@ -1,18 +1,19 @@
 """The finished measurements of scaling, with the papers' figures beside them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from measurement import papers, tables
 from reports import drawing
-from trials.frameworks import PYTORCH, with_other
+from trials.frameworks import PYTORCH, software, with_other
 from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
 
 HEAD = (
-    "what", "nodes", "processes", "images/s", "speed-up", "efficiency", "variation of runs",
-    "data", "forward and backward", "all-reduce", "optimiser",
+    "what", "framework", "nodes", "processes", "batch", "images/s", "speed-up", "efficiency",
+    "variation of runs", "data", "forward and backward", "all-reduce", "optimiser",
 )  # fmt: skip
 COLOURS = dict(zip(PARTS_OF_A_STEP, ("#d9a441", "#1f5fa8", "#b03a48", "#7a9a5b"), strict=True))
 # Of steps that were timed as a whole.
@@ -20,46 +21,64 @@ WHOLE = {"data": COLOURS["data"], "training": "#5f7f9f"}
 
 
 def name_of(summary: Row) -> str:
-    """Say in a few words what was measured."""
+    """Say in a few words what was measured, and with which framework if it was not PyTorch."""
+    first = summary["figures"]["points"][0]
+    return _what(summary, with_other(first.get("framework", PYTORCH.name)))
+
+
+def _what(summary: Row, with_: str = "") -> str:
     settings, first = summary["configuration"], summary["figures"]["points"][0]
     ended = summary["date"][:16].replace("T", " ")
     told = tables.transport(summary)
-    with_ = with_other(first.get("framework", PYTORCH.name))
-    what = f"{settings['model']} {settings['precision']}{with_}"
-    return f"{what}, {first['device']}, {ended}{told}"
+    return f"{settings['model']} {settings['precision']}{with_}, {first['device']}, {ended}{told}"
 
 
-def papers_points() -> list[tuple[str, int, float]]:
-    """Return the papers' speed-ups: what was measured, the number of GPUs, how many times one."""
-    named = [
-        (
-            ", ".join(part for part in (point.row, point.who, point.precision) if part),
-            point.gpus,
-            point.value,
-        )
-        for point in papers.SPEED_UPS
+@dataclass(frozen=True)
+class PaperSpeedUp:
+    """How many times the throughput of one GPU a training of the papers reached on several."""
+
+    point: papers.Figure
+    times: float
+
+    @property
+    def cells(self) -> list[str]:
+        """The row of the table, as far as the papers say it."""
+        parts = (self.point.row, self.point.setup, self.point.precision)
+        return [
+            f"papers: {', '.join(part for part in parts if part)}",
+            self.point.framework,
+            str(self.point.nodes or ""),
+            str(self.point.gpus),
+            str(self.point.batch or ""),
+            "",
+            f"{self.times:.2f}",
+            tables.share(self.times / self.point.gpus),
+        ]
+
+
+def papers_points() -> list[PaperSpeedUp]:
+    """Return the papers' speed-ups: those that they name, and those that follow from images/s."""
+    alone = {_same(one): one.value for one in papers.TRAININGS if one.gpus == 1}
+    return [PaperSpeedUp(one, one.value) for one in papers.SPEED_UPS] + [
+        PaperSpeedUp(one, one.value / alone[_same(one)])
+        for one in papers.TRAININGS
+        if one.gpus > 1 and _same(one) in alone
     ]
-    models = dict.fromkeys(row.row for row in papers.TRAININGS)
-    return named + [
-        (f"{model}, {who}", gpus, speed / speeds[1])
-        for model in models
-        for who, speeds in papers.trainings(model).items()
-        for gpus, speed in speeds.items()
-        if 1 in speeds and gpus > 1
-    ]
+
+
+def _same(point: papers.Figure) -> tuple[object, ...]:
+    """Return what trainings have in common that differ in their GPUs alone."""
+    return (point.row, point.who, point.precision, point.batch)
 
 
 def markdown(summaries: Sequence[Row]) -> str:
     """Return a table: one's own points, and below them the papers'; and their largest run."""
     own = [
-        [name_of(summary), *_cells(point)]
+        [_what(summary), software(point, summary.get("versions", {})), *_cells(point)]
         for summary in summaries
         for point in summary["figures"]["points"]
     ]
-    theirs = [
-        [f"papers: {what}", "", str(gpus), "", f"{times:.2f}", tables.share(times / gpus)]
-        for what, gpus, times in papers_points()
-    ]
+    theirs = [one.cells for one in papers_points()]
     low, high = papers.LINEAR
     return (
         f"{tables.markdown(HEAD, [*own, *theirs])}\n\n"
@@ -71,6 +90,7 @@ def _cells(point: Row) -> list[str]:
     return [
         str(point["nodes"]),
         str(point["processes"]),
+        str(point["batch"]),
         tables.number(point["images_per_second"]),
         f"{point['speed_up']:.2f}",
         tables.share(point["efficiency"]),
@@ -95,9 +115,9 @@ def _draw_speed_ups(axis: Any, summaries: Sequence[Row]) -> None:
         counts, times = ([point[name] for point in points] for name in ("processes", "speed_up"))
         colour = drawing.OWN[number % len(drawing.OWN)]
         axis.plot(counts, times, "o-", color=colour, label=name_of(summary))
-    most = max([gpus for _, gpus, _ in others] + counts)
+    gpus, times = [one.point.gpus for one in others], [one.times for one in others]
+    most = max(gpus + counts)
     axis.plot([1, most], [1, most], "--", color="#bbbbbb", lw=1, label="ideal")
-    gpus, times = [gpus for _, gpus, _ in others], [times for *_, times in others]
     axis.plot(gpus, times, "D", color=drawing.PAPERS, ms=4, mfc="none", label="papers")
     axis.set_xscale("log", base=2)
     axis.set_yscale("log", base=2)

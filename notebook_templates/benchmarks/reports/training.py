@@ -6,7 +6,8 @@ from typing import Any
 from architectures.models import PRECISIONS, SIZES
 from measurement import papers, tables
 from reports import drawing
-from trials.frameworks import FRAMEWORKS, GONE, PYTORCH, with_other
+from reports.nas_reads import nas_reads
+from trials.frameworks import FRAMEWORKS, GONE, PYTORCH, software, with_other
 from trials.trial import PARTS_OF_A_STEP
 
 Row = Mapping[str, Any]
@@ -25,14 +26,25 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
             whole = {
                 # What a result of an earlier version does not say of its trainings.
                 "framework": PYTORCH.name,
-                "version": summary.get("versions", {}).get("torch", ""),
                 **row,
+                "software": software(row, summary.get("versions", {})),
                 "data": summary["configuration"]["data"],
+                "nas_reads": nas_reads(summary.get("nas", ()), _runs(summary, row)),
                 "transport": tables.transport(summary),
             }
             found[tuple(whole[name] for name in _KIND)] = whole
     order = {model: number for number, model in enumerate(SIZES)}
     return sorted(found.values(), key=lambda row: (order[row["model"]], row["processes"]))
+
+
+def _runs(summary: Row, row: Row) -> list[Row]:
+    """Return the parts that a training's means are of."""
+    return [
+        part
+        for part in summary.get("parts", ())
+        if all(part[name] == row[name] for name in ("model", "precision"))
+        and part.get("framework", PYTORCH.name) == row.get("framework", PYTORCH.name)
+    ]
 
 
 # What trainings have in common that are compared.
@@ -65,16 +77,17 @@ def markdown(summaries: Sequence[Row]) -> str:
             model,
             figure.framework,
             figure.precision,
-            f"papers: {', '.join(filter(None, (figure.version, figure.card, figure.note)))}",
+            f"papers: {figure.setup}",
             str(figure.gpus),
-            "",
+            str(figure.batch or ""),
             tables.number(figure.value),
         ]
         for model in dict.fromkeys(row["model"] for row in [*own, *lacking])
         for figure in papers.of_network(model)
     ]
     table = tables.markdown(HEAD, [*map(_cells, own), *reasons, *theirs])
-    told = [*_beside(own), *_gains(own), *_verdicts(own), *_caches(own), *_readings(own)]
+    of_storage = [*_caches(own), *_readings(own), *_disks(own)]
+    told = [*_beside(own), *_gains(own), *_verdicts(own), *of_storage]
     return "\n".join([table, "", _gone(), *told])
 
 
@@ -93,7 +106,7 @@ def _cells(row: Row) -> list[str]:
     where += row["transport"]
     return [
         row["model"],
-        f"{_title(row)} {row['version']}".strip(),
+        row["software"],
         row["precision"],
         where,
         str(row["processes"]),
@@ -154,6 +167,25 @@ def _readings(own: Sequence[Row]) -> Iterator[str]:
                 f"- The papers read {one.megabits_per_second / 8:,.0f} MB/s for {one.model} on a "
                 f"node of 4 GPUs, {one.images_per_second:,} images/s ({papers.MB_PER_IMAGE} MB)."
             )
+
+
+def _disks(own: Sequence[Row]) -> Iterator[str]:
+    """Say what the NAS's disks read during trainings from files, where the NAS was asked."""
+    of_papers = {one.model: one for one in papers.READINGS}
+    for row in own:
+        found = row["nas_reads"]
+        if found is None or row["data"] == "synthetic":
+            continue
+        said = f"the NAS's disks served {tables.number(found.per_second)} reads/s"
+        if found.kib is not None:
+            said += f" of {tables.number(found.kib)} KiB on average"
+        if one := of_papers.get(row["model"]):
+            follows = one.megabits_per_second / 8 / one.mb_a_disk_read
+            said += (
+                f"; the papers print {one.k_disk_reads_per_second} K reads/s of "
+                f"{one.mb_a_disk_read:g} MB, but their throughput makes {follows:.0f} of these"
+            )
+        yield f"- {_named(row)}, {row['data']}: {said}."
 
 
 def _caches(own: Sequence[Row]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from architectures.models import BUILT_WITH
 from measurement import steps
@@ -79,6 +80,18 @@ def with_other(name: str) -> str:
     (' with MXNet', '')
     """
     return "" if name == PYTORCH.name else f" with {FRAMEWORKS[name].title}"
+
+
+def software(row: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """Name a training's framework and its version; ``versions``: what the whole result says.
+
+    Results from before there was a choice name neither, and are PyTorch's.
+
+    >>> software({"framework": "mxnet", "version": "1.9.1"}, {}), software({}, {"torch": "2.13.0"})
+    ('MXNet 1.9.1', 'PyTorch 2.13.0')
+    """
+    title = FRAMEWORKS[row.get("framework", PYTORCH.name)].title
+    return f"{title} {row.get('version', versions.get('torch', ''))}".strip()
 
 
 # The module system's function is there in every bash of a session and of its jobs.

@@ -15,6 +15,7 @@ from filesystem.onefs import OnefsError
 from measurement import interruption, machine, tables
 from measurement.result import Result, ResultError
 from measurement.sampling import NodeSampler, Samples, within
+from measurement.site_program import SiteProgramError
 from measurement.steps import Nodes, StepError, answer, argv, run
 from trials import bottleneck, frameworks, protocol
 from trials.frameworks import PYTORCH, Framework
@@ -123,7 +124,7 @@ def measure(
 def without_caches(s: argparse.Namespace, there: Nodes, on: int) -> dict[str, Any]:
     """Let nodes and NAS forget what they read, before a run from files; return whether they did.
 
-    Raises `FlushError` where the site's program for the NAS fails.
+    Raises `SiteProgramError` where the site's program for the NAS fails.
     """
     if s.data == "synthetic":
         return {"caches_dropped": False, "nas_flushed_by": None}
@@ -244,5 +245,5 @@ def begin(
     (folder / "error.txt").unlink(missing_ok=True)
     interruption.stop_in_order()
     usual = (plans.PlanError, protocol.ProtocolError, ResultError, StepError)
-    of_nas = (OnefsError, caches.FlushError)
+    of_nas = (OnefsError, SiteProgramError)
     record.run(main, settings, interruption.Interrupted, *usual, *of_nas, *plain)

@@ -230,6 +230,7 @@ TAKEN: Mapping[Key, str] = {
     ("install-without-network.md", 0): "tests/unit/deploy/test_release.py",
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
     ("measure-the-network.md", 0): "tests/integration/measuring/test_network.py",
+    ("measure-the-network.md", 1): "tests/integration/measuring/test_network.py",
     ("mount-the-nas.md", 2): "tests/deploy/test_nfs.py",
     ("offer-choices.md", 0): "tests/integration/options/test_limits.py",
     ("prepare-data.md", 1): _PROGRAMS,

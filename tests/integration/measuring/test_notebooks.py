@@ -142,8 +142,8 @@ def test_the_same_training_from_other_formats_stands_side_by_side(desk: Desk, py
     assert "no-such-folder" in printed
     assert "Not measured: nowhere-JPEG" in printed, printed
     shown = desk.user.run_in(pytorch, "print(report.markdown(found))")
-    assert "| tiny | fp32 | home | JPEG | " in shown
-    assert "| tiny | fp32 | home | TFRecord | " in shown
+    assert " | fp32 | 8 | home | JPEG | " in shown
+    assert " | fp32 | 8 | home | TFRecord | " in shown
 
     del settings["data_sets"]["nowhere"]
     printed = desk.run_all(pytorch, "benchmarks/data_sources.ipynb", **settings)

@@ -6,6 +6,8 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 from reports import storage as storage_report
 from reports import usage
 from tests.instance import FOLDER_NAME, LIMITED, PREFIX, ROOT, USERS, Instance
+from tests.onefs import LOGIN, StandIn
 from tests.waiting import until
 
 pytestmark = pytest.mark.long
@@ -150,6 +153,25 @@ def test_in_turn_every_mount_has_the_files_of_its_processes(desk: Desk) -> None:
     desk.portal.slurm("scancel", job)
     desk.wait(job)
     until(lambda: desk.left() == [], seconds=30, what="the files are gone")
+
+
+def test_what_the_nas_says_of_itself_is_beside_what_fio_measured(
+    nas: StandIn, tmp_path: Path
+) -> None:
+    small = {**SMALL, "loads": "read", "mounts": nas.folder, "results": tmp_path / "r"}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
+    argv = [sys.executable, "-B", str(PROGRAM), *words, f"--nas-api={nas.url}"]
+    began = time.time()
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "r" / "summary.json").read_text())
+    jsonschema.validate(summary, SCHEMA)
+    assert summary["configuration"]["nas_api"] == nas.url
+    assert {line["read_mb_per_second"] for line in summary["nas"]} == {2680.0}
+    assert {line["disk_reads_per_second"] for line in summary["nas"]} == {20_000.0}
+    assert {line["disk_read_kib"] for line in summary["nas"]} == {64.0}
+    assert all(began < line["time"] < time.time() for line in summary["nas"])
+    assert LOGIN[1] not in json.dumps(summary) + done.stdout + done.stderr
 
 
 def _files(desk: Desk) -> list[Path]:

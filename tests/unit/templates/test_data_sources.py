@@ -25,6 +25,7 @@ def summary(folder: str, *speeds: float, steps: int = 200, date: str = "2026") -
         "benchmark": "training",
         "date": date,
         "configuration": {"data": folder, "steps": steps},
+        "versions": {"torch": "2.13.0"},
         "parts": parts,
         "figures": {"trainings": [row]},
     }
@@ -66,12 +67,25 @@ def test_sources_are_compared_with_the_first_of_them() -> None:
         NAS_SHARDS: summary("/nas/shards", 480.0, 520.0),
     }
     assert report.markdown(found).splitlines()[2:] == [
-        "| alexnet | bf16 | NAS | JPEG | 100 | 1.0 % | 100.0 % |",
-        "| alexnet | bf16 | NAS | TFRecord, x10 | 500 | 1.0 % | 500.0 % |",
+        "| alexnet | PyTorch 2.13.0 | bf16 | 64 | NAS | JPEG | 100 | 1.0 % | 100.0 % |",
+        "| alexnet | PyTorch 2.13.0 | bf16 | 64 | NAS | TFRecord, x10 | 500 | 1.0 % | 500.0 % |",
+        "| alexnet |  |  |  | papers | TFRecord, of JPEG |  |  | 500.0 % |",
     ]
     first, other = report.speeds(found)
     assert (first.slowest, first.fastest) == (90.0, 110.0)
     assert (other.slowest, other.fastest) == (480.0, 520.0)
+
+
+@pytest.mark.parametrize(("model", "said"), [("vgg16", "123.0 % to 140.0 %"), ("resnet50", None)])
+def test_the_papers_ratio_of_formats_stands_below_that_network(
+    model: str, said: str | None
+) -> None:
+    one = summary("/nas/jpeg", 90.0, 110.0)
+    for row in (*one["parts"], *one["figures"]["trainings"]):
+        row["model"] = model
+    papers = [line for line in report.markdown({NAS_JPEG: one}).splitlines() if "papers" in line]
+    wanted = [f"| {model} |  |  |  | papers | TFRecord, of JPEG |  |  | {said} |"] if said else []
+    assert papers == wanted
 
 
 def test_a_storage_may_lack_a_format_of_another() -> None:

@@ -19,6 +19,7 @@ from filesystem.client import Client, StoragePlan
 from filesystem.own_folder import OwnFolderError, open_own, remove_own
 from filesystem.parts import StorageCase, counts, mounts_of, parts, rates_of, seconds_of
 from measurement.choices import SettingError
+from measurement.site_program import SiteProgramError
 from measurement.steps import Nodes
 from reports import storage as storage_report
 from trials import trial
@@ -438,15 +439,15 @@ def test_a_training_from_files_flushes_the_nas_where_a_program_is_named(
     assert not calls.exists()
     assert said("/nas/jpeg", str(flush)) == {"caches_dropped": True, "nas_flushed_by": str(flush)}
     assert calls.read_text() == "flushed\n"
-    with pytest.raises(caches.FlushError):
+    with pytest.raises(SiteProgramError):
         said("/nas/jpeg", str(flush.with_name("none")))
 
 
 def test_a_nas_that_was_not_flushed_ends_the_measurement(flush: Path) -> None:
     flush.write_text("#!/bin/sh\necho no right to >&2\nexit 3\n")
-    with pytest.raises(caches.FlushError, match=r"ended with 3: no right to"):
+    with pytest.raises(SiteProgramError, match=r"ended with 3: no right to"):
         caches.flush_nas(str(flush))
-    with pytest.raises(caches.FlushError, match="No such file"):
+    with pytest.raises(SiteProgramError, match="No such file"):
         caches.flush_nas(str(flush.with_name("none")))
 
 

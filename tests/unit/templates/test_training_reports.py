@@ -34,6 +34,11 @@ def test_ones_own_figures_stand_above_the_papers() -> None:
     )
     papers = "| resnet50 | PyTorch | mixed | papers: v1.5, V100-PCIe | 8 |  | 5,844 |"
     assert any(line.startswith(papers) for line in lines[3:])
+    # The batch of each GPU, where the papers tell it.
+    papers = (
+        "| resnet50 | TensorFlow | mixed | papers: V100-SXM2, private threads raised | 8 | 256 |"
+    )
+    assert any(line.startswith(papers) for line in lines[3:])
     # Of networks that were not measured here nothing is said.
     assert not any("vgg16" in line for line in lines)
 
@@ -122,6 +127,48 @@ def test_what_caches_had_to_do_with_it_is_said_of_trainings_from_files() -> None
     assert "caches" not in training_report.markdown([run])
 
 
+def asked_nas(*samples: tuple[float, float, float]) -> dict[str, Any]:
+    """Return trainings from files with the NAS's time, disk reads/s and MB/s from its disks."""
+    run = summary(training("bf16", 1000.0), training("fp32", 500.0))
+    run["configuration"]["data"] = "/mnt/isilon/imagenet"
+    run["parts"] = [
+        # Those of bf16 from 100 to 110 and from 130 to 140, of fp32 from 200 to 210.
+        {"model": "resnet50", "precision": precision, "throughput": [[begin, 0], [begin + 10, 9]]}
+        for precision, begin in (("bf16", 100.0), ("bf16", 130.0), ("fp32", 200.0))
+    ]
+    run["nas"] = [
+        {"time": time, "disk_reads_per_second": reads, "disk_read_mb_per_second": mb}
+        for time, reads, mb in samples
+    ]
+    return run
+
+
+def test_what_the_nas_read_is_the_mean_of_the_runs_beside_the_papers() -> None:
+    # The sizes are 64 KiB and 16 KiB; three reads of four are of 16.
+    within = [(105.0, 10_000.0, 655.36), (140.0, 30_000.0, 491.52)]
+    outside = [(99.0, 9e9, 1.0), (120.0, 9e9, 1.0), (211.0, 9e9, 1.0)]
+    lines = training_report.markdown([asked_nas(*within, *outside)]).splitlines()
+    (said,) = (line for line in lines if "the NAS's disks" in line)
+    assert said == (
+        "- resnet50 bf16 on 4, /mnt/isilon/imagenet: the NAS's disks served 20,000 reads/s of 28 "
+        "KiB on average; the papers print 212 K reads/s of 9.17 MB, but their throughput makes 37 "
+        "of these."
+    )
+    assert any("The papers read 335 MB/s for resnet50" in line for line in lines)
+
+
+def test_nothing_is_said_of_a_nas_that_was_not_asked_or_did_not_answer() -> None:
+    assert "the NAS's disks" not in training_report.markdown([asked_nas()])
+    silent = asked_nas((105.0, 1.0, 1.0))
+    silent["nas"][0]["disk_reads_per_second"] = None
+    assert "the NAS's disks" not in training_report.markdown([silent])
+    idle = training_report.markdown([asked_nas((105.0, 0.0, 0.0))])
+    assert "the NAS's disks served 0 reads/s; the papers" in idle
+    synthetic = asked_nas((105.0, 1.0, 1.0))
+    synthetic["configuration"]["data"] = "synthetic"
+    assert "the NAS's disks" not in training_report.markdown([synthetic])
+
+
 def test_of_the_same_training_the_newest_counts() -> None:
     runs = [summary(training("bf16", 100.0)), summary(training("bf16", 200.0))]
     assert [row["images_per_second"] for row in training_report.rows(runs)] == [200.0]
@@ -132,30 +179,34 @@ def test_speed_ups_stand_above_the_papers() -> None:
     run = {
         "configuration": {"model": "resnet50", "precision": "bf16"},
         "date": "2026-11-22T02:52:34+00:00",
+        "versions": {"torch": "2.13.0"},
         "figures": {"points": [point]},
     }
     lines = scaling_report.markdown([run]).splitlines()
     assert lines[2].startswith(
-        "| resnet50 bf16, V100, 2026-11-22 02:52 | 1 | 8 | 5,844 | 7.90 | 98.7 % | 0.4 % |"
+        "| resnet50 bf16, V100, 2026-11-22 02:52 | PyTorch 2.13.0 | 1 | 8 | 64 | 5,844 | 7.90 "
+        "| 98.7 % | 0.4 % |"
     )
-    assert "| papers: the best |  | 8 |  | 7.80 | 97.5 % |  |  |  |  |  |" in lines
-    for what, times, efficiency in (
-        ("MXNet, V100-PCIe, fp32", "29.40", "91.9 %"),
-        ("MXNet, V100-PCIe, mixed", "25.80", "80.6 %"),
-        ("TensorFlow, V100-PCIe, fp32", "22.00", "68.8 %"),
-        ("TensorFlow, V100-PCIe, mixed", "23.70", "74.1 %"),
-        ("Caffe2, V100-PCIe, fp32", "26.50", "82.8 %"),
-        ("Caffe2, V100-PCIe, mixed", "27.30", "85.3 %"),
+    assert "| papers: the best |  |  | 8 |  |  | 7.80 | 97.5 % |  |  |  |  |  |" in lines
+    for framework, precision, batch, times, efficiency in (
+        ("MXNet", "fp32", 64, "29.40", "91.9 %"),
+        ("MXNet", "mixed", 128, "25.80", "80.6 %"),
+        ("TensorFlow", "fp32", 128, "22.00", "68.8 %"),
+        ("TensorFlow", "mixed", 256, "23.70", "74.1 %"),
+        ("Caffe2", "fp32", 64, "26.50", "82.8 %"),
+        ("Caffe2", "mixed", 128, "27.30", "85.3 %"),
     ):
-        row = f"| papers: resnet50, {what} |  | 32 |  | {times} | {efficiency} |  |  |  |  |  |"
-        assert row in lines
+        what = f"papers: resnet50, V100-PCIe, {precision} | {framework} | 8 | 32 | {batch}"
+        assert f"| {what} |  | {times} | {efficiency} |  |  |  |  |  |" in lines
     assert lines[-1].endswith("grew in proportion from 8 to 72 GPUs, in nodes of 8.")
     # 12,937 / 1,658 = 7.80, and 16,076 / 1,658 = 9.70.
-    assert any("googlenet, V100-PCIe |  | 10 |  | 9.70 | 97.0 % |" in line for line in lines)
+    googlenet = "| papers: googlenet, V100-PCIe, mixed |  |  | 10 |  |  | 9.70 | 97.0 % |"
+    assert any(line.startswith(googlenet) for line in lines)
 
 
 def test_speed_ups_of_tensorflow_are_named_and_have_no_parts_made_up() -> None:
-    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "framework": "tensorflow"}
+    of_whole_steps = {"shares": {"data": 0.02, "training": 0.98}, "version": "2.21.0"}
+    of_whole_steps["framework"] = "tensorflow"
     point = training("bf16", 100.0, speed_up=1.0, efficiency=1.0, **of_whole_steps)
     run = {
         "configuration": {"model": "resnet50", "precision": "bf16"},
@@ -163,7 +214,10 @@ def test_speed_ups_of_tensorflow_are_named_and_have_no_parts_made_up() -> None:
         "figures": {"points": [point]},
     }
     line = scaling_report.markdown([run]).splitlines()[2]
-    assert line.startswith("| resnet50 bf16 with TensorFlow, V100, 2026-11-22 02:52 | 1 | 4 | ")
+    what = "| resnet50 bf16, V100, 2026-11-22 02:52 | TensorFlow 2.21.0 | 1 | 4 | 64 | "
+    assert line.startswith(what)
+    named = "resnet50 bf16 with TensorFlow, V100, 2026-11-22 02:52"
+    assert scaling_report.name_of(run) == named, "in the figure"
     assert line.endswith("| 0.4 % | 2.0 % |  |  |  |")
     assert scaling_report.figure([run]).startswith(b"\x89PNG")
 
