@@ -29,19 +29,32 @@ def played(
     Of all hosts in one run, because to start Ansible takes a second. ``more`` are further keywords
     of the play. A host may fail, but each is in the recap.
     """
-    play = {"hosts": "all", "connection": "local", "gather_facts": False, "tasks": tasks, **more}
+    inventory = folder / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    said = played_with(folder, inventory, tasks, *options, **more)
+    assert len(re.findall(r"^\w+ +: ok=", said, re.M)) == len(hosts), said
+    return said
+
+
+def played_with(
+    folder: Path, inventory: Path, tasks: Sequence[object], *options: str, **more: object
+) -> str:
+    """Run tasks for all hosts of an inventory, as if each were this machine.
+
+    Roles in ``folder/roles`` take the place of ours of the same name.
+    """
+    play = {"hosts": "all", "gather_facts": False, "tasks": tasks, **more}
     (folder / "play.yml").write_text(json.dumps([play]))
-    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     program = f"{bootstrap.deploy_environment()}/bin/ansible-playbook"
+    here = ("-e", "ansible_connection=local")
     done = subprocess.run(
-        [program, *options, "-i", "hosts.json", "play.yml"],
+        [program, *options, *here, "-i", str(inventory), "play.yml"],
         cwd=folder,
         env={**os.environ, "ANSIBLE_CONFIG": str(_CONFIG), "LC_ALL": "C.UTF-8"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert len(re.findall(r"^\w+ +: ok=", done.stdout, re.M)) == len(hosts), done.stdout
     return done.stdout
 
 

@@ -19,9 +19,23 @@ import pytest
 from tests.instance import ROOT
 
 TEMPLATES = ROOT / "notebook_templates"
-OF_TENSORFLOW = {"images_tensorflow", "networks.resnet_keras", "train_resnet_tensorflow"}
-OF_JAX = {"devices", "sharded_lm", "train_keras", "train_sharded"}
-BOTH = {"make_mnist_stand_in", "runs", "digits", "live_curves"}
+OF = {
+    "tensorflow": {
+        "architectures.networks_keras",
+        "images_tensorflow",
+        "networks.resnet_keras",
+        "train_resnet_tensorflow",
+        "trials.train_speed_tensorflow",
+    },
+    "jax": {"devices", "sharded_lm", "train_keras", "train_sharded"},
+    "mxnet": {"architectures.networks_gluon", "trials.train_speed_mxnet"},
+}
+"""Modules of one framework; PyTorch has the others."""
+ALSO = {
+    "tensorflow": {"make_mnist_stand_in", "runs", "digits", "live_curves"},
+    "jax": {"digits", "live_curves"},
+}
+"""Modules of PyTorch's that others use, too."""
 LOCKS = {
     "kernel-pytorch": "pytorch",
     "kernel-pytorch-cuda": "pytorch",
@@ -31,8 +45,10 @@ LOCKS = {
     "kernel-jax": "jax",
     "kernel-jax-cuda": "jax",
     "kernel-jax-cuda12": "jax",
+    "kernel-mxnet": "mxnet",
 }
-KERNELS = {"pytorch": {"pytorch"}, "tensorflow": {"tensorflow", "keras"}, "jax": {"jax"}}
+KERNELS = {"pytorch": {"pytorch"}, "tensorflow": {"tensorflow", "keras"}}
+"""The kernels of a framework, where they are not one of its name."""
 SAME = {"onnxruntime": "onnxruntime-gpu", "tensorflow-cpu": "tensorflow", "xgboost-cpu": "xgboost"}
 """What a package of the CPU's environment is called in the builds for GPUs."""
 INSTALLED = """
@@ -69,23 +85,24 @@ print("imported", len(names))
 
 def modules_of(framework: str) -> list[str]:
     """Return what is imported in a framework's environment: our modules, and what notebooks do."""
-    ours = {file.stem for file in TEMPLATES.glob("*/*.py")}
-    for package in ("networks", "runs"):
-        files = (TEMPLATES / "distributed" / package).glob("*.py")
-        ours |= {f"{package}.{file.stem}" for file in files}
-    chosen = {
-        "pytorch": ours - OF_TENSORFLOW - OF_JAX,
-        "tensorflow": OF_TENSORFLOW | BOTH,
-        "jax": {"digits", "live_curves"} | OF_JAX,
-    }
-    return sorted(chosen[framework] | imported_by_notebooks(framework))
+    if framework == "pytorch":
+        ours = all_modules() - set().union(*OF.values())
+    else:
+        ours = OF[framework] | ALSO.get(framework, set())
+    return sorted(ours | imported_by_notebooks(framework))
+
+
+def all_modules() -> set[str]:
+    """Return the templates' modules, as programs in their folders import them."""
+    files = [file.relative_to(TEMPLATES).with_suffix("") for file in TEMPLATES.rglob("*.py")]
+    return {".".join(file.parts[1:]).removesuffix(".__init__") for file in files}
 
 
 def imported_by_notebooks(framework: str) -> set[str]:
     found: set[str] = set()
     for file in TEMPLATES.glob("*/*.ipynb"):
         notebook = json.loads(file.read_text())
-        if notebook["metadata"]["kernelspec"]["name"] not in KERNELS[framework]:
+        if notebook["metadata"]["kernelspec"]["name"] not in KERNELS.get(framework, {framework}):
             continue
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
@@ -97,6 +114,10 @@ def imported_by(source: str) -> set[str]:
     lines = [line.split() for line in source.splitlines() if not line.startswith("%")]
     named = [line for line in lines if line[:1] in (["import"], ["from"])]
     return {word.rstrip(",") for line in named for word in line[1:2]}
+
+
+def test_the_modules_of_single_frameworks_are_there() -> None:
+    assert set().union(*OF.values(), *ALSO.values()) <= all_modules()
 
 
 @pytest.mark.parametrize("lock", LOCKS)
