@@ -1,16 +1,19 @@
 """How an all-reduce is judged, and how NCCL's own table is read."""
 
 import argparse
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interconnect import counts, doubled, groups, parts, rates_of
+from interconnect import Group, counts, doubled, groups, measure_nccl, parts, rates_of
 from links import bus, nccl_tests
 from links.nccl_tests import TableError
+from measurement import steps
 from measurement.choices import SettingError
-from measurement.steps import Nodes
+from measurement.steps import Nodes, StepError
 from reports.comparison import Side, compared, sides
 from reports.interconnect import markdown
 
@@ -72,17 +75,21 @@ def test_what_is_no_table_is_told() -> None:
         nccl_tests.read(OLD.replace("error", "#wrong").format("3"))
 
 
-def test_gpus_that_measured_by_themselves_are_told() -> None:
-    # The captured output names the first GPU alone.
+def of_eight_gpus() -> str:
+    """Return the captured output with all of its GPUs: it names the first alone."""
     lines = DATA.read_text().splitlines()
     (first,) = [line for line in lines if "Rank  0" in line]
     others = [first.replace("Rank  0", f"Rank {rank:2}") for rank in range(1, 8)]
-    whole = "\n".join([*others, *lines])
+    return "\n".join([*others, *lines])
+
+
+def test_gpus_that_measured_by_themselves_are_told() -> None:
+    whole = of_eight_gpus()
     assert nccl_tests.read(whole, 8) == nccl_tests.read(whole)
     with pytest.raises(TableError, match="8 GPUs took part, not 16"):
         nccl_tests.read(whole, 16)
     # Without MPI each process is rank 0 of its own.
-    alone = "\n".join(lines)
+    alone = DATA.read_text()
     with pytest.raises(TableError, match="by themselves: was all_reduce_perf built with MPI=1"):
         nccl_tests.read(f"{alone}\n{alone}", 2)
 
@@ -101,6 +108,100 @@ def test_gpus_are_measured_over_nodes_and_without_peers_too(tmp_path: Path) -> N
         "NCCL's tests, 8 GPUs on 2 nodes, run 1",
         "copies between GPUs",
     ]
+
+
+SRUN = """#!/bin/bash
+printf '%s\\n' "$@" > {argv}
+cat {printed}
+cat {said} >&2
+exit {status}
+"""
+# Of Slurm 22.05, for a plugin that is not installed.
+NO_PMIX = """\
+srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files
+srun: error: cannot find mpi plugin for mpi/pmix
+srun: error: MPI: Cannot create context for mpi/pmix
+srun: error: MPI: Unable to load any plugin
+srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types
+"""
+PROGRAM = Path("/opt/nccl-tests/all_reduce_perf")
+ON_TWO_NODES = Group(nodes=2, each=4)
+Measure = Callable[..., tuple[dict[str, Any], list[str]]]
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measure:
+    """Run NCCL's test with a stand-in for srun, as there are no GPUs here.
+
+    Called with the processes, and what srun prints, says of errors and ends with, it returns the
+    row and the arguments of srun.
+    """
+    argv, printed_file, said_file, stand_in = (
+        tmp_path / name for name in ("argv", "printed", "said", "srun")
+    )
+    monkeypatch.setattr(steps, "SRUN", str(stand_in))
+
+    def measure(
+        group: Group, printed: str, said: str = "", status: int = 0
+    ) -> tuple[dict[str, Any], list[str]]:
+        printed_file.write_text(printed)
+        said_file.write_text(said)
+        files = {"argv": argv, "printed": printed_file, "said": said_file}
+        quoted = {name: shlex.quote(str(file)) for name, file in files.items()}
+        stand_in.write_text(SRUN.format(status=status, **quoted))
+        stand_in.chmod(0o755)
+        asked = argparse.Namespace(least=1024, most=2**25, factor=4)
+        row = measure_nccl(asked, Nodes(2, in_job=True, cores=16, tasks=4), PROGRAM, group, 1)
+        return row, argv.read_text().splitlines()
+
+    return measure
+
+
+def test_over_nodes_nccls_test_is_a_process_for_each_gpu_which_pmix_joins(
+    measured: Measure,
+) -> None:
+    row, argv = measured(ON_TWO_NODES, of_eight_gpus())
+    options, program = argv[: argv.index(str(PROGRAM))], argv[argv.index(str(PROGRAM)) :]
+    assert {"--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--mpi=pmix"} <= set(options)
+    assert program[1:] == ["-b", "1024", "-e", str(2**25), "-f", "4", "-g", "1"]
+    assert (row["engine"], row["nodes"], row["processes"]) == ("all_reduce_perf", 2, 8)
+    assert len(row["sizes"]) == 11
+    assert row["sizes"][-1]["bus_gb_per_second"] == pytest.approx(300.51, rel=0.002)
+    assert "missing" not in row
+
+
+def test_on_one_node_nccls_test_is_one_process_with_all_gpus(measured: Measure) -> None:
+    row, argv = measured(Group(nodes=1, each=8), of_eight_gpus())
+    assert {"--nodes=1", "--ntasks=1"} <= set(argv)
+    assert not [word for word in argv if word.startswith("--mpi")]
+    assert argv[-2:] == ["-g", "8"]
+    assert (row["nodes"], row["processes"]) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"printed": "", "said": NO_PMIX, "status": 1}, "cannot find mpi plugin for mpi/pmix"),
+        ({"printed": DATA.read_text()}, "1 GPUs took part, not 8: was all_reduce_perf built with"),
+        ({"printed": ""}, "there is no table"),
+    ],
+)
+def test_what_nccls_test_lacks_over_nodes_is_told_in_its_row(
+    given: dict[str, Any], told: str, measured: Measure
+) -> None:
+    row, _ = measured(ON_TWO_NODES, **given)
+    assert told in row["missing"]
+    assert (row["engine"], row["nodes"], row["run"]) == ("all_reduce_perf", 2, 1)
+    # The others' figures are there all the same, and the report has the reason.
+    part = {"name": "NCCL's tests, 8 GPUs on 2 nodes, run 1", **row}
+    text = markdown([{**summary(run(1, 10, 1000)), "parts": [part]}])
+    assert "**gloo, 4 processes on 2 nodes**" in text
+    assert f"{part['name']} could not be measured: {row['missing']}" in text
+
+
+def test_what_nccls_test_lacks_on_one_node_ends_the_measurement(measured: Measure) -> None:
+    with pytest.raises(StepError, match="ended with 2: Test NCCL failure"):
+        measured(Group(nodes=1, each=8), "", "Test NCCL failure: unhandled cuda error", 2)
 
 
 def test_groups_are_all_that_have_somebody_to_add_up_with() -> None:
