@@ -29,7 +29,7 @@ table; the others' figures are from our notes alone.
 
 [the documents]: ../explanation/measuring.md#the-documents-that-the-figures-come-from
 """
-HOW_FAR = {"whole": "to the letter", "small": "small here", "not yet": "not yet"}
+HOW_FAR = {"whole": "to the letter", "small": "small here"}
 
 
 def number(value: float, unit: str) -> str:

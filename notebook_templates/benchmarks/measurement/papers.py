@@ -58,7 +58,7 @@ class PublishedTable:
     title: str
     notebook: str
     reproduced: str
-    """``whole``; ``small``: for want of that hardware; ``not yet``."""
+    """``whole``; ``small``: for want of that hardware."""
     remark: str
     figures: tuple[Figure, ...]
     pages: str = ""

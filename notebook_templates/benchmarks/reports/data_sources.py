@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from measurement import papers, result, tables
@@ -67,14 +68,24 @@ def sources(data_sets: DataSets) -> list[DataSource]:
     return found
 
 
-def finished(base: Path, source: DataSource, **settings: object) -> Summary | None:
+def finished(
+    base: Path,
+    source: DataSource,
+    transport: Mapping[str, object] = MappingProxyType({}),
+    **settings: object,
+) -> Summary | None:
     """Return the newest finished run of a source with these settings, if there is one.
 
-    An option that came with an upgrade is in no older result: there it was left empty.
+    ``transport``: variables that it had, perhaps among others that the site sets. An option that
+    came with an upgrade is in no older result: there it was left empty.
     """
     wanted = {"data": source.folder, **settings}
     for summary in result.summaries(base / source.name, "training")[::-1]:
-        if all(summary["configuration"].get(name, "") == value for name, value in wanted.items()):
+        had = summary["configuration"]
+        told = had.get("transport", {})
+        if all(had.get(name, "") == value for name, value in wanted.items()) and all(
+            told.get(name) == str(value) for name, value in transport.items()
+        ):
             return summary
     return None
 

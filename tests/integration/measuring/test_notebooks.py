@@ -128,6 +128,7 @@ def test_the_same_training_from_other_formats_stands_side_by_side(desk: Desk, py
         "batch": 8,
         "runs_of_each": 2,
         "steps": 2,
+        "transport": {"UCX_LOG_LEVEL": "error"},
         "minutes": 5,
         "runs_dir": f"{RUNS}/sources",
         "more": {
@@ -144,6 +145,8 @@ def test_the_same_training_from_other_formats_stands_side_by_side(desk: Desk, py
     shown = desk.user.run_in(pytorch, "print(report.markdown(found))")
     assert " | fp32 | 8 | home | JPEG | " in shown
     assert " | fp32 | 8 | home | TFRecord | " in shown
+    told = "print([one['configuration']['transport'] for one in found.values()])"
+    assert desk.user.run_in(pytorch, told).strip() == str([settings["transport"]] * 2)
 
     del settings["data_sets"]["nowhere"]
     printed = desk.run_all(pytorch, "benchmarks/data_sources.ipynb", **settings)

@@ -61,6 +61,19 @@ def test_only_a_run_with_the_same_settings_counts_as_finished(tmp_path: Path) ->
     assert report.finished(tmp_path, report.DataSource("NAS", "JPEG", "/other"), steps=200) is None
 
 
+def test_only_a_run_with_the_same_variables_of_the_transport_counts(tmp_path: Path) -> None:
+    folder = tmp_path / NAS_JPEG.name / "1"
+    folder.mkdir(parents=True)
+    one = summary("/nas/jpeg", 100.0)
+    # One is the site's own.
+    one["configuration"]["transport"] = {"NCCL_MIN_NCHANNELS": "4", "UCX_TLS": "tcp"}
+    (folder / "summary.json").write_text(json.dumps(one))
+    assert report.finished(tmp_path, NAS_JPEG, {"NCCL_MIN_NCHANNELS": 4}) is not None
+    assert report.finished(tmp_path, NAS_JPEG, {}) is not None
+    for other in ({"NCCL_MIN_NCHANNELS": 8}, {"NCCL_ALGO": "Ring"}):
+        assert report.finished(tmp_path, NAS_JPEG, other) is None
+
+
 def test_sources_are_compared_with_the_first_of_them() -> None:
     found = {
         NAS_JPEG: summary("/nas/jpeg", 90.0, 110.0),

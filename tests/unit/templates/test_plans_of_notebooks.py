@@ -45,6 +45,49 @@ def test_a_copy_is_run_and_one_that_is_missing_is_named(notebook: str, tmp_path:
 
 
 @pytest.mark.parametrize(
+    ("pairs", "nodes", "of_nas", "links"),
+    [
+        ("all", 3, "", 6),
+        ("ring", 3, "nas1,", 6),
+        ("none", 3, "nas1, nas2:5202", 6),
+        ("all", 1, "nas1", 1),
+    ],
+)
+def test_the_networks_links_are_counted_with_those_to_the_nas(
+    pairs: str, nodes: int, of_nas: str, links: int, tmp_path: Path
+) -> None:
+    told = {"pairs": pairs, "nodes": nodes, "nas_addresses": of_nas, "nas_server": "/opt/serve"}
+    asked = "links, plan.settings['nas_addresses'], plan.settings['nas_server']"
+    done = planned("benchmarks/network", tmp_path, asked, **told)
+    assert done.stdout.splitlines()[-1] == f"{links} {of_nas} /opt/serve", done.stderr
+
+
+def test_a_source_is_measured_again_with_another_nas_or_transport(tmp_path: Path) -> None:
+    folder = tmp_path / "logs/data-sources/NAS-JPEG/1"
+    folder.mkdir(parents=True)
+    kept = {"models": "tiny", "precisions": "fp32", "nodes": 1, "batch": 8, "runs": 1, "steps": 2}
+    configuration = {
+        **kept,
+        "data": "/jpeg",
+        "nas_api": "https://nas",
+        "transport": {"UCX_TLS": "x"},
+    }
+    one = {"benchmark": "training", "date": "2026", "configuration": configuration}
+    (folder / "summary.json").write_text(json.dumps(one))
+    told: dict[str, object] = {**kept, "runs_of_each": kept["runs"]}
+    told["data_sets"] = {"NAS": {"JPEG": "/jpeg"}, "local disk": {"JPEG": "/jpeg"}}
+    for more, left in (
+        ({}, 1),
+        ({"nas_api": {"NAS": "https://nas"}, "transport": {"UCX_TLS": "x"}}, 1),
+        ({"nas_api": {"NAS": "https://other"}}, 2),
+        ({"transport": {"UCX_TLS": "y"}}, 2),
+    ):
+        done = planned("benchmarks/data_sources", tmp_path, "len(todo)", **{**told, **more})
+        assert done.stdout.splitlines()[-1] == str(left), done.stderr
+        (tmp_path / "templates").unlink()
+
+
+@pytest.mark.parametrize(
     ("schedule", "nodes", "ends"), [("constant", 0, None), ("cosine", 0, 70), ("cosine", 2, None)]
 )
 def test_a_cosine_in_the_session_ends_where_the_steps_do(
