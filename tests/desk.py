@@ -1,6 +1,7 @@
 """A user who runs the template notebooks in a session."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,25 @@ class Desk:
         self, kernel: str, notebook: str = "distributed/resnet.ipynb", **parameters: Any
     ) -> str:
         """Run a template's cells with these parameters; return all that they wrote."""
-        cells = json.loads((ROOT / "notebook_templates" / notebook).read_text())["cells"]
-        codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        codes[0] += "".join(f"\n{name} = {value!r}" for name, value in parameters.items())
+        usual, *codes = codes_of(notebook)
+        return self._run(kernel, usual + _assigned(parameters), *codes)
+
+    def run_from(self, kernel: str, notebook: str, cell: int, **parameters: Any) -> str:
+        """Run the cells from one on again, where all have run; return all that they wrote.
+
+        Cells with code are counted, from 0. The parameters are those that have changed meanwhile.
+        """
+        return self._run(kernel, _assigned(parameters), *codes_of(notebook)[cell:])
+
+    def _run(self, kernel: str, *codes: str) -> str:
         return "".join(self.user.run_in(kernel, code, seconds=self.patience) for code in codes)
+
+
+def codes_of(notebook: str) -> list[str]:
+    """Return the code of a template's cells."""
+    cells = json.loads((ROOT / "notebook_templates" / notebook).read_text())["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def _assigned(parameters: Mapping[str, Any]) -> str:
+    return "".join(f"\n{name} = {value!r}" for name, value in parameters.items())

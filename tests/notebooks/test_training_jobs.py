@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests import images
+from tests import images, tiny_models
 from tests.desk import PATIENCE, Desk
 from tests.instance import NODES, Instance
+from tests.notebooks.running import framework_python
 from tests.trials import WAITING
 from tests.waiting import until
 
@@ -23,6 +25,10 @@ NOTEBOOKS = {
     "pytorch": "distributed/resnet.ipynb",
     "tensorflow": "distributed/resnet_tensorflow.ipynb",
 }
+LANGUAGE = "language/language.ipynb"
+VISION = "vision/vision.ipynb"
+WAIT_CELL = 3
+"""The first of the cells of both that wait for the job and show its results."""
 STEPS = 40
 _OF_RESNET = {"model", "batch", "precision", "data", "epochs", "more"}
 SMALL: dict[str, Any] = {
@@ -61,6 +67,36 @@ def ranks_of(folder: Path) -> list[int]:
             if words[0].endswith(b"python") and str(folder).encode() in words:
                 found.append(int(place.name))
     return found
+
+
+def nodes_of(folder: Path) -> set[str]:
+    """Return the nodes on which processes train into a folder: Slurm tells each of them its own."""
+    found = set()
+    for rank in ranks_of(folder):
+        with suppress(OSError):
+            variables = Path("/proc", str(rank), "environ").read_bytes().split(b"\0")
+            found |= {one for one in variables if one.startswith(b"SLURMD_NODENAME=")}
+    return {one.decode().partition("=")[2] for one in found}
+
+
+def await_two_nodes(folder: Path) -> None:
+    """Wait until a process trains into a folder on each of two nodes."""
+    until(
+        lambda: len(nodes_of(folder) & set(NODES)) == 2,
+        seconds=PATIENCE,
+        every=0.1,
+        what="processes on two nodes train",
+    )
+
+
+@pytest.fixture(scope="module")
+def letters(desk: Desk) -> Path:
+    """A language model in the user's home that takes 64 tokens, and has learned nothing."""
+    model = desk.home / "models/letters"
+    tiny_models.make(framework_python("pytorch"), tiny_models.text(model))
+    for path in (model.parent, model, *model.iterdir()):
+        shutil.chown(path, desk.user.name)
+    return model
 
 
 @pytest.mark.parametrize("framework", sorted(NOTEBOOKS))
@@ -218,6 +254,92 @@ def test_a_language_model_learns_on_two_processes_of_one_node(
     assert summary["processes"] == 2
     before, after = summary["held_out_loss"]
     assert after < before - 0.1
+
+
+def test_a_language_model_learns_over_two_nodes(
+    desk: Desk, letters: Path, kernel: Callable[..., str]
+) -> None:
+    name, patient = kernel(), replace(desk, patience=280.0)
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"model": str(letters), "steps": 40, "batch": 2, "length": 64, "rate": 2e-2}
+    small |= {"runs_dir": "~/logs/runs/lora", "more": {"held_out_blocks": 8, "new_tokens": 8}}
+    printed = patient.run_all(name, LANGUAGE, **small)
+    assert "256 tokens a step = 2 blocks x 64 x 2 processes" in printed
+    run = desk.home / "logs/runs/lora/letters-2x1"
+    await_two_nodes(run)
+    printed = patient.run_from(name, LANGUAGE, WAIT_CELL, wait=True)
+    assert "The job completed" in printed
+    summary = json.loads((run / "summary.json").read_text())
+    assert (summary["processes"], summary["steps"]) == (2, 40)
+    assert summary["weights_learnt"] < summary["weights"]
+    before, after = summary["held_out_loss"]
+    assert after < before - 2
+    assert f"held-out loss {before:.4f} before, {after:.4f} after" in printed
+    assert (run / "adapter/adapter_model.safetensors").exists()
+
+
+def test_a_language_model_that_is_divided_goes_on_on_another_number_of_nodes(
+    desk: Desk, letters: Path, kernel: Callable[..., str]
+) -> None:
+    name, patient, steps = kernel(), replace(desk, patience=280.0), 300
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"model": str(letters), "weights": "all", "steps": steps, "length": 64}
+    small |= {"runs_dir": "~/logs/runs/divided"}
+    small |= {"more": {"checkpoint_every": 10, "held_out_blocks": 8, "new_tokens": 8}}
+    printed = patient.run_all(name, LANGUAGE, **small | {"batch": 2})
+    assert "256 tokens a step = 2 blocks x 64 x 2 processes" in printed
+    run = desk.home / "logs/runs/divided/letters-all"
+    await_two_nodes(run)
+    until(
+        lambda: list(run.glob("checkpoints/*/.metadata")),
+        seconds=PATIENCE,
+        every=0.02,
+        what="there is a whole checkpoint",
+    )
+    desk.user.run_in(name, "run.job.cancel()")
+    assert "CANCELLED" in desk.user.run_in(name, "print((await watching).word)", seconds=PATIENCE)
+    assert not (run / "summary.json").exists()
+    # Of the checkpoint each process has written its part.
+    reached = max(
+        int(one.parent.name.removeprefix("step-")) for one in run.glob("checkpoints/*/.metadata")
+    )
+    assert len(list(run.glob(f"checkpoints/step-{reached}/*.distcp"))) == 2
+
+    # On one node it is the same training if a step has as many blocks.
+    printed = patient.run_all(name, LANGUAGE, **small | {"nodes": 1, "batch": 4, "wait": True})
+    assert "256 tokens a step = 4 blocks x 64 x 1 processes" in printed
+    assert "The job completed" in printed
+    log = (run / "processes.log").read_text()
+    assert f"resumed after step {reached} of {steps}" in log
+    summary = json.loads((run / "summary.json").read_text())
+    assert (summary["processes"], summary["steps"]) == (1, steps)
+    found = losses(run / "progress.jsonl")
+    assert sorted(found) == list(range(10, steps + 1, 10))
+    before, after = summary["held_out_loss"]
+    assert after < before - 2
+    assert (run / "model/model.safetensors").exists()
+
+
+def test_a_vision_transformer_learns_over_two_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
+    name, patient = kernel(), replace(desk, patience=280.0)
+    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small |= {"epochs": 4, "batch": 16, "runs_dir": "~/logs/runs/vision"}
+    small |= {"more": {"operations": 1, "workers": 0}}
+    printed = patient.run_all(name, VISION, **small)
+    assert "32 pictures a step = 16 x 1 accumulated x 2 processes" in printed
+    run = desk.home / "logs/runs/vision/tiny-2x1"
+    await_two_nodes(run)
+    printed = patient.run_from(name, VISION, WAIT_CELL, wait=True)
+    assert "The job completed" in printed
+    summary = json.loads((run / "summary.json").read_text())
+    # An epoch is 640 pictures; of the 25 of each class each was tested once, by one of the two.
+    assert (summary["processes"], summary["steps"]) == (2, 4 * 640 // 32)
+    assert [sum(row) for row in summary["confusions"]] == [25] * 8
+    assert summary["test_accuracy"] > 2 / 8
+    assert f"accuracy {summary['test_accuracy']:.4f}, top-5 accuracy" in printed
+    found = losses(run / "progress.jsonl")
+    assert found[max(found)] < found[min(found)] - 0.1
+    assert (run / "best/model.safetensors").exists()
 
 
 def test_a_divided_model_goes_on_on_another_number_of_nodes(
