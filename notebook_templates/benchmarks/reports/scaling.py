@@ -26,7 +26,8 @@ def name_of(summary: Row) -> str:
     told = tables.transport(summary)
     with_ = with_other(first.get("framework", PYTORCH.name))
     what = f"{settings['model']} {settings['precision']}{with_}"
-    return f"{what}, {first['device']}, {ended}{told}"
+    kept = tables.fs_cache(first.get("fs_cache"))
+    return f"{', '.join(filter(None, (what, first['device'], kept, ended)))}{told}"
 
 
 def papers_points() -> list[tuple[str, int, float]]:
