@@ -16,7 +16,10 @@ SUITE = "bookworm"
 """Debian 12, which tests take where they name no other."""
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
-HARDWARE = ("nvidia_driver", "nvidia_fabric_manager", "nvidia_toolkit", "infiniband")
+HARDWARE = (
+    *("nvidia_driver", "nvidia_fabric_manager", "nvidia_toolkit", "infiniband"),
+    "nas_mounts_fs_cache",
+)
 """Of role packages' lists, those for what no machine of a test has."""
 APT_SETTINGS = tuple(Path("/etc/apt/apt.conf.d").glob("99*"))
 """What this machine's administrator has told apt."""

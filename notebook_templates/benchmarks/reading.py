@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filesystem import caches, data_files
+from filesystem import caches, data_files, fs_cache
 from measurement import machine, repeats
 from measurement.choices import SettingError, whole
 from measurement.interruption import Interrupted, stop_in_order
@@ -88,6 +88,7 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
         "seconds": seconds,
         "images_per_second": seen / seconds,
         "caches_dropped": dropped,
+        "fs_cache": fs_cache.of_folders([Path(s.data)]),
         "nas_flushed_by": flushed,
     }
 

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filesystem import caches, client, fio, nas_sampler
+from filesystem import caches, client, fio, fs_cache, nas_sampler
 from filesystem.client import StoragePlan
 from filesystem.nas_sampler import NasSampler
 from filesystem.onefs import OnefsError
@@ -167,6 +167,7 @@ def values_of(
         "by_client_mb_per_second": [one["mb_per_second"] for one in each],
         "engines": sorted({one["engine"] for one in how}),
         "direct": is_direct,
+        "fs_cache": fs_cache.agreed(one["fs_cache"] for one in how),
         "caches_dropped": dropped,
         "nas_flushed_by": s.flush_nas or None,
         "expected_hit_rate": 0.0 if is_direct else caches.hit_rate(caches.memory_bytes(), mine),
@@ -186,7 +187,11 @@ def described(clients: Clients) -> tuple[list[dict[str, Any]], StoragePlan]:
     for mount in clients.plan.mounts:
         ways = [one["how"][mount] for one in found]
         engine = max((way["engine"] for way in ways), key=fio.ENGINES.index)
-        how[mount] = {"engine": engine, "direct": all(way["direct"] for way in ways)}
+        how[mount] = {
+            "engine": engine,
+            "direct": all(way["direct"] for way in ways),
+            "fs_cache": fs_cache.agreed(way["fs_cache"] for way in ways),
+        }
     return found, replace(clients.plan, how=how)
 
 
@@ -214,7 +219,14 @@ def measure(
     nas = NasSampler(nas_sampler.asked(s.nas_api), result.folder)
     with nas, NodeSampler(clients.there, result.folder) as sampler:
         rows = [result.part(part.name, partial(clients.measure, s, part)) for part in todo]
-    hosts = [{**one["host"], "may_drop_caches": one["may_drop_caches"]} for one in found]
+    hosts = [
+        {
+            **one["host"],
+            "may_drop_caches": one["may_drop_caches"],
+            "fs_cache": {mount: way["fs_cache"] for mount, way in one["how"].items()},
+        }
+        for one in found
+    ]
     result.finish(
         hosts,
         {**versions(), "fio": found[0]["fio"]},

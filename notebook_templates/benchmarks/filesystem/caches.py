@@ -3,7 +3,8 @@
 What is read from a host's memory says nothing of the storage. Where nobody may drop the page cache,
 the papers let the data outgrow it, and say which share of reads a cache can still answer.
 
-    python caches.py PROGRAM        drops this host's caches, and says whether it did, in JSON
+    python caches.py PROGRAM FOLDER...      drops this host's caches, and says whether it did, and
+                                            whether FS-Cache keeps what is read there, in JSON
 """
 
 import json
@@ -13,8 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+# It is a program, too.
 sys.path += [str(Path(__file__).resolve().parents[1])]
 
+from filesystem import fs_cache
 from measurement import site_program
 
 DROP = "/usr/local/sbin/portal-drop-caches"
@@ -77,4 +80,6 @@ def _ran(argv: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"caches_dropped": drop(sys.argv[1])}))
+    program, *folders = sys.argv[1:]
+    kept = fs_cache.of_folders(map(Path, folders))
+    print(json.dumps({"caches_dropped": drop(program), "fs_cache": kept}))

@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path += [str(Path(__file__).resolve().parents[1])]
 
-from filesystem import caches, fio
+from filesystem import caches, fio, fs_cache
 from filesystem.fio import FioError
 from filesystem.own_folder import OwnFolder, OwnFolderError, open_own, remove_own
 from measurement import machine
@@ -84,7 +84,8 @@ class Client:
             # By these the clients see which of them share the mount.
             Path(folder.path, f"client-{self.number}").touch()
             engine, is_direct = self.engine(folder)
-            how[mount] = {"engine": engine, "direct": is_direct}
+            kept = fs_cache.of_folders([Path(mount)])
+            how[mount] = {"engine": engine, "direct": is_direct, "fs_cache": kept}
         may_drop = caches.may_drop(self.plan.drop)
         memory = caches.memory_bytes()
         version = subprocess.run([fio.FIO, "--version"], capture_output=True, text=True, timeout=10)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filesystem import fio
+from filesystem import fio, fs_cache
 from measurement import repeats
 from measurement.choices import SettingError, doubled, whole
 
@@ -96,6 +96,8 @@ def rates_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
             **{name: runs[0][name] for name in ("load", "mounts", "clients")},
+            # Parts that were kept from before an upgrade do not say.
+            "fs_cache": fs_cache.agreed(run.get("fs_cache") for run in runs),
             **repeats.spread(runs, "mb_per_second"),
             **repeats.spread(runs, "iops"),
             **repeats.spread(runs, "latency_ms"),

@@ -44,6 +44,15 @@ def variation(value: float | None) -> str:
     return share(value) + (" (!)" if value > MOST_VARIATION else "")
 
 
+def fs_cache(state: bool | None) -> str:
+    """Say whether FS-Cache keeps what is read on the nodes' disks; nothing where that is not known.
+
+    >>> fs_cache(True), fs_cache(False), fs_cache(None)
+    ('FS-Cache on', 'FS-Cache off', '')
+    """
+    return "" if state is None else f"FS-Cache {'on' if state else 'off'}"
+
+
 def transport(summary: Mapping[str, Any]) -> str:
     """Say what NCCL and its kind were told in a run, to follow the run's name; nothing as a rule.
 

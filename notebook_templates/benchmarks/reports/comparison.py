@@ -12,7 +12,8 @@ from math import comb
 from statistics import fmean
 from typing import Any
 
-from measurement import papers
+from filesystem.fs_cache import agreed
+from measurement import papers, tables
 
 QUANTITIES = {
     "images_per_second": "images/s",
@@ -41,6 +42,8 @@ class Side:
     """What was measured, and what each run of it reached."""
     cards: tuple[str, ...] = ()
     """The kinds of GPU that it was measured on."""
+    fs_cache: bool | None = None
+    """Whether FS-Cache kept what was read; ``None``: not known, or nothing was read so."""
 
     @property
     def generation(self) -> str | None:
@@ -133,6 +136,7 @@ def sides(name: str, summary: Mapping[str, Any]) -> list[Side]:
     """Return the sides that a summary has: each mount of storage is one, else it is itself one."""
     quantity = quantity_of(summary)
     found: dict[str, dict[str, list[float]]] = {}
+    kept: dict[str, set[bool | None]] = {}
     for part in summary["parts"]:
         if part.get(quantity) is None:
             continue
@@ -140,12 +144,18 @@ def sides(name: str, summary: Mapping[str, Any]) -> list[Side]:
         if place:
             number = part["clients"]
             what = f"{part['load']}, {number} client{'' if number == 1 else 's'}"
-        side = found.setdefault(f"{name}: {place}" if place else name, {})
-        side.setdefault(what, []).append(float(part[quantity]))
+        one = f"{name}: {place}" if place else name
+        found.setdefault(one, {}).setdefault(what, []).append(float(part[quantity]))
+        kept.setdefault(one, set()).add(part.get("fs_cache"))
     gpus = [gpu["name"] for host in summary.get("hosts", []) for gpu in host["gpus"]]
     cards = tuple(dict.fromkeys(gpus))
     return [
-        Side(one, {what: tuple(values) for what, values in side.items()}, cards)
+        Side(
+            one,
+            {what: tuple(values) for what, values in side.items()},
+            cards,
+            agreed(kept[one]),
+        )
         for one, side in found.items()
     ]
 
@@ -185,7 +195,7 @@ def markdown(
                 f"{fmean(row.other):,.5g} | {row.ratio:.3f} | {row.gain} | {spread} | "
                 f"{row.verdict} |"
             )
-    return "\n".join([*lines, "", *_cards(measured), *_papers(unit)])
+    return "\n".join([*lines, "", *_cards(measured), *_fs_cache(measured), *_papers(unit)])
 
 
 def _cards(measured: Sequence[Side]) -> Iterator[str]:
@@ -213,6 +223,13 @@ def _cards(measured: Sequence[Side]) -> Iterator[str]:
                 f"NVLink over PCIe {100 * low:.0f} to {100 * high:.0f} %; peer-to-peer access "
                 f"alone {access}."
             )
+
+
+def _fs_cache(measured: Sequence[Side]) -> Iterator[str]:
+    """Say of which sides the nodes kept on their own disks what they read."""
+    said = [(side.name, tables.fs_cache(side.fs_cache)) for side in measured]
+    if told := [f"{name}: {words}" for name, words in said if words]:
+        yield f"- {'; '.join(told)}."
 
 
 def _papers(unit: str) -> list[str]:

@@ -49,6 +49,7 @@ class SourceSpeed:
     run_variation: float | None
     fastest: float
     slowest: float
+    fs_cache: bool | None
 
 
 def sources(data_sets: DataSets) -> list[DataSource]:
@@ -110,6 +111,7 @@ def speeds(found: Mapping[DataSource, Summary]) -> list[SourceSpeed]:
                 row["run_variation"],
                 max(runs[row["model"], row["precision"]]),
                 min(runs[row["model"], row["precision"]]),
+                row["fs_cache"],
             )
             for row in training.rows([summary])
         ]
@@ -131,7 +133,7 @@ def markdown(found: Mapping[DataSource, Summary]) -> str:
                 speed.software,
                 speed.precision,
                 str(speed.batch),
-                speed.source.storage,
+                ", ".join(filter(None, (speed.source.storage, tables.fs_cache(speed.fs_cache)))),
                 speed.source.data_set,
                 tables.number(speed.images_per_second),
                 tables.variation(speed.run_variation),

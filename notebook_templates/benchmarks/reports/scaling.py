@@ -30,7 +30,9 @@ def _what(summary: Row, with_: str = "") -> str:
     settings, first = summary["configuration"], summary["figures"]["points"][0]
     ended = summary["date"][:16].replace("T", " ")
     told = tables.transport(summary)
-    return f"{settings['model']} {settings['precision']}{with_}, {first['device']}, {ended}{told}"
+    what = f"{settings['model']} {settings['precision']}{with_}"
+    kept = tables.fs_cache(first.get("fs_cache"))
+    return f"{', '.join(filter(None, (what, first['device'], kept, ended)))}{told}"
 
 
 @dataclass(frozen=True)

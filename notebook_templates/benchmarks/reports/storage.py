@@ -1,8 +1,9 @@
 """What a measurement of storage says: a table, and a figure with the papers' points."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from measurement import tables
 from measurement.papers import CACHE_HIT_RATES, STORAGE_MB_PER_SECOND
 from reports import drawing
 from reports.comparison import shortened
@@ -76,6 +77,7 @@ def _remarks(summary: Summary) -> list[str]:
             f"Through the clients' caches, which were {dropped}: up to {hits:.1%} of reads can be "
             "from memory, cache over data."
         )
+    remarks += _fs_cache(summary)
     if flushed := sorted({part.get("nas_flushed_by") or "" for part in parts} - {""}):
         remarks.append(f"The NAS's caches were flushed before each part by {', '.join(flushed)}.")
     if (most := max((part["storage_hit_rate"] or 0) for part in parts)) > 0:
@@ -85,6 +87,17 @@ def _remarks(summary: Summary) -> list[str]:
             f"{', '.join(rates)}."
         )
     return ["", " ".join(remarks)]
+
+
+def _fs_cache(summary: Summary) -> Iterator[str]:
+    """Say on which mounts the clients keep on their own disks what they read."""
+    rates = summary["figures"]["rates"]
+    found = {where(rate["mounts"]): rate.get("fs_cache") for rate in rates}
+    told = [f"{place}: {said}" for place, kept in found.items() if (said := tables.fs_cache(kept))]
+    if told:
+        yield f"{'; '.join(told)}."
+    if True in found.values() and any(part["direct"] for part in summary["parts"]):
+        yield "Reads past the clients' caches pass by FS-Cache, too."
 
 
 def figure(summary: Summary) -> bytes:

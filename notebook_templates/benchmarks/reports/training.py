@@ -26,6 +26,7 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
             whole = {
                 # What a result of an earlier version does not say of its trainings.
                 "framework": PYTORCH.name,
+                "fs_cache": None,
                 **row,
                 "software": software(row, summary.get("versions", {})),
                 "data": summary["configuration"]["data"],
@@ -48,7 +49,7 @@ def _runs(summary: Row, row: Row) -> list[Row]:
 
 
 # What trainings have in common that are compared.
-_SAME = ("model", "processes", "nodes", "device", "data", "size", "transport")
+_SAME = ("model", "processes", "nodes", "device", "data", "fs_cache", "size", "transport")
 _KIND = (*_SAME, "framework", "precision", "batch")
 
 
@@ -102,7 +103,8 @@ def _named(row: Row) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    where = row["device"] if row["data"] == "synthetic" else f"{row['device']}, {row['data']}"
+    data = "" if row["data"] == "synthetic" else row["data"]
+    where = ", ".join(filter(None, (row["device"], data, tables.fs_cache(row["fs_cache"]))))
     where += row["transport"]
     return [
         row["model"],
@@ -197,6 +199,8 @@ def _caches(own: Sequence[Row]) -> Iterator[str]:
         said = "caches dropped before each run"
         if not row["caches_dropped"]:
             said = f"caches not dropped: up to {tables.share(hits)} of reads can come from memory"
+        if row["fs_cache"]:
+            said += "; FS-Cache on: copies on the nodes' disks are not dropped"
         if flushed := row.get("nas_flushed_by"):
             said += f"; the NAS's flushed before each by {flushed}"
         yield f"- {_named(row)}, {row['data']}: {said}."
@@ -266,7 +270,8 @@ def _papers_speeds(models: Sequence[str]) -> list[float]:
 def _kind(row: Row) -> str:
     many = "process" if row["processes"] == 1 else "processes"
     processes = f"{row['processes']} {many}"
-    return f"{_title(row)}, {row['precision']}, {processes}, {row['device']}{row['transport']}"
+    where = ", ".join(filter(None, (row["device"], tables.fs_cache(row["fs_cache"]))))
+    return f"{_title(row)}, {row['precision']}, {processes}, {where}{row['transport']}"
 
 
 def _papers_points(axis: Any, models: Sequence[str]) -> None:

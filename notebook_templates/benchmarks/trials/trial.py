@@ -10,7 +10,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
-from filesystem import caches, nas_sampler
+from filesystem import caches, fs_cache, nas_sampler
 from filesystem.onefs import OnefsError
 from measurement import interruption, machine, tables
 from measurement.result import Result, ResultError
@@ -124,19 +124,28 @@ def measure(
 def without_caches(s: argparse.Namespace, there: Nodes, on: int) -> dict[str, Any]:
     """Let nodes and NAS forget what they read, before a run from files; return whether they did.
 
+    And whether FS-Cache keeps it: that is on the nodes' disks, and is not dropped.
     Raises `SiteProgramError` where the site's program for the NAS fails.
     """
     if s.data == "synthetic":
-        return {"caches_dropped": False, "nas_flushed_by": None}
-    dropped = _drop_caches(s.caches_program, there, on)
-    return {"caches_dropped": dropped, "nas_flushed_by": caches.flush_nas(s.flush_nas)}
+        return {"caches_dropped": False, "fs_cache": None, "nas_flushed_by": None}
+    folders = [str(Path(mount, s.data)) for mount in s.mounts.split(",")]
+    emptied = _drop_caches(s.caches_program, there, on, folders)
+    return {**emptied, "nas_flushed_by": caches.flush_nas(s.flush_nas)}
 
 
-def _drop_caches(program: str, there: Nodes, on: int) -> bool:
-    """Let so many nodes forget what they read; returns whether all did."""
-    command = [sys.executable, caches.__file__, program]
-    answers = run(argv(there, command, on=on), 2 * caches.SECONDS).splitlines()
-    return all(json.loads(answer)["caches_dropped"] for answer in answers)
+def _drop_caches(program: str, there: Nodes, on: int, folders: Sequence[str]) -> dict[str, Any]:
+    """Let so many nodes forget what they read; returns whether all did.
+
+    And whether FS-Cache keeps on all of them what is read from ``folders``, or on none.
+    """
+    command = [sys.executable, caches.__file__, program, *folders]
+    printed = run(argv(there, command, on=on), 2 * caches.SECONDS).splitlines()
+    answers = [json.loads(line) for line in printed]
+    return {
+        "caches_dropped": all(answer["caches_dropped"] for answer in answers),
+        "fs_cache": fs_cache.agreed(answer["fs_cache"] for answer in answers),
+    }
 
 
 def _in_image(s: argparse.Namespace) -> list[str]:
@@ -200,6 +209,7 @@ def mean(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         **{name: first[name] for name in kept if name in first},
         "runs": len(runs),
         "caches_dropped": all(run["caches_dropped"] for run in runs),
+        "fs_cache": fs_cache.agreed(run.get("fs_cache") for run in runs),
         "nas_flushed_by": flushed.pop() if len(flushed) == 1 else None,
         **found.values(),
         "step_seconds": parts,

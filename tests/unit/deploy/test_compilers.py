@@ -42,8 +42,8 @@ def said_by(folder: Path, inventory: Path, *options: str) -> Said:
         {"include_role": {"name": "environments", "tasks_from": "validate", "public": True}},
         {"debug": {"msg": "for_gpus {{ environments_cuda }}"}},
     ]
-    more = {"vars": {"environments_paths": {}}}
-    said = roles.played_with(folder, inventory, tasks, "--check", *options, **more)
+    known: dict[str, object] = {"environments_paths": {}}
+    said = roles.played_with(folder, inventory, tasks, "--check", *options, vars=known)
     found = re.findall(r"^ok: \[(\w+)\] => \n +msg: (\w+) (.*(?:\n {8}.*)*)", said, re.M)
     result = Said({}, {})
     for host, what, words in found:

@@ -38,7 +38,7 @@ DEFAULTS = {
     "other_ramp": 5.0,
     "storage_cache_gb": 0.0,
 }
-HOW = {"engine": "libaio", "direct": True}
+HOW = {"engine": "libaio", "direct": True, "fs_cache": None}
 
 
 def settings(**more: object) -> argparse.Namespace:
@@ -205,7 +205,7 @@ def test_a_part_says_what_was_asked_and_what_caches_can_answer() -> None:
     assert values["expected_hit_rate"] == 0
     # 1 TB over 8 x 64 GiB is more than there is.
     assert values["storage_hit_rate"] == 1
-    through = plan(how={"/nas1": {"engine": "psync", "direct": False}})
+    through = plan(how={"/nas1": {**HOW, "engine": "psync", "direct": False}})
     values = storage.values_of(settings(), through, part, [answer])
     mine = 4 * 64 * fio.GIB
     assert values["expected_hit_rate"] == min(1.0, caches.memory_bytes() / mine)
@@ -427,17 +427,19 @@ def test_a_training_from_files_flushes_the_nas_where_a_program_is_named(
     flush: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = flush.with_name("calls")
-    monkeypatch.setattr(trial, "_drop_caches", lambda *_: True)
+    by_nodes = {"caches_dropped": True, "fs_cache": None}
+    monkeypatch.setattr(trial, "_drop_caches", lambda *_: by_nodes)
     there = Nodes(count=1, tasks=1, in_job=False)
 
     def said(data: str, program: str) -> dict[str, Any]:
-        asked = argparse.Namespace(data=data, flush_nas=program, caches_program="drop")
+        asked = argparse.Namespace(data=data, mounts="", flush_nas=program, caches_program="drop")
         return trial.without_caches(asked, there, 1)
 
-    assert said("/nas/jpeg", "") == {"caches_dropped": True, "nas_flushed_by": None}
-    assert said("synthetic", str(flush)) == {"caches_dropped": False, "nas_flushed_by": None}
+    not_flushed = {**by_nodes, "nas_flushed_by": None}
+    assert said("/nas/jpeg", "") == not_flushed
+    assert said("synthetic", str(flush)) == {**not_flushed, "caches_dropped": False}
     assert not calls.exists()
-    assert said("/nas/jpeg", str(flush)) == {"caches_dropped": True, "nas_flushed_by": str(flush)}
+    assert said("/nas/jpeg", str(flush)) == {**by_nodes, "nas_flushed_by": str(flush)}
     assert calls.read_text() == "flushed\n"
     with pytest.raises(SiteProgramError):
         said("/nas/jpeg", str(flush.with_name("none")))

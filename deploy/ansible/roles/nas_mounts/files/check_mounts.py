@@ -1,23 +1,33 @@
 """Ask the kernel whether the NAS is mounted as it should be; run by the host's own Python.
 
 The one argument is JSON: ``mounts`` (folder, source, options) and ``seconds``, the time that each
-may take. Prints a line for each mount that is otherwise, and what to do, and ends with 1 then.
+may take. Prints a line for each mount that is otherwise, and what to do, and ends with 1 then. With
+FS-Cache (the option ``fsc``) something must keep the cache, too.
 """
 
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 # NFS's defaults, which a mount without options has.
 DEFAULTS = ("hard",)
+CACHE = "cachefilesd"
+"""The daemon without which the option ``fsc`` keeps nothing."""
 
 
 def main() -> int:
     """Check each mount; the first use mounts it."""
     given = json.loads(sys.argv[1])
     problems = [problem for mount in given["mounts"] for problem in check(mount, given["seconds"])]
+    if any("fsc" in mount["options"] for mount in given["mounts"]) and not runs(CACHE):
+        problems.append(
+            f"{CACHE} does not run, so nothing is kept of what is read. `journalctl -t {CACHE}` "
+            "has its last words: its folder must be on a local disk, and the kernel needs the "
+            "module cachefiles."
+        )
     for problem in problems:
         print(problem)
     return 1 if problems else 0
@@ -58,6 +68,16 @@ def answers(folder: str, seconds: int) -> bool:
     except subprocess.TimeoutExpired:
         asking.kill()
         return False
+
+
+def runs(name: str, proc: Path = Path("/proc")) -> bool:
+    """Say whether a process of that name is there (proc(5): comm)."""
+    for file in proc.glob("[0-9]*/comm"):
+        # It may have ended meanwhile.
+        with suppress(OSError):
+            if file.read_text(encoding="utf-8").strip() == name:
+                return True
+    return False
 
 
 def options_of(folder: str, mountinfo: str) -> set[str] | None:
