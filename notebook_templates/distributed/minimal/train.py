@@ -23,24 +23,23 @@ BATCH = 64  # examples per process and step
 CHECKPOINT = "checkpoint.pt"
 
 
-def join() -> tuple[int, int, int]:
-    """Meet the other processes; return this one's rank, how many there are, its rank on the node.
-
-    torchrun sets these variables. Slurm has names of its own for them; srun sets SLURM_STEP_ID.
-    """
+def join() -> tuple[int, int, torch.device]:
+    """Meet the other processes; return this one's rank, how many there are, and its device."""
     env = os.environ
     if "RANK" not in env and "SLURM_STEP_ID" in env:
-        env["RANK"], env["WORLD_SIZE"] = env["SLURM_PROCID"], env["SLURM_NTASKS"]
-        env["LOCAL_RANK"], env["MASTER_ADDR"] = (
-            env["SLURM_LOCALID"],
-            env["SLURM_LAUNCH_NODE_IPADDR"],
-        )
+        # torchrun sets these variables; srun has names of its own for them.
+        env |= {"RANK": env["SLURM_PROCID"], "WORLD_SIZE": env["SLURM_NTASKS"]}
+        env |= {"LOCAL_RANK": env["SLURM_LOCALID"], "MASTER_ADDR": env["SLURM_LAUNCH_NODE_IPADDR"]}
         # Of jobs side by side, each has another port.
         env["MASTER_PORT"] = str(61_000 + int(env["SLURM_JOB_ID"]) % 4_000)
     rank, ranks = int(env.get("RANK", 0)), int(env.get("WORLD_SIZE", 1))
+    gpus = torch.cuda.device_count()  # Slurm may show a process no GPU but its own
+    device = torch.device(f"cuda:{int(env.get('LOCAL_RANK', 0)) % gpus}" if gpus else "cpu")
+    if gpus:
+        torch.cuda.set_device(device)
     if ranks > 1:
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    return rank, ranks, int(env.get("LOCAL_RANK", 0))
+        dist.init_process_group("nccl" if gpus else "gloo")
+    return rank, ranks, device
 
 
 def examples(seed: int, count: int) -> TensorDataset:
@@ -51,14 +50,8 @@ def examples(seed: int, count: int) -> TensorDataset:
 
 def main() -> None:
     """Train, and say how well the network does on examples that it has not seen."""
-    rank, ranks, local_rank = join()
+    rank, ranks, device = join()
     torch.manual_seed(1)
-    device = torch.device("cpu")
-    if torch.cuda.is_available():
-        # Slurm may show a process no GPU but its own.
-        device = torch.device("cuda", local_rank % torch.cuda.device_count())
-        torch.cuda.set_device(device)
-
     network = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 2)).to(device)
     # Averages gradients over all processes.
     model = DistributedDataParallel(network) if ranks > 1 else network
@@ -86,27 +79,25 @@ def main() -> None:
             dist.all_reduce(total)
         if rank == 0:
             mean = total.item() / (len(loader) * ranks)
-            print(
-                f"epoch {epoch + 1} of {EPOCHS}: loss {mean:.4f} on {ranks} processes", flush=True
-            )
+            done = epoch + 1
+            print(f"epoch {done} of {EPOCHS}: loss {mean:.4f} on {ranks} processes", flush=True)
             # The notebook own_program.ipynb draws what is written here.
             with open("progress.jsonl", "a") as file:
-                print(json.dumps({"step": epoch + 1, "steps": EPOCHS, "loss": mean}), file=file)
+                print(json.dumps({"step": done, "steps": EPOCHS, "loss": mean}), file=file)
             state = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save({**state, "epochs": epoch + 1}, f"{CHECKPOINT}.new")
+            torch.save({**state, "epochs": done}, f"{CHECKPOINT}.new")
             # The whole file, or the one before: the job may be ended at any time.
             os.replace(f"{CHECKPOINT}.new", CHECKPOINT)
     if rank == 0:
         points, labels = examples(seed=2, count=2_048).tensors
         with torch.no_grad():
             right = (network(points.to(device)).argmax(1).cpu() == labels).float().mean().item()
-        print(f"test accuracy {right:.4f}", flush=True)
+        print(f"test accuracy {right:.4f}")
     if ranks > 1:
         dist.barrier()
-        # DistributedDataParallel keeps Gloo's threads. One that still holds a tensor when the group
-        # is destroyed, or the interpreter ends, can keep or abort the process (PyTorch 2.13,
-        # https://github.com/pytorch/pytorch/issues/190489). So it ends here.
         sys.stdout.flush()
+        # Gloo's threads can keep or abort a process that ends as others do (PyTorch 2.13,
+        # https://github.com/pytorch/pytorch/issues/190489).
         os._exit(0)
 
 
