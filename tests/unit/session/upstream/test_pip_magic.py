@@ -34,9 +34,9 @@ def said(folder: Path, line: str, **variables: str) -> str:
 
 
 def test_an_install_for_everybody_is_offered_as_ones_own(tmp_path: Path) -> None:
-    told = said(tmp_path, "install -q einops 'timm>1'", LOADEDMODULES="shared:pytorch/2.13")
+    told = said(tmp_path, "install -q einops 'kornia>0.8'", LOADEDMODULES="shared:pytorch/2.13")
     assert "pip runs" not in told
-    assert "!portal env create my-pytorch --on pytorch/2.13 einops 'timm>1'" in told
+    assert "!portal env create my-pytorch --on pytorch/2.13 einops 'kornia>0.8'" in told
 
 
 @pytest.mark.parametrize("line", ["list", "install --user einops", "install --target=x einops"])

@@ -5,7 +5,7 @@ import { bytes } from '../common/bytes';
 import type { ITexts } from '../common/time';
 
 /** What the empty field for packages shows. */
-export const PACKAGES_EXAMPLE = 'einops timm==1.0.31';
+export const PACKAGES_EXAMPLE = 'einops kornia==0.8.2';
 
 /** What the command says; `label` is the title of its tab too. */
 export function commandLabels(texts: ITexts) {
