@@ -137,6 +137,15 @@ def submit(script: str | Path, *arguments: str, folder: str | Path = ".") -> Bat
     return BatchJob(int(printed.split(";")[0]))
 
 
+def validate(script: str | Path, *, folder: str | Path = ".") -> None:
+    """Ask Slurm whether it would accept a job script now; nothing is submitted.
+
+    Raises `SlurmCommandError` with sbatch's words when it would not.
+    """
+    path = Path(script).expanduser().resolve()
+    _slurm("sbatch", "--test-only", str(path), folder=Path(folder).expanduser())
+
+
 def find(name: str) -> BatchJob | None:
     """Return your newest job of this name that waits or runs, ``None`` if there is none."""
     numbers = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--Format=JobID:20")

@@ -39,21 +39,43 @@ class JobArray:
     def submit(self, plan: Plan) -> int:
         """Submit an array; return its number.
 
-        Where a user may not have so many tasks, there are fewer: each must be ready to do the work
-        of others.
+        Where a user may not have so many tasks, there are as many as Slurm accepts: each must be
+        ready to do the work of others.
         """
         (self._folder / "error.txt").unlink(missing_ok=True)
         while True:
-            (self._folder / "job.sh").write_text(script(plan, self._folder))
             try:
-                number = jobs.submit(self._folder / "job.sh", folder=self._folder).number
+                number = jobs.submit(self._script(plan), folder=self._folder).number
                 break
             except jobs.SlurmCommandError as error:
                 if plan.array == 1 or not TOO_MANY.search(str(error)):
                     raise
-                plan = replace(plan, array=plan.array // 2)
+                plan = replace(plan, array=max(1, self._most_below(plan)))
         (self._folder / "job.txt").write_text(f"{number}\n")
         return number
+
+    def _most_below(self, refused: Plan) -> int:
+        """Find the most tasks that Slurm would accept now, by bisection; 0: not even one."""
+        most, too_many = 0, refused.array
+        while too_many - most > 1:
+            tasks = (most + too_many) // 2
+            if self._is_too_many(replace(refused, array=tasks)):
+                too_many = tasks
+            else:
+                most = tasks
+        return most
+
+    def _is_too_many(self, plan: Plan) -> bool:
+        try:
+            jobs.validate(self._script(plan), folder=self._folder)
+        except jobs.SlurmCommandError as error:
+            return TOO_MANY.search(str(error)) is not None
+        return False
+
+    def _script(self, plan: Plan) -> Path:
+        file = self._folder / "job.sh"
+        file.write_text(script(plan, self._folder))
+        return file
 
     def cancel(self) -> None:
         """End all its tasks."""
