@@ -20,7 +20,12 @@ from pathlib import Path
 
 # The model and its tokenizer are files; without this they are looked for on the internet first.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
+# A copy of this file finds the modules in the templates.
+sys.path += [
+    str(place / name)
+    for place in (Path("~/templates").expanduser(), Path(__file__).resolve().parents[1])
+    for name in ("language", "distributed")
+]
 import accumulation
 import causal_lm
 import compiling

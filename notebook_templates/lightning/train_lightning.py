@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# A copy of this file finds the modules in the home.
+# A copy of this file finds the modules in the templates.
 sys.path += [
     str(place / name)
-    for place in (Path(__file__).resolve().parent.parent, Path("~/templates").expanduser())
+    for place in (Path("~/templates").expanduser(), Path(__file__).resolve().parents[1])
     for name in ("lightning", "distributed", "data")
 ]
 import digits

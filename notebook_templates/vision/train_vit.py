@@ -22,7 +22,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "distributed"))
+# A copy of this file finds the modules in the templates.
+sys.path += [
+    str(place / name)
+    for place in (Path("~/templates").expanduser(), Path(__file__).resolve().parents[1])
+    for name in ("vision", "distributed")
+]
 import augment
 import classifier
 import images

@@ -22,7 +22,7 @@ from dsportal.session.own_environments import routes as own_routes
 from dsportal.session.own_environments.entry import told_folder
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.work import OwnWork
-from dsportal.session.page import clock, notices, shutdown, templates, visits
+from dsportal.session.page import clock, notices, shutdown, template_copies, templates, visits
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.sharing import routes as sharing
 from dsportal.session.ssh import routes as ssh
@@ -128,6 +128,7 @@ class Components:
             *shutdown.routes(base_url, self.shutdown_notice),
             *idle.routes(base_url, self.idle_watch),
             *templates.routes(base_url, catalogue),
+            *template_copies.routes(base_url, catalogue),
             *folder_download.routes(base_url),
             *tool_pages.routes(base_url, self._toolbox),
             *jobs.routes(base_url, found),

@@ -83,8 +83,7 @@ BLOCKS: Mapping[tuple[str, int], Block] = {
         ("run1/model/model.ubj", "predictions.csv"), {_RUN: _TABLE}, modules=IMPORTED
     ),
     ("train-on-several-nodes.md", 0): Block(_TWO, {_RUN: f"{_RESNET} {_RUN}"}),
-    ("train-with-lightning.md", 0): Block(("my_training.py",), {}),
-    ("train-with-lightning.md", 1): Block(
+    ("train-with-lightning.md", 0): Block(
         _TWO, {_RUN: f"--epochs 1 --batch 32 {_RUN}"}, modules=("lightning.pytorch",)
     ),
 }

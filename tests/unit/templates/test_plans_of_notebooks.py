@@ -10,7 +10,15 @@ import pytest
 from tests.checkout import ROOT
 
 TEMPLATES = ROOT / "notebook_templates"
-PROGRAMS = {"resnet": "train_resnet.py", "resnet_tensorflow": "train_resnet_tensorflow.py"}
+PROGRAMS = {
+    "distributed/resnet": "distributed/train_resnet.py",
+    "distributed/resnet_tensorflow": "distributed/train_resnet_tensorflow.py",
+    "jax/keras_distribution": "jax/train_keras.py",
+    "jax/sharding": "jax/train_sharded.py",
+    "language/language": "language/finetune.py",
+    "lightning/lightning": "lightning/train_lightning.py",
+    "vision/vision": "vision/train_vit.py",
+}
 
 
 def planned(
@@ -29,19 +37,20 @@ def planned(
 
 @pytest.mark.parametrize("notebook", sorted(PROGRAMS))
 def test_without_a_program_it_is_the_one_among_the_templates(notebook: str, tmp_path: Path) -> None:
-    done = planned(f"distributed/{notebook}", tmp_path, "plan.program")
-    wanted = tmp_path / "templates" / "distributed" / PROGRAMS[notebook]
+    done = planned(notebook, tmp_path, "plan.program")
+    wanted = tmp_path / "templates" / PROGRAMS[notebook]
     assert done.stdout.splitlines()[-1] == str(wanted), done.stderr
 
 
 @pytest.mark.parametrize("notebook", sorted(PROGRAMS))
 def test_a_copy_is_run_and_one_that_is_missing_is_named(notebook: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").touch()
-    done = planned(f"distributed/{notebook}", tmp_path, "plan.program", program="~/mine.py")
+    # "mine.py" is what a copy of the notebook has for the program beside it.
+    done = planned(notebook, tmp_path, "plan.program", program="mine.py")
     assert done.stdout.splitlines()[-1] == str(tmp_path / "mine.py"), done.stderr
     (tmp_path / "templates").unlink()
-    gone = planned(f"distributed/{notebook}", tmp_path, "plan.program", program="~/gone.py")
-    assert gone.stderr == "program is '~/gone.py'; there is no such file\n"
+    gone = planned(notebook, tmp_path, "plan.program", program="~/gone.py")
+    assert gone.stderr == f"program is '~/gone.py'; there is no file {tmp_path / 'gone.py'}\n"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { hour, type ITexts } from '../src/common/time';
+import { copied } from '../src/launcher/words';
 import * as words from '../src/session/words';
 
 const texts: ITexts = {
@@ -74,4 +75,14 @@ test('who closes the tab is told how many GPUs stay reserved, and until when', (
     /^1 GPU stays reserved .* until you stop the session\. Kernels keep running/
   );
   assert.match(words.leaving(4, 1_700_000_000, texts), /^4 GPUs stay reserved for you until \d/);
+});
+
+test('a copy says what was copied with it', () => {
+  const alone = { path: 'work/mnist.ipynb', companions: [] };
+  assert.equal(copied(alone, texts), 'work/mnist.ipynb is your own copy.');
+  const both = { path: 'work/language.ipynb', companions: ['work/finetune.py'] };
+  const said = copied(both, texts);
+  assert.ok(said.startsWith('work/language.ipynb is your own copy'));
+  assert.ok(said.includes('work/finetune.py'));
+  assert.ok(said.length <= 140, said);
 });

@@ -10,7 +10,8 @@ from tornado.web import HTTPError
 
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.working_folders import PlacedKernels
-from dsportal.session.page.templates import Catalogue, copy_from
+from dsportal.session.page.template_copies import copy_from
+from dsportal.session.page.templates import Catalogue
 from dsportal.session.upstream.jupyter_server import mend
 
 WRONG: list[Any] = [1, True, 1.5, [], {}, ["a"], "\ud800", "\0", "a" * 300, "a/" * 3000]

@@ -6,12 +6,10 @@ import pytest
 from dsportal.session.page.templates import (
     Catalogue,
     Template,
-    copy_from,
     described,
-    groups_in,
     heading_and_paragraph,
-    name_of_copy,
 )
+from dsportal.session.page.templates_file import groups_in
 
 
 def notebook(*markdown: str, kernel: str = "PyTorch 2.13") -> bytes:
@@ -117,6 +115,25 @@ def test_only_files_among_the_templates_are_copied(home: Path) -> None:
         assert not catalogue.has(path), path
 
 
+def test_what_is_copied_with_a_template_is_a_file_among_them(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (home / "secret.py").write_text("mine")
+    (home / "templates/data/leads_out.py").symlink_to(home / "secret.py")
+    (home / "templates/templates.toml").write_text(
+        '[companions]\n"data/prepare.ipynb" = '
+        '{ program = "data/shards.py", a = "data/leads_out.py", b = "../secret.py" }\n'
+    )
+    catalogue = Catalogue(home, "templates")
+    (found,) = catalogue.companions("templates/data/prepare.ipynb")
+    assert catalogue.path_of(found) == "templates/data/shards.py"
+    assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
+        PurePosixPath("data/leads_out.py"),
+        PurePosixPath("../secret.py"),
+    ]
+    assert catalogue.companions("templates/pytorch/mnist.ipynb") == []
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{}", b'{"cells": []}', b'{"cells": [{"source": 1}]}', b"\xff"]
 )
@@ -146,41 +163,3 @@ def test_a_notebook_begins_with_heading_and_paragraph(
     markdown: str, heading: str, paragraph: str
 ) -> None:
     assert heading_and_paragraph(markdown) == (heading, paragraph)
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("templates/pytorch/mnist.ipynb", "pytorch-mnist.ipynb"),
-        ("templates/inference/inference.ipynb", "inference.ipynb"),
-        ("templates/slurm/sample.job", "sample.job"),
-        ("templates/top.ipynb", "top.ipynb"),
-    ],
-)
-def test_the_copy_of_a_notebook_names_its_framework(path: str, name: str) -> None:
-    assert name_of_copy(path) == name
-
-
-def test_a_request_names_path_and_folder() -> None:
-    assert copy_from(b'{"path": "/templates/a.py", "folder": "work/"}') == (
-        "templates/a.py",
-        "work",
-    )
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"[]",
-        b'{"path": "templates/a.py"}',
-        b'{"path": 1, "folder": ""}',
-        b'{"path": "templates/a.py", "folder": null}',
-        b'{"path": "templates/a.py", "folder": "", "more": 1}',
-        b'{"path": "templates/../../etc/passwd", "folder": ""}',
-        b'{"path": "templates/a\\u0000b", "folder": ""}',
-    ],
-)
-def test_another_request_is_refused(body: bytes) -> None:
-    with pytest.raises(ValueError, match=r"The body must be|is not a path below the home"):
-        copy_from(body)

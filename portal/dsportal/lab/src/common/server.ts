@@ -78,12 +78,19 @@ export function readTemplates(
   return request(settings, 'portal/templates', {});
 }
 
+/** Where a copy is: portal/dsportal/session/page/template_copies.py. */
+export interface ITemplateCopy {
+  path: string;
+  /** The files that were copied with a notebook, and that it uses. */
+  companions: string[];
+}
+
 /** Copy a template; return where the copy is. Fails with the server's words. */
 export function copyTemplate(
   settings: ServerConnection.ISettings,
   path: string,
   folder: string
-): Promise<{ path: string }> {
+): Promise<ITemplateCopy> {
   const body = JSON.stringify({ path, folder });
   return request(settings, 'portal/templates/copy', { method: 'POST', body });
 }

@@ -149,7 +149,7 @@ class Copies {
     try {
       const copy = await copyTemplate(this._settings, path, folder);
       await this._app.commands.execute('docmanager:open', { path: copy.path });
-      Notification.success(copied(copy.path, this._texts), {
+      Notification.success(copied(copy, this._texts), {
         autoClose: 10_000
       });
     } catch (error) {

@@ -1,5 +1,6 @@
 // What is said of what the launcher offers: the welcome, templates, TensorBoards and web tools.
 
+import type { ITemplateCopy } from '../common/server';
 import type { ITexts } from '../common/time';
 
 /** What the welcome and its command say. */
@@ -80,9 +81,12 @@ export function templateDialogLabels(texts: ITexts) {
   };
 }
 
-/** Say where the copy of a template is. */
-export function copied(path: string, texts: ITexts): string {
-  return texts.__('%1 is your own copy.', path);
+/** Say where the copy of a template is, and what was copied with it. */
+export function copied(copy: ITemplateCopy, texts: ITexts): string {
+  const { path, companions } = copy;
+  return companions.length
+    ? texts.__('%1 is your own copy, and so is %2, which it uses.', path, companions.join(', '))
+    : texts.__('%1 is your own copy.', path);
 }
 
 /** Say that a template was not copied, and why. */
