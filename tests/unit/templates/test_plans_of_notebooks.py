@@ -51,7 +51,6 @@ def test_a_copy_is_run_and_one_that_is_missing_is_named(notebook: str, tmp_path:
     (tmp_path / "templates").unlink()
     gone = planned(notebook, tmp_path, "plan.program", program="~/gone.py")
     assert gone.stderr == f"program is '~/gone.py'; there is no file {tmp_path / 'gone.py'}\n"
-<<<<<<< HEAD
 
 
 @pytest.mark.parametrize(
@@ -95,8 +94,6 @@ def test_a_source_is_measured_again_with_another_nas_or_transport(tmp_path: Path
         done = planned("benchmarks/data_sources", tmp_path, "len(todo)", **{**told, **more})
         assert done.stdout.splitlines()[-1] == str(left), done.stderr
         (tmp_path / "templates").unlink()
-=======
->>>>>>> w-copy
 
 
 @pytest.mark.parametrize(
