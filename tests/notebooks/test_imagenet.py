@@ -69,8 +69,8 @@ PREPARED = {
 }
 # Drawings that the network has learned to tell apart, and the classes that they stand for.
 KINDS = {"cross": 7, "disc": 130, "dots": 611, "stripes": 998}
-IMAGES_OF_A_CLASS = 24
-CALIBRATION = 4, 8  # batches, and images in each
+IMAGES_OF_A_CLASS = 16
+CALIBRATION = 2, 8  # batches, and images in each
 ASK = """
 import io, json, os, random, sys, tempfile, zlib
 from pathlib import Path
