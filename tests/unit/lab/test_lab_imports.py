@@ -25,6 +25,7 @@ BELOW: dict[str, set[str]] = {
     "session": {"common"},
     "share": {"common"},
     "storage": {"common", "jobs", "look"},
+    "tables": {"common"},
     "usage": {"common", "session"},
 }
 """From which others a folder may import; ``index.ts`` may from all."""
