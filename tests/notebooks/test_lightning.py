@@ -27,6 +27,8 @@ OF_CLOCK = {"time", "elapsed_seconds", "images_per_second"}
 STEPS = 4_096 // 32
 """Of an epoch: enough of them to be stopped in the middle of one."""
 OFTEN = {"report_every": 5, "checkpoint_every": 20}
+TWO_IMAGES = 2.5 / (OFTEN["report_every"] * 32)
+"""Of a report's: two sums are rounded differently, and an image in between may fall on either side."""
 SLOW: dict[str, object] = {"epochs": EPOCHS, "batch": 32, **OFTEN}
 
 
@@ -109,6 +111,14 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     assert "use another folder" in train(python, broken, **SLOW | {"rate": 1})
 
 
+def losses_in(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if not name.endswith("accuracy")}
+
+
+def accuracies_in(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if name.endswith("accuracy")}
+
+
 @pytest.mark.timeout(600)
 def test_two_processes_learn_what_one_does_with_twice_the_batch(
     preloaded: Callable[..., Path], tmp_path: Path, without_gpu: None
@@ -127,7 +137,8 @@ def test_two_processes_learn_what_one_does_with_twice_the_batch(
     one, other = learned_in(tmp_path / "one"), learned_in(two)
     assert [line["step"] for line in one] == [line["step"] for line in other]
     for mine, theirs in zip(one, other, strict=True):
-        assert mine == pytest.approx(theirs, rel=1e-3)
+        assert losses_in(mine) == pytest.approx(losses_in(theirs), rel=1e-3)
+        assert accuracies_in(mine) == pytest.approx(accuracies_in(theirs), abs=TWO_IMAGES)
     assert json.loads((two / "summary.json").read_text())["processes"] == 2
     assert one[-1]["test_accuracy"] > 7 * CHANCE
 

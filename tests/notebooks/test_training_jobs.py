@@ -148,10 +148,15 @@ def test_a_training_that_is_killed_and_resumed_is_the_unbroken_one(
     assert "| papers: PyTorch v1.5, V100-PCIe | 8 | ResNet-50, mixed precision | 5,844 |" in shown
 
 
+@pytest.fixture(scope="module")
+def image() -> Path:
+    """Return a folder image with PyTorch, which takes minutes to make the first time."""
+    return images.training_folder()
+
+
 def test_a_training_in_an_image_runs_on_both_nodes_and_is_the_same(
-    desk: Desk, kernel: Callable[..., str]
+    desk: Desk, kernel: Callable[..., str], image: Path
 ) -> None:
-    image = images.training_folder()
     base = {"runs_dir": "~/logs/runs/image", **SMALL, "wait": True}
     bare = desk.run_all(kernel("pytorch"), **base)
     inside = desk.run_all(kernel("pytorch"), **base, image=str(image))

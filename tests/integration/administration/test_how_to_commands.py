@@ -245,7 +245,6 @@ TAKEN: Mapping[Key, str] = {
     ("train-on-a-table.md", 0): _PROGRAMS,
     ("train-on-several-nodes.md", 0): _PROGRAMS,
     ("train-with-lightning.md", 0): _PROGRAMS,
-    ("train-with-lightning.md", 1): _PROGRAMS,
     ("try-the-tiers.md", 0): "tests/integration/measuring/test_tiering.py",
     ("use-the-spawner-alone.md", 0): "tests/deploy/test_spawner_alone.py",
     ("use-the-spawner-alone.md", 1): "tests/deploy/test_spawner_alone.py",

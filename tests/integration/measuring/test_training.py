@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -130,10 +131,16 @@ def test_tensorflows_scaling_is_measured_from_the_same_notebook(
     assert f" | TensorFlow {points[0]['version']} | 1 | 1 | 16 | " in shown
 
 
+@pytest.fixture(scope="module")
+def image() -> Path:
+    """Return a folder image with PyTorch, which takes minutes to make the first time."""
+    return images.training_folder()
+
+
 def test_a_training_in_an_image_is_compared_with_the_same_without(
-    desk: Desk, kernel: Callable[..., str]
+    desk: Desk, kernel: Callable[..., str], image: Path
 ) -> None:
-    image, name = images.training_folder(), kernel()
+    name = kernel()
     settings = {**SMALL, "models": "tiny", "precisions": "fp32", "runs_of_each": 2}
     settings |= {"runs_dir": "~/logs/containers", "wait": True}
     for where in ({}, {"image": str(image)}):
