@@ -28,7 +28,7 @@ STEPS = 4_096 // 32
 """Of an epoch: enough of them to be stopped in the middle of one."""
 OFTEN = {"report_every": 5, "checkpoint_every": 20}
 TWO_IMAGES = 2.5 / (OFTEN["report_every"] * 32)
-"""Of a report's: two sums are rounded differently, and an image in between may fall on either side."""
+"""Of a report's: sums are rounded differently, and an image at the margin falls on either side."""
 SLOW: dict[str, object] = {"epochs": EPOCHS, "batch": 32, **OFTEN}
 
 
