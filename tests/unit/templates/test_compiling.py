@@ -1,5 +1,6 @@
 """What torch.compile needs on a node is looked for before it is missed in the first step."""
 
+import sysconfig
 from pathlib import Path
 
 import compiling
@@ -15,6 +16,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "Python.h").touch()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(sysconfig, "get_path", {"include": str(tmp_path)}.get)
     return tmp_path
 
 

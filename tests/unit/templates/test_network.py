@@ -12,7 +12,7 @@ import pytest
 
 import network
 from links import iperf, nas, sender
-from links.nas import NasAddress, NasServerError, addresses_of
+from links.nas import NasAddress, addresses_of
 from links.server import address_in, free_port
 from measurement import steps
 from measurement.choices import SettingError
@@ -167,24 +167,15 @@ def test_the_sites_program_is_told_where_to_start_a_server(tmp_path: Path) -> No
         nas.start_server(str(program), NasAddress("10.1.0.9"))
 
 
-def test_where_nothing_listens_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client of iperf3's own, here in this test's process and not in a job's step."""
-    monkeypatch.setattr(network, "on", lambda _node, command: list(command))
-    monkeypatch.setattr(network, "_NAS_SECONDS", 0)
-    at = NasAddress("127.0.0.9", free_port("127.0.0.9"))
-    link = Link("a", at.name, 1, 1, at)
-    with pytest.raises(NasServerError) as refused:
-        network.measure(settings(seconds=1, omit=0), iperf.Keys(Path("/"), ""), link)
-    assert str(refused.value) == (
-        f"no iperf3 server answers a at 127.0.0.9, port {at.port} (Connection refused): start one "
-        "there, or name the site's program that does in nas_server"
-    )
-
-
 def test_the_words_of_iperf3_are_kept_where_a_server_refuses() -> None:
     at = NasAddress("10.1.0.9")
     busy = iperf.IperfError("iperf3: the server is busy running a test. try again later")
     assert nas.words("a", at, "", busy) == f"a to 10.1.0.9: {busy}"
+    refused = iperf.IperfError("iperf3: unable to connect to server: Connection refused")
+    assert nas.words("a", at, "", refused) == (
+        "no iperf3 server answers a at 10.1.0.9, port 5201 (Connection refused): start one there, "
+        "or name the site's program that does in nas_server"
+    )
     gone = iperf.IperfError("iperf3: unable to connect to server: No route to host")
     said = nas.words("a", at, "/opt/serve", gone)
     assert said.endswith("port 5201 (No route to host): /opt/serve was to start one")
