@@ -194,6 +194,12 @@ class SessionContents(_Files):
             # Not 503, which JupyterLab takes for the end of the session.
             raise web.HTTPError(504, str(error)) from error
 
+    async def is_shown(self, path: str, *, is_folder: bool) -> bool:
+        """Say whether there is such a folder, or file, that is not hidden from the page."""
+        exists: Any = self.dir_exists if is_folder else self.file_exists
+        hidden: Any = self.is_hidden
+        return bool(await exists(path) and (self.allow_hidden or not await hidden(path)))
+
     async def look_at(self, place: str) -> None:
         """Look at a place, so that who goes there afterwards does not wait."""
         await self.in_time(functools.partial(os.path.exists, place), place)

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jupyter_server.base.handlers import JupyterHandler, path_regex
-from jupyter_server.utils import ensure_async, url_path_join
+from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.iostream import StreamClosedError
 
@@ -176,9 +176,7 @@ class FolderHandler(JupyterHandler):
         self.check_xsrf_cookie()
         contents: Any = self.contents_manager
         place = contents.place(path)
-        is_there = await ensure_async(contents.dir_exists(path))
-        is_hidden = is_there and await ensure_async(contents.is_hidden(path))
-        if not is_there or (is_hidden and not contents.allow_hidden):
+        if not await contents.is_shown(path, is_folder=True):
             raise web.HTTPError(404, f"There is no folder {path.strip('/')}")
         self.set_header("Content-Type", "application/zip")
         self.set_header("Cache-Control", "no-store")

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from jupyter_server.base.handlers import APIHandler, path_regex
-from jupyter_server.utils import ensure_async, url_path_join
+from jupyter_server.utils import url_path_join
 from tornado import web
 
 from dsportal.session.files.regular import open_regular
@@ -30,9 +30,7 @@ class ParquetHandler(APIHandler):
             raise web.HTTPError(400, f"first={first}: the number of a row is wanted, such as 200")
         contents: Any = self.contents_manager
         name = path.strip("/").rpartition("/")[2]
-        is_there = await ensure_async(contents.file_exists(path))
-        is_hidden = is_there and await ensure_async(contents.is_hidden(path))
-        if not is_there or (is_hidden and not contents.allow_hidden):
+        if not await contents.is_shown(path, is_folder=False):
             raise web.HTTPError(404, f"There is no file {name}")
         place = contents.place(path)
         try:
