@@ -299,6 +299,17 @@ def by_pytorch(name: str, network: torch.nn.Module, number: torch.dtype) -> Prec
     return Precision(name, "PyTorch, cpu", run)
 
 
+@dataclass(frozen=True)
+class CapturedBatch:
+    """A CUDA graph, with the tensors that it reads and writes."""
+
+    graph: torch.cuda.CUDAGraph
+    pinned: torch.Tensor
+    """On the host, from which copies to the GPU are fastest."""
+    batch: torch.Tensor
+    logits: torch.Tensor
+
+
 class CapturedNetwork:
     """A network on a GPU as CUDA graphs, one for each shape of a batch.
 
@@ -310,21 +321,20 @@ class CapturedNetwork:
         there = copy.deepcopy(network).eval().to("cuda", number)
         self._network = there.to(memory_format=torch.channels_last)
         self._number = number
-        self._captured: dict[tuple[int, ...], tuple[torch.Tensor, ...]] = {}
-        self._graphs: dict[tuple[int, ...], torch.cuda.CUDAGraph] = {}
+        self._captured: dict[tuple[int, ...], CapturedBatch] = {}
 
     @torch.inference_mode()
     def __call__(self, images: np.ndarray) -> np.ndarray:
         """Run a batch: to the device and back."""
-        if images.shape not in self._graphs:
-            self._capture(images.shape)
-        pinned, batch, logits = self._captured[images.shape]
-        pinned.copy_(torch.from_numpy(images))
-        batch.copy_(pinned, non_blocking=True)
-        self._graphs[images.shape].replay()
-        return np.asarray(logits.cpu().numpy())
+        if images.shape not in self._captured:
+            self._captured[images.shape] = self._capture(images.shape)
+        captured = self._captured[images.shape]
+        captured.pinned.copy_(torch.from_numpy(images))
+        captured.batch.copy_(captured.pinned, non_blocking=True)
+        captured.graph.replay()
+        return np.asarray(captured.logits.cpu().numpy())
 
-    def _capture(self, shape: tuple[int, ...]) -> None:
+    def _capture(self, shape: tuple[int, ...]) -> CapturedBatch:
         pinned = torch.empty(shape, pin_memory=True)
         batch = pinned.cuda()
 
@@ -343,7 +353,7 @@ class CapturedNetwork:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             logits = run()
-        self._captured[shape], self._graphs[shape] = (pinned, batch, logits), graph
+        return CapturedBatch(graph, pinned, batch, logits)
 
 
 def accuracy(run: Run, images: np.ndarray, labels: np.ndarray, top: Sequence[int]) -> list[float]:
