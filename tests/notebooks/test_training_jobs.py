@@ -44,6 +44,7 @@ SMALL: dict[str, Any] = {
     "minutes": 5,
     "more": {"steps": STEPS, "rate": 0.4, "report_every": 1, "checkpoint_every": 10},
 }
+_OF_ALL = {name: value for name, value in SMALL.items() if name not in _OF_RESNET}
 
 
 def losses_of(desk: Desk, name: str) -> dict[int, float]:
@@ -227,7 +228,7 @@ def test_horovod_learns_what_pytorchs_own_engine_learns(
 
 
 def test_a_program_of_ones_own_runs_on_both_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     name, more = kernel(), {"runs_dir": "~/logs/runs/own", "wait": True}
     printed = desk.run_all(name, "distributed/own_program.ipynb", **small, **more)
     assert "The job completed" in printed
@@ -247,7 +248,7 @@ def test_a_program_of_ones_own_runs_on_both_nodes(desk: Desk, kernel: Callable[.
 def test_a_language_model_learns_on_two_processes_of_one_node(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"nodes": 1, "processes_per_node": 2, "steps": 40, "batch": 4, "minutes": 10}
     patient = replace(desk, patience=280.0)
     where = {"runs_dir": "~/logs/runs/language", "wait": True}
@@ -265,7 +266,7 @@ def test_a_language_model_learns_over_two_nodes(
     desk: Desk, letters: Path, kernel: Callable[..., str]
 ) -> None:
     name, patient = kernel(), replace(desk, patience=280.0)
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"model": str(letters), "steps": 40, "batch": 2, "length": 64, "rate": 2e-2}
     small |= {"runs_dir": "~/logs/runs/lora", "more": {"held_out_blocks": 8, "new_tokens": 8}}
     printed = patient.run_all(name, LANGUAGE, **small)
@@ -287,7 +288,7 @@ def test_a_language_model_that_is_divided_goes_on_on_another_number_of_nodes(
     desk: Desk, letters: Path, kernel: Callable[..., str]
 ) -> None:
     name, patient, steps = kernel(), replace(desk, patience=280.0), 300
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"model": str(letters), "weights": "all", "steps": steps, "length": 64}
     small |= {"runs_dir": "~/logs/runs/divided"}
     small |= {"more": {"checkpoint_every": 10, "held_out_blocks": 8, "new_tokens": 8}}
@@ -327,7 +328,7 @@ def test_a_language_model_that_is_divided_goes_on_on_another_number_of_nodes(
 
 def test_a_vision_transformer_learns_over_two_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
     name, patient = kernel(), replace(desk, patience=280.0)
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"epochs": 4, "batch": 16, "runs_dir": "~/logs/runs/vision"}
     small |= {"more": {"operations": 1, "workers": 0}}
     printed = patient.run_all(name, VISION, **small)
@@ -351,7 +352,7 @@ def test_a_divided_model_goes_on_on_another_number_of_nodes(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:
     name, patient = kernel("jax"), replace(desk, patience=280.0)
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"texts": 16, "length": 64, "width": 64, "layers": 2, "steps": 400, "minutes": 10}
     small |= {"model_devices": 1, "cpu_devices": 1, "runs_dir": "~/logs/runs/sharding"}
     small |= {"processes_per_node": 1, "more": {"checkpoint_every": 10}}
@@ -370,7 +371,7 @@ def test_a_divided_model_goes_on_on_another_number_of_nodes(
 
 
 def test_a_keras_model_is_divided_over_two_nodes(desk: Desk, kernel: Callable[..., str]) -> None:
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"images": 40, "width": 64, "steps": 20, "minutes": 10, "more": {"report_every": 10}}
     small |= {"cpu_devices": 1, "runs_dir": "~/logs/runs/keras", "wait": True}
     name, patient = kernel("jax"), replace(desk, patience=280.0)
@@ -390,7 +391,7 @@ def test_a_job_whose_time_is_up_goes_on_by_itself(
     portal: Instance, desk: Desk, kernel: Callable[..., str]
 ) -> None:
     name, patient = kernel("jax"), replace(desk, patience=280.0)
-    small = {name: SMALL[name] for name in SMALL if name not in _OF_RESNET}
+    small = {**_OF_ALL}
     small |= {"texts": 16, "length": 64, "width": 64, "layers": 2, "steps": 100_000, "nodes": 1}
     small |= {"model_devices": 1, "cpu_devices": 1, "runs_dir": "~/logs/runs/continued"}
     # Slurm tells a job of a minute at once that its time is nearly up.
