@@ -31,7 +31,7 @@ WITH_INSTANCE = (
     # A file of an image cannot be mounted there, as the machine has no /dev/fuse.
     "tests/integration/images/test_own_image.py::test_the_nas_is_in_an_image_where_it_is_outside",
     "tests/integration/images/test_own_image.py::test_a_definition_that_fails_leaves_no_image",
-    "tests/deploy/test_what_tests_start.py",
+    "tests/integration/administration/test_what_tests_start.py",
     "tests/browser/test_form.py",
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
 )
