@@ -120,9 +120,13 @@ def test_tests_that_need_no_instance_pass_there(machine: Machine) -> None:
     assert re.search(r"^\d+ passed in ", said, re.M), said[-2000:]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_one_test_of_each_kind_passes_there(machine: Machine) -> None:
-    """The test instance is brought up, too, by nothing but what the project installs."""
+    """The test instance is brought up, too, by nothing but what the project installs.
+
+    That it installs what tests start is asked wherever they run: test_what_tests_start.
+    """
     # Horovod alone, which these tests do not use, is compiled for minutes.
     inventory = "/root/portal/deploy/ansible/inventories/test/group_vars/all/main.yml"
     without = "s/^environments_horovod: true$/environments_horovod: false/"
