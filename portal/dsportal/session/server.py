@@ -81,7 +81,6 @@ def settings(place: SessionContext) -> Config:
                     "jupyterlab": True,
                     "jupyter_server_terminals": True,
                     "dsportal.session.upstream.hub_login": True,
-                    **extensions.server_modules(place.told.extensions),
                 },
                 # A handler that forgets to ask for the login is closed, not open.
                 "allow_unauthenticated_access": False,
@@ -98,6 +97,7 @@ def settings(place: SessionContext) -> Config:
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
                     "page_config_data": {
                         **place.page,
+                        **extensions.page_settings(place.told.extensions, place.home),
                         # A session's JupyterLab is not its user's to build. Asked with each page
                         # whether it should be, it would run yarn for 0.25 s.
                         "buildAvailable": False,

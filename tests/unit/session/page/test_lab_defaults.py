@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from jupyter_lsp.paths import normalized_uri
 from jupyterlab_server.config import get_page_config
 
-from dsportal.session.page.extensions import EXTENSIONS, server_modules
+from dsportal.session.page.extensions import EXTENSIONS, page_settings, server_parts
 from dsportal.session.page.lab_defaults import has_chosen, write
 from dsportal.session.upstream.hub_login import DISABLED_PLUGINS
 from dsportal.settings.session import ExtensionName
@@ -83,4 +84,15 @@ def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
         for plugin in extension.of_lab:
             assert (plugin in off) is (name not in wanted)
             assert plugin not in DISABLED_PLUGINS
-    assert set(server_modules(wanted)) <= {one.server for one in EXTENSIONS.values()}
+    assert server_parts(wanted) == [one.server for one in map(EXTENSIONS.get, wanted) if one.server]
+
+
+def test_the_page_knows_early_what_the_language_servers_part_will_say(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "jörg s", target_is_directory=True)
+    (tmp_path / "jörg s").mkdir()
+    home = tmp_path / "link"
+    assert page_settings(["lsp"], home) == {
+        "rootUri": normalized_uri(str(home)),
+        "virtualDocumentsUri": normalized_uri(home / ".virtual_documents"),
+    }
+    assert page_settings(["git"], home) == {}
