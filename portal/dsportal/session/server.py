@@ -15,9 +15,10 @@ from tornado.httpserver import HTTPServer
 from traitlets.config import Config
 
 from dsportal import request_limits
+from dsportal.lazy_imports import postponed
 from dsportal.log_limits import LogLimiter
 from dsportal.response_headers import Unversioned
-from dsportal.session.upstream.slow_imports import postponed, without_node
+from dsportal.session.upstream.labapp import without_node
 
 with postponed():
     from jupyter_server.serverapp import ServerApp

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from jupyter_lsp.paths import normalized_uri
 from jupyterlab_server.config import get_page_config
 
 from dsportal.session.page.extensions import EXTENSIONS, page_settings, server_parts
@@ -84,10 +83,15 @@ def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
         for plugin in extension.of_lab:
             assert (plugin in off) is (name not in wanted)
             assert plugin not in DISABLED_PLUGINS
-    assert server_parts(wanted) == [one.server for one in map(EXTENSIONS.get, wanted) if one.server]
+    assert server_parts(wanted) == [
+        EXTENSIONS[name].server for name in wanted if EXTENSIONS[name].server
+    ]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # as they are written
 def test_the_page_knows_early_what_the_language_servers_part_will_say(tmp_path: Path) -> None:
+    from jupyter_lsp.paths import normalized_uri
+
     (tmp_path / "link").symlink_to(tmp_path / "jörg s", target_is_directory=True)
     (tmp_path / "jörg s").mkdir()
     home = tmp_path / "link"

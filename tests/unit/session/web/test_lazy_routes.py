@@ -20,6 +20,8 @@ MODULE = "module_of_a_lazy_route"
 
 
 class Echo(RequestHandler):
+    """Reads the module when it is made, as real handlers do."""
+
     def initialize(self) -> None:
         self.said = sys.modules[MODULE].SAID
 
@@ -36,7 +38,10 @@ async def served(
 ) -> AsyncIterator[tuple[DeferredRoutes, Callable[..., asyncio.Future[HTTPResponse]]]]:
     """Serve an application with a lazy route; give it and what asks for the route."""
     application = Application(
-        identity_provider=IdentityProvider(token=""), base_url="/", log_function=lambda _: None
+        identity_provider=IdentityProvider(token=""),
+        cookie_secret="of this test",
+        base_url="/",
+        log_function=lambda _: None,
     )
     deferred = DeferredRoutes(
         (r"echo/.*",), modules, lambda: application.add_handlers(".*", [(r"/echo/.*", Echo)])
@@ -48,7 +53,11 @@ async def served(
 
     def ask(**options: str) -> asyncio.Future[HTTPResponse]:
         url = f"http://127.0.0.1:{port}/echo/a"
-        return AsyncHTTPClient().fetch(url, raise_error=False, request_timeout=20, **options)
+        # What a page of JupyterLab sends with what it changes.
+        headers = {"Cookie": "_xsrf=abc", "X-Xsrftoken": "abc"}
+        return AsyncHTTPClient().fetch(
+            url, raise_error=False, request_timeout=20, headers=headers, **options
+        )
 
     yield deferred, ask
     server.stop()
