@@ -203,6 +203,10 @@ AS_ROOT: Mapping[Key, Run] = {
     ("size-storage.md", 2): Run(r"70 GPUs", {"portal size": "PORTAL size"}),
     # The path within this machine carries large frames.
     ("tune-the-network-to-the-nas.md", 0): Run(r"3 received", {"NAS": "127.0.0.1"}),
+    # This machine's environments are only listed.
+    ("upgrade.md", 0): Run(
+        r"all that are unused: ", {"deploy/prune": "REPOSITORY/deploy/prune", "~/site": "test"}
+    ),
     ("use-https.md", 0): Run(
         r"",
         {"/etc/data-scientist-portal": "FOLDER"},
