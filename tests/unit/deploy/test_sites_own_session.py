@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests import roles
 
@@ -53,6 +54,21 @@ def test_another_is_refused_with_what_it_says(
 ) -> None:
     assert found in refusals[name]
     assert f"It must be {RELEASE}: make it from that release" in refusals[name]
+
+
+def test_one_machine_that_has_another_stops_all(tmp_path: Path) -> None:
+    program = tmp_path / "older/bin/python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{SAY['older']}\n")
+    program.chmod(0o755)
+    stage = yaml.safe_load((ROOT / "deploy/ansible/stages/portal.yml").read_text())
+    (play,) = (one for one in stage if "the site's own tool" in one["name"])
+    given = {"environments_session": str(tmp_path / "older"), "portal_session_hosts": ["node"]}
+    assert play.pop("hosts") == "all"
+    tasks = [*play.pop("tasks"), {"debug": {"msg": "the hub changes"}}]
+    said = roles.played(tmp_path, {"head": {}, "node": {}}, given, tasks, **play)
+    assert roles.refusals(said).keys() == {"node"}
+    assert "the hub changes" not in said
 
 
 def test_it_is_named_by_a_plain_path(tmp_path: Path) -> None:
