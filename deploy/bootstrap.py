@@ -271,6 +271,8 @@ def once(final: Path, make: Callable[[Path], None]) -> tuple[Path, bool]:
     os.umask(0o022)
     with only_one(final.parent, name):
         if final.exists():
+            # It is asked for: deploy/prune leaves it, even before a file of an instance names it.
+            os.utime(final)
             return final, False
         say(f"making environment {final.name}")
         building = final.with_name(f".{final.name}.building")

@@ -203,6 +203,10 @@ AS_ROOT: Mapping[Key, Run] = {
     ("size-storage.md", 2): Run(r"70 GPUs", {"portal size": "PORTAL size"}),
     # The path within this machine carries large frames.
     ("tune-the-network-to-the-nas.md", 0): Run(r"3 received", {"NAS": "127.0.0.1"}),
+    # This machine's environments are only listed.
+    ("upgrade.md", 0): Run(
+        r"all that are unused: ", {"deploy/prune": "REPOSITORY/deploy/prune", "~/site": "test"}
+    ),
     ("use-https.md", 0): Run(
         r"",
         {"/etc/data-scientist-portal": "FOLDER"},
@@ -219,6 +223,7 @@ TAKEN: Mapping[Key, str] = {
     ("add-a-standby.md", 1): "tests/site/test_standby.py",
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
+    ("attach-to-your-slurm.md", 3): "tests/deploy/test_sites_own_session.py",
     ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
     ("connect-your-directory.md", 1): "tests/integration/authentication/test_machine_accounts.py",
     ("deploy-a-cluster.md", 1): "tests/site/conftest.py",

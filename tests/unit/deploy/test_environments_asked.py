@@ -13,16 +13,21 @@ from tests import roots
 ROLE = bootstrap.DEPLOY / "ansible/roles/environments"
 
 
-def made(system: str, **settings: Any) -> dict[str, str]:
-    """Return the lock of each framework's environment: by the role's own words, as Ansible does."""
+def known(system: str, **settings: Any) -> dict[str, Any]:
+    """Return what the role knows of its environments: by its own words, as Ansible does."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
     environment.filters |= {"bool": bool, "dict2items": _items, "items2dict": _dictionary}
     words = yaml.safe_load((ROLE / "vars/main.yml").read_text())
-    known = {**yaml.safe_load((ROLE / "defaults/main.yml").read_text()), "environments_cuda": False}
-    known |= {**roots.system(system), **settings}
-    for name in ("environments_asked_locks", "environments_kernel_locks"):
-        known[name] = ast.literal_eval(environment.from_string(words[name]).render(known).strip())
-    found: dict[str, str] = known["environments_kernel_locks"]
+    told = {**yaml.safe_load((ROLE / "defaults/main.yml").read_text()), "environments_cuda": False}
+    told |= {**roots.system(system), **settings}
+    for name in ("environments_asked_locks", "environments_kernel_locks", "environments_wanted"):
+        told[name] = ast.literal_eval(environment.from_string(words[name]).render(told).strip())
+    return told
+
+
+def made(system: str, **settings: Any) -> dict[str, str]:
+    """Return the lock of each framework's environment."""
+    found: dict[str, str] = known(system, **settings)["environments_kernel_locks"]
     return found
 
 
@@ -52,3 +57,10 @@ def test_horovod_is_that_of_pytorchs_build(version: int, lock: str) -> None:
 def test_a_system_is_without_what_it_has_no_packages_for(system: str, left_out: str) -> None:
     asked = made(system, environments_horovod=True, environments_python2=True)
     assert {"horovod", "python2"} - asked.keys() == {left_out}
+
+
+def test_the_sessions_environment_is_not_made_where_the_sites_own_tool_makes_it() -> None:
+    ours = known("debian-12")["environments_wanted"]
+    theirs = known("debian-12", environments_session="/sw/portal")["environments_wanted"]
+    assert "session" in ours
+    assert theirs == [name for name in ours if name != "session"]

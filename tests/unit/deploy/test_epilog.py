@@ -97,6 +97,22 @@ def test_memory_still_held_is_read(epilog: ModuleType, text: str, held: dict[str
     assert epilog.held_mb(text) == held
 
 
+def test_memory_of_gpus_in_slices_is_not_looked_at(
+    epilog: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Stand-ins for nvidia-smi and for the driver's files.
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 3, 14563\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(epilog, "NVIDIA_SMI", (str(program),))
+    monkeypatch.setattr(epilog, "CAPABILITIES", tmp_path)
+    job = epilog.EndedJob.of({**OURS, "SLURM_JOB_UID": str(UID), "SLURM_JOB_GPUS": "3"})
+    (tmp_path / "gpu0/mig").mkdir(parents=True)
+    assert epilog.gpu_memory(job) == {"3": 14563}
+    (tmp_path / "gpu0/mig/gi1").mkdir()
+    assert epilog.gpu_memory(job) == {}
+
+
 @pytest.mark.parametrize(
     ("gpus", "taken"), [("0", "0"), ("0,3", "0,3"), ("", ""), ("0-3", ""), ("0;id", "")]
 )

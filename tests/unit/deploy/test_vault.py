@@ -1,4 +1,4 @@
-"""What `deploy/up`, `deploy/down` and `deploy/remove` tell Ansible of an inventory's vault."""
+"""What `deploy/up` and the other programs of its kind tell Ansible of an inventory's vault."""
 
 import runpy
 import sys
@@ -9,7 +9,7 @@ import pytest
 import vault
 
 ROOT = Path(__file__).resolve().parents[3]
-PROGRAMS: dict[str, list[str]] = {"up": [], "down": [], "remove": ["--keep-data"]}
+PROGRAMS: dict[str, list[str]] = {"up": [], "down": [], "prune": [], "remove": ["--keep-data"]}
 
 
 def arguments_of(

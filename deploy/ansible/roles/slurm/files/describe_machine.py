@@ -1,32 +1,62 @@
 """Print what Slurm must be told of this machine, as JSON.
 
 `cgroup_v1`: whether the kernel's memory controller is of version 1. `gpus`: what nvidia-smi lists,
-in groups of one type. `nvml`: whether this build of Slurm can ask NVIDIA's library by itself.
-`hardware`: what slurmd sees, as words for slurm.conf; empty where there is no slurmd.
+in groups of one type; in the place of a GPU that is cut into slices (MIG), each slice. `nvml`:
+whether this build of Slurm can ask NVIDIA's library by itself. `hardware`: what slurmd sees, as
+words for slurm.conf; empty where there is no slurmd.
 """
 
 import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 GPU = re.compile(r"^GPU (\d+): (?:NVIDIA )?(?:Tesla )?([A-Za-z0-9][A-Za-z0-9 _.-]*?) \(UUID:", re.M)
+# GPU, GPU instance, profile, and, after the profile's number, compute instance.
+SLICE = re.compile(r"^\|\s+(\d+)\s+(\d+)\s+MIG (\S+)\s+\d+\s+(\d+)\s", re.M)
+MINOR = re.compile(r"^DeviceFileMinor: (\d+)$", re.M)
+CAPABILITIES = Path("/proc/driver/nvidia/capabilities")
 MEMORY_CONTROLLER = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 PLUGINS = ("usr/lib/*/slurm*/gpu_nvml.so", "usr/lib64/slurm/gpu_nvml.so")
 
 
-def gpus(listed: str) -> list[dict[str, object]]:
+def slices(listed: str, capabilities: Path = CAPABILITIES) -> dict[int, list[tuple[str, str]]]:
+    """Read `nvidia-smi mig -lci`: of each GPU the profiles of its slices, and their devices.
+
+    Who may use a slice may open the GPU's device and those of its two instances, whose numbers the
+    driver gives (NVIDIA's MIG User Guide, "Device Nodes and Capabilities").
+    """
+    found: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for gpu, instance, profile, compute in SLICE.findall(listed):
+        folder = capabilities / f"gpu{gpu}/mig/gi{instance}"
+        files = (folder / "access", folder / f"ci{compute}/access")
+        numbers = [MINOR.search(file.read_text()) for file in files if file.exists()]
+        if len(numbers) == len(files) and all(numbers):
+            devices = [f"/dev/nvidia-caps/nvidia-cap{number[1]}" for number in numbers if number]
+            found[int(gpu)].append((profile, ",".join([f"/dev/nvidia{gpu}", *devices])))
+    return found
+
+
+def gpus(listed: str, sliced: Mapping[int, Sequence[tuple[str, str]]]) -> list[dict[str, object]]:
     """Read `nvidia-smi -L`: `GPU 0: Tesla V100-SXM2-32GB (UUID: ...)`.
 
     A type is the model's whole name, as Slurm itself writes it where it asks NVIDIA's library, but
-    for the maker: an RTX A6000 is no RTX 6000 Ada, nor has every A100 the same memory.
+    for the maker: an RTX A6000 is no RTX 6000 Ada, nor has every A100 the same memory. That of a
+    slice ends with its profile, which has the memory: `a100-sxm4-40gb_1g.5gb`.
     """
     found = [(int(number), name.lower().replace(" ", "_")) for number, name in GPU.findall(listed)]
     groups: list[dict[str, object]] = []
-    for kind, members in groupby(found, key=lambda gpu: gpu[1]):
+    alike = groupby(found, key=lambda gpu: (gpu[1], gpu[0] if gpu[0] in sliced else None))
+    for (kind, cut), members in alike:
         numbers = [number for number, _ in members]
+        if cut is not None:
+            for profile, files in sliced[cut]:
+                groups.append({"type": f"{kind}_{profile}", "count": 1, "files": files})
+            continue
         span = f"[{numbers[0]}-{numbers[-1]}]" if len(numbers) > 1 else str(numbers[0])
         groups.append({"type": kind, "count": len(numbers), "files": f"/dev/nvidia{span}"})
     return groups
@@ -53,7 +83,7 @@ def main() -> None:
     """Look, and print."""
     facts = {
         "cgroup_v1": MEMORY_CONTROLLER.exists(),
-        "gpus": gpus(answer("nvidia-smi", "-L")),
+        "gpus": gpus(answer("nvidia-smi", "-L"), slices(answer("nvidia-smi", "mig", "-lci"))),
         "nvml": any(True for pattern in PLUGINS for _ in Path("/").glob(pattern)),
         "hardware": hardware(answer("/usr/sbin/slurmd", "-C")),
     }

@@ -37,6 +37,7 @@ LONGEST_SECONDS = 15
 DRAIN = 3
 NVIDIA_SMI = ("/usr/bin/nvidia-smi", "/usr/local/bin/nvidia-smi")
 NVIDIA_SMI_SECONDS = 8
+CAPABILITIES = Path("/proc/driver/nvidia/capabilities")
 REMOVAL_SECONDS = 5
 NOBODY = 65534
 SCRATCH = Path("/tmp")  # noqa: S108  removed from as the user only
@@ -215,7 +216,8 @@ def held_mb(text: str) -> dict[str, int]:
 def gpu_memory(job: EndedJob) -> dict[str, int]:
     """Return MiB still held on the job's GPUs, by number; nothing where there is no nvidia-smi."""
     program = next((path for path in NVIDIA_SMI if os.access(path, os.X_OK)), None)
-    if program is None or not job.gpus:
+    # Of GPUs in slices Slurm counts the slices, and nvidia-smi the GPUs, which others have, too.
+    if program is None or not job.gpus or any(CAPABILITIES.glob("gpu*/mig/gi*")):
         return {}
     argv = [program, "--query-gpu=index,memory.used", "--format=csv,noheader,nounits"]
     done = subprocess.run(
