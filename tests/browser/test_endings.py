@@ -95,13 +95,14 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     page.get_by_role("button", name="Session ended").click()
     dialog(page).get_by_role("button", name="Start Again").click()
 
-    # The form has the same choices, and leads back.
-    expect(page.get_by_role("radio", name=re.compile("^1 GPU"))).to_be_checked()
-    page.get_by_role("button", name="Start", exact=True).click()
+    # One click: the same choices, and the way back.
+    page.wait_for_url(re.compile("/hub/spawn-pending/"))
     wait_for_notebook(page)
     assert page.url.endswith(f"/lab/tree/{NOTEBOOK}")
     (again,) = portal.jobs(user=USER)
     assert again != job_id
+    job = portal.job(again)
+    assert (job["TresPerNode"], job["TimeLimit"]) == ("gres:gpu:1", "01:00:00")
 
 
 def test_a_session_that_its_user_stopped_elsewhere_says_so(
@@ -212,3 +213,31 @@ def test_the_hub_tells_of_a_session_to_its_own_page_only(
         lambda: user.http.get(path, headers=page).json()["ended"], seconds=10, what="it has ended"
     )
     assert isinstance(ended, int)
+
+
+def test_no_link_starts_a_session_again_without_the_hubs_token(
+    portal: Instance, user: Visitor, visit: Callable[[str], Visitor]
+) -> None:
+    job_id = user.start_and_wait(gpus=0, hours=1)
+    user.stop()
+    page = {"Referer": f"{portal.url}/user/{USER}/lab"}
+    told = until(
+        lambda: user.http.get(f"/hub/portal/session/{job_id}", headers=page).json().get("token"),
+        seconds=10,
+        what="its end is written down",
+    )
+    start = f"/hub/portal/start-again/{job_id}"
+    other = visit(USERS[2])
+    other.leave()
+    for visitor, token in ((user, ""), (user, "forged"), (other, told)):
+        shown = visitor.http.get(start, params={"token": token})
+        assert 'id="spawn_form"' in shown.text
+        assert "data-start-form" not in shown.text
+    shown = user.http.get(start, params={"token": told})
+    assert "data-start-form" in shown.text
+    assert 'name="hours" value="1.0"' in shown.text
+    # It is sent by a script, as a form of the hub's: with the token of those.
+    form = {"gpus": "0", "hours": "1.0"}
+    assert user.http.post(f"/hub/spawn/{USER}", data=form).status_code == 403
+    for visitor in (user, other):
+        assert portal.jobs(user=visitor.name) == []

@@ -81,7 +81,10 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(last).to_contain_text("because you stopped it")
     photograph(page, "home-past")
     last.get_by_role("button", name="Start again").click()
-    expect(page.get_by_role("radio", name=re.compile("^2 GPUs"))).to_be_checked()
+    page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+    (again,) = portal.jobs(user=USER)
+    job = portal.job(again)
+    assert (job["TresPerNode"], job["TimeLimit"]) == ("gres:gpu:2", "01:00:00")
 
 
 def test_more_time_is_taken_from_the_page_only(portal: Instance, user: Visitor) -> None:
