@@ -84,3 +84,17 @@ def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
             assert (plugin in off) is (name not in wanted)
             assert plugin not in DISABLED_PLUGINS
     assert set(server_modules(wanted)) <= {one.server for one in EXTENSIONS.values()}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_one_that_is_left_out_is_neither_in_the_page_nor_in_the_server(
+    tmp_path: Path, name: str
+) -> None:
+    extension = EXTENSIONS[name]
+    for wanted, is_on in (([one for one in EXTENSIONS if one != name], False), ([name], True)):
+        folder = write(tmp_path, wanted, False)
+        off = json.loads((folder / "page_config.json").read_text())["disabledExtensions"]
+        overrides = json.loads((folder / "overrides.json").read_text())
+        assert {part in off for part in (extension.page, *extension.of_lab)} == {not is_on}
+        assert {plugin in overrides for plugin in extension.defaults} <= {is_on}
+        assert (extension.server in server_modules(wanted)) is (is_on and bool(extension.server))
