@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from jupyterhub_gpu_slurm.session.endings import BECAUSE
+from jupyterhub_gpu_slurm.session.observation import Ending
 from tests import faults
 from tests.browser.lab import forget_screen, log_in, wait_for_notebook
 from tests.browser.test_clock import EMPTY, time_left
@@ -85,7 +87,8 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     admin = visit(ADMIN)
     admin.api("DELETE", f"/users/{USER}/server").raise_for_status()
     expect(dialog(page)).to_be_visible()
-    expect(dialog(page)).to_contain_text(re.compile(r"ended at \d.* because an administrator"))
+    why = BECAUSE[Ending.STOPPED_BY_OTHER]
+    expect(dialog(page)).to_contain_text(re.compile(rf"ended at \d.* {why}"))
     expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
     photograph(page, "ended")
     # Nothing counts any more, and what was said can be read again.
@@ -111,7 +114,7 @@ def test_a_session_that_its_user_stopped_elsewhere_says_so(
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     user.stop()
-    expect(dialog(page)).to_contain_text("because you stopped it")
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.STOPPED])
 
 
 def test_a_session_whose_job_was_cancelled_says_so(
@@ -120,7 +123,7 @@ def test_a_session_whose_job_was_cancelled_says_so(
     job_id = user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     portal.slurm("scancel", job_id)
-    expect(dialog(page)).to_contain_text("because its job was cancelled")
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.CANCELLED])
 
 
 def test_a_session_that_used_too_much_memory_says_so(
@@ -129,7 +132,7 @@ def test_a_session_that_used_too_much_memory_says_so(
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     user.run(faults.EXHAUST_MEMORY)
-    expect(dialog(page)).to_contain_text("because it used more memory than it had", timeout=60_000)
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.OUT_OF_MEMORY], timeout=60_000)
     expect(dialog(page).get_by_role("button", name="Start Again")).to_be_visible()
 
 
@@ -137,7 +140,7 @@ def test_a_session_whose_node_failed_says_so(portal: Instance, page: Page, user:
     node = portal.job(user.start_and_wait(gpus=0, hours=1))["NodeList"]
     open_notebook(page, portal)
     with faults.node_state(portal, node, "DOWN"):
-        expect(dialog(page)).to_contain_text("because its node failed")
+        expect(dialog(page)).to_contain_text(BECAUSE[Ending.NODE_FAILED])
 
 
 @pytest.mark.long
@@ -145,7 +148,7 @@ def test_a_session_whose_time_is_up_says_so(portal: Instance, page: Page, user: 
     # Slurm looks for such jobs every half minute.
     user.start_and_wait(gpus=0, hours=1 / 60)
     open_notebook(page, portal)
-    expect(dialog(page)).to_contain_text("because its time was up", timeout=150_000)
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.TIME_LIMIT], timeout=150_000)
     expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
 
 
@@ -175,7 +178,7 @@ def test_the_file_menu_and_the_status_bar_stop_the_session(
     ).click()
     photograph(page, "stop")
     question.get_by_role("button", name="Stop").click()
-    expect(dialog(page)).to_contain_text("because you shut it down")
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.FINISHED])
     assert portal.jobs(user=USER) == []
     home = Path(pwd.getpwnam(USER).pw_dir)
     assert "saved_when_stopped" in (home / NOTEBOOK).read_text()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from jupyterhub_gpu_slurm.session.endings import BECAUSE
+from jupyterhub_gpu_slurm.session.observation import Ending
 from tests.browser import axe
 from tests.browser.lab import log_in
 from tests.instance import FILLER, USERS, Instance
@@ -78,7 +80,7 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("#state")).to_have_text("Not running")
     last = page.locator("#past").get_by_role("listitem").first
     expect(last).to_contain_text("2 GPUs on")
-    expect(last).to_contain_text("because you stopped it")
+    expect(last).to_contain_text(BECAUSE[Ending.STOPPED])
     photograph(page, "home-past")
     last.get_by_role("button", name="Start again").click()
     page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
@@ -188,7 +190,7 @@ def test_who_cannot_be_notified_is_told_so(portal: Instance, page: Page, user: V
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#notify")).to_be_hidden()
-        expect(page.get_by_text("Browsers allow notifications only over HTTPS.")).to_be_visible()
+        expect(page.locator("#notify-words")).to_contain_text("HTTPS")
         page.get_by_role("button", name="Cancel").click()
         expect(page).to_have_title(re.compile("^Cancelled · "))
 
