@@ -139,6 +139,8 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#progress-position")).to_have_text("2 of 2 in sxm2, by priority")
         expect(page).to_have_title(re.compile("^2 of 2 · Waiting · "))
+        expect(page.locator("#progress-log")).to_contain_text("Session requested")
+        expect(page.locator("#progress-log")).not_to_contain_text("Server")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             for width, height in ((360, 740), (1440, 900)):
