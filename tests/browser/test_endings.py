@@ -99,7 +99,7 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     dialog(page).get_by_role("button", name="Start Again").click()
 
     # One click: the same choices, and the way back.
-    page.wait_for_url(re.compile("/hub/spawn-pending/"))
+    page.wait_for_url(re.compile("/hub/spawn-pending/"), wait_until="commit")
     wait_for_notebook(page)
     assert page.url.endswith(f"/lab/tree/{NOTEBOOK}")
     (again,) = portal.jobs(user=USER)
