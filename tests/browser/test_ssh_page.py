@@ -70,7 +70,11 @@ def test_the_page_hands_out_what_ssh_needs(
     expect(mine).to_contain_text("1 permission")
 
 
-def test_without_a_session_the_page_leads_to_the_start(portal: Instance, page: Page) -> None:
+def test_without_a_session_the_page_leads_to_the_start(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor]
+) -> None:
+    # Afterwards the named session below is forgotten again.
+    visit(USERS[0]).leave()
     log_in(page, portal, USERS[0], to="/hub/portal/ssh")
     page.get_by_role("link", name="start it").click()
     expect(page.get_by_role("button", name="Start")).to_be_visible()
