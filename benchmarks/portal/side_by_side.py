@@ -4,12 +4,14 @@ python -m benchmarks.portal.side_by_side BEFORE options_page [--rounds 3] [-- AR
 
 BEFORE is another checkout of this repository, such as a worktree of an older commit. Each round
 runs the benchmark there and here, one after the other, each with its own environment; so what else
-happens on the machine meets both. Of every figure of the last line of JSON that both have, the
-medians and their ratio (here / there) are printed.
+happens on the machine meets both. With ``--kept`` they measure test instances that run already,
+number 1 there and number 2 here, in place of bringing one up each time. Of every figure of the last
+line of JSON that both have, the medians and their ratio (here / there) are printed.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -34,14 +36,18 @@ def figures(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
         yield name, float(value)
 
 
-def result(checkout: Path, benchmark: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """Run it in a checkout; return its last line."""
+def result(
+    checkout: Path, benchmark: str, arguments: Sequence[str], kept: str = ""
+) -> dict[str, Any]:
+    """Run it in a checkout, on the test instance of that number; return its last line."""
+    instance = {"PORTAL_TEST_NUMBER": kept, "PORTAL_TEST_KEEP": "1"} if kept else {}
     dev = subprocess.run(
         [checkout / "deploy/venv", "dev"], check=True, capture_output=True, text=True
     ).stdout.strip()
     done = subprocess.run(
         [f"{dev}/bin/python", "-m", f"benchmarks.portal.{benchmark}", *arguments],
         cwd=checkout,
+        env={**os.environ, **instance},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -75,6 +81,7 @@ def main() -> None:
     parser.add_argument("before", type=Path, help="the other checkout")
     parser.add_argument("benchmark", help="a module of benchmarks.portal")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kept", action="store_true", help="measure instances 1 and 2, which run")
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
     asked, arguments = parser.parse_args(words[:split]), words[split + 1 :]
@@ -82,9 +89,10 @@ def main() -> None:
     after: list[dict[str, Any]] = []
     for number in range(asked.rounds):
         # Who is first changes from round to round.
-        order = [(asked.before.resolve(), before), (HERE, after)]
-        for checkout, results in order[:: -1 if number % 2 else 1]:
-            results.append(result(checkout, asked.benchmark, arguments))
+        order = [(asked.before.resolve(), before, "1"), (HERE, after, "2")]
+        for checkout, results, instance in order[:: -1 if number % 2 else 1]:
+            kept = instance if asked.kept else ""
+            results.append(result(checkout, asked.benchmark, arguments, kept))
             print(f"round {number + 1}, {checkout}: {json.dumps(results[-1])}", file=sys.stderr)
     commits = [
         subprocess.run(

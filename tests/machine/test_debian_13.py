@@ -35,6 +35,8 @@ asked = ["sbatch", "--parsable", "--output=/dev/null", "--gres=gpu:1", "--wrap=e
 print(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
 """
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def deployed(debian_13: Machine) -> str:

@@ -31,7 +31,7 @@ WITH_INSTANCE = (
     # A file of an image cannot be mounted there, as the machine has no /dev/fuse.
     "tests/integration/images/test_own_image.py::test_the_nas_is_in_an_image_where_it_is_outside",
     "tests/integration/images/test_own_image.py::test_a_definition_that_fails_leaves_no_image",
-    "tests/deploy/test_what_tests_start.py",
+    "tests/integration/administration/test_what_tests_start.py",
     "tests/browser/test_form.py",
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
 )
@@ -120,9 +120,13 @@ def test_tests_that_need_no_instance_pass_there(machine: Machine) -> None:
     assert re.search(r"^\d+ passed in ", said, re.M), said[-2000:]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_one_test_of_each_kind_passes_there(machine: Machine) -> None:
-    """The test instance is brought up, too, by nothing but what the project installs."""
+    """The test instance is brought up, too, by nothing but what the project installs.
+
+    That it installs what tests start is asked wherever they run: test_what_tests_start.
+    """
     # Horovod alone, which these tests do not use, is compiled for minutes.
     inventory = "/root/portal/deploy/ansible/inventories/test/group_vars/all/main.yml"
     without = "s/^environments_horovod: true$/environments_horovod: false/"

@@ -35,7 +35,7 @@ def lines_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_an_array_is_cancelled_and_resumed_and_its_answers_are_the_models_own(
     desk: Desk, kernel: Callable[..., str]
 ) -> None:

@@ -112,6 +112,7 @@ def python_in_training(python: Path, code: str, *words: str) -> "subprocess.Comp
     )  # fmt: skip
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_kind_of_data_trains(
     engine: str, data: Path, preloaded: PythonOf, tmp_path: Path

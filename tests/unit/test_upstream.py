@@ -115,7 +115,7 @@ PATCHED = {
         "jupyterlab_search_replace.handlers:setup_handlers": "2c70490836cc",
         "jupyterlab_search_replace.search_engine:SearchEngine": "3d1c99067cc2",
     },
-    "dsportal/session/upstream/slow_imports.py": {
+    "dsportal/session/upstream/labapp.py": {
         "jupyterlab.commands:get_app_version": "106aed9570d6",
     },
 }

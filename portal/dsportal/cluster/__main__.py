@@ -10,12 +10,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerRequest
 from tornado.web import Application, RequestHandler
 
 from dsportal import request_limits
+from dsportal.lazy_imports import postponed
+
+with postponed():
+    from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
+
 from dsportal.cluster import admin, handlers, page_handlers
 from dsportal.cluster.handlers import FileHandler, Room
 from dsportal.cluster.hub_api import ClusterHubApi

@@ -6,6 +6,7 @@ import os
 import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,15 @@ from dsportal.session.own_environments import routes as own_routes
 from dsportal.session.own_environments.entry import told_folder
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.work import OwnWork
-from dsportal.session.page import clock, notices, shutdown, template_copies, templates, visits
+from dsportal.session.page import (
+    clock,
+    extensions,
+    notices,
+    shutdown,
+    template_copies,
+    templates,
+    visits,
+)
 from dsportal.session.page.shutdown import ShutdownNotice
 from dsportal.session.sharing import routes as sharing
 from dsportal.session.ssh import routes as ssh
@@ -86,16 +95,27 @@ class Components:
                 place.runtime_folder,
                 server.base_url,
             )
-        self._deferred = DeferredRoutes(
-            (tensorboard.BOARDS, *tool_pages.ROUTES),
-            (_BOARD_PROXY, *proxied.MODULES),
-            self._add_proxied_routes,
+        self._deferred = (
+            *(
+                DeferredRoutes(
+                    (part.addresses,),
+                    (part.module, *part.imports),
+                    partial(extensions.load, server, part),
+                )
+                for part in extensions.server_parts(told.extensions)
+            ),
+            DeferredRoutes(
+                (tensorboard.BOARDS, *tool_pages.ROUTES),
+                (_BOARD_PROXY, *proxied.MODULES),
+                self._add_proxied_routes,
+            ),
         )
         self._running: tuple[asyncio.Task[None], ...] = ()
 
     def add_routes(self) -> None:
         """Give the server all routes; what is slow to import has placeholders first."""
-        for routes in self._routes(self._base_url), self._deferred.placeholders(self._base_url):
+        placeholders = (each.placeholders(self._base_url) for each in self._deferred)
+        for routes in self._routes(self._base_url), *placeholders:
             self._web_app.add_handlers(".*", routes)  # type: ignore[no-untyped-call]
 
     async def run(self) -> None:
@@ -107,7 +127,8 @@ class Components:
             asyncio.create_task(self.images.look()),
             asyncio.create_task(self.own_kernels.watch()),
         )
-        await self._deferred.load()
+        for each in self._deferred:
+            await each.load()
 
     async def stop(self) -> None:
         """Stop what was started."""

@@ -15,9 +15,10 @@ from tornado.httpserver import HTTPServer
 from traitlets.config import Config
 
 from dsportal import request_limits
+from dsportal.lazy_imports import postponed
 from dsportal.log_limits import LogLimiter
 from dsportal.response_headers import Unversioned
-from dsportal.session.upstream.slow_imports import postponed, without_node
+from dsportal.session.upstream.labapp import without_node
 
 with postponed():
     from jupyter_server.serverapp import ServerApp
@@ -81,7 +82,6 @@ def settings(place: SessionContext) -> Config:
                     "jupyterlab": True,
                     "jupyter_server_terminals": True,
                     "dsportal.session.upstream.hub_login": True,
-                    **extensions.server_modules(place.told.extensions),
                 },
                 # A handler that forgets to ask for the login is closed, not open.
                 "allow_unauthenticated_access": False,
@@ -98,6 +98,7 @@ def settings(place: SessionContext) -> Config:
                     MEMORY_WATCH: MemoryWatch(JobMemory.of_this_process()),
                     "page_config_data": {
                         **place.page,
+                        **extensions.page_settings(place.told.extensions, place.home),
                         # A session's JupyterLab is not its user's to build. Asked with each page
                         # whether it should be, it would run yarn for 0.25 s.
                         "buildAvailable": False,

@@ -17,7 +17,7 @@ SERVER_PARTS = {
     "git": "/git/settings",
     "lsp": "/lsp/status",
     "code_formatter": "/jupyterlab_code_formatter/formatters",
-    "search": "/search?query=rate",
+    "search": "/search/templates?query=rate",
 }
 
 

@@ -8,6 +8,7 @@ jupyterlab-code-formatter 3.1 and jupyterlab-search-replace 1.1.
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 # Git's extension brings it along. Its buttons would ask a server part that is not loaded; Git's
@@ -16,13 +17,23 @@ _NEVER = ("nbdime-jupyterlab",)
 
 
 @dataclass(frozen=True)
+class ServerPart:
+    """What an extension has in the session's server."""
+
+    module: str
+    addresses: str
+    """A pattern of its routes, below the server's base URL."""
+    imports: tuple[str, ...] = ()
+    """What the module imports when it is loaded only."""
+
+
+@dataclass(frozen=True)
 class LabExtension:
     """What belongs to one."""
 
     page: str
     """Its name in JupyterLab's page."""
-    server: str | None = None
-    """Its module in the session's server."""
+    server: ServerPart | None = None
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings of JupyterLab's plugins that differ from their own defaults."""
     of_lab: tuple[str, ...] = ()
@@ -32,13 +43,13 @@ class LabExtension:
 EXTENSIONS: Mapping[str, LabExtension] = {
     "git": LabExtension(
         "@jupyterlab/git",
-        "jupyterlab_git",
+        ServerPart("jupyterlab_git", r"git/.*", ("jupyterlab_git.handlers",)),
         # Homes are on a file server: each look walks the whole repository.
         {"@jupyterlab/git:plugin": {"refreshInterval": 10_000}},
     ),
     "lsp": LabExtension(
         "@jupyter-lsp/jupyterlab-lsp",
-        "jupyter_lsp",
+        ServerPart("jupyter_lsp", r"lsp/.*"),
         {
             # JupyterLab's own part, which the extension builds on, is off by default.
             "@jupyterlab/lsp-extension:plugin": {"activate": "on"},
@@ -60,7 +71,7 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     ),
     "code_formatter": LabExtension(
         "jupyterlab_code_formatter",
-        "dsportal.session.upstream.code_formatter",
+        ServerPart("dsportal.session.upstream.code_formatter", r"jupyterlab_code_formatter/.*"),
         {
             "jupyterlab_code_formatter:settings": {
                 "preferences": {"default_formatter": {"python": ["ruff", "ruffformat"]}}
@@ -70,14 +81,34 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     # JupyterLab's own; what it asks of kernels is in upstream/debugger.py.
     "debugger": LabExtension("@jupyterlab/debugger-extension"),
     # It runs ripgrep, which follows no links: the NAS is searched only where somebody is there.
-    "search": LabExtension("jupyterlab-search-replace", "dsportal.session.upstream.search"),
+    "search": LabExtension(
+        "jupyterlab-search-replace", ServerPart("dsportal.session.upstream.search", r"search/.*")
+    ),
 }
 
 
-def server_modules(wanted: Collection[str]) -> dict[str, bool]:
-    """Give what the session's server loads for them."""
-    found = (EXTENSIONS[name].server for name in wanted)
-    return {module: True for module in found if module is not None}
+def server_parts(wanted: Collection[str]) -> list[ServerPart]:
+    """Give what the session's server loads for them, once it listens."""
+    return [part for name in wanted if (part := EXTENSIONS[name].server) is not None]
+
+
+def load(server: Any, part: ServerPart) -> None:
+    """Load one into a server of Jupyter's that runs."""
+    manager = server.extension_manager
+    manager.add_extension(part.module, enabled=True)
+    manager.link_extension(part.module)
+    manager.load_extension(part.module)
+
+
+def page_settings(wanted: Collection[str], home: Path) -> dict[str, str]:
+    """Give what JupyterLab's page is to know of them, however early it is asked for.
+
+    The language servers' part says it when it is loaded, in the same words.
+    """
+    if "lsp" not in wanted:
+        return {}
+    root = home.resolve().as_uri()
+    return {"rootUri": root, "virtualDocumentsUri": f"{root}/.virtual_documents"}
 
 
 def switched_off(wanted: Collection[str]) -> list[str]:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from dsportal.session.upstream.slow_imports import postponed
+from dsportal.lazy_imports import postponed
 
 with postponed():
     from jupyterhub.singleuser.extension import JupyterHubIdentityProvider, JupyterHubSingleUser

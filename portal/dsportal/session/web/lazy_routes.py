@@ -72,4 +72,7 @@ class _WaitHandler(JupyterHandler):
     @allow_unauthenticated
     async def get(self) -> None:
         await asyncio.wait_for(self._loaded.wait(), _WAIT_SECONDS)
-        self.redirect(self.request.uri or self.base_url)
+        # The same request again, with its method and its body.
+        self.redirect(self.request.uri or self.base_url, status=307)
+
+    post = put = patch = delete = get

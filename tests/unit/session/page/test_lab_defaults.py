@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from jupyterlab_server.config import get_page_config
 
-from dsportal.session.page.extensions import EXTENSIONS, server_modules
+from dsportal.session.page.extensions import EXTENSIONS, page_settings, server_parts
 from dsportal.session.page.lab_defaults import has_chosen, write
 from dsportal.session.upstream.hub_login import DISABLED_PLUGINS
 from dsportal.settings.session import ExtensionName
@@ -83,7 +83,23 @@ def test_an_unwanted_extension_switches_nothing_of_jupyterlab_off(
         for plugin in extension.of_lab:
             assert (plugin in off) is (name not in wanted)
             assert plugin not in DISABLED_PLUGINS
-    assert set(server_modules(wanted)) <= {one.server for one in EXTENSIONS.values()}
+    assert server_parts(wanted) == [
+        EXTENSIONS[name].server for name in wanted if EXTENSIONS[name].server
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # as they are written
+def test_the_page_knows_early_what_the_language_servers_part_will_say(tmp_path: Path) -> None:
+    from jupyter_lsp.paths import normalized_uri
+
+    (tmp_path / "link").symlink_to(tmp_path / "jörg s", target_is_directory=True)
+    (tmp_path / "jörg s").mkdir()
+    home = tmp_path / "link"
+    assert page_settings(["lsp"], home) == {
+        "rootUri": normalized_uri(str(home)),
+        "virtualDocumentsUri": normalized_uri(home / ".virtual_documents"),
+    }
+    assert page_settings(["git"], home) == {}
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
@@ -97,4 +113,4 @@ def test_one_that_is_left_out_is_neither_in_the_page_nor_in_the_server(
         overrides = json.loads((folder / "overrides.json").read_text())
         assert {part in off for part in (extension.page, *extension.of_lab)} == {not is_on}
         assert {plugin in overrides for plugin in extension.defaults} <= {is_on}
-        assert (extension.server in server_modules(wanted)) is (is_on and bool(extension.server))
+        assert (extension.server in server_parts(wanted)) is (is_on and bool(extension.server))

@@ -1,14 +1,15 @@
-"""Lazy imports: modules that a session's start does not need are loaded when they are used.
+"""Lazy imports: what JupyterHub's clients do not need of it is loaded when it is used.
 
-``jupyter lab`` and JupyterHub's part of it need about 1.3 s to import; more than half goes into
-modules that a session's server uses late or never. While the importing modules
-load, a stand-in takes the slow module's place in ``sys.modules``; afterwards it is gone,
-so whoever imports the module later gets the real one, and whoever holds the stand-in is
-handed on to the real one at the first use.
+A client is a session's server, or a service that knows the hub's login. ``jupyter lab`` and
+JupyterHub's part of it need about 1.3 s to import; more than half goes into modules that a
+session's server uses late or never, and a service would hold them in memory. While the importing
+modules load, a stand-in takes the slow module's place in ``sys.modules``; afterwards it is gone, so
+whoever imports the module later gets the real one, and whoever holds the stand-in is handed on to
+the real one at the first use.
 
-Tried with JupyterHub 6.1.1 and jupyterlab_server 2.28.1. With versions
-that need more of these modules while they load, a stand-in fetches the real module at
-once: then all is as without this, only slower.
+Tried with JupyterHub 6.1.1 and jupyterlab_server 2.28.1. With versions that need more of these
+modules while they load, a stand-in fetches the real module at once: then all is as without this,
+only slower.
 """
 
 import importlib
@@ -27,7 +28,7 @@ def _called_later(module: str, name: str) -> Callable[..., Any]:
 
 
 class _NeverRaised(Exception):
-    """For code that asks ``isinstance`` or ``except`` for what a session never meets."""
+    """For code that asks ``isinstance`` or ``except`` for what a client never meets."""
 
 
 # Module -> the names bound with "from module import name" while the others load.
@@ -61,23 +62,6 @@ def postponed() -> Iterator[None]:
     finally:
         for stand_in in stand_ins.values():
             stand_in.give_way()
-
-
-@contextmanager
-def without_node() -> Iterator[None]:
-    """Import ``jupyterlab.labapp`` inside this, on machines that have node.
-
-    To learn its own version, the module starts yarn to read the registry of packages
-    that JupyterLab would be built with (250 ms, jupyterlab 4.6).
-    """
-    from jupyterlab import _version, commands
-
-    ask = commands.get_app_version
-    commands.get_app_version = lambda app_options=None: _version.__version__
-    try:
-        yield
-    finally:
-        commands.get_app_version = ask
 
 
 class _StandIn(ModuleType):

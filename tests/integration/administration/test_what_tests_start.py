@@ -28,16 +28,16 @@ ROLES_OF_THE_INSTANCE = (
 )
 # What boots a fresh machine is in it (tests/roots.py), and not on ours.
 OF_A_BOOTED_MACHINE = {"systemd"}
-# Words that are in orders and answers which no test carries out.
-ONLY_WORDS = {"/bin/evil", "/bin/python", "/bin/zsh", "/usr/bin/apptainer"}
+# Words that are in orders and answers which no test carries out, and what is only looked for.
+ONLY_WORDS = {"/bin/evil", "/bin/python", "/bin/zsh", "/usr/bin/apptainer", "/usr/bin/nvidia-smi"}
 
 _PATH = re.compile(r"(?<![\w/.])/(?:usr/)?s?bin/[\w.+-]*\w")
 _NAME = re.compile(r"[a-z][a-z0-9_+-]*(\.[a-z0-9]+)?")
 _PROGRAMS = "/usr/sbin:/usr/bin:/sbin:/bin"
 _STARTERS = {"run", "Popen", "check_output", "check_call", "call", "_call", "_run", "slurm"}
 _ARGV = {"argv", "command", "program"}
-# First words of lists that are handed to a program of ours.
-_ARGUMENTS = {"localhost", "pytorch"}
+# First words of lists that are handed to a program of ours, and names of a benchmark's parts.
+_ARGUMENTS = {"localhost", "pytorch", "slow", "late", "well", "ill"}
 
 
 def sources() -> list[Path]:

@@ -26,6 +26,14 @@ def test_the_server_starts_without_the_slow_modules() -> None:
     assert loaded == "[]"
 
 
+def test_the_cluster_pages_service_holds_nothing_of_the_hubs_database() -> None:
+    loaded = python(
+        "import dsportal.cluster.__main__\n"
+        "print(sorted({'sqlalchemy', 'alembic', 'jupyterhub.orm'} & set(sys.modules)))"
+    )
+    assert loaded == "[]"
+
+
 def test_the_server_starts_no_other_process() -> None:
     python(
         "import subprocess\n"
