@@ -69,11 +69,15 @@ def whole(
     return kept
 
 
+def _pictures(number: int) -> str:
+    return "1 broken picture is" if number == 1 else f"{number} broken pictures are"
+
+
 def left_out(folder: Path | None) -> list[str]:
     """Say how many pictures are left out, by the lists in a folder; nothing without one."""
     lists = [folder / name for name in (TRAIN, TEST)] if folder else []
     return [
-        f"{len(found)} broken pictures are left out: {file} names them"
+        f"{_pictures(len(found))} left out: {file} says which"
         for file in lists
         if file.exists() and (found := json.loads(file.read_text()))
     ]

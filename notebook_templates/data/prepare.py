@@ -66,7 +66,8 @@ def run(
         shards.prepare(works, overwrite, workers, told)
     for path in sorted(faults):
         print(f"left out: {path} {faults[path]}")
-    print(f"{images} images, {written / GB:.3f} GB, {len(faults)} files left out")
+    left_out = f"{len(faults)} file{'' if len(faults) == 1 else 's'} left out"
+    print(f"{images} images, {written / GB:.3f} GB, {left_out}")
 
 
 def read_back(folder: str) -> None:

@@ -24,6 +24,11 @@ def rate_at(step: int, peak: float, rising: int, steps: int = 0) -> float:
     return peak * (1 + math.cos(math.pi * (step - rising) / falling)) / 2
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Say a number with its noun: ``1 process``, ``2 processes``."""
+    return f"{number} {one if number == 1 else many}"
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The steps of a training.
@@ -59,7 +64,7 @@ class Schedule:
         if self.steps_an_epoch == 0:
             raise ScheduleError(
                 f"{self.images} images do not fill one step of {self.batch} images on "
-                f"{self.ranks} processes. Set a smaller batch."
+                f"{counted(self.ranks, 'process', 'processes')}. Set a smaller batch."
             )
         return self
 
@@ -99,9 +104,11 @@ class Schedule:
     def words(self) -> list[str]:
         """Say how the figures come about."""
         total, images = self.total, f"{self.images:,} images"
+        processes = counted(self.ranks, "process", "processes")
+        epochs = counted(self.epochs, "epoch", "epochs")
         return [
-            f"{total} images a step = {self.batch} a process x {self.ranks} processes",
-            f"{self.steps_an_epoch} steps an epoch = {images} / {total} a step",
-            f"{self.steps} steps = {self.epochs} epochs x {images} / {total} a step",
+            f"{total} images a step = {self.batch} a process x {processes}",
+            f"{counted(self.steps_an_epoch, 'step', 'steps')} an epoch = {images} / {total} a step",
+            f"{counted(self.steps, 'step', 'steps')} = {epochs} x {images} / {total} a step",
             f"learning rate up to {self.peak:.4g} = {self.rate:g} x {total} / 256",
         ]

@@ -29,7 +29,7 @@ from process_group_horovod import EngineError, HorovodGroup
 from ranks import place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
 from sampler import SYNTHETIC, Sampler
-from schedule import Schedule, ScheduleError
+from schedule import Schedule, ScheduleError, counted
 from torch import nn
 
 ENGINES: dict[str, type[ProcessGroup]] = {"ddp": DataParallel, "horovod": HorovodGroup}
@@ -114,10 +114,12 @@ def main(s: argparse.Namespace) -> None:
     if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
         trained = torch.compile(trained)
 
-    where = f"{here.ranks} {'GPUs' if group.is_on_gpus else 'CPU processes'}"
+    kind = ("GPU", "GPUs") if group.is_on_gpus else ("CPU process", "CPU processes")
+    where = counted(here.ranks, *kind)
     is_tf32 = tf32.is_used(s.precision, group.is_on_gpus, torch.backends.cudnn.allow_tf32)
     said = tf32.said(s.precision, is_tf32)
-    record.say(f"ResNet {s.model}, {said}, on {where}; {workers} reading processes each")
+    reading = counted(workers, "reading process", "reading processes")
+    record.say(f"ResNet {s.model}, {said}, on {where}; {reading} each")
     record.say(*schedule.words(), *images.broken.left_out(without))
     if progress.step:
         record.say(f"resumed after step {progress.step} of {last_step}")

@@ -27,7 +27,7 @@ from networks import resnet_keras as resnet
 from ranks import Rank, free_port, meet, place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run
 from sampler import Sampler
-from schedule import Schedule, ScheduleError
+from schedule import Schedule, ScheduleError, counted
 
 POLICIES = {"fp32": "float32", "bf16": "mixed_bfloat16", "fp16": "mixed_float16"}
 
@@ -251,7 +251,8 @@ def main(s: argparse.Namespace) -> None:
     progress = checkpoint.load()
     record = Record(results, here.is_first, progress.step, s)
 
-    where = f"{here.ranks} {'GPUs' if group.gpus else 'CPU processes'}"
+    kind = ("GPU", "GPUs") if group.gpus else ("CPU process", "CPU processes")
+    where = counted(here.ranks, *kind)
     may_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
     is_tf32 = tf32.is_used(s.precision, bool(group.gpus), may_tf32)
     record.say(f"ResNet {s.model}, {tf32.said(s.precision, is_tf32)}, on {where}")

@@ -52,7 +52,7 @@ from record import (
     write_json,
 )
 from sampler import Sampler
-from schedule import rate_at
+from schedule import counted, rate_at
 from torch import nn
 
 TINY = "tiny"
@@ -127,7 +127,8 @@ def main(s: argparse.Namespace) -> None:
     if share.steps == 0:
         raise ModelError(
             f"{len(train)} {read.unit} do not fill one step of {s.batch} x {s.accumulate} on "
-            f"{here.ranks} processes. Set a smaller batch or length, or give more text."
+            f"{counted(here.ranks, 'process', 'processes')}. "
+            "Set a smaller batch or length, or give more text."
         )
     falls_until = (s.schedule_steps or s.steps) if s.schedule == "cosine" else 0
     if falls_until and s.steps > falls_until:
@@ -172,7 +173,8 @@ def main(s: argparse.Namespace) -> None:
         f"{s.model}: {all_weights:,} weights, of which {few:,} learn",
         f"precision {tf32.said(s.precision, is_tf32)}",
         *read.words(
-            f"{s.batch} {read.unit} x {s.accumulate} (accumulate) x {here.ranks} processes",
+            f"{s.batch} {read.unit} x {s.accumulate} (accumulate) x "
+            f"{counted(here.ranks, 'process', 'processes')}",
             together,
         ),
         f"a product of matrices reaches {fastest / 1e12:.3g} TFLOPS on {device.type}",

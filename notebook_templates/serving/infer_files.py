@@ -60,7 +60,8 @@ def main(s: argparse.Namespace) -> None:
     files = listed(folder)
     task, tasks = place_in_array()
     left = shard(files, FileResults(folder).done(), task, tasks)
-    print(f"task {task + 1} of {tasks}: {len(left)} files to do", flush=True)
+    to_do = "1 file" if len(left) == 1 else f"{len(left)} files"
+    print(f"task {task + 1} of {tasks}: {to_do} to do", flush=True)
     if not left:
         return
     model = loaded_models.read(described)

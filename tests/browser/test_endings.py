@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from jupyterhub_gpu_slurm.session.endings import BECAUSE
+from jupyterhub_gpu_slurm.session.observation import Ending
 from tests import faults
 from tests.browser.lab import forget_screen, log_in, wait_for_notebook
 from tests.browser.test_clock import EMPTY, time_left
@@ -85,7 +87,8 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     admin = visit(ADMIN)
     admin.api("DELETE", f"/users/{USER}/server").raise_for_status()
     expect(dialog(page)).to_be_visible()
-    expect(dialog(page)).to_contain_text(re.compile(r"ended at \d.* because an administrator"))
+    why = BECAUSE[Ending.STOPPED_BY_OTHER]
+    expect(dialog(page)).to_contain_text(re.compile(rf"ended at \d.* {why}"))
     expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
     photograph(page, "ended")
     # Nothing counts any more, and what was said can be read again.
@@ -95,13 +98,14 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     page.get_by_role("button", name="Session ended").click()
     dialog(page).get_by_role("button", name="Start Again").click()
 
-    # The form has the same choices, and leads back.
-    expect(page.get_by_role("radio", name=re.compile("^1 GPU"))).to_be_checked()
-    page.get_by_role("button", name="Start", exact=True).click()
+    # One click: the same choices, and the way back.
+    page.wait_for_url(re.compile("/hub/spawn-pending/"), wait_until="commit")
     wait_for_notebook(page)
     assert page.url.endswith(f"/lab/tree/{NOTEBOOK}")
     (again,) = portal.jobs(user=USER)
     assert again != job_id
+    job = portal.job(again)
+    assert (job["TresPerNode"], job["TimeLimit"]) == ("gres:gpu:1", "01:00:00")
 
 
 def test_a_session_that_its_user_stopped_elsewhere_says_so(
@@ -110,7 +114,7 @@ def test_a_session_that_its_user_stopped_elsewhere_says_so(
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     user.stop()
-    expect(dialog(page)).to_contain_text("because you stopped it")
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.STOPPED])
 
 
 def test_a_session_whose_job_was_cancelled_says_so(
@@ -119,7 +123,7 @@ def test_a_session_whose_job_was_cancelled_says_so(
     job_id = user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     portal.slurm("scancel", job_id)
-    expect(dialog(page)).to_contain_text("because its job was cancelled")
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.CANCELLED])
 
 
 def test_a_session_that_used_too_much_memory_says_so(
@@ -128,7 +132,7 @@ def test_a_session_that_used_too_much_memory_says_so(
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     user.run(faults.EXHAUST_MEMORY)
-    expect(dialog(page)).to_contain_text("because it used more memory than it had", timeout=60_000)
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.OUT_OF_MEMORY], timeout=60_000)
     expect(dialog(page).get_by_role("button", name="Start Again")).to_be_visible()
 
 
@@ -136,7 +140,7 @@ def test_a_session_whose_node_failed_says_so(portal: Instance, page: Page, user:
     node = portal.job(user.start_and_wait(gpus=0, hours=1))["NodeList"]
     open_notebook(page, portal)
     with faults.node_state(portal, node, "DOWN"):
-        expect(dialog(page)).to_contain_text("because its node failed")
+        expect(dialog(page)).to_contain_text(BECAUSE[Ending.NODE_FAILED])
 
 
 @pytest.mark.long
@@ -144,7 +148,7 @@ def test_a_session_whose_time_is_up_says_so(portal: Instance, page: Page, user: 
     # Slurm looks for such jobs every half minute.
     user.start_and_wait(gpus=0, hours=1 / 60)
     open_notebook(page, portal)
-    expect(dialog(page)).to_contain_text("because its time was up", timeout=150_000)
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.TIME_LIMIT], timeout=150_000)
     expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
 
 
@@ -174,7 +178,7 @@ def test_the_file_menu_and_the_status_bar_stop_the_session(
     ).click()
     photograph(page, "stop")
     question.get_by_role("button", name="Stop").click()
-    expect(dialog(page)).to_contain_text("because you shut it down")
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.FINISHED])
     assert portal.jobs(user=USER) == []
     home = Path(pwd.getpwnam(USER).pw_dir)
     assert "saved_when_stopped" in (home / NOTEBOOK).read_text()
@@ -212,3 +216,31 @@ def test_the_hub_tells_of_a_session_to_its_own_page_only(
         lambda: user.http.get(path, headers=page).json()["ended"], seconds=10, what="it has ended"
     )
     assert isinstance(ended, int)
+
+
+def test_no_link_starts_a_session_again_without_the_hubs_token(
+    portal: Instance, user: Visitor, visit: Callable[[str], Visitor]
+) -> None:
+    job_id = user.start_and_wait(gpus=0, hours=1)
+    user.stop()
+    page = {"Referer": f"{portal.url}/user/{USER}/lab"}
+    told = until(
+        lambda: user.http.get(f"/hub/portal/session/{job_id}", headers=page).json().get("token"),
+        seconds=10,
+        what="its end is written down",
+    )
+    start = f"/hub/portal/start-again/{job_id}"
+    other = visit(USERS[2])
+    other.leave()
+    for visitor, token in ((user, ""), (user, "forged"), (other, told)):
+        shown = visitor.http.get(start, params={"token": token})
+        assert 'id="spawn_form"' in shown.text
+        assert "data-start-form" not in shown.text
+    shown = user.http.get(start, params={"token": told})
+    assert "data-start-form" in shown.text
+    assert 'name="hours" value="1"' in shown.text
+    # It is sent by a script, as a form of the hub's: with the token of those.
+    form = {"gpus": "0", "hours": "1"}
+    assert user.http.post(f"/hub/spawn/{USER}", data=form).status_code == 403
+    for visitor in (user, other):
+        assert portal.jobs(user=visitor.name) == []

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from jupyterhub_gpu_slurm.session.endings import BECAUSE
+from jupyterhub_gpu_slurm.session.observation import Ending
 from tests.browser import axe
 from tests.browser.lab import log_in
 from tests.instance import FILLER, USERS, Instance
@@ -78,10 +80,13 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("#state")).to_have_text("Not running")
     last = page.locator("#past").get_by_role("listitem").first
     expect(last).to_contain_text("2 GPUs on")
-    expect(last).to_contain_text("because you stopped it")
+    expect(last).to_contain_text(BECAUSE[Ending.STOPPED])
     photograph(page, "home-past")
     last.get_by_role("button", name="Start again").click()
-    expect(page.get_by_role("radio", name=re.compile("^2 GPUs"))).to_be_checked()
+    page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+    (again,) = portal.jobs(user=USER)
+    job = portal.job(again)
+    assert (job["TresPerNode"], job["TimeLimit"]) == ("gres:gpu:2", "01:00:00")
 
 
 def test_more_time_is_taken_from_the_page_only(portal: Instance, user: Visitor) -> None:
@@ -134,6 +139,8 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#progress-position")).to_have_text("2 of 2 in sxm2, by priority")
         expect(page).to_have_title(re.compile("^2 of 2 · Waiting · "))
+        expect(page.locator("#progress-log")).to_contain_text("Session requested")
+        expect(page.locator("#progress-log")).not_to_contain_text("Server")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             for width, height in ((360, 740), (1440, 900)):
@@ -185,7 +192,7 @@ def test_who_cannot_be_notified_is_told_so(portal: Instance, page: Page, user: V
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.get_by_role("status").first).to_contain_text("PENDING")
         expect(page.locator("#notify")).to_be_hidden()
-        expect(page.get_by_text("Browsers allow notifications only over HTTPS.")).to_be_visible()
+        expect(page.locator("#notify-words")).to_contain_text("HTTPS")
         page.get_by_role("button", name="Cancel").click()
         expect(page).to_have_title(re.compile("^Cancelled · "))
 

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
+from jupyterhub_gpu_slurm.session.endings import because
+from jupyterhub_gpu_slurm.session.observation import Ending
 from tests.browser.lab import log_in
 from tests.instance import IDLER, Instance
 from tests.visitor import Visitor
@@ -70,7 +73,7 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     until(lambda: not portal.jobs(user=IDLER), seconds=60, what="the unused session has ended")
     until(lambda: user.server() is None, seconds=30, what="the hub has seen the end")
     ended = page.get_by_role("dialog").filter(has_text="Your session has ended")
-    expect(ended).to_contain_text("because nobody had used it for 18 s")
+    expect(ended).to_contain_text(because(Ending.UNUSED, timedelta(seconds=18)))
     page.goto(f"{portal.url}/hub/spawn/{IDLER}")
     expect(page.get_by_text("not been used for 18 s")).to_be_visible()
     photograph(page, "unused-ended")

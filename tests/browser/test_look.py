@@ -102,8 +102,8 @@ def test_a_sessions_own_token_is_not_revoked_by_a_click(
     visit(USER).start_and_wait(gpus=0)
     log_in(page, portal, USER, to="/hub/token")
     page.wait_for_function("window._jupyterhub_page_loaded")
-    own = page.get_by_role("region", name=f"Server at /user/{USER}/", exact=True)
-    expect(own).to_contain_text("In use: to revoke it, stop its session.")
+    own = page.get_by_role("region", name=f"Session at /user/{USER}/", exact=True)
+    expect(own).to_contain_text("In use")
     expect(own.get_by_role("button", name=re.compile("^Revoke"))).to_have_count(0)
     # The others have their button.
     page.get_by_label("What it is for").fill("a program")

@@ -179,7 +179,7 @@ def test_broken_pictures_are_left_out_and_counted_when_that_is_wanted(
 ) -> None:
     status, said = trained(engine, preloaded, spoilt, tmp_path / "results", "--broken=skip")
     assert status == 0, said
-    assert said.count("1 broken pictures are left out") == 2
+    assert said.count("1 broken picture is left out") == 2
     (train,) = json.loads((tmp_path / "results/broken-train.json").read_text())
     assert train == f"{spoilt}/train/class1/2.jpg"
     # Of 11 that are left, two steps of 4.

@@ -143,6 +143,11 @@ OVERRIDDEN = {
     "dsportal/hub/proxy.py": {
         "jupyterhub.proxy:Proxy.check_routes": "c94ce45851f7",
     },
+    "dsportal/hub/start_again.py": {
+        "jupyterhub.handlers.base:BaseHandler.render_template": "a824ccb6f5bb",
+        "jupyterhub.handlers.pages:SpawnHandler._get_pending_url": "4c4f1096c3ce",
+        "jupyterhub.handlers.pages:SpawnHandler._post": "6b3aa12f3de7",
+    },
     "dsportal/request_limits.py": {
         "jupyterhub.services.auth:_ExpiringDict": "b671f04bb402",
     },

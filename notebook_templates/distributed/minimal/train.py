@@ -79,8 +79,8 @@ def main() -> None:
             dist.all_reduce(total)
         if rank == 0:
             mean = total.item() / (len(loader) * ranks)
-            done = epoch + 1
-            print(f"epoch {done} of {EPOCHS}: loss {mean:.4f} on {ranks} processes", flush=True)
+            done, where = epoch + 1, f"{ranks} process{'es' if ranks > 1 else ''}"
+            print(f"epoch {done} of {EPOCHS}: loss {mean:.4f} on {where}", flush=True)
             # The notebook own_program.ipynb draws what is written here.
             with open("progress.jsonl", "a") as file:
                 print(json.dumps({"step": done, "steps": EPOCHS, "loss": mean}), file=file)

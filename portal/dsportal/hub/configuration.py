@@ -25,6 +25,7 @@ from dsportal.hub import (
     logout,
     session_status,
     ssh_page,
+    start_again,
     stylesheet,
 )
 from dsportal.hub.access import configure_access
@@ -344,6 +345,7 @@ def configure_usage(c: Config, settings: Settings) -> None:
     record = UsageRecord.of_hub(settings.hub.state_dir, is_shared=settings.hub.standby)
     recorder = Recorder(record, timedelta(days=31 * settings.usage.keep_months))
     session_status.install(recorder)
+    start_again.install(recorder)
     home.install(recorder)
     live_use.install()
     c.GpuSlurmSpawner.session_observer = recorder.observer()

@@ -19,6 +19,7 @@ from tornado import web
 
 from dsportal.hub import handlers
 from dsportal.hub.session_status import why
+from dsportal.hub.start_again import choices
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
@@ -57,10 +58,8 @@ class Ended:
 
     @property
     def choices(self) -> dict[str, str]:
-        """Return what the form's link fills in to start the same again."""
-        known = {"gpus": self.session.gpus, "partition": self.session.partition}
-        chosen = self.session.options or known
-        return {f"opt-{name}": f"{value}" for name, value in chosen.items() if value is not None}
+        """Return what the form has to start the same again."""
+        return choices(self.session)
 
 
 def extensions(longest: int) -> tuple[int, ...]:

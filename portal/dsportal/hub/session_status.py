@@ -2,7 +2,8 @@
 
 ``GET /hub/portal/session/JOB`` tells the session's user, by the hub's login cookie:
 ``{"state": "running" | "stopping" | "ended" | "unknown", "ended": MOMENT, "why": TEXT}``; a moment
-is in seconds since 1970 or ``null``, and ``why`` completes "It ended because ...".
+is in seconds since 1970 or ``null``, and ``why`` completes "It ended because ...". Of one that has
+ended there is also ``token``, with which the page can start it again (`dsportal.hub.start_again`).
 
 JupyterHub wants the token of its forms where a script asks with a cookie, and the page of a session
 has none. So the request must come from a page of the user's own session, which the browser says
@@ -20,6 +21,7 @@ from jupyterhub.user import User
 from tornado import web
 
 from dsportal.hub import handlers
+from dsportal.hub.start_again import start_token
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable
@@ -69,6 +71,7 @@ class SessionStatusHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has
             "state": "ended",
             "ended": round(over.ended.timestamp()),
             "why": await why(user, over),
+            "token": start_token(self.settings["cookie_secret"], user.name, job_id),
         }
 
 

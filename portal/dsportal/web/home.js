@@ -28,7 +28,8 @@ require(["home"]);
   const gib = (bytes) => `${Number((bytes / 2 ** 30).toFixed(1))}`;
   const words = ({ cores, memory_bytes: memory }, has) => {
     const parts = [];
-    if (cores !== null) parts.push(`${Number(cores.toFixed(1))} of ${has.cores} cores`);
+    const noun = has.cores === "1" ? "core" : "cores";
+    if (cores !== null) parts.push(`${Number(cores.toFixed(1))} of ${has.cores} ${noun}`);
     if (memory !== null) parts.push(`${gib(memory)} of ${gib(has.memoryMb * 2 ** 20)} GiB`);
     return parts.join(", ") || "Not known yet";
   };

@@ -1,6 +1,7 @@
 require(["jquery", "jhapi"], ($, JHAPI) => {
   const WORDS = {
     notStarted: "Your session could not be started",
+    requested: "Session requested",
     waiting: ({ gpus, server }) => {
       const start = server ? `“${server}” is waiting` : "Waiting";
       if (!gpus) return `${start} in the queue`;
@@ -98,10 +99,20 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     }
   };
 
+  // JupyterHub's own events call the session a server, and a start a spawn.
+  const wordsOf = ({ ready, message = "" }) =>
+    ready
+      ? WORDS.ready
+      : message
+          .replace(/^Server requested$/, WORDS.requested)
+          .replace(/^Spawn cancelled$/, WORDS.cancelled)
+          .replace(/^Spawn failed/, WORDS.notStarted);
+
   const show = (event) => {
     if (event.job) job = event.job;
     // The end of a start that is being cancelled looks like any: failed, or for a moment ready.
     if (isCancelled) return;
+    const words = wordsOf(event);
     const last = part("progress-message").textContent;
     if (event.progress !== undefined) {
       bar.style.width = `${event.progress}%`;
@@ -110,10 +121,10 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     if (event.html_message && event.failed) {
       // Made and escaped by the hub: why a start failed, and the end of the job's log.
       part("progress-message").innerHTML = event.html_message;
-    } else if (event.message && event.message !== last) {
-      part("progress-message").textContent = event.message;
+    } else if (words && words !== last) {
+      part("progress-message").textContent = words;
     }
-    if (event.message && event.message !== last) log(event.message);
+    if (words && words !== last) log(words);
     if (event.state === "PENDING") {
       part("progress-title").textContent = WORDS.waiting(data);
       entitle(WORDS.titles.waiting(event));

@@ -13,25 +13,22 @@ from tornado.web import HTTPError
 
 from dsportal.hub import home
 from dsportal.hub.home import (
-    Ended,
     HomeExtensionHandler,
     SessionCard,
     SessionHomeHandler,
     card_of,
     extensions,
 )
-from dsportal.usage.record import PastSession, UsageRecord
+from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError
 from jupyterhub_gpu_slurm.resources import Resources
 from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
-from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 POSSIBLE = PossibleExtension(NOON + HOUR, HOUR, HOUR)
-OVER = PastSession(12, 2, "sxm2", "node001", NOON, NOON + HOUR, Ending.TIME_LIMIT)
 
 
 class StandInSpawner:
@@ -130,21 +127,6 @@ def test_a_session_that_cannot_be_extended_says_why() -> None:
 )
 def test_the_longest_extension_is_the_last_choice(longest: int, choices: tuple[int, ...]) -> None:
     assert extensions(longest) == choices
-
-
-def test_the_same_again_is_what_was_held() -> None:
-    assert Ended(OVER, "").choices == {"opt-gpus": "2", "opt-partition": "sxm2"}
-    assert Ended(replace(OVER, partition=None), "").choices == {"opt-gpus": "2"}
-
-
-def test_the_same_again_is_what_was_chosen_where_that_is_known() -> None:
-    chosen = {"gpus": 2, "hours": 1.5, "gpu_type": "v100", "image": "torch"}
-    assert Ended(replace(OVER, options=chosen), "").choices == {
-        "opt-gpus": "2",
-        "opt-hours": "1.5",
-        "opt-gpu_type": "v100",
-        "opt-image": "torch",
-    }
 
 
 def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> str:

@@ -12,11 +12,13 @@ import pytest
 from tornado.web import HTTPError
 
 from dsportal.hub.session_status import SessionStatusHandler, is_own_page, live_state
+from dsportal.hub.start_again import is_valid
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 
+SECRET = b"s" * 32
 ENDED = datetime(2026, 11, 20, 14, 53, tzinfo=UTC)
 NEWS = SessionNews(
     session_id="a" * 32,
@@ -72,14 +74,18 @@ def record(tmp_path: Path) -> UsageRecord:
 
 
 def told(user: Any, record: UsageRecord, job_id: int = 12) -> dict[str, object]:
-    handler: Any = SimpleNamespace(recorder=Recorder(record, timedelta(days=90)))
+    recorder = Recorder(record, timedelta(days=90))
+    handler: Any = SimpleNamespace(recorder=recorder, settings={"cookie_secret": SECRET})
     answer: Any = asyncio.run(SessionStatusHandler._told(handler, user, job_id))
     return dict(json.loads(json.dumps(answer)))
 
 
 def test_a_session_that_is_over_says_when_and_why(record: UsageRecord) -> None:
     record.write([NEWS])
-    assert told(user_with(), record) == {
+    answer = told(user_with(), record)
+    # And its page may start it again.
+    assert is_valid(str(answer.pop("token")), SECRET, "ada", 12)
+    assert answer == {
         "state": "ended",
         "ended": round(ENDED.timestamp()),
         "why": "its time was up",

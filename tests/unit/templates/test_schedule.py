@@ -1,7 +1,7 @@
 """How many steps a training has, and how fast it learns at which."""
 
 import pytest
-from schedule import Schedule, rate_at
+from schedule import Schedule, ScheduleError, rate_at
 
 TEN_EPOCHS = Schedule(images=640, batch=32, ranks=2, epochs=10, most_steps=0, rate=4.0, warmup=0.1)
 
@@ -27,7 +27,22 @@ def test_a_training_that_is_cut_short_has_the_rates_of_the_whole_one() -> None:
 
 
 def test_the_figures_are_derived_in_words() -> None:
-    assert TEN_EPOCHS.words()[2] == "100 steps = 10 epochs x 640 images / 64 a step"
+    assert TEN_EPOCHS.words()[:3] == [
+        "64 images a step = 32 a process x 2 processes",
+        "10 steps an epoch = 640 images / 64 a step",
+        "100 steps = 10 epochs x 640 images / 64 a step",
+    ]
+
+
+def test_one_of_a_thing_is_no_plural() -> None:
+    alone = Schedule(32, 32, ranks=1, epochs=1, most_steps=0, rate=4.0, warmup=0.1)
+    assert alone.words()[:3] == [
+        "32 images a step = 32 a process x 1 process",
+        "1 step an epoch = 32 images / 32 a step",
+        "1 step = 1 epoch x 32 images / 32 a step",
+    ]
+    with pytest.raises(ScheduleError, match=r"images on 1 process\."):
+        Schedule(31, 32, ranks=1, epochs=1, most_steps=0, rate=4.0, warmup=0.1).checked()
 
 
 def test_a_rate_stays_at_its_peak_where_nothing_says_when_it_falls() -> None:

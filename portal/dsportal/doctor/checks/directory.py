@@ -91,4 +91,5 @@ def group(name: str) -> Finding:
     except KeyError:
         step = f"start nslcd or sssd, and try `getent group {name}`"
         return failed("the name service does not know it", step)
-    return ok(f"number {found.gr_gid}, lists {len(found.gr_mem)} members")
+    members = "1 member" if len(found.gr_mem) == 1 else f"{len(found.gr_mem)} members"
+    return ok(f"number {found.gr_gid}, lists {members}")

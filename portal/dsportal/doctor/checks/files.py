@@ -57,7 +57,8 @@ def backup(expected: ExpectedBackup) -> Finding:
     if not made:
         return _no_backup(expected)
     hours = (datetime.now(UTC).timestamp() - max(made)) / 3600
-    words = f"the newest of {len(made)} is {hours:.0f} hours old"
+    age = "1 hour" if round(hours) == 1 else f"{hours:.0f} hours"
+    words = f"the newest of {len(made)} is {age} old"
     if hours > expected.hours:
         return failed(words, f"see why none is made every {expected.hours:g} hours")
     return ok(words)

@@ -8,7 +8,7 @@ import * as words from '../src/session/words';
 const texts: ITexts = {
   __: (text, ...values) =>
     values.reduce<string>((done, value, at) => done.replace(`%${at + 1}`, String(value)), text),
-  _n: (one, many, count) => (count === 1 ? one : many).replace('%1', String(count))
+  _n: (one, many, count, ...values) => texts.__(count === 1 ? one : many, count, ...values)
 };
 const END = 1_790_000_000;
 
@@ -85,4 +85,6 @@ test('a copy says what was copied with it', () => {
   assert.ok(said.startsWith('work/language.ipynb is your own copy'));
   assert.ok(said.includes('work/finetune.py'));
   assert.ok(said.length <= 140, said);
+  const several = copied({ path: 'a.ipynb', companions: ['b.py', 'c.py'] }, texts);
+  assert.equal(several, 'a.ipynb is your own copy, and so are b.py, c.py, which it uses.');
 });

@@ -69,7 +69,7 @@ def texts(column: pa.Array) -> list[str | None]:
     """Write the values of a column."""
     kind = column.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or _is_fixed(kind):
-        return [None if value is None else f"{len(value)} bytes" for value in column.to_pylist()]
+        return [None if value is None else _length(value) for value in column.to_pylist()]
     try:
         return [value.as_py() for value in pc.cast(column, pa.string())]
     except pa.ArrowException:
@@ -78,6 +78,10 @@ def texts(column: pa.Array) -> list[str | None]:
             None if value is None else json.dumps(value, default=str, ensure_ascii=False)
             for value in column.to_pylist()
         ]
+
+
+def _length(value: bytes) -> str:
+    return "1 byte" if len(value) == 1 else f"{len(value)} bytes"
 
 
 def _is_fixed(kind: pa.DataType) -> bool:

@@ -152,8 +152,8 @@ class MemoryWatch:
 
     def message(self) -> str:
         """Word it for the user."""
-        limit_gb = self._memory.limit_gb()
-        size = f"its {round(limit_gb, 1):g} GiB of memory" if limit_gb else "its memory"
+        limit_gib = self._memory.limit_gib()
+        size = f"its {round(limit_gib, 1):g} GiB of memory" if limit_gib else "its memory"
         return (
             f"The kernel was stopped because the session used more than {size}; its variables "
             "are gone. Use less memory, shut down notebooks that you do not need, or start a "

@@ -85,8 +85,8 @@ class JobMemory:
         name = "memory.oom_control" if self.folders.version == 1 else "memory.events"
         return max((oom_kills(_read(path / name)) for path in self.folders.paths[:1]), default=0)
 
-    def limit_gb(self) -> float | None:
-        """Give the smallest limit of this group and those around it, in Slurm's GB (2^30)."""
+    def limit_gib(self) -> float | None:
+        """Give the smallest limit of this group and those around it, in GiB (Slurm's GB)."""
         name = "memory.limit_in_bytes" if self.folders.version == 1 else "memory.max"
         limits = [limit_bytes(_read(path / name)) for path in self.folders.paths]
         known = [limit for limit in limits if limit is not None]

@@ -50,10 +50,10 @@ class Meter:
         self._now = now
         self._reading = SharedAnswer(self._read, 0.0, now=now)
         cores = environment.get("PORTAL_JOB_CORES", "")
-        limit_gb = self._memory.limit_gb()
+        limit_gib = self._memory.limit_gib()
         self.held = Held(
             cores=int(cores) if cores.isdecimal() else None,
-            memory_bytes=None if limit_gb is None else round(limit_gb * 2**30),
+            memory_bytes=None if limit_gib is None else round(limit_gib * 2**30),
         )
 
     async def read(self, seconds_old: float = 0.0) -> Reading:

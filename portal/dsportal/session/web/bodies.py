@@ -35,10 +35,10 @@ def rules(server: Any, memory: JobMemory | None = None) -> Rules:
 
 def longest_body(most: int, memory: JobMemory) -> int:
     """Return how many bytes may be sent at once: ``most``, or less where memory is short."""
-    limit_gb = memory.limit_gb()
-    if limit_gb is None:
+    limit_gib = memory.limit_gib()
+    if limit_gib is None:
         return most
-    return min(most, max(SMALL_BODY, int(limit_gb * 2**30) // _SHARE_OF_MEMORY))
+    return min(most, max(SMALL_BODY, int(limit_gib * 2**30) // _SHARE_OF_MEMORY))
 
 
 def watch(login: Any) -> None:

@@ -100,3 +100,17 @@ def test_the_page_knows_early_what_the_language_servers_part_will_say(tmp_path: 
         "virtualDocumentsUri": normalized_uri(home / ".virtual_documents"),
     }
     assert page_settings(["git"], home) == {}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_one_that_is_left_out_is_neither_in_the_page_nor_in_the_server(
+    tmp_path: Path, name: str
+) -> None:
+    extension = EXTENSIONS[name]
+    for wanted, is_on in (([one for one in EXTENSIONS if one != name], False), ([name], True)):
+        folder = write(tmp_path, wanted, False)
+        off = json.loads((folder / "page_config.json").read_text())["disabledExtensions"]
+        overrides = json.loads((folder / "overrides.json").read_text())
+        assert {part in off for part in (extension.page, *extension.of_lab)} == {not is_on}
+        assert {plugin in overrides for plugin in extension.defaults} <= {is_on}
+        assert (extension.server in server_parts(wanted)) is (is_on and bool(extension.server))

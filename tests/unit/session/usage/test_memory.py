@@ -68,12 +68,12 @@ def test_the_smallest_limit_around_the_process_counts(tmp_path: Path) -> None:
     (task / "memory.oom_control").write_text("oom_kill 2")
     (job / "memory.limit_in_bytes").write_text(str(96 * 2**30))
     memory = JobMemory(MemoryFolders(1, (task, job)))
-    assert (memory.limit_gb(), memory.kills()) == (96, 2)
+    assert (memory.limit_gib(), memory.kills()) == (96, 2)
 
 
 def test_a_machine_without_groups_has_no_limit() -> None:
     memory = JobMemory(MemoryFolders(2, ()))
-    assert (memory.limit_gb(), memory.kills()) == (None, 0)
+    assert (memory.limit_gib(), memory.kills()) == (None, 0)
 
 
 STAT = "cache 900\nrss 100\ninactive_file 7\ntotal_inactive_file 800\ntotal_active_file 100\n"

@@ -16,7 +16,7 @@ class Memory:
     def __init__(self, gigabytes: float | None) -> None:
         self._gigabytes = gigabytes
 
-    def limit_gb(self) -> float | None:
+    def limit_gib(self) -> float | None:
         return self._gigabytes
 
 

@@ -56,6 +56,13 @@ def test_each_number_of_gpus_shows_its_cores_and_memory() -> None:
     assert 'value="5"' not in html
 
 
+def test_one_core_is_no_plural() -> None:
+    shape = ResourceShape(cores_per_gpu=1, cores_without_gpu=1)
+    html = " ".join(render(LIMITS, shape, Defaults(), {}, "", live=NOT_LIVE).split())
+    assert "<strong>1 GPU</strong> <span>1 core</span>" in html
+    assert "<strong>2 GPUs</strong> <span>2 cores</span>" in html
+
+
 def test_defaults_are_chosen() -> None:
     html = form()
     assert 'name="gpus" value="1" checked' in html

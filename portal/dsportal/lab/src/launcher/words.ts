@@ -85,7 +85,13 @@ export function templateDialogLabels(texts: ITexts) {
 export function copied(copy: ITemplateCopy, texts: ITexts): string {
   const { path, companions } = copy;
   return companions.length
-    ? texts.__('%1 is your own copy, and so is %2, which it uses.', path, companions.join(', '))
+    ? texts._n(
+        '%2 is your own copy, and so is %3, which it uses.',
+        '%2 is your own copy, and so are %3, which it uses.',
+        companions.length,
+        path,
+        companions.join(', ')
+      )
     : texts.__('%1 is your own copy.', path);
 }
 

@@ -19,7 +19,7 @@ import { changedPaths, currentPath, savedAt } from '../common/documents';
 import { addStyle, element } from '../common/elements';
 import { read } from '../common/server';
 import { againUrl, askHub, type IFate, type IHub } from './fate';
-import { ended, loggedOut, notReached, saved } from './words';
+import { ended, loggedOut, notReached, saved, startingAgain } from './words';
 
 const AGAIN_MILLISECONDS = 2_000;
 const NOTICE = `.portal-Notice {
@@ -222,15 +222,27 @@ class SessionLife implements ISessionLife {
         Dialog.cancelButton({ label: texts.__('Close') }),
         Dialog.okButton({
           label: onward,
-          caption: isStranger ? '' : texts.__('With the same choices, back to this document')
+          caption: isStranger
+            ? ''
+            : texts.__('With the same choices, in this tab, back to this document')
         })
       ]
     }).launch();
     if (answer.button.accept) {
       window.location.href = isStranger
         ? this._hub.host + URLExt.join(this._hub.prefix, 'home')
-        : againUrl(this._hub, this._settings.baseUrl, this._open.current());
+        : await this._again();
     }
+  }
+
+  /** Ask the hub for what starts the session without the form; return where to go. */
+  private async _again(): Promise<string> {
+    const jobId = PageConfig.getOption('portalJob');
+    this._say(startingAgain(this._texts));
+    const { token } = await askHub(this._hub, jobId);
+    // Who has not saved may stay on this page.
+    this._say('');
+    return againUrl(this._hub, { jobId, token }, this._settings.baseUrl, this._open.current());
   }
 
   private _end: IFate | null = null;

@@ -100,6 +100,11 @@ export function loggedOut(texts: ITexts): string {
   return texts.__('Log in to the portal again to see what became of your session.');
 }
 
+/** Say that the session's start is being asked for. */
+export function startingAgain(texts: ITexts): string {
+  return texts.__('Starting your session again.');
+}
+
 /** Say in the status bar that there is nothing to count any more. */
 export function isOver(texts: ITexts): string {
   return texts.__('Session ended');

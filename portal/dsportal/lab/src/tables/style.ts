@@ -17,13 +17,18 @@ export const TABLE_STYLE = `
   gap: 4px 12px;
   padding: 6px 12px;
 }
-.dsp-Table-bar p { font-variant-numeric: tabular-nums; margin: 0; }
+.dsp-Table-bar p {
+  font-variant-numeric: tabular-nums;
+  margin: 0;
+  min-width: 0;
+  overflow-wrap: anywhere;
+}
 .dsp-Table-rows { flex: 1; overflow: auto; }
 .dsp-Table-rows:focus-visible { outline: 2px solid var(--jp-brand-color1); outline-offset: -2px; }
 .dsp-Table table { border-collapse: separate; border-spacing: 0; }
 .dsp-Table th, .dsp-Table td {
   border-bottom: var(--jp-border-width) solid var(--jp-border-color2);
-  max-width: 32em;
+  max-width: min(32em, 70vw);
   overflow: hidden;
   padding: 4px 10px;
   text-align: left;
