@@ -220,7 +220,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "templates": "templates",
         "extensions": ["git", "lsp", "execute_time", "code_formatter", "debugger", "search"],
         "umask": "",
-        "environments_folder": "~/environments",
+        "environments_folders": {"home": "~/environments"},
         "mlflow_folder": "",
         "ssh": True,
         "shares_folder": "",

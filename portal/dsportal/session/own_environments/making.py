@@ -11,6 +11,7 @@ from pathlib import Path
 from dsportal.session.own_environments import base as bases
 from dsportal.session.own_environments import modulefile, words
 from dsportal.session.own_environments.base import Base
+from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
     EnvironmentRecord,
@@ -39,6 +40,8 @@ class Order:
     packages: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     """Files that list packages."""
+    folder: str = ""
+    """The name of that in which it is to lie; empty for the first."""
 
     def checked(self) -> "Order":
         """Return it; raises `OwnEnvironmentError`."""
@@ -50,9 +53,9 @@ class Order:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes and removes environments in a folder."""
+    """Makes and removes environments."""
 
-    folder: EnvironmentFolder
+    folders: EnvironmentFolders
     environment: Mapping[str, str]
     """What programs are run with."""
     say: Callable[[str], None]
@@ -60,19 +63,20 @@ class Maker:
     def create(self, order: Order) -> EnvironmentRecord:
         """Make one; raises `OwnEnvironmentError`, and leaves nothing then."""
         order.checked()
-        with self.folder.locked(order.name):
-            place = self.folder.place(order.name)
-            self._clear(order.name, place)
-            with self._wholly(order.name, place):
-                return self._made(order, place)
+        folder = self.folders.named(order.folder)
+        with self.folders.first.locked(order.name):
+            folder.make()
+            self._clear(order.name, folder)
+            with self._wholly(order.name, folder.place(order.name)):
+                return self._made(order, folder)
 
     def remove(self, name: str) -> None:
         """Remove one; raises `OwnEnvironmentError`."""
-        with self.folder.locked(name):
-            found = self.folder.find(name)
+        with self.folders.first.locked(name):
+            found = self.folders.find(name)
             try:
                 # So that what is left of it, should this be interrupted, is not taken for one.
-                self.folder.forget(name)
+                found.folder.forget(name)
                 self._delete(name, found.path)
             except OSError as error:
                 reason = error.strerror or str(error)
@@ -82,18 +86,17 @@ class Maker:
                 ) from error
         self.say(words.REMOVED.format(name=name))
 
-    def _clear(self, name: str, place: Path) -> None:
+    def _clear(self, name: str, folder: EnvironmentFolder) -> None:
         """Make room: what was not finished is removed, all else is the user's."""
-        if not place.exists() and not place.is_symlink():
-            return
-        try:
-            unfinished = self.folder.find(name)
-        except OwnEnvironmentError as error:
-            raise OwnEnvironmentError(words.EXISTS.format(name=name)) from error
-        if unfinished.record is not None:
-            raise OwnEnvironmentError(words.EXISTS.format(name=name))
-        self._delete(name, place)
-        self.say(words.REMOVED_HALF.format(name=name))
+        for one in self.folders.environments():
+            if one.name != name:
+                continue
+            if one.record is not None:
+                raise OwnEnvironmentError(words.EXISTS.format(name=name, folder=one.folder.name))
+            self._delete(name, one.path)
+            self.say(words.REMOVED_HALF.format(name=name))
+        if os.path.lexists(folder.place(name)):
+            raise OwnEnvironmentError(words.EXISTS.format(name=name, folder=folder.name))
 
     @contextmanager
     def _wholly(self, name: str, place: Path) -> Iterator[None]:
@@ -111,7 +114,8 @@ class Maker:
             self._delete(name, place)
             raise
 
-    def _made(self, order: Order, place: Path) -> EnvironmentRecord:
+    def _made(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
+        place = folder.place(order.name)
         if bases.is_module(order.name, self.environment):
             raise OwnEnvironmentError(words.IS_A_MODULE.format(name=order.name))
         base = bases.find(order.on, self.environment)
@@ -120,15 +124,15 @@ class Maker:
         )
         told = words.MAKING_ON if base.modules else words.MAKING
         self.say(told.format(name=order.name, base=record.on_words, place=place))
-        self.folder.begin(order.name)
+        folder.begin(order.name)
         self._venv(base, place)
         self._put_on(base, place)
         needed = () if base.has(_KERNEL) else (_KERNEL,)
         self._install(order, needed, record, place)
-        self.folder.modulefiles.mkdir(exist_ok=True)
-        file = self.folder.modulefiles / order.name
-        write_whole(file, modulefile.text(record, place))
-        self.folder.write(record)
+        modulefiles = self.folders.first.modulefiles
+        modulefiles.mkdir(exist_ok=True)
+        write_whole(modulefiles / order.name, modulefile.text(record, place))
+        folder.write(record)
         has_modules = bases.modules_init(self.environment) is not None
         activate = f"module load {order.name}" if has_modules else f"source {place}/bin/activate"
         size = size_words(size_of(place))
@@ -196,6 +200,6 @@ class Maker:
             raise subprocess.CalledProcessError(1, argv, error.stdout) from error
 
     def _delete(self, name: str, place: Path) -> None:
-        (self.folder.modulefiles / name).unlink(missing_ok=True)
+        (self.folders.first.modulefiles / name).unlink(missing_ok=True)
         if os.path.lexists(place):
             shutil.rmtree(place)

@@ -1,4 +1,4 @@
-"""What there is: the folder of a user's environments, and what each says of itself."""
+"""What there is: a folder of a user's environments, and what each says of itself."""
 
 import contextlib
 import fcntl
@@ -11,10 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dsportal.session.own_environments import words
-
-FOLDER_VARIABLE = "PORTAL_ENVIRONMENTS"
-"""In a session, and in what is started from it: the folder of the user's environments."""
-DEFAULT_FOLDER = "~/environments"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}", re.ASCII)
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*", re.ASCII)
@@ -65,8 +61,13 @@ class OwnEnvironment:
     """One in the folder; without a record it was not finished."""
 
     name: str
-    path: Path
+    folder: "EnvironmentFolder"
     record: EnvironmentRecord | None
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.folder.path / self.name
 
     @property
     def trouble(self) -> str:
@@ -123,14 +124,39 @@ def folder_from(text: str, home: str, user: str) -> Path:
 
 @dataclass(frozen=True)
 class EnvironmentFolder:
-    """The folder of a user's environments."""
+    """A folder of a user's environments."""
 
     path: Path
+    name: str = "home"
+    """What the site calls it."""
 
     @property
     def modulefiles(self) -> Path:
-        """Where their modulefiles are: a folder of MODULEPATH."""
+        """Where modulefiles are: a folder of MODULEPATH."""
         return self.path / _MODULEFILES
+
+    @property
+    def existing(self) -> Path:
+        """Return it, or what there is of the way to it until the first environment is made."""
+        return next(one for one in (self.path, *self.path.parents) if os.path.exists(one))
+
+    @property
+    def trouble(self) -> str:
+        """Say why the user can have none there; empty where they can."""
+        existing = self.existing
+        if _is_anothers(existing) or not os.access(existing, os.W_OK | os.X_OK):
+            return words.NOT_YOURS.format(folder=existing, name=self.name)
+        return ""
+
+    def make(self) -> None:
+        """Make the folder, unless it is there; raises `OwnEnvironmentError`."""
+        if self.trouble:
+            raise OwnEnvironmentError(self.trouble)
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            text = words.NO_FOLDER.format(folder=self.path, reason=error.strerror or error)
+            raise OwnEnvironmentError(text) from error
 
     def place(self, name: str) -> Path:
         """Return where one of this name is, or would be."""
@@ -139,11 +165,14 @@ class EnvironmentFolder:
     def all(self) -> list[OwnEnvironment]:
         """Find all, finished or not, by name; links are not followed."""
         try:
+            # Whoever owns it decides what runs as a kernel.
+            if _is_anothers(self.path):
+                return []
             entries = sorted(os.scandir(self.path), key=lambda entry: entry.name.lower())
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
         return [
-            OwnEnvironment(entry.name, self.path / entry.name, self._record(entry.name))
+            OwnEnvironment(entry.name, self, self._record(entry.name))
             for entry in entries
             if entry.is_dir(follow_symlinks=False) and self._is_ours(entry.name)
         ]
@@ -151,9 +180,10 @@ class EnvironmentFolder:
     def find(self, name: str) -> OwnEnvironment:
         """Find one; raises `OwnEnvironmentError`."""
         place = self.place(name)
-        if place.is_symlink() or not place.is_dir() or not self._is_ours(name):
+        is_there = not place.is_symlink() and place.is_dir() and self._is_ours(name)
+        if not is_there or _is_anothers(self.path):
             raise OwnEnvironmentError(words.UNKNOWN.format(name=name))
-        return OwnEnvironment(name, place, self._record(name))
+        return OwnEnvironment(name, self, self._record(name))
 
     def write(self, record: EnvironmentRecord) -> None:
         """Say that one is finished; what is written is there wholly or not at all."""
@@ -166,7 +196,7 @@ class EnvironmentFolder:
     @contextlib.contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Keep others from making or removing one of this name; raises `OwnEnvironmentError`."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make()
         lock = self.path / f".{checked_name(name)}.lock"
         with lock.open("a") as file:
             try:
@@ -196,6 +226,10 @@ class EnvironmentFolder:
             return _read(name, json.loads((self.path / name / _RECORD).read_bytes()))
         except (OSError, ValueError):
             return None
+
+
+def _is_anothers(path: Path) -> bool:
+    return path.stat().st_uid not in (0, os.geteuid())
 
 
 def _read(name: str, given: object) -> EnvironmentRecord:

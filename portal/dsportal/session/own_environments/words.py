@@ -11,9 +11,17 @@ NOT_A_PACKAGE = (
 )
 NOT_A_FOLDER = (
     "Environments cannot lie in {folder}: its path may have letters, digits and / . _ + @ - only. "
-    "Tell the administrators: session.environments_folder."
+    "Tell the administrators: session.environments_folders."
 )
-EXISTS = "There is an environment {name} already. Remove it first, or take another name."
+NO_SUCH_FOLDER = "Environments cannot lie in {name!r}. Choose one of: {names}."
+NOT_YOURS = (
+    "You cannot write to {folder}, so your environments cannot lie in {name}. Choose another place "
+    "with --in, or tell the administrators."
+)
+NO_FOLDER = "{folder} cannot be made: {reason}."
+EXISTS = (
+    "There is an environment {name} already, in {folder}. Remove it first, or take another name."
+)
 IS_A_MODULE = "There is a module {name} already. Take another name for the environment."
 IS_BUSY = "{name} is being made or removed just now. Wait for that, and try again."
 UNKNOWN = "There is no environment {name}."
@@ -48,6 +56,10 @@ MADE_WITH_KERNEL = "ipykernel was installed too, so that it can be a kernel."
 REMOVED = "{name} is removed."
 REMOVED_HALF = "Removed what was left of {name}, which had not been finished."
 NONE = "No environments yet. Make one: portal env create NAME --on MODULE PACKAGE..."
+NO_ANSWER = "{name} is left out: {reason}.\n"
+USED = "{name}: {used} of {size} used"
+USE_UNKNOWN = "{name}: not known how full it is"
+USED_OF_QUOTA = "{name}: {used} of your quota of {size} used"
 UNFINISHED = "not finished: remove it, or create it again"
 NEWER = "made with a newer release of the portal, which this session is too old for"
 BASE_GONE = "what it was built on is gone: remove it and create it again"

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,31 @@ def test_environments_are_found_with_what_they_say(folder: EnvironmentFolder) ->
     for name in ("a-venv-of-hers", "link", "none"):
         with pytest.raises(OwnEnvironmentError):
             folder.find(name)
+
+
+def test_anothers_folder_has_no_environments_of_mine(folder: EnvironmentFolder) -> None:
+    finished(folder, "nlp")
+    assert folder.trouble == ""
+    os.chown(folder.path, 4321, 4321)
+    assert folder.trouble != ""
+    assert folder.all() == []
+    with pytest.raises(OwnEnvironmentError):
+        folder.find("nlp")
+
+
+def test_nothing_is_made_below_anothers_folder(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    os.chown(tmp_path / "ann", 4321, 4321)
+    folder = EnvironmentFolder(tmp_path / "ann/environments/here")
+    with pytest.raises(OwnEnvironmentError), folder.locked("nlp"):
+        pass
+    assert list((tmp_path / "ann").iterdir()) == []
+
+
+def test_what_is_no_folder_cannot_be_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(mode=0o755)
+    with pytest.raises(OwnEnvironmentError, match="file"):
+        EnvironmentFolder(tmp_path / "file").make()
 
 
 def test_one_whose_base_is_gone_says_so(folder: EnvironmentFolder, tmp_path: Path) -> None:
