@@ -136,6 +136,8 @@ class SessionInput:
     """Folders with modulefiles."""
     environments_folders: Mapping[str, str] = field(default_factory=dict)
     """Where the user's own environments may lie, by name: ``~`` and ``{user}`` may be in it."""
+    environments_conda: str | None = None
+    """The program that makes environments with conda's packages; ``None`` for none."""
     mlflow_folder: str = ""
     """Where MLflow keeps the user's runs, in the same way. Empty: it is told nothing."""
     shares_folder: str = ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from dsportal.session.own_environments.records import size_words
+from dsportal.session.own_environments.sizes import size_words
 from tests.browser import axe
 from tests.browser.lab import open_lab
 from tests.browser.test_launcher import card

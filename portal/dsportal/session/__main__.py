@@ -72,7 +72,7 @@ def _settle_in(told: SessionInput) -> Path:
         told.variables,
         told.jupyter_path,
         modules=ModulesEntry(told.modules_init, module_paths),
-        programs=command_variables(own),
+        programs=command_variables(own, told.environments_conda),
         defaults=mlflow_variables(told.mlflow_folder, account.home, account.name),
     )
     os.environ.clear()

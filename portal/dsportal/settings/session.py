@@ -167,6 +167,13 @@ class Session(Table):
         "empty text leaves a folder out; without any, users have no environments of their own.",
     )
 
+    environments_conda: OptionalPath = setting(
+        "",
+        "The program of the compute nodes with which users' environments may be made of conda's "
+        "packages: micromamba, mamba or conda. Empty: **My Environments** does not offer it, and "
+        "`portal env create --conda` takes what a user has loaded.",
+    )
+
     mlflow_folder: UsersFolder = setting(
         "",
         "Where each user's runs are kept with MLflow: kernels, terminals and jobs submitted from a "

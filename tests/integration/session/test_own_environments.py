@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dsportal.session.own_environments.records import size_words
+from dsportal.session.own_environments.sizes import size_words
 from tests.instance import PREFIX, USERS, Instance
 from tests.packages import wheel
 from tests.pages import how_to
@@ -33,6 +33,19 @@ ALL_IN_ONE = (
     "import mine_tool, torch, sys; print('kernel', mine_tool.version, torch.__version__)\n"
     "!command -v pip"
 )
+
+
+# No registry has conda or micromamba. This stand-in takes `create --yes --prefix=PREFIX WHEEL
+# ipykernel`, and has the session's ipykernel where the others would fetch one.
+MICROMAMBA = """\
+#!/bin/sh
+set -e
+prefix=${3#--prefix=}
+python3 -m venv --without-pip "$prefix"
+packages=$(echo "$prefix"/lib/python3*/site-packages)
+python3 -m zipfile -e "$4" "$packages"
+"$PORTAL_SESSION_PYTHON" -Ic 'import site; print(site.getsitepackages()[0])' >"$packages/others.pth"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +110,12 @@ def submit(name: str) -> str:
     return SUBMIT.format(script=SCRIPT.format(name=name))
 
 
+def order_of(name: str, package: Path, folder: str = "home") -> dict[str, Any]:
+    """Return what the page asks for, with one package on JAX."""
+    packages = [str(package)]
+    return {"name": name, "on": ["jax/0.10"], "packages": packages, "in": folder, "conda": False}
+
+
 def kernels(user: Visitor) -> dict[str, Any]:
     return dict(user.session("GET", "/api/kernelspecs").json()["kernelspecs"])
 
@@ -133,7 +152,7 @@ def test_pip_in_a_shipped_kernel_says_what_to_do(user: Visitor) -> None:
 
 
 def test_the_page_makes_and_removes_one(user: Visitor, package: Path) -> None:
-    order = {"name": "paged", "on": ["jax/0.10"], "packages": [str(package)], "in": "home"}
+    order = order_of("paged", package)
     assert {"on": ["jax/0.10"], "title": "JAX 0.10"} in told(user)["bases"]
     assert user.session("POST", "/portal/environments", json=order).status_code == 202
     assert user.session("POST", "/portal/environments", json=order).status_code == 400, "busy"
@@ -149,7 +168,7 @@ def test_the_page_makes_and_removes_one(user: Visitor, package: Path) -> None:
 def test_one_on_the_nas_is_a_kernel_and_a_module_just_the_same(
     user: Visitor, package: Path, on_nas: Path
 ) -> None:
-    order = {"name": "far", "on": ["jax/0.10"], "packages": [str(package)], "in": "isilon"}
+    order = order_of("far", package, "isilon")
     user.session("POST", "/portal/environments", json=order).raise_for_status()
     task = finished(user)
     assert task["state"] == "done", task["said"]
@@ -169,6 +188,26 @@ def test_one_on_the_nas_is_a_kernel_and_a_module_just_the_same(
     assert not (on_nas / "far").exists()
 
 
+def test_one_that_conda_makes_is_a_kernel_and_a_module_just_the_same(
+    user: Visitor, package: Path
+) -> None:
+    program = package.with_name("micromamba")
+    program.write_text(MICROMAMBA)
+    program.chmod(0o755)
+    words = {"portal env": f"{COMMAND} env", "python=3.11 scanpy": str(package)}
+    line = how_to("install-your-own-packages.md", 1, words).strip()
+    line = f"PATH={package.parent}:$PATH; {line}; echo do''ne"
+    screen = user.type_in_terminal(line, "done", seconds=180)
+    assert "bio (conda)" in screen
+    until(lambda: "env-bio" in kernels(user), seconds=30, what="it is a kernel")
+    said = user.run(submit("bio"), kernel="env-bio", seconds=120)
+    assert "job 1.0" in said
+    assert said.strip().endswith("/environments/bio/conda")
+    user.session("DELETE", "/portal/environments/of/bio").raise_for_status()
+    assert finished(user)["state"] == "done"
+    assert told(user)["environments"] == []
+
+
 def test_how_full_each_place_is_stands_beside_the_sizes(user: Visitor, on_nas: Path) -> None:
     folders = {folder["name"]: folder for folder in told(user)["folders"]}
     assert list(folders) == ["home", "isilon"]
@@ -180,14 +219,13 @@ def test_how_full_each_place_is_stands_beside_the_sizes(user: Visitor, on_nas: P
 
 
 def test_what_fails_or_is_stopped_leaves_nothing(user: Visitor, package: Path) -> None:
-    missing = "/nowhere/x-1.0-py3-none-any.whl"
-    order = {"name": "broken", "on": ["jax/0.10"], "packages": [missing], "in": "home"}
+    order = order_of("broken", Path("/nowhere/x-1.0-py3-none-any.whl"))
     user.session("POST", "/portal/environments", json=order).raise_for_status()
     task = finished(user)
     assert task["state"] == "failed"
     assert "x-1.0-py3-none-any.whl" in task["said"]
     assert told(user)["environments"] == []
-    order = {"name": "stopped", "on": ["jax/0.10"], "packages": [str(package)], "in": "home"}
+    order = order_of("stopped", package)
     user.session("POST", "/portal/environments", json=order).raise_for_status()
     user.session("POST", "/portal/environments/stop").raise_for_status()
     assert finished(user)["state"] == "failed"
@@ -197,11 +235,17 @@ def test_what_fails_or_is_stopped_leaves_nothing(user: Visitor, package: Path) -
 @pytest.mark.parametrize(
     "order",
     [
-        {"name": "../x", "on": [], "packages": [], "in": ""},
-        {"name": "x", "on": ["--help"], "packages": [], "in": ""},
-        {"name": "x", "on": [], "packages": ["--index-url=http://evil.example"], "in": ""},
-        {"name": "x", "on": "pytorch", "packages": [], "in": ""},
-        {"name": "x", "on": [], "packages": [], "in": ["home"]},
+        {"name": "../x", "on": [], "packages": [], "in": "", "conda": False},
+        {"name": "x", "on": ["--help"], "packages": [], "in": "", "conda": False},
+        {
+            "name": "x",
+            "on": [],
+            "packages": ["--index-url=http://evil.example"],
+            "in": "",
+            "conda": False,
+        },
+        {"name": "x", "on": "pytorch", "packages": [], "in": "", "conda": False},
+        {"name": "x", "on": [], "packages": [], "in": ["home"], "conda": False},
         {"name": "x", "on": []},
         [],
     ],

@@ -221,6 +221,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "extensions": ["git", "lsp", "execute_time", "code_formatter", "debugger", "search"],
         "umask": "",
         "environments_folders": {"home": "~/environments"},
+        "environments_conda": "",
         "mlflow_folder": "",
         "ssh": True,
         "shares_folder": "",

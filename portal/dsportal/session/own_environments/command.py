@@ -23,9 +23,8 @@ from dsportal.session.own_environments.making import Maker, Order
 from dsportal.session.own_environments.records import (
     OwnEnvironment,
     OwnEnvironmentError,
-    size_of,
-    size_words,
 )
+from dsportal.session.own_environments.sizes import size_of, size_words
 
 _HEADINGS = ("NAME", "ON", "SIZE", "IN", "PACKAGES", "WHERE")
 
@@ -48,7 +47,8 @@ def main(
         else:
             on, packages = tuple(options.on), tuple(options.packages)
             files = tuple(os.path.abspath(file) for file in options.requirement)
-            maker.create(Order(options.name, on, packages, files, options.folder))
+            order = Order(options.name, on, packages, files, options.folder, options.conda)
+            maker.create(order)
     except OwnEnvironmentError as error:
         _say(str(error))
         return 1
@@ -94,7 +94,7 @@ def _add_create_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a file that lists packages, as pip reads it",
+        help="a file that lists packages, as pip reads it, or conda",
     )
     parser.add_argument(
         "--in",
@@ -103,7 +103,12 @@ def _add_create_options(parser: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help="where it is to lie, such as home or isilon: one of those that `list` names",
     )
-    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="what pip installs")
+    parser.add_argument(
+        "--conda",
+        action="store_true",
+        help="have conda make it, or mamba or micromamba, where your site has one of them",
+    )
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="what is installed")
 
 
 async def _answering(environment: Mapping[str, str]) -> EnvironmentFolders:
@@ -185,6 +190,7 @@ def _print_json(found: list[OwnEnvironment], sizes: list[int]) -> None:
             "path": str(one.path),
             "in": one.folder.name,
             "on": list(one.record.on) if one.record else [],
+            "conda": one.record.conda if one.record else False,
             "packages": list(one.record.packages) if one.record else [],
             "size": size,
             "trouble": one.trouble,

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from dsportal.session.own_environments.conda import PROGRAM_VARIABLE
 from dsportal.session.own_environments.folders import FOLDERS_VARIABLE, EnvironmentFolders
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
@@ -32,9 +33,10 @@ def own_folders(settings: Mapping[str, str], home: str, user: str) -> Environmen
     return EnvironmentFolders(tuple(found)) if found else None
 
 
-def command_variables(folders: EnvironmentFolders | None) -> dict[str, str]:
-    """Return the variables of the command, and where it is."""
+def command_variables(folders: EnvironmentFolders | None, conda: str | None) -> dict[str, str]:
+    """Return the variables of the command, and where it is; ``conda`` is the site's program."""
     return {
+        **({PROGRAM_VARIABLE: conda} if conda else {}),
         FOLDERS_VARIABLE: folders.variable if folders else "",
         PYTHON_VARIABLE: sys.executable,
         "PATH": str(_PROGRAMS),

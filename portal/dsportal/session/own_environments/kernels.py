@@ -25,14 +25,14 @@ def spec(environment: OwnEnvironment, variables: Mapping[str, str]) -> dict[str,
     """Return the spec of one's kernel; ``None`` for one that cannot be used."""
     if environment.trouble or environment.record is None:
         return None
-    title, place = environment.record.title, environment.path
-    python = str(place / "bin/python")
+    title, prefix = environment.record.title, environment.record.prefix(environment.path)
+    python = str(prefix / "bin/python")
     init = modules_init(variables)
     if init is not None:
         # Its module loads what is below it and puts it first: `!pip` is its own.
         return module_kernels.spec(Kernel(title, python, "python", (environment.name,)), init)
-    path = f"{place}/bin:{variables.get('PATH', '')}"
-    set_besides = {"PATH": path, "VIRTUAL_ENV": str(place)}
+    path = f"{prefix}/bin:{variables.get('PATH', '')}"
+    set_besides = {"PATH": path, environment.record.variable: str(prefix)}
     return module_kernels.spec(Kernel(title, python, "python", (), set_besides), None)
 
 

@@ -5,11 +5,11 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dsportal.session.own_environments import base as bases
-from dsportal.session.own_environments import modulefile, words
+from dsportal.session.own_environments import conda, modulefile, words
 from dsportal.session.own_environments.base import Base
 from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.records import (
@@ -19,10 +19,9 @@ from dsportal.session.own_environments.records import (
     checked_modules,
     checked_name,
     checked_packages,
-    size_of,
-    size_words,
     write_whole,
 )
+from dsportal.session.own_environments.sizes import size_of, size_words
 
 _KERNEL = "ipykernel"
 _VENV_SECONDS = 300.0
@@ -42,12 +41,16 @@ class Order:
     """Files that list packages."""
     folder: str = ""
     """The name of that in which it is to lie; empty for the first."""
+    conda: bool = False
+    """Whether conda is to make it, and not pip."""
 
     def checked(self) -> "Order":
         """Return it; raises `OwnEnvironmentError`."""
         checked_name(self.name)
         checked_modules(self.on)
         checked_packages([*self.packages, *self.requirements])
+        if self.conda and self.on:
+            raise OwnEnvironmentError(words.CONDA_ALONE)
         return self
 
 
@@ -118,6 +121,38 @@ class Maker:
         place = folder.place(order.name)
         if bases.is_module(order.name, self.environment):
             raise OwnEnvironmentError(words.IS_A_MODULE.format(name=order.name))
+        record = (self._by_conda if order.conda else self._by_pip)(order, folder)
+        modulefiles = self.folders.first.modulefiles
+        modulefiles.mkdir(exist_ok=True)
+        write_whole(modulefiles / order.name, modulefile.text(record, place))
+        folder.write(record)
+        has_modules = bases.modules_init(self.environment) is not None
+        by_hand = f"export PATH={record.prefix(place)}/bin:$PATH"
+        activate = f"module load {order.name}" if has_modules else by_hand
+        size = size_words(size_of(place))
+        name, title = order.name, record.title
+        self.say(words.MADE.format(name=name, size=size, title=title, activate=activate))
+        return record
+
+    def _by_conda(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
+        program = conda.program(self.environment)
+        record = EnvironmentRecord(order.name, packages=order.packages, conda=True)
+        place = folder.place(order.name)
+        self.say(words.MAKING.format(name=order.name, place=place))
+        folder.begin(order.name)
+        prefix, packages = record.prefix(place), (*order.packages, _KERNEL)
+        try:
+            argv = conda.create_argv(program, prefix, packages, order.requirements)
+            self._run(argv, _PIP_SECONDS)
+        except subprocess.CalledProcessError as error:
+            named = ", ".join([*packages, *order.requirements])
+            text = words.CONDA_FAILED.format(program=program, packages=named)
+            raise OwnEnvironmentError(text) from error
+        version = bases.version_of(prefix / "bin/python", words.CONDA, self.environment)
+        return replace(record, python=version)
+
+    def _by_pip(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
+        place = folder.place(order.name)
         base = bases.find(order.on, self.environment)
         record = EnvironmentRecord(
             order.name, base.modules, base.folder, order.packages, base.version
@@ -129,17 +164,8 @@ class Maker:
         self._put_on(base, place)
         needed = () if base.has(_KERNEL) else (_KERNEL,)
         self._install(order, needed, record, place)
-        modulefiles = self.folders.first.modulefiles
-        modulefiles.mkdir(exist_ok=True)
-        write_whole(modulefiles / order.name, modulefile.text(record, place))
-        folder.write(record)
-        has_modules = bases.modules_init(self.environment) is not None
-        activate = f"module load {order.name}" if has_modules else f"source {place}/bin/activate"
-        size = size_words(size_of(place))
-        name, title = order.name, record.title
         if needed:
             self.say(words.MADE_WITH_KERNEL)
-        self.say(words.MADE.format(name=name, size=size, title=title, activate=activate))
         return record
 
     def _venv(self, base: Base, place: Path) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import json
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,6 @@ _LONGEST_PACKAGE = 300
 _MARK = ".portal-environment"
 _RECORD = "portal-environment.json"
 _MODULEFILES = ".modulefiles"
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _VERSION = 1
 """Of a record; one of before there were versions has this, too."""
 
@@ -42,18 +40,31 @@ class EnvironmentRecord:
     """What was asked for when it was made."""
     python: str = ""
     """The version of Python."""
+    conda: bool = False
+    """Whether conda has made it, or a program like it."""
     version: int = _VERSION
     """Of this record. Of one that is newer than what is read here only this is known."""
 
     @property
     def on_words(self) -> str:
         """Name what is below it."""
+        if self.conda:
+            return words.CONDA
         return ", ".join(self.on) or words.PLAIN_PYTHON
 
     @property
     def title(self) -> str:
         """Name its kernel."""
         return f"{self.name} ({self.on_words})"
+
+    @property
+    def variable(self) -> str:
+        """Name the variable that leads to its prefix while it is used."""
+        return "CONDA_PREFIX" if self.conda else "VIRTUAL_ENV"
+
+    def prefix(self, place: Path) -> Path:
+        """Return where its ``bin/`` is. Micromamba makes none in a folder that is there already."""
+        return place / "conda" if self.conda else place
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,8 @@ class OwnEnvironment:
         if self.record.version > _VERSION:
             return words.NEWER
         is_there = not self.record.base or os.path.isdir(self.record.base)
-        return "" if is_there and (self.path / "bin/python").exists() else words.BASE_GONE
+        python = self.record.prefix(self.path) / "bin/python"
+        return "" if is_there and python.exists() else words.BASE_GONE
 
 
 def checked_name(name: str) -> str:
@@ -254,6 +266,7 @@ def _read(name: str, given: object) -> EnvironmentRecord:
             raise ValueError(f"{key}: not a text")
     if not all(_MODULE.fullmatch(one) for one in given["on"]):
         raise ValueError("on: not names of modules")
+    found["conda"] = given.get("conda", False) is True
     return EnvironmentRecord(**found | {"name": name})  # type: ignore[arg-type]
 
 
@@ -265,33 +278,3 @@ def write_whole(file: Path, text: str) -> None:
         fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def size_of(folder: Path) -> int:
-    """Add up what is on the disk below a folder, in bytes; what is linked counts once."""
-    seen: set[tuple[int, int]] = set()
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                status = os.lstat(os.path.join(place, name))
-                if (status.st_dev, status.st_ino) not in seen:
-                    seen.add((status.st_dev, status.st_ino))
-                    total += 512 * status.st_blocks
-    return total
-
-
-def size_words(size: int) -> str:
-    """Write a size for people, as JupyterLab's page does (portal/dsportal/lab/src/common/bytes.ts).
-
-    >>> size_words(512), size_words(25_000_000), size_words(2_340_000_000)
-    ('512 B', '24 MiB', '2.2 GiB')
-    """
-    power = 0
-    while size >= 999.5 * 1024**power and power < len(_UNITS) - 1:
-        power += 1
-    amount = size / 1024**power
-    digits = 1 if power and amount < 9.95 else 0
-    # Halves up, as a browser rounds.
-    rounded = math.floor(amount * 10**digits + 0.5) / 10**digits
-    return f"{rounded:.{digits}f} {_UNITS[power]}"

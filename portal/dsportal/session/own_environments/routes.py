@@ -2,9 +2,9 @@
 
 ``GET /portal/environments`` lists them, with what new ones can be built on, where they can lie and
 how full that is, and what is being done. ``POST`` begins to make one, with
-``{"name": N, "on": [MODULE], "packages": [PACKAGE], "in": FOLDER}``. ``DELETE
-/portal/environments/of/NAME`` begins to remove one, and ``POST /portal/environments/stop`` stops
-either.
+``{"name": N, "on": [MODULE], "packages": [PACKAGE], "in": FOLDER, "conda": false}``.
+``DELETE /portal/environments/of/NAME`` begins to remove one, and
+``POST /portal/environments/stop`` stops either.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from tornado import web
 from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.files.quota import QuotaUnknown, Storage
 from dsportal.session.own_environments import words
+from dsportal.session.own_environments.conda import PROGRAM_VARIABLE
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.making import Order
 from dsportal.session.own_environments.records import (
@@ -28,16 +29,16 @@ from dsportal.session.own_environments.records import (
     OwnEnvironment,
     OwnEnvironmentError,
     checked_name,
-    size_of,
 )
+from dsportal.session.own_environments.sizes import size_of
 from dsportal.session.own_environments.work import OwnWork, Task
 from dsportal.session.threads import in_thread
 from dsportal.session_schema import Kernel
 
-_KEYS = {"name", "on", "packages", "in"}
+_KEYS = {"name", "on", "packages", "in", "conda"}
 _AN_ORDER = (
-    'The body must be {"name": TEXT, "on": [TEXT], "packages": [TEXT], "in": TEXT}, and nothing '
-    "else."
+    'The body must be {"name": TEXT, "on": [TEXT], "packages": [TEXT], "in": TEXT, "conda": true '
+    "or false}, and nothing else."
 )
 _MOST = 100
 # A folder that is larger, or a slower server, has no size on the page.
@@ -55,7 +56,9 @@ def order_from(body: bytes) -> Order:
     name, on, packages, folder = (given[key] for key in ("name", "on", "packages", "in"))
     if not _are_texts([name, folder]) or not _are_texts(on) or not _are_texts(packages):
         raise OwnEnvironmentError(_AN_ORDER)
-    return Order(name, tuple(on), tuple(packages), folder=folder).checked()
+    if not isinstance(given["conda"], bool):
+        raise OwnEnvironmentError(_AN_ORDER)
+    return Order(name, tuple(on), tuple(packages), folder=folder, conda=given["conda"]).checked()
 
 
 def _are_texts(given: object) -> bool:
@@ -103,6 +106,7 @@ async def overview(
             for one, size in zip(found, sizes, strict=True)
         ],
         "bases": bases(offered),
+        "conda": bool(kernels.environment.get(PROGRAM_VARIABLE)),
         "task": asdict(task) if task else None,
     }
 

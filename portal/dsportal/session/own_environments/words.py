@@ -19,6 +19,11 @@ NOT_YOURS = (
     "with --in, or tell the administrators."
 )
 NO_FOLDER = "{folder} cannot be made: {reason}."
+NO_CONDA = (
+    "There is no conda, mamba or micromamba here. Load the module that has one, if your site does, "
+    "or leave --conda out."
+)
+CONDA_ALONE = "An environment is built on a module or made by conda: leave out --on or --conda."
 EXISTS = (
     "There is an environment {name} already, in {folder}. Remove it first, or take another name."
 )
@@ -39,6 +44,7 @@ PIP_FAILED = (
     "versions of {base}: what is shipped keeps its version. Leave --on out for an environment in "
     "which all versions are yours."
 )
+CONDA_FAILED = "{program} could not install {packages}; its own words are above. Nothing was kept."
 PIP_FAILED_ALONE = "pip could not install {packages}; its own words are above. Nothing was kept."
 STOPPED = "Stopped. Nothing of {name} was kept."
 NOT_WRITTEN = "{path}: {reason}. Nothing of {name} was kept."
@@ -65,3 +71,4 @@ NEWER = "made with a newer release of the portal, which this session is too old 
 BASE_GONE = "what it was built on is gone: remove it and create it again"
 
 PLAIN_PYTHON = "plain Python"
+CONDA = "conda"

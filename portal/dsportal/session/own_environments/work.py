@@ -49,6 +49,7 @@ class OwnWork:
     async def create(self, order: Order) -> Task:
         """Begin to make one; what is given has been checked. Raises `OwnEnvironmentError`."""
         options = [f"--in={order.folder}", *(f"--on={module}" for module in order.on)]
+        options += ["--conda"] if order.conda else []
         return await self._begin(
             "create", order.name, [*options, "--", order.name, *order.packages]
         )

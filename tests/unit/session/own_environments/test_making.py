@@ -232,6 +232,8 @@ def test_the_command_takes_packages_before_and_after_options(
     line = ["create", "mine", "a", "--on", "pytorch", "b>1", "-r", "list.txt", "--in", "home"]
     assert command.main(line, environment) == 0
     assert orders == [Order("mine", ("pytorch",), ("a", "b>1"), (f"{tmp_path}/list.txt",), "home")]
+    assert command.main(["create", "bio", "--conda", "scanpy"], environment) == 0
+    assert orders[1] == Order("bio", packages=("scanpy",), conda=True)
 
 
 def test_the_list_is_there_for_programs(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,8 @@ from dsportal.session.own_environments.records import (
     checked_name,
     checked_packages,
     folder_from,
-    size_of,
-    size_words,
 )
+from dsportal.session.own_environments.sizes import size_of, size_words
 
 
 @pytest.fixture

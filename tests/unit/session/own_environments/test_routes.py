@@ -92,6 +92,15 @@ def test_each_place_is_told_with_its_quota(tmp_path: Path) -> None:
     assert (one["name"], one["in"]) == ("isilon", "isilon")
 
 
+@pytest.mark.parametrize(("variables", "is_offered"), [({}, False), ({"PORTAL_CONDA": "/c"}, True)])
+def test_conda_is_offered_where_the_site_has_it(
+    tmp_path: Path, variables: dict[str, str], is_offered: bool
+) -> None:
+    kernels = OwnKernels(EnvironmentFolders((EnvironmentFolder(tmp_path),)), Mounts(), variables)
+    told = asyncio.run(overview(OwnWork({}), kernels, Storage(tmp_path, {}), {}))
+    assert told["conda"] is is_offered
+
+
 class DeadMounts(Mounts):
     """Mounts of which one does not answer."""
 
@@ -116,9 +125,17 @@ def test_a_place_that_does_not_answer_leaves_the_others(tmp_path: Path) -> None:
 
 
 def test_an_order_is_checked_before_it_is_one() -> None:
-    given = {"name": "mine", "on": ["pytorch"], "packages": ["einops"], "in": "isilon"}
+    given = {
+        "name": "mine",
+        "on": ["pytorch"],
+        "packages": ["einops"],
+        "in": "isilon",
+        "conda": False,
+    }
     expected = Order("mine", ("pytorch",), ("einops",), folder="isilon")
     assert order_from(json.dumps(given).encode()) == expected
-    for wrong in ({"in": 1}, {"in": None}, {"name": "../x"}, {"more": ""}):
+    by_conda = order_from(json.dumps(given | {"on": [], "conda": True}).encode())
+    assert by_conda == Order("mine", (), ("einops",), folder="isilon", conda=True)
+    for wrong in ({"in": 1}, {"in": None}, {"name": "../x"}, {"more": ""}, {"conda": True}):
         with pytest.raises(OwnEnvironmentError):
             order_from(json.dumps(given | wrong).encode())

@@ -49,6 +49,8 @@ export interface IEnvironments {
   folders: IFolder[];
   environments: IOwnEnvironment[];
   bases: IBase[];
+  /** Whether conda can make them. */
+  conda: boolean;
   task: ITask | null;
 }
 
@@ -59,6 +61,7 @@ export interface IOrder {
   packages: string[];
   /** The name of a folder. */
   in: string;
+  conda: boolean;
 }
 
 const PATH = 'portal/environments';

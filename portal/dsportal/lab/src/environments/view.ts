@@ -12,7 +12,6 @@ import {
   readEnvironments,
   removeEnvironment,
   stopTask,
-  type IBase,
   type IEnvironments,
   type IFolder,
   type IOwnEnvironment,
@@ -35,6 +34,8 @@ import { element } from '../common/elements';
 import { wordsOf } from '../common/server';
 
 const LOOK_MILLISECONDS = 1_000;
+// Among modules, which are lists.
+const CONDA = 'conda';
 
 /** Shows, makes and removes environments. */
 export class EnvironmentsView extends Widget {
@@ -116,7 +117,7 @@ export class EnvironmentsView extends Widget {
     if (told.environments.length === 0) {
       this._list.replaceChildren(element('li', '', viewLabels(this._texts).none));
     }
-    this._offer(told.bases);
+    this._offer(told);
     this._offerFolders(told.folders);
     this._create.disabled = isBusy;
     this._show(told.task);
@@ -180,14 +181,18 @@ export class EnvironmentsView extends Widget {
     return form;
   }
 
-  private _offer(bases: IBase[]): void {
+  private _offer({ bases, conda }: IEnvironments): void {
     if (this._on.options.length > 0) {
       return;
     }
     for (const base of bases) {
       this._on.add(new Option(`${base.title} (${base.on.join(', ')})`, JSON.stringify(base.on)));
     }
-    this._on.add(new Option(formLabels(this._texts).noBase, '[]'));
+    const labels = formLabels(this._texts);
+    this._on.add(new Option(labels.noBase, '[]'));
+    if (conda) {
+      this._on.add(new Option(labels.conda, CONDA));
+    }
   }
 
   private _offerFolders(folders: IFolder[]): void {
@@ -211,9 +216,10 @@ export class EnvironmentsView extends Widget {
       this._name.focus();
       return;
     }
-    const on = JSON.parse(this._on.value || '[]') as string[];
+    const conda = this._on.value === CONDA;
+    const on = conda ? [] : (JSON.parse(this._on.value || '[]') as string[]);
     const packages = packagesIn(this._packages.value);
-    const order = { name, on, packages, in: this._in.value };
+    const order = { name, on, packages, in: this._in.value, conda };
     await this._do(() => createEnvironment(this._settings, order));
   }
 

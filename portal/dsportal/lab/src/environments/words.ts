@@ -23,7 +23,7 @@ export function viewLabels(texts: ITexts) {
       'Install your own packages on top of a shipped environment. Each environment is a kernel here; in terminals and jobs, load it with “module load NAME”.'
     ),
     none: texts.__('No environments yet.'),
-    output: texts.__('Output of pip'),
+    output: texts.__('Output'),
     remove: texts.__('Remove'),
     stop: texts.__('Stop')
   };
@@ -36,6 +36,7 @@ export function formLabels(texts: ITexts) {
     name: texts.__('Name'),
     base: texts.__('On top of'),
     noBase: texts.__('Plain Python, with only my packages'),
+    conda: texts.__('Conda, with only my packages'),
     folder: texts.__('Stored in'),
     packages: texts.__('Packages'),
     create: texts.__('Create')
