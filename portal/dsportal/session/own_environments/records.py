@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import pwd
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -156,9 +157,9 @@ class EnvironmentFolder:
     def trouble(self) -> str:
         """Say why the user can have none there; empty where they can."""
         existing = self.existing
-        if _is_anothers(existing) or not os.access(existing, os.W_OK | os.X_OK):
-            return words.NOT_YOURS.format(folder=existing, name=self.name)
-        return ""
+        if self._may_begin_in(existing) and os.access(existing, os.W_OK | os.X_OK):
+            return ""
+        return words.NOT_YOURS.format(folder=existing, name=self.name)
 
     def make(self) -> None:
         """Make the folder, unless it is there; raises `OwnEnvironmentError`."""
@@ -228,6 +229,15 @@ class EnvironmentFolder:
         place = self.place(name)
         place.mkdir()
         (place / _MARK).touch()
+
+    def _may_begin_in(self, existing: Path) -> bool:
+        """Say whether others can exchange nothing of what is made there."""
+        owner, me = existing.stat().st_uid, os.geteuid()
+        if owner == me or owner != 0:
+            return owner == me
+        # One of root's for all, such as /scratch: only a folder of the user's name is made in it.
+        inside = self.path.relative_to(existing).parts
+        return not inside or pwd.getpwuid(me).pw_name in inside[0]
 
     def _is_ours(self, name: str) -> bool:
         # A venv that somebody has put here is theirs.

@@ -1,5 +1,6 @@
 import json
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,20 @@ def test_nothing_is_made_below_anothers_folder(tmp_path: Path) -> None:
     with pytest.raises(OwnEnvironmentError), folder.locked("nlp"):
         pass
     assert list((tmp_path / "ann").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("below", "is_usable"),
+    [("ann/environments", True), ("env-ann", True), ("users/ann/environments", False)],
+)
+def test_in_a_folder_for_all_only_that_of_the_user_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str, is_usable: bool
+) -> None:
+    os.chown(tmp_path, 0, 0)
+    account = pwd.struct_passwd(("ann", "x", 4321, 4321, "", "/home/ann", "/bin/sh"))
+    monkeypatch.setattr("os.geteuid", lambda: 4321)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: account)
+    assert (EnvironmentFolder(tmp_path / below).trouble == "") is is_usable
 
 
 def test_what_is_no_folder_cannot_be_one(tmp_path: Path) -> None:
