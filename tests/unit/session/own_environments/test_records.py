@@ -95,6 +95,7 @@ def test_environments_are_found_with_what_they_say(folder: EnvironmentFolder) ->
             folder.find(name)
 
 
+@pytest.mark.root
 def test_anothers_folder_has_no_environments_of_mine(folder: EnvironmentFolder) -> None:
     finished(folder, "nlp")
     assert folder.trouble == ""
@@ -105,6 +106,7 @@ def test_anothers_folder_has_no_environments_of_mine(folder: EnvironmentFolder) 
         folder.find("nlp")
 
 
+@pytest.mark.root
 def test_nothing_is_made_below_anothers_folder(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     os.chown(tmp_path / "ann", 4321, 4321)
@@ -114,6 +116,7 @@ def test_nothing_is_made_below_anothers_folder(tmp_path: Path) -> None:
     assert list((tmp_path / "ann").iterdir()) == []
 
 
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("below", "is_usable"),
     [("ann/environments", True), ("env-ann", True), ("users/ann/environments", False)],

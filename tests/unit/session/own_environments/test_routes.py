@@ -70,6 +70,7 @@ def made_in(*folders: EnvironmentFolder) -> None:
         folder.write(EnvironmentRecord(folder.name))
 
 
+@pytest.mark.root
 def test_each_place_is_told_with_its_quota(tmp_path: Path) -> None:
     # Stand-ins: a file server with quotas is in tests/deploy/test_nfs.py.
     for name, says in (("df", "9000 3000 6000 nfs4 /mnt"), ("quota", "x 2 0 5 0 1 0 0 0")):
