@@ -125,9 +125,8 @@ class _Handler(APIHandler):
         """Take what the session has."""
         self.work, self.kernels, self.storage, self.offered = work, kernels, storage, offered
 
-    async def prepare(self) -> None:
+    def require_folders(self) -> None:
         """Answer 404 where there are none to be."""
-        await super().prepare()
         if self.kernels.folders is None:
             raise web.HTTPError(404, words.OFF)
 
@@ -138,12 +137,14 @@ class EnvironmentsHandler(_Handler):
     @web.authenticated
     async def get(self) -> None:
         """Give the list."""
+        self.require_folders()
         told = await overview(self.work, self.kernels, self.storage, self.offered)
         self.finish(json.dumps(told))
 
     @web.authenticated
     async def post(self) -> None:
         """Begin to make one."""
+        self.require_folders()
         try:
             task = await self.work.create(order_from(self.request.body))
         except OwnEnvironmentError as error:
@@ -168,6 +169,7 @@ class EnvironmentHandler(_Handler):
     @web.authenticated
     async def delete(self, name: str) -> None:
         """Begin to remove it."""
+        self.require_folders()
         try:
             task = await self.work.remove(checked_name(name))
         except OwnEnvironmentError as error:

@@ -1,6 +1,5 @@
 """Environments that conda makes: a stand-in does, as no registry has conda or micromamba."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -35,12 +34,14 @@ class Scene:
         self.program.parent.mkdir()
         self.program.write_text(STAND_IN)
         self.program.chmod(0o755)
-        self.environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+        self.environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            PROGRAM_VARIABLE: str(self.program),
+        }
 
-    def create(
-        self, *packages: str, on: tuple[str, ...] = (), **variables: str
-    ) -> EnvironmentRecord:
-        maker = Maker(self.folders, self.environment | variables, lambda _: None)
+    def create(self, *packages: str, on: tuple[str, ...] = ()) -> EnvironmentRecord:
+        maker = Maker(self.folders, self.environment, lambda _: None)
         return maker.create(Order("bio", on, packages, conda=True))
 
     @property
@@ -54,7 +55,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_conda_makes_a_kernel_and_a_module(scene: Scene) -> None:
-    record = scene.create("python=3.11", "scanpy", **{PROGRAM_VARIABLE: str(scene.program)})
+    record = scene.create("python=3.11", "scanpy")
     prefix = scene.folders.first.place("bio") / "conda"
     asked = scene.program.with_name("micromamba.asked").read_text()
     assert asked == f"create --yes --prefix={prefix} python=3.11 scanpy ipykernel\n"
@@ -73,19 +74,23 @@ def test_conda_makes_a_kernel_and_a_module(scene: Scene) -> None:
 
 
 def test_one_that_the_user_has_loaded_is_taken(scene: Scene) -> None:
-    scene.create(PATH=f"{scene.program.parent}{os.pathsep}/usr/bin:/bin")
+    del scene.environment[PROGRAM_VARIABLE]
+    scene.environment["PATH"] = f"{scene.program.parent}:/usr/bin:/bin"
+    scene.create()
     assert [one.trouble for one in scene.folders.environments()] == [""]
 
 
 def test_what_conda_cannot_install_leaves_nothing(scene: Scene) -> None:
     with pytest.raises(OwnEnvironmentError, match="unheard-of"):
-        scene.create("unheard-of", **{PROGRAM_VARIABLE: str(scene.program)})
+        scene.create("unheard-of")
     assert scene.left == []
 
 
 def test_a_program_that_is_not_there_leaves_nothing(scene: Scene) -> None:
+    scene.environment[PROGRAM_VARIABLE] = "/nowhere/conda"
     with pytest.raises(OwnEnvironmentError, match="/nowhere/conda"):
-        scene.create(**{PROGRAM_VARIABLE: "/nowhere/conda"})
+        scene.create()
+    del scene.environment[PROGRAM_VARIABLE]
     with pytest.raises(OwnEnvironmentError, match="micromamba"):
         scene.create()
     assert scene.left == []
@@ -93,5 +98,5 @@ def test_a_program_that_is_not_there_leaves_nothing(scene: Scene) -> None:
 
 def test_conda_builds_on_no_module(scene: Scene) -> None:
     with pytest.raises(OwnEnvironmentError, match="--on"):
-        scene.create(on=("pytorch",), **{PROGRAM_VARIABLE: str(scene.program)})
+        scene.create(on=("pytorch",))
     assert scene.left == []
