@@ -134,8 +134,10 @@ class SessionInput:
     """The file that defines ``module`` in bash."""
     module_paths: tuple[str, ...] = ()
     """Folders with modulefiles."""
-    environments_folder: str = ""
-    """Where the user's own environments lie: ``~`` and ``{user}`` may be in it. Empty for none."""
+    environments_folders: Mapping[str, str] = field(default_factory=dict)
+    """Where the user's own environments may lie, by name: ``~`` and ``{user}`` may be in it."""
+    environments_conda: str | None = None
+    """The program that makes environments with conda's packages; ``None`` for none."""
     mlflow_folder: str = ""
     """Where MLflow keeps the user's runs, in the same way. Empty: it is told nothing."""
     shares_folder: str = ""

@@ -94,6 +94,19 @@ UsersFolder = Annotated[
         "empty",
     ),
 ]
+NamedUsersFolders = Annotated[
+    Mapping[
+        Annotated[
+            Text,
+            _rule(
+                lambda value: re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", value),
+                "must be letters, digits and . _ -",
+            ),
+        ],
+        UsersFolder,
+    ],
+    AfterValidator(MappingProxyType),
+]
 SharesFolder = Annotated[
     UsersFolder,
     _rule(

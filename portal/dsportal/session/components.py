@@ -12,7 +12,7 @@ from typing import Any
 
 from jupyter_server.serverapp import ServerApp
 
-from dsportal.session.files import folder_download, parquet, quota
+from dsportal.session.files import folder_download, parquet, quota, quota_routes
 from dsportal.session.files.mounts import Mounts
 from dsportal.session.jobs import job_log
 from dsportal.session.jobs import routes as jobs
@@ -20,7 +20,7 @@ from dsportal.session.jobs.service import ClusterService
 from dsportal.session.jobs.slurm import SlurmPrograms
 from dsportal.session.kernels.images import SessionImages
 from dsportal.session.own_environments import routes as own_routes
-from dsportal.session.own_environments.entry import told_folder
+from dsportal.session.own_environments.folders import FOLDERS_VARIABLE, folders_told
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.work import OwnWork
 from dsportal.session.page import (
@@ -76,7 +76,8 @@ class Components:
         self.images = SessionImages(
             place.told.containers, place.home, self.mounts, folders=self._shown_in_images()
         )
-        self.own_kernels = OwnKernels(told_folder(os.environ), self.mounts, os.environ)
+        own_folders = folders_told(os.environ.get(FOLDERS_VARIABLE, ""))
+        self.own_kernels = OwnKernels(own_folders, self.mounts, os.environ)
         self._own_work = OwnWork(dict(os.environ))
         self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
         self._visits.watch(server.identity_provider)
@@ -159,7 +160,7 @@ class Components:
             *own_routes.routes(
                 base_url, self._own_work, self.own_kernels, storage, place.told.kernels
             ),
-            *quota.routes(base_url, storage),
+            *quota_routes.routes(base_url, storage),
             *sampler.routes(base_url, self.use_watch),
             *sharing.routes(base_url, shared),
             *visits.routes(base_url, self._visits),

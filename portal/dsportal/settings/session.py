@@ -16,6 +16,7 @@ from dsportal.values import (
     Minutes,
     ModuleNames,
     Name,
+    NamedUsersFolders,
     OptionalPath,
     PartitionName,
     Paths,
@@ -157,12 +158,20 @@ class Session(Table):
         (), "The folders with modulefiles (MODULEPATH) that sessions begin with."
     )
 
-    environments_folder: UsersFolder = setting(
-        "~/environments",
-        "Where users' own environments lie, one folder for each (`portal env`, **My "
-        "Environments**). With packages of one's own each has some 20 MB to gigabytes: where homes "
-        "are small, take a folder on the NAS that users can write, such as "
-        "`/mnt/isilon/home/{user}/environments`; `{user}` is the user's name. Empty for none.",
+    environments_folders: NamedUsersFolders = setting(
+        {"home": "~/environments"},
+        "Where users' own environments may lie (`portal env`, **My Environments**): names that "
+        "users choose from, and the folders that they stand for. The first is taken unless another "
+        "is chosen, and has the modulefiles of all. `~` is the home, `{user}` the user's name: "
+        "`/mnt/isilon/users/{user}/environments`. Each environment has some 20 MB to gigabytes. An "
+        "empty text leaves a folder out; without any, users have no environments of their own.",
+    )
+
+    environments_conda: OptionalPath = setting(
+        "",
+        "The program of the compute nodes with which users' environments may be made of conda's "
+        "packages: micromamba, mamba or conda. Empty: **My Environments** does not offer it, and "
+        "`portal env create --conda` takes what a user has loaded.",
     )
 
     mlflow_folder: UsersFolder = setting(

@@ -234,6 +234,7 @@ TAKEN: Mapping[Key, str] = {
     ("fine-tune-a-vision-transformer.md", 1): _PROGRAMS,
     ("install-without-network.md", 0): "tests/unit/deploy/test_release.py",
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
+    ("install-your-own-packages.md", 1): "tests/integration/session/test_own_environments.py",
     ("measure-the-network.md", 0): "tests/integration/measuring/test_network.py",
     ("measure-the-network.md", 1): "tests/integration/measuring/test_network.py",
     ("mount-the-nas.md", 2): "tests/deploy/test_nfs.py",
@@ -264,7 +265,6 @@ CANNOT: Mapping[Key, str] = {
         0,
     ): "needs Hugging Face, which is not a registry of packages",
     ("install-without-network.md", 1): "fetches some hundred MB; a release is tried as it is made",
-    ("install-your-own-packages.md", 1): "needs conda's channels, which no test can reach",
     ("measure-inference.md", 2): "needs torchvision's and timm's weights, which are in no registry",
     # Of these two, tests/deploy/test_nfs.py looks whether the units have these names.
     ("mount-the-nas.md", 1): "needs systemd and NFS in one kernel, as no test has",

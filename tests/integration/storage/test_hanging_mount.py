@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.hanging import Server, served
-from tests.instance import USERS, Instance
+from tests.instance import PREFIX, USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -76,6 +76,14 @@ def test_a_session_starts_and_works_beside_a_hanging_nas(
         assert answer.status_code == 504, (method, path, answer.text)
         assert f"{point(portal)} has not responded" in answer.text
     assert user.session("GET", "/portal/quota?path=isilon").status_code == 404
+
+    told = user.session("GET", "/portal/environments").json()
+    troubled = [(folder["name"], bool(folder["trouble"])) for folder in told["folders"]]
+    assert troubled == [("home", False), ("isilon", True)]
+    listing = f"portal-{PREFIX} env list; echo do''ne"
+    screen = user.type_in_terminal(listing, "done", seconds=PATIENT_SECONDS)
+    assert f"isilon is left out: {point(portal)} has not responded" in screen
+    assert "\nhome: " in screen
 
     nas.thaw()
     until(lambda: notices(user) == [], seconds=PATIENT_SECONDS, what="the mount is back by itself")

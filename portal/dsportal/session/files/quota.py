@@ -1,6 +1,5 @@
-"""Quota and free space of the storage in the file browser.
+"""Quota and free space of the user's storage.
 
-``GET /portal/quota?path=isilon/data`` tells of the file system that a path of contents leads to.
 ``quota`` (where it is installed, and the server answers it) knows the user's own limit. Otherwise
 it is the size that the server gives the file system, by ``df``: of an export with a directory
 quota, OneFS gives the quota (SmartQuotas with ``container``), and nothing in it says so. Both are
@@ -8,20 +7,14 @@ processes of their own, as a server that hangs would hold up a thread for ever.
 """
 
 import asyncio
-import json
 import logging
 import os
 import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-from jupyter_server.base.handlers import APIHandler
-from jupyter_server.utils import url_path_join
-from tornado import web
 
 from dsportal.session.files.mounts import Mounts
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
@@ -165,32 +158,3 @@ def with_quota(use: StorageUse, text: str) -> StorageUse:
             free = min(use.free, max(0, limit - used))
             return replace(use, size=limit, used=used, free=free, is_quota=True)
     return use
-
-
-class QuotaHandler(APIHandler):
-    """Tells the page how full the storage is."""
-
-    # A page asks by itself: no sign that somebody works.
-    _track_activity = False
-
-    def initialize(self, storage: Storage) -> None:
-        """Take the session's view of its storage."""
-        self.storage = storage
-
-    @web.authenticated
-    async def get(self) -> None:
-        """Give name and use of the storage that a path is on."""
-        path = self.get_query_argument("path", "")
-        if "\0" in path or path.startswith("/") or ".." in PurePosixPath(path).parts:
-            raise web.HTTPError(400, "path is one below the home.")
-        name = self.storage.name_of(path)
-        try:
-            use = await self.storage.use(path)
-        except QuotaUnknown as error:
-            raise web.HTTPError(404, f"It is not known how full the storage is: {error}") from error
-        self.finish(json.dumps({"name": name, **asdict(use)}))
-
-
-def routes(base_url: str, storage: Storage) -> list[tuple[str, type[APIHandler], dict[str, Any]]]:
-    """Give the server's route."""
-    return [(url_path_join(base_url, "portal/quota"), QuotaHandler, {"storage": storage})]

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dsportal.session.modules import ModulesError, ModuleSystem
 from dsportal.session.own_environments import words
@@ -82,6 +83,11 @@ def find(modules: Sequence[str], environment: Mapping[str, str]) -> Base:
     if python is None:
         raise OwnEnvironmentError(words.NO_PYTHON.format(base=", ".join(modules), said=""))
     return _asked(python, resolved or tuple(modules), loaded)
+
+
+def version_of(python: Path, maker: str, environment: Mapping[str, str]) -> str:
+    """Ask an interpreter that something has made; raises `OwnEnvironmentError`."""
+    return _asked(str(python), (maker,), environment).version
 
 
 def is_module(name: str, environment: Mapping[str, str]) -> bool:

@@ -1,7 +1,9 @@
 """``portal env create|list|remove``: for users, in terminals, jobs and notebooks."""
 
 import argparse
+import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -9,20 +11,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
+from dsportal.session.files.mounts import Mounts
+from dsportal.session.files.quota import QuotaUnknown, Storage, StorageUse
 from dsportal.session.own_environments import words
+from dsportal.session.own_environments.folders import (
+    FOLDERS_VARIABLE,
+    EnvironmentFolders,
+    folders_told,
+)
 from dsportal.session.own_environments.making import Maker, Order
 from dsportal.session.own_environments.records import (
-    DEFAULT_FOLDER,
-    FOLDER_VARIABLE,
-    EnvironmentFolder,
     OwnEnvironment,
     OwnEnvironmentError,
-    folder_from,
-    size_of,
-    size_words,
 )
+from dsportal.session.own_environments.sizes import size_of, size_words
 
-_HEADINGS = ("NAME", "ON", "SIZE", "PACKAGES", "WHERE")
+_HEADINGS = ("NAME", "ON", "SIZE", "IN", "PACKAGES", "WHERE")
 
 
 def main(
@@ -31,17 +35,20 @@ def main(
     """Run ``portal env ...``; give its exit status."""
     options = _parsed(sys.argv[1:] if arguments is None else arguments)
     _end_like_ctrl_c()
+    # What mounts log is for the administrators.
+    logging.getLogger("dsportal").addHandler(logging.NullHandler())
     try:
-        folder = EnvironmentFolder(_place(environment))
-        maker = Maker(folder, environment, _say)
+        folders = asyncio.run(_answering(environment))
+        maker = Maker(folders, environment, _say)
         if options.action == "list":
-            _list(folder, is_json=options.json)
+            _list(folders, environment, is_json=options.json)
         elif options.action == "remove":
             maker.remove(options.name)
         else:
             on, packages = tuple(options.on), tuple(options.packages)
             files = tuple(os.path.abspath(file) for file in options.requirement)
-            maker.create(Order(options.name, on, packages, files))
+            order = Order(options.name, on, packages, files, options.folder, options.conda)
+            maker.create(order)
     except OwnEnvironmentError as error:
         _say(str(error))
         return 1
@@ -59,7 +66,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         "create": actions.add_parser(
             "create", help="make one: a kernel in JupyterLab, a module in terminals and jobs"
         ),
-        "list": actions.add_parser("list", help="show them, with their sizes"),
+        "list": actions.add_parser("list", help="show them, their sizes and your quota"),
         "remove": actions.add_parser("remove", help="remove one and all that is in it"),
     }
     _add_create_options(parsers["create"])
@@ -87,27 +94,58 @@ def _add_create_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a file that lists packages, as pip reads it",
+        help="a file that lists packages, as pip reads it, or conda",
     )
-    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="what pip installs")
+    parser.add_argument(
+        "--in",
+        dest="folder",
+        default="",
+        metavar="PLACE",
+        help="where it is to lie, such as home or isilon: one of those that `list` names",
+    )
+    parser.add_argument(
+        "--conda",
+        action="store_true",
+        help="have conda make it, or mamba or micromamba, where your site has one of them",
+    )
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="what is installed")
 
 
-def _place(environment: Mapping[str, str]) -> Path:
-    text = environment.get(FOLDER_VARIABLE, DEFAULT_FOLDER)
-    if not text:
+async def _answering(environment: Mapping[str, str]) -> EnvironmentFolders:
+    """Return the folders whose file servers answer: whatever touches another would hang."""
+    folders = folders_told(environment.get(FOLDERS_VARIABLE, ""))
+    if folders is None:
         raise OwnEnvironmentError(words.OFF)
-    return folder_from(text, environment.get("HOME", ""), environment.get("USER", ""))
+    mounts = Mounts()
+    await mounts.look()
+    answering = []
+    for folder in folders:
+        trouble = mounts.trouble_on(str(folder.path))
+        if trouble is None:
+            answering.append(folder)
+        elif folder is folders.first:
+            raise OwnEnvironmentError(f"{trouble.words()}.")
+        else:
+            sys.stderr.write(words.NO_ANSWER.format(name=folder.name, reason=trouble.words()))
+    return EnvironmentFolders(tuple(answering))
 
 
-def _list(folder: EnvironmentFolder, *, is_json: bool) -> None:
-    found = folder.all()
+def _list(folders: EnvironmentFolders, environment: Mapping[str, str], *, is_json: bool) -> None:
+    found = folders.environments()
     sizes = [size_of(one.path) for one in found]
     if is_json:
         _print_json(found, sizes)
         return
-    if not found:
+    if found:
+        _print_table(found, sizes)
+    else:
         _say(words.NONE)
-        return
+    _say("")
+    for line in asyncio.run(_storage_lines(folders, environment)):
+        _say(line)
+
+
+def _print_table(found: list[OwnEnvironment], sizes: list[int]) -> None:
     rows = [_HEADINGS, *map(_row, found, sizes)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     for row in rows:
@@ -121,7 +159,28 @@ def _list(folder: EnvironmentFolder, *, is_json: bool) -> None:
 def _row(one: OwnEnvironment, size: int) -> tuple[str, ...]:
     on = one.record.on_words if one.record else "?"
     packages = " ".join(one.record.packages) if one.record else ""
-    return one.name, on, size_words(size), packages or "-", str(one.path)
+    return one.name, on, size_words(size), one.folder.name, packages or "-", str(one.path)
+
+
+async def _storage_lines(folders: EnvironmentFolders, environment: Mapping[str, str]) -> list[str]:
+    """Say how full each place is that the user can write to."""
+    storage = Storage(Path("/"), {}, environment)
+    lines = []
+    for folder in folders:
+        if folder.trouble:
+            continue
+        try:
+            lines.append(_use_words(folder.name, await storage.use(str(folder.existing))))
+        except QuotaUnknown:
+            lines.append(words.USE_UNKNOWN.format(name=folder.name))
+    return lines
+
+
+def _use_words(name: str, use: StorageUse) -> str:
+    text = words.USED_OF_QUOTA if use.is_quota else words.USED
+    # What is set aside for root is neither used nor free.
+    used, size = size_words(use.used), size_words(use.used + use.free)
+    return text.format(name=name, used=used, size=size)
 
 
 def _print_json(found: list[OwnEnvironment], sizes: list[int]) -> None:
@@ -129,7 +188,9 @@ def _print_json(found: list[OwnEnvironment], sizes: list[int]) -> None:
         {
             "name": one.name,
             "path": str(one.path),
+            "in": one.folder.name,
             "on": list(one.record.on) if one.record else [],
+            "conda": one.record.conda if one.record else False,
             "packages": list(one.record.packages) if one.record else [],
             "size": size,
             "trouble": one.trouble,

@@ -1,12 +1,13 @@
-"""How what runs in a session comes to the user's environments: folder, command, modules."""
+"""How what runs in a session comes to the user's environments: folders, command, modules."""
 
 import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from dsportal.session.own_environments.conda import PROGRAM_VARIABLE
+from dsportal.session.own_environments.folders import FOLDERS_VARIABLE, EnvironmentFolders
 from dsportal.session.own_environments.records import (
-    FOLDER_VARIABLE,
     EnvironmentFolder,
     OwnEnvironmentError,
     folder_from,
@@ -19,27 +20,24 @@ PYTHON_VARIABLE = "PORTAL_SESSION_PYTHON"
 _PROGRAMS = Path(__file__).with_name("bin")
 
 
-def own_folder(setting: str, home: str, user: str) -> EnvironmentFolder | None:
-    """Return the folder of a user's environments; ``None`` where there are none to be."""
-    if not setting:
-        return None
-    try:
-        return EnvironmentFolder(folder_from(setting, home, user))
-    except OwnEnvironmentError as error:
-        log.warning("No environments of one's own: %s", error)
-        return None
+def own_folders(settings: Mapping[str, str], home: str, user: str) -> EnvironmentFolders | None:
+    """Return the folders of a user's environments; ``None`` where there are none to be."""
+    found = []
+    for name, setting in settings.items():
+        if not setting:
+            continue
+        try:
+            found.append(EnvironmentFolder(folder_from(setting, home, user), name))
+        except OwnEnvironmentError as error:
+            log.warning("No environments of one's own in %s: %s", name, error)
+    return EnvironmentFolders(tuple(found)) if found else None
 
 
-def told_folder(environment: Mapping[str, str]) -> EnvironmentFolder | None:
-    """Return the folder as a session's own variables have it."""
-    path = environment.get(FOLDER_VARIABLE)
-    return EnvironmentFolder(Path(path)) if path else None
-
-
-def command_variables(folder: EnvironmentFolder | None) -> dict[str, str]:
-    """Return the variables of the command, and where it is."""
+def command_variables(folders: EnvironmentFolders | None, conda: str | None) -> dict[str, str]:
+    """Return the variables of the command, and where it is; ``conda`` is the site's program."""
     return {
-        FOLDER_VARIABLE: str(folder.path) if folder else "",
+        **({PROGRAM_VARIABLE: conda} if conda else {}),
+        FOLDERS_VARIABLE: folders.variable if folders else "",
         PYTHON_VARIABLE: sys.executable,
         "PATH": str(_PROGRAMS),
     }

@@ -5,12 +5,13 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dsportal.session.own_environments import base as bases
-from dsportal.session.own_environments import modulefile, words
+from dsportal.session.own_environments import conda, modulefile, words
 from dsportal.session.own_environments.base import Base
+from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
     EnvironmentRecord,
@@ -18,10 +19,9 @@ from dsportal.session.own_environments.records import (
     checked_modules,
     checked_name,
     checked_packages,
-    size_of,
-    size_words,
     write_whole,
 )
+from dsportal.session.own_environments.sizes import size_of, size_words
 
 _KERNEL = "ipykernel"
 _VENV_SECONDS = 300.0
@@ -39,20 +39,26 @@ class Order:
     packages: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     """Files that list packages."""
+    folder: str = ""
+    """The name of that in which it is to lie; empty for the first."""
+    conda: bool = False
+    """Whether conda is to make it, and not pip."""
 
     def checked(self) -> "Order":
         """Return it; raises `OwnEnvironmentError`."""
         checked_name(self.name)
         checked_modules(self.on)
         checked_packages([*self.packages, *self.requirements])
+        if self.conda and self.on:
+            raise OwnEnvironmentError(words.CONDA_ALONE)
         return self
 
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes and removes environments in a folder."""
+    """Makes and removes environments."""
 
-    folder: EnvironmentFolder
+    folders: EnvironmentFolders
     environment: Mapping[str, str]
     """What programs are run with."""
     say: Callable[[str], None]
@@ -60,19 +66,20 @@ class Maker:
     def create(self, order: Order) -> EnvironmentRecord:
         """Make one; raises `OwnEnvironmentError`, and leaves nothing then."""
         order.checked()
-        with self.folder.locked(order.name):
-            place = self.folder.place(order.name)
-            self._clear(order.name, place)
-            with self._wholly(order.name, place):
-                return self._made(order, place)
+        folder = self.folders.named(order.folder)
+        with self.folders.first.locked(order.name):
+            folder.make()
+            self._clear(order.name, folder)
+            with self._wholly(order.name, folder.place(order.name)):
+                return self._made(order, folder)
 
     def remove(self, name: str) -> None:
         """Remove one; raises `OwnEnvironmentError`."""
-        with self.folder.locked(name):
-            found = self.folder.find(name)
+        with self.folders.first.locked(name):
+            found = self.folders.find(name)
             try:
                 # So that what is left of it, should this be interrupted, is not taken for one.
-                self.folder.forget(name)
+                found.folder.forget(name)
                 self._delete(name, found.path)
             except OSError as error:
                 reason = error.strerror or str(error)
@@ -82,18 +89,17 @@ class Maker:
                 ) from error
         self.say(words.REMOVED.format(name=name))
 
-    def _clear(self, name: str, place: Path) -> None:
+    def _clear(self, name: str, folder: EnvironmentFolder) -> None:
         """Make room: what was not finished is removed, all else is the user's."""
-        if not place.exists() and not place.is_symlink():
-            return
-        try:
-            unfinished = self.folder.find(name)
-        except OwnEnvironmentError as error:
-            raise OwnEnvironmentError(words.EXISTS.format(name=name)) from error
-        if unfinished.record is not None:
-            raise OwnEnvironmentError(words.EXISTS.format(name=name))
-        self._delete(name, place)
-        self.say(words.REMOVED_HALF.format(name=name))
+        for one in self.folders.environments():
+            if one.name != name:
+                continue
+            if one.record is not None:
+                raise OwnEnvironmentError(words.EXISTS.format(name=name, folder=one.folder.name))
+            self._delete(name, one.path)
+            self.say(words.REMOVED_HALF.format(name=name))
+        if os.path.lexists(folder.place(name)):
+            raise OwnEnvironmentError(words.EXISTS.format(name=name, folder=folder.name))
 
     @contextmanager
     def _wholly(self, name: str, place: Path) -> Iterator[None]:
@@ -111,31 +117,55 @@ class Maker:
             self._delete(name, place)
             raise
 
-    def _made(self, order: Order, place: Path) -> EnvironmentRecord:
+    def _made(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
+        place = folder.place(order.name)
         if bases.is_module(order.name, self.environment):
             raise OwnEnvironmentError(words.IS_A_MODULE.format(name=order.name))
+        record = (self._by_conda if order.conda else self._by_pip)(order, folder)
+        modulefiles = self.folders.first.modulefiles
+        modulefiles.mkdir(exist_ok=True)
+        write_whole(modulefiles / order.name, modulefile.text(record, place))
+        folder.write(record)
+        has_modules = bases.modules_init(self.environment) is not None
+        by_hand = f"export PATH={record.prefix(place)}/bin:$PATH"
+        activate = f"module load {order.name}" if has_modules else by_hand
+        size = size_words(size_of(place))
+        name, title = order.name, record.title
+        self.say(words.MADE.format(name=name, size=size, title=title, activate=activate))
+        return record
+
+    def _by_conda(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
+        program = conda.program(self.environment)
+        record = EnvironmentRecord(order.name, packages=order.packages, conda=True)
+        place = folder.place(order.name)
+        self.say(words.MAKING.format(name=order.name, place=place))
+        folder.begin(order.name)
+        prefix, packages = record.prefix(place), (*order.packages, _KERNEL)
+        try:
+            argv = conda.create_argv(program, prefix, packages, order.requirements)
+            self._run(argv, _PIP_SECONDS)
+        except subprocess.CalledProcessError as error:
+            named = ", ".join([*packages, *order.requirements])
+            text = words.CONDA_FAILED.format(program=program, packages=named)
+            raise OwnEnvironmentError(text) from error
+        version = bases.version_of(prefix / "bin/python", words.CONDA, self.environment)
+        return replace(record, python=version)
+
+    def _by_pip(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
+        place = folder.place(order.name)
         base = bases.find(order.on, self.environment)
         record = EnvironmentRecord(
             order.name, base.modules, base.folder, order.packages, base.version
         )
         told = words.MAKING_ON if base.modules else words.MAKING
         self.say(told.format(name=order.name, base=record.on_words, place=place))
-        self.folder.begin(order.name)
+        folder.begin(order.name)
         self._venv(base, place)
         self._put_on(base, place)
         needed = () if base.has(_KERNEL) else (_KERNEL,)
         self._install(order, needed, record, place)
-        self.folder.modulefiles.mkdir(exist_ok=True)
-        file = self.folder.modulefiles / order.name
-        write_whole(file, modulefile.text(record, place))
-        self.folder.write(record)
-        has_modules = bases.modules_init(self.environment) is not None
-        activate = f"module load {order.name}" if has_modules else f"source {place}/bin/activate"
-        size = size_words(size_of(place))
-        name, title = order.name, record.title
         if needed:
             self.say(words.MADE_WITH_KERNEL)
-        self.say(words.MADE.format(name=name, size=size, title=title, activate=activate))
         return record
 
     def _venv(self, base: Base, place: Path) -> None:
@@ -196,6 +226,6 @@ class Maker:
             raise subprocess.CalledProcessError(1, argv, error.stdout) from error
 
     def _delete(self, name: str, place: Path) -> None:
-        (self.folder.modulefiles / name).unlink(missing_ok=True)
+        (self.folders.first.modulefiles / name).unlink(missing_ok=True)
         if os.path.lexists(place):
             shutil.rmtree(place)

@@ -10,13 +10,23 @@ _TEXT = """\
 #%Module1.0
 # Made by `portal env create`.
 module-whatis "Your own environment on {on}"
+if {{[module-info mode load] && ![file owned {prefix}/bin]}} {{
+    error {{{name} lies in {place}, which is not there on this node or is not yours}}
+}}
 family portal_environment
-{loads}prepend-path PATH {place}/bin
-setenv VIRTUAL_ENV {place}
+{loads}prepend-path PATH {prefix}/bin
+setenv {variable} {prefix}
 """
 
 
 def text(record: EnvironmentRecord, place: Path) -> str:
     """Write it. Names and the path have been checked: nothing in them means anything to Tcl."""
     loads = "".join(f"module load {module}\n" for module in record.on)
-    return _TEXT.format(on=record.on_words, loads=loads, place=place)
+    return _TEXT.format(
+        name=record.name,
+        on=record.on_words,
+        loads=loads,
+        place=place,
+        prefix=record.prefix(place),
+        variable=record.variable,
+    )

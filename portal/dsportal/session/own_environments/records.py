@@ -1,20 +1,16 @@
-"""What there is: the folder of a user's environments, and what each says of itself."""
+"""What there is: a folder of a user's environments, and what each says of itself."""
 
 import contextlib
 import fcntl
 import json
-import math
 import os
+import pwd
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dsportal.session.own_environments import words
-
-FOLDER_VARIABLE = "PORTAL_ENVIRONMENTS"
-"""In a session, and in what is started from it: the folder of the user's environments."""
-DEFAULT_FOLDER = "~/environments"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}", re.ASCII)
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*", re.ASCII)
@@ -24,7 +20,6 @@ _LONGEST_PACKAGE = 300
 _MARK = ".portal-environment"
 _RECORD = "portal-environment.json"
 _MODULEFILES = ".modulefiles"
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _VERSION = 1
 """Of a record; one of before there were versions has this, too."""
 
@@ -46,12 +41,16 @@ class EnvironmentRecord:
     """What was asked for when it was made."""
     python: str = ""
     """The version of Python."""
+    conda: bool = False
+    """Whether conda has made it, or a program like it."""
     version: int = _VERSION
     """Of this record. Of one that is newer than what is read here only this is known."""
 
     @property
     def on_words(self) -> str:
         """Name what is below it."""
+        if self.conda:
+            return words.CONDA
         return ", ".join(self.on) or words.PLAIN_PYTHON
 
     @property
@@ -59,14 +58,28 @@ class EnvironmentRecord:
         """Name its kernel."""
         return f"{self.name} ({self.on_words})"
 
+    @property
+    def variable(self) -> str:
+        """Name the variable that leads to its prefix while it is used."""
+        return "CONDA_PREFIX" if self.conda else "VIRTUAL_ENV"
+
+    def prefix(self, place: Path) -> Path:
+        """Return where its ``bin/`` is. Micromamba makes none in a folder that is there already."""
+        return place / "conda" if self.conda else place
+
 
 @dataclass(frozen=True)
 class OwnEnvironment:
     """One in the folder; without a record it was not finished."""
 
     name: str
-    path: Path
+    folder: "EnvironmentFolder"
     record: EnvironmentRecord | None
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.folder.path / self.name
 
     @property
     def trouble(self) -> str:
@@ -76,7 +89,8 @@ class OwnEnvironment:
         if self.record.version > _VERSION:
             return words.NEWER
         is_there = not self.record.base or os.path.isdir(self.record.base)
-        return "" if is_there and (self.path / "bin/python").exists() else words.BASE_GONE
+        python = self.record.prefix(self.path) / "bin/python"
+        return "" if is_there and python.exists() else words.BASE_GONE
 
 
 def checked_name(name: str) -> str:
@@ -123,14 +137,39 @@ def folder_from(text: str, home: str, user: str) -> Path:
 
 @dataclass(frozen=True)
 class EnvironmentFolder:
-    """The folder of a user's environments."""
+    """A folder of a user's environments."""
 
     path: Path
+    name: str = "home"
+    """What the site calls it."""
 
     @property
     def modulefiles(self) -> Path:
-        """Where their modulefiles are: a folder of MODULEPATH."""
+        """Where modulefiles are: a folder of MODULEPATH."""
         return self.path / _MODULEFILES
+
+    @property
+    def existing(self) -> Path:
+        """Return it, or what there is of the way to it until the first environment is made."""
+        return next(one for one in (self.path, *self.path.parents) if os.path.exists(one))
+
+    @property
+    def trouble(self) -> str:
+        """Say why the user can have none there; empty where they can."""
+        existing = self.existing
+        if self._may_begin_in(existing) and os.access(existing, os.W_OK | os.X_OK):
+            return ""
+        return words.NOT_YOURS.format(folder=existing, name=self.name)
+
+    def make(self) -> None:
+        """Make the folder, unless it is there; raises `OwnEnvironmentError`."""
+        if self.trouble:
+            raise OwnEnvironmentError(self.trouble)
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            text = words.NO_FOLDER.format(folder=self.path, reason=error.strerror or error)
+            raise OwnEnvironmentError(text) from error
 
     def place(self, name: str) -> Path:
         """Return where one of this name is, or would be."""
@@ -139,11 +178,14 @@ class EnvironmentFolder:
     def all(self) -> list[OwnEnvironment]:
         """Find all, finished or not, by name; links are not followed."""
         try:
+            # Whoever owns it decides what runs as a kernel.
+            if _is_anothers(self.path):
+                return []
             entries = sorted(os.scandir(self.path), key=lambda entry: entry.name.lower())
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
         return [
-            OwnEnvironment(entry.name, self.path / entry.name, self._record(entry.name))
+            OwnEnvironment(entry.name, self, self._record(entry.name))
             for entry in entries
             if entry.is_dir(follow_symlinks=False) and self._is_ours(entry.name)
         ]
@@ -151,9 +193,10 @@ class EnvironmentFolder:
     def find(self, name: str) -> OwnEnvironment:
         """Find one; raises `OwnEnvironmentError`."""
         place = self.place(name)
-        if place.is_symlink() or not place.is_dir() or not self._is_ours(name):
+        is_there = not place.is_symlink() and place.is_dir() and self._is_ours(name)
+        if not is_there or _is_anothers(self.path):
             raise OwnEnvironmentError(words.UNKNOWN.format(name=name))
-        return OwnEnvironment(name, place, self._record(name))
+        return OwnEnvironment(name, self, self._record(name))
 
     def write(self, record: EnvironmentRecord) -> None:
         """Say that one is finished; what is written is there wholly or not at all."""
@@ -166,7 +209,7 @@ class EnvironmentFolder:
     @contextlib.contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Keep others from making or removing one of this name; raises `OwnEnvironmentError`."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make()
         lock = self.path / f".{checked_name(name)}.lock"
         with lock.open("a") as file:
             try:
@@ -187,6 +230,15 @@ class EnvironmentFolder:
         place.mkdir()
         (place / _MARK).touch()
 
+    def _may_begin_in(self, existing: Path) -> bool:
+        """Say whether others can exchange nothing of what is made there."""
+        owner, me = existing.stat().st_uid, os.geteuid()
+        if owner == me or owner != 0:
+            return owner == me
+        # One of root's for all, such as /scratch: only a folder of the user's name is made in it.
+        inside = self.path.relative_to(existing).parts
+        return not inside or pwd.getpwuid(me).pw_name in inside[0]
+
     def _is_ours(self, name: str) -> bool:
         # A venv that somebody has put here is theirs.
         return bool(_NAME.fullmatch(name)) and (self.path / name / _MARK).is_file()
@@ -196,6 +248,10 @@ class EnvironmentFolder:
             return _read(name, json.loads((self.path / name / _RECORD).read_bytes()))
         except (OSError, ValueError):
             return None
+
+
+def _is_anothers(path: Path) -> bool:
+    return path.stat().st_uid not in (0, os.geteuid())
 
 
 def _read(name: str, given: object) -> EnvironmentRecord:
@@ -220,6 +276,7 @@ def _read(name: str, given: object) -> EnvironmentRecord:
             raise ValueError(f"{key}: not a text")
     if not all(_MODULE.fullmatch(one) for one in given["on"]):
         raise ValueError("on: not names of modules")
+    found["conda"] = given.get("conda", False) is True
     return EnvironmentRecord(**found | {"name": name})  # type: ignore[arg-type]
 
 
@@ -231,33 +288,3 @@ def write_whole(file: Path, text: str) -> None:
         fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def size_of(folder: Path) -> int:
-    """Add up what is on the disk below a folder, in bytes; what is linked counts once."""
-    seen: set[tuple[int, int]] = set()
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                status = os.lstat(os.path.join(place, name))
-                if (status.st_dev, status.st_ino) not in seen:
-                    seen.add((status.st_dev, status.st_ino))
-                    total += 512 * status.st_blocks
-    return total
-
-
-def size_words(size: int) -> str:
-    """Write a size for people, as JupyterLab's page does (portal/dsportal/lab/src/common/bytes.ts).
-
-    >>> size_words(512), size_words(25_000_000), size_words(2_340_000_000)
-    ('512 B', '24 MiB', '2.2 GiB')
-    """
-    power = 0
-    while size >= 999.5 * 1024**power and power < len(_UNITS) - 1:
-        power += 1
-    amount = size / 1024**power
-    digits = 1 if power and amount < 9.95 else 0
-    # Halves up, as a browser rounds.
-    rounded = math.floor(amount * 10**digits + 0.5) / 10**digits
-    return f"{rounded:.{digits}f} {_UNITS[power]}"

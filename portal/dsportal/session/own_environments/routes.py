@@ -1,14 +1,16 @@
 """The user's environments, for the page.
 
-``GET /portal/environments`` lists them, with what new ones can be built on, how full the storage
-is, and what is being done. ``POST`` with ``{"name": N, "on": [MODULE], "packages": [PACKAGE]}``
-begins to make one, ``DELETE /portal/environments/of/NAME`` to remove one, and
+``GET /portal/environments`` lists them, with what new ones can be built on, where they can lie and
+how full that is, and what is being done. ``POST`` begins to make one, with
+``{"name": N, "on": [MODULE], "packages": [PACKAGE], "in": FOLDER, "conda": false}``.
+``DELETE /portal/environments/of/NAME`` begins to remove one, and
 ``POST /portal/environments/stop`` stops either.
 """
 
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -16,40 +18,47 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from dsportal.session.files.mounts import NoAnswer
+from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.files.quota import QuotaUnknown, Storage
 from dsportal.session.own_environments import words
+from dsportal.session.own_environments.conda import PROGRAM_VARIABLE
 from dsportal.session.own_environments.kernels import OwnKernels
+from dsportal.session.own_environments.making import Order
 from dsportal.session.own_environments.records import (
+    EnvironmentFolder,
     OwnEnvironment,
     OwnEnvironmentError,
-    checked_modules,
     checked_name,
-    checked_packages,
-    size_of,
 )
+from dsportal.session.own_environments.sizes import size_of
 from dsportal.session.own_environments.work import OwnWork, Task
 from dsportal.session.threads import in_thread
 from dsportal.session_schema import Kernel
 
-_AN_ORDER = 'The body must be {"name": TEXT, "on": [TEXT], "packages": [TEXT]}, and nothing else.'
+_KEYS = {"name", "on", "packages", "in", "conda"}
+_AN_ORDER = (
+    'The body must be {"name": TEXT, "on": [TEXT], "packages": [TEXT], "in": TEXT, "conda": true '
+    "or false}, and nothing else."
+)
 _MOST = 100
 # A folder that is larger, or a slower server, has no size on the page.
 _SIZE_SECONDS = 3.0
 
 
-def order_from(body: bytes) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def order_from(body: bytes) -> Order:
     """Read what the page asks for; raises `OwnEnvironmentError`."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise OwnEnvironmentError(_AN_ORDER) from error
-    if not isinstance(given, dict) or given.keys() != {"name", "on", "packages"}:
+    if not isinstance(given, dict) or given.keys() != _KEYS:
         raise OwnEnvironmentError(_AN_ORDER)
-    name, on, packages = given["name"], given["on"], given["packages"]
-    if not isinstance(name, str) or not _are_texts(on) or not _are_texts(packages):
+    name, on, packages, folder = (given[key] for key in ("name", "on", "packages", "in"))
+    if not _are_texts([name, folder]) or not _are_texts(on) or not _are_texts(packages):
         raise OwnEnvironmentError(_AN_ORDER)
-    return checked_name(name), checked_modules(on), checked_packages(packages)
+    if not isinstance(given["conda"], bool):
+        raise OwnEnvironmentError(_AN_ORDER)
+    return Order(name, tuple(on), tuple(packages), folder=folder, conda=given["conda"]).checked()
 
 
 def _are_texts(given: object) -> bool:
@@ -68,13 +77,12 @@ def bases(kernels: Mapping[str, Kernel]) -> list[dict[str, Any]]:
 
 
 async def overview(
-    place: str,
     work: OwnWork,
     kernels: OwnKernels,
     storage: Storage,
     offered: Mapping[str, Kernel],
 ) -> dict[str, Any]:
-    """Return what the page shows; raises `NoAnswer` and `OSError` where the files do not answer.
+    """Return what the page shows.
 
     What is being done is never newer than the list: a page that is told it has ended does not
     ask again.
@@ -82,12 +90,14 @@ async def overview(
     task = replace(work.task) if work.task else None
     found = await kernels.look()
     sizes = await asyncio.gather(*map(_size, found))
+    asked = [_folder(folder, kernels.mounts, storage) for folder in kernels.folders or ()]
     return {
-        "folder": place,
+        "folders": [folder for folder in await asyncio.gather(*asked) if folder is not None],
         "environments": [
             {
                 "name": one.name,
                 "path": str(one.path),
+                "in": one.folder.name,
                 "on": one.record.on_words if one.record else "",
                 "packages": list(one.record.packages) if one.record else [],
                 "size": size,
@@ -96,7 +106,7 @@ async def overview(
             for one, size in zip(found, sizes, strict=True)
         ],
         "bases": bases(offered),
-        "storage": await _use(kernels, place, storage),
+        "conda": bool(kernels.environment.get(PROGRAM_VARIABLE)),
         "task": asdict(task) if task else None,
     }
 
@@ -115,11 +125,10 @@ class _Handler(APIHandler):
         """Take what the session has."""
         self.work, self.kernels, self.storage, self.offered = work, kernels, storage, offered
 
-    def folder(self) -> str:
-        """Return where they lie; answers 404 where there are none to be."""
-        if self.kernels.folder is None:
+    def require_folders(self) -> None:
+        """Answer 404 where there are none to be."""
+        if self.kernels.folders is None:
             raise web.HTTPError(404, words.OFF)
-        return str(self.kernels.folder.path)
 
 
 class EnvironmentsHandler(_Handler):
@@ -128,20 +137,16 @@ class EnvironmentsHandler(_Handler):
     @web.authenticated
     async def get(self) -> None:
         """Give the list."""
-        place = self.folder()
-        try:
-            told = await overview(place, self.work, self.kernels, self.storage, self.offered)
-        except (NoAnswer, OSError) as error:
-            raise web.HTTPError(503, str(error)) from error
+        self.require_folders()
+        told = await overview(self.work, self.kernels, self.storage, self.offered)
         self.finish(json.dumps(told))
 
     @web.authenticated
     async def post(self) -> None:
         """Begin to make one."""
-        self.folder()
+        self.require_folders()
         try:
-            name, on, packages = order_from(self.request.body)
-            task = await self.work.create(name, on, packages)
+            task = await self.work.create(order_from(self.request.body))
         except OwnEnvironmentError as error:
             raise web.HTTPError(400, str(error)) from error
         self.set_status(202)
@@ -164,7 +169,7 @@ class EnvironmentHandler(_Handler):
     @web.authenticated
     async def delete(self, name: str) -> None:
         """Begin to remove it."""
-        self.folder()
+        self.require_folders()
         try:
             task = await self.work.remove(checked_name(name))
         except OwnEnvironmentError as error:
@@ -178,14 +183,25 @@ def _trouble(one: OwnEnvironment, task: Task | None) -> str:
     return "" if is_busy else one.trouble
 
 
-async def _use(kernels: OwnKernels, place: str, storage: Storage) -> dict[str, Any] | None:
-    # The folder is made with the first environment.
-    for folder in (place, str(kernels.environment.get("HOME", ""))):
-        try:
-            return asdict(await storage.use(folder))
-        except QuotaUnknown:
-            continue
-    return None
+async def _folder(
+    folder: EnvironmentFolder, mounts: Mounts, storage: Storage
+) -> dict[str, Any] | None:
+    """Return where environments can lie, and how full that is; ``None``: the user cannot write."""
+    told: dict[str, Any] = {"name": folder.name, "path": str(folder.path)}
+    told |= {"storage": None, "trouble": ""}
+
+    def existing() -> str | None:
+        return None if folder.trouble else str(folder.existing)
+
+    try:
+        path = await mounts.in_time(existing, str(folder.path))
+    except NoAnswer as error:
+        return told | {"trouble": str(error)}
+    if path is None:
+        return None
+    with suppress(QuotaUnknown):
+        return told | {"storage": asdict(await storage.use(path))}
+    return told
 
 
 async def _size(one: OwnEnvironment) -> int | None:

@@ -11,9 +11,22 @@ NOT_A_PACKAGE = (
 )
 NOT_A_FOLDER = (
     "Environments cannot lie in {folder}: its path may have letters, digits and / . _ + @ - only. "
-    "Tell the administrators: session.environments_folder."
+    "Tell the administrators: session.environments_folders."
 )
-EXISTS = "There is an environment {name} already. Remove it first, or take another name."
+NO_SUCH_FOLDER = "Environments cannot lie in {name!r}. Choose one of: {names}."
+NOT_YOURS = (
+    "You cannot write to {folder}, so your environments cannot lie in {name}. Choose another place "
+    "with --in, or tell the administrators."
+)
+NO_FOLDER = "{folder} cannot be made: {reason}."
+NO_CONDA = (
+    "There is no conda, mamba or micromamba here. Load the module that has one, if your site does, "
+    "or leave --conda out."
+)
+CONDA_ALONE = "An environment is built on a module or made by conda: leave out --on or --conda."
+EXISTS = (
+    "There is an environment {name} already, in {folder}. Remove it first, or take another name."
+)
 IS_A_MODULE = "There is a module {name} already. Take another name for the environment."
 IS_BUSY = "{name} is being made or removed just now. Wait for that, and try again."
 UNKNOWN = "There is no environment {name}."
@@ -31,6 +44,7 @@ PIP_FAILED = (
     "versions of {base}: what is shipped keeps its version. Leave --on out for an environment in "
     "which all versions are yours."
 )
+CONDA_FAILED = "{program} could not install {packages}; its own words are above. Nothing was kept."
 PIP_FAILED_ALONE = "pip could not install {packages}; its own words are above. Nothing was kept."
 STOPPED = "Stopped. Nothing of {name} was kept."
 NOT_WRITTEN = "{path}: {reason}. Nothing of {name} was kept."
@@ -48,8 +62,13 @@ MADE_WITH_KERNEL = "ipykernel was installed too, so that it can be a kernel."
 REMOVED = "{name} is removed."
 REMOVED_HALF = "Removed what was left of {name}, which had not been finished."
 NONE = "No environments yet. Make one: portal env create NAME --on MODULE PACKAGE..."
+NO_ANSWER = "{name} is left out: {reason}.\n"
+USED = "{name}: {used} of {size} used"
+USE_UNKNOWN = "{name}: not known how full it is"
+USED_OF_QUOTA = "{name}: {used} of your quota of {size} used"
 UNFINISHED = "not finished: remove it, or create it again"
 NEWER = "made with a newer release of the portal, which this session is too old for"
 BASE_GONE = "what it was built on is gone: remove it and create it again"
 
 PLAIN_PYTHON = "plain Python"
+CONDA = "conda"

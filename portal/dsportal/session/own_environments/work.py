@@ -5,12 +5,13 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 from dsportal.session.own_environments import words
+from dsportal.session.own_environments.making import Order
 from dsportal.session.own_environments.records import OwnEnvironmentError
 
 _COMMAND = ("-I", "-m", "dsportal.session.own_environments")
@@ -45,10 +46,13 @@ class OwnWork:
         self._process: asyncio.subprocess.Process | None = None
         self._hearing: asyncio.Task[None] | None = None
 
-    async def create(self, name: str, on: Sequence[str], packages: Sequence[str]) -> Task:
+    async def create(self, order: Order) -> Task:
         """Begin to make one; what is given has been checked. Raises `OwnEnvironmentError`."""
-        options = [f"--on={module}" for module in on]
-        return await self._begin("create", name, [*options, "--", name, *packages])
+        options = [f"--in={order.folder}", *(f"--on={module}" for module in order.on)]
+        options += ["--conda"] if order.conda else []
+        return await self._begin(
+            "create", order.name, [*options, "--", order.name, *order.packages]
+        )
 
     async def remove(self, name: str) -> Task:
         """Begin to remove one; raises `OwnEnvironmentError`."""

@@ -10,6 +10,7 @@ import pytest
 from dsportal.session.own_environments import base as bases
 from dsportal.session.own_environments import command, making
 from dsportal.session.own_environments.base import Base
+from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.making import Maker, Order
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
@@ -24,11 +25,13 @@ def without_pip(_: Maker, base: Base, place: Path) -> None:
 
 
 class Scene:
-    """A user's folder, a base with one package, and what was said."""
+    """A user's two folders, a base with one package, and what was said."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[str] = []
         self.folder = EnvironmentFolder(folder / "own")
+        self.scratch = EnvironmentFolder(folder / "scratch/ann", "scratch")
+        self.folders = EnvironmentFolders((self.folder, self.scratch))
         self.wheels = folder / "wheels"
         self.base = folder / "base"
         for made in (self.wheels, self.base):
@@ -44,17 +47,17 @@ class Scene:
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.wheels),
         }
-        self.maker = Maker(self.folder, environment, self.said.append)
+        self.maker = Maker(self.folders, environment, self.said.append)
         versions = {"shipped": "1.0", "ipykernel": "1.0"}
         shipped = Base("/usr/bin/python3", "3.11", ("shipped/1.0",), str(self.base), versions)
         monkeypatch.setattr(bases, "find", lambda *_: shipped)
         self.monkeypatch = monkeypatch
 
-    def create(self, *packages: str, name: str = "mine") -> EnvironmentRecord:
+    def create(self, *packages: str, name: str = "mine", folder: str = "") -> EnvironmentRecord:
         if not packages:
             # To unpack pip takes seconds.
             self.monkeypatch.setattr(Maker, "_venv", without_pip)
-        return self.maker.create(Order(name, ("shipped",), packages))
+        return self.maker.create(Order(name, ("shipped",), packages, folder=folder))
 
     def python(self, code: str) -> str:
         program = self.folder.place("mine") / "bin/python"
@@ -146,6 +149,38 @@ def test_a_full_disk_leaves_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatc
     assert scene.left == []
 
 
+def test_one_lies_where_its_user_wants_it(scene: Scene) -> None:
+    scene.create(folder="scratch")
+    assert [(one.name, one.trouble) for one in scene.scratch.all()] == [("mine", "")]
+    # Found wherever MODULEPATH is looked through, which leads to the first folder only.
+    assert scene.left == [".modulefiles/mine"]
+    module = (scene.folder.modulefiles / "mine").read_text()
+    assert f"prepend-path PATH {scene.scratch.place('mine')}/bin\n" in module
+    scene.maker.remove("mine")
+    assert scene.left == []
+    assert scene.folders.environments() == []
+
+
+def test_a_name_is_one_environments_wherever_it_lies(scene: Scene) -> None:
+    scene.create(folder="scratch")
+    with pytest.raises(OwnEnvironmentError, match="scratch"):
+        scene.create()
+    assert [one.folder.name for one in scene.folders.environments()] == ["scratch"]
+
+
+def test_half_of_one_elsewhere_is_cleared_away(scene: Scene) -> None:
+    scene.scratch.make()
+    scene.scratch.begin("mine")
+    scene.create()
+    assert [one.folder.name for one in scene.folders.environments()] == ["home"]
+
+
+def test_a_place_that_the_site_does_not_have_is_refused(scene: Scene) -> None:
+    with pytest.raises(OwnEnvironmentError, match="home, scratch"):
+        scene.create(folder="nowhere")
+    assert scene.left == []
+
+
 def test_a_removed_one_takes_its_module_with_it(scene: Scene) -> None:
     scene.create()
     scene.maker.remove("mine")
@@ -192,22 +227,45 @@ def test_the_command_takes_packages_before_and_after_options(
 ) -> None:
     orders: list[Order] = []
     monkeypatch.setattr(Maker, "create", lambda _, order: orders.append(order))
-    environment = {"HOME": str(tmp_path), "PORTAL_ENVIRONMENTS": str(tmp_path)}
+    environment = {"HOME": str(tmp_path), "PORTAL_ENVIRONMENTS": f"home={tmp_path}"}
     monkeypatch.chdir(tmp_path)
-    line = ["create", "mine", "a", "--on", "pytorch", "b>1", "-r", "list.txt"]
+    line = ["create", "mine", "a", "--on", "pytorch", "b>1", "-r", "list.txt", "--in", "home"]
     assert command.main(line, environment) == 0
-    assert orders == [Order("mine", ("pytorch",), ("a", "b>1"), (f"{tmp_path}/list.txt",))]
+    assert orders == [Order("mine", ("pytorch",), ("a", "b>1"), (f"{tmp_path}/list.txt",), "home")]
+    assert command.main(["create", "bio", "--conda", "scanpy"], environment) == 0
+    assert orders[1] == Order("bio", packages=("scanpy",), conda=True)
 
 
 def test_the_list_is_there_for_programs(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     scene.create()
-    environment = {"PORTAL_ENVIRONMENTS": str(scene.folder.path)}
+    environment = {"PORTAL_ENVIRONMENTS": scene.folders.variable}
     assert command.main(["list", "--json"], environment) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["name"], told["on"], told["trouble"]) == ("mine", ["shipped/1.0"], "")
+    assert told["in"] == "home"
     assert told["size"] > 1_000
     assert command.main(["list"], environment) == 0
     assert "shipped/1.0" in capsys.readouterr().out
+
+
+def test_the_list_ends_with_the_quota_of_each_place(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Stand-ins: a file server with quotas is in tests/deploy/test_nfs.py.
+    programs = {
+        "df": 'case "$4" in */scratch*) kind=ext4 ;; *) kind=nfs4 ;; esac\n'
+        f"echo {8 * 2**30} {3 * 2**30} {5 * 2**30} $kind /mnt",
+        "quota": f"echo nas:/ifs {2**19} 0 {2**21} 0 10 0 0 0",
+    }
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    scene.create(folder="scratch")
+    environment = {"PORTAL_ENVIRONMENTS": scene.folders.variable, "PATH": f"{tmp_path}:/usr/bin"}
+    assert command.main(["list"], environment) == 0
+    *_, home, scratch = capsys.readouterr().out.splitlines()
+    assert home == "home: 512 MiB of your quota of 2.0 GiB used"
+    assert scratch == "scratch: 3.0 GiB of 8.0 GiB used"
 
 
 def test_a_site_without_environments_says_so(capsys: pytest.CaptureFixture[str]) -> None:

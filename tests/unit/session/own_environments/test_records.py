@@ -1,4 +1,6 @@
 import json
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,8 @@ from dsportal.session.own_environments.records import (
     checked_name,
     checked_packages,
     folder_from,
-    size_of,
-    size_words,
 )
+from dsportal.session.own_environments.sizes import size_of, size_words
 
 
 @pytest.fixture
@@ -92,6 +93,48 @@ def test_environments_are_found_with_what_they_say(folder: EnvironmentFolder) ->
     for name in ("a-venv-of-hers", "link", "none"):
         with pytest.raises(OwnEnvironmentError):
             folder.find(name)
+
+
+@pytest.mark.root
+def test_anothers_folder_has_no_environments_of_mine(folder: EnvironmentFolder) -> None:
+    finished(folder, "nlp")
+    assert folder.trouble == ""
+    os.chown(folder.path, 4321, 4321)
+    assert folder.trouble != ""
+    assert folder.all() == []
+    with pytest.raises(OwnEnvironmentError):
+        folder.find("nlp")
+
+
+@pytest.mark.root
+def test_nothing_is_made_below_anothers_folder(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    os.chown(tmp_path / "ann", 4321, 4321)
+    folder = EnvironmentFolder(tmp_path / "ann/environments/here")
+    with pytest.raises(OwnEnvironmentError), folder.locked("nlp"):
+        pass
+    assert list((tmp_path / "ann").iterdir()) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("below", "is_usable"),
+    [("ann/environments", True), ("env-ann", True), ("users/ann/environments", False)],
+)
+def test_in_a_folder_for_all_only_that_of_the_user_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str, is_usable: bool
+) -> None:
+    os.chown(tmp_path, 0, 0)
+    account = pwd.struct_passwd(("ann", "x", 4321, 4321, "", "/home/ann", "/bin/sh"))
+    monkeypatch.setattr("os.geteuid", lambda: 4321)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: account)
+    assert (EnvironmentFolder(tmp_path / below).trouble == "") is is_usable
+
+
+def test_what_is_no_folder_cannot_be_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(mode=0o755)
+    with pytest.raises(OwnEnvironmentError, match="file"):
+        EnvironmentFolder(tmp_path / "file").make()
 
 
 def test_one_whose_base_is_gone_says_so(folder: EnvironmentFolder, tmp_path: Path) -> None:

@@ -1,17 +1,24 @@
 import asyncio
 import dataclasses
+import json
+import os
 from pathlib import Path
 from typing import Any
 
-from dsportal.session.files.mounts import Mounts
+import pytest
+
+from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.quota import Storage
+from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.kernels import OwnKernels
+from dsportal.session.own_environments.making import Order
 from dsportal.session.own_environments.records import (
     EnvironmentFolder,
     EnvironmentRecord,
     OwnEnvironment,
+    OwnEnvironmentError,
 )
-from dsportal.session.own_environments.routes import overview
+from dsportal.session.own_environments.routes import order_from, overview
 from dsportal.session.own_environments.work import OwnWork, Task
 
 
@@ -23,9 +30,9 @@ class EndingKernels(OwnKernels):
     async def look(self) -> tuple[OwnEnvironment, ...]:
         """Look, and then the work is done."""
         found = await super().look()
-        assert self.folder is not None
-        (self.folder.place("mine") / "bin/python").touch()
-        self.folder.write(EnvironmentRecord("mine"))
+        assert self.folders is not None
+        (self.folders.first.place("mine") / "bin/python").touch()
+        self.folders.first.write(EnvironmentRecord("mine"))
         assert self.work.task is not None
         self.work.task.state = "done"
         return found
@@ -37,17 +44,99 @@ def test_the_list_is_never_older_than_what_is_said_of_the_work(tmp_path: Path) -
     (tmp_path / "mine/bin").mkdir()
     work = OwnWork({})
     work.task = Task("create", "mine")
-    kernels = EndingKernels(folder, Mounts(), {"HOME": str(tmp_path)})
+    kernels = EndingKernels(EnvironmentFolders((folder,)), Mounts(), {"HOME": str(tmp_path)})
     kernels.work = work
 
     async def ask_until_done() -> list[dict[str, Any]]:
         told: list[dict[str, Any]] = []
         while not told or told[-1]["task"]["state"] == "running":
             storage = Storage(tmp_path, {})
-            told.append(await overview(str(tmp_path), work, kernels, storage, {}))
+            told.append(await overview(work, kernels, storage, {}))
         return told
 
     first, last = asyncio.run(ask_until_done())
     assert first["task"] == dataclasses.asdict(Task("create", "mine"))
     assert (first["environments"][0]["on"], first["environments"][0]["trouble"]) == ("", "")
     assert last["environments"][0]["on"] == EnvironmentRecord("mine").on_words
+
+
+def made_in(*folders: EnvironmentFolder) -> None:
+    """Put one into each, with the folder's name."""
+    for folder in folders:
+        folder.make()
+        folder.begin(folder.name)
+        (folder.place(folder.name) / "bin").mkdir()
+        (folder.place(folder.name) / "bin/python").touch()
+        folder.write(EnvironmentRecord(folder.name))
+
+
+@pytest.mark.root
+def test_each_place_is_told_with_its_quota(tmp_path: Path) -> None:
+    # Stand-ins: a file server with quotas is in tests/deploy/test_nfs.py.
+    for name, says in (("df", "9000 3000 6000 nfs4 /mnt"), ("quota", "x 2 0 5 0 1 0 0 0")):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {says}\n")
+        (tmp_path / name).chmod(0o755)
+    home = EnvironmentFolder(tmp_path / "home/environments")
+    isilon = EnvironmentFolder(tmp_path / "isilon", "isilon")
+    (tmp_path / "ben").mkdir()
+    os.chown(tmp_path / "ben", 4321, 4321)
+    bens = EnvironmentFolder(tmp_path / "ben/environments", "bens")
+    made_in(isilon)
+    kernels = OwnKernels(EnvironmentFolders((home, isilon, bens)), Mounts(), {})
+    storage = Storage(tmp_path, {}, {"PATH": f"{tmp_path}:/usr/bin"})
+    told = asyncio.run(overview(OwnWork({}), kernels, storage, {}))
+    assert [folder["name"] for folder in told["folders"]] == ["home", "isilon"]
+    for folder in told["folders"]:
+        use = folder["storage"]
+        assert (use["used"], use["size"], use["is_quota"]) == (2048, 5120, True)
+    (one,) = told["environments"]
+    assert (one["name"], one["in"]) == ("isilon", "isilon")
+
+
+@pytest.mark.parametrize(("variables", "is_offered"), [({}, False), ({"PORTAL_CONDA": "/c"}, True)])
+def test_conda_is_offered_where_the_site_has_it(
+    tmp_path: Path, variables: dict[str, str], is_offered: bool
+) -> None:
+    kernels = OwnKernels(EnvironmentFolders((EnvironmentFolder(tmp_path),)), Mounts(), variables)
+    told = asyncio.run(overview(OwnWork({}), kernels, Storage(tmp_path, {}), {}))
+    assert told["conda"] is is_offered
+
+
+class DeadMounts(Mounts):
+    """Mounts of which one does not answer."""
+
+    def __init__(self, dead: Path) -> None:
+        super().__init__()
+        self._known[str(dead)] = MountState(str(dead), "hangs", since=0)
+
+
+def test_a_place_that_does_not_answer_leaves_the_others(tmp_path: Path) -> None:
+    home = EnvironmentFolder(tmp_path / "home")
+    isilon = EnvironmentFolder(tmp_path / "isilon/ann", "isilon")
+    made_in(home, isilon)
+    kernels = OwnKernels(EnvironmentFolders((home, isilon)), Mounts(), {})
+    asyncio.run(kernels.look())
+    kernels.mounts = DeadMounts(tmp_path / "isilon")
+    storage = Storage(tmp_path, {}, mounts=kernels.mounts)
+    told = asyncio.run(overview(OwnWork({}), kernels, storage, {}))
+    assert [one["name"] for one in told["environments"]] == ["home"]
+    assert [bool(folder["trouble"]) for folder in told["folders"]] == [False, True]
+    # A kernel that runs keeps its name; one that starts says itself why it cannot.
+    assert kernels.specs().keys() == {"env-home", "env-isilon"}
+
+
+def test_an_order_is_checked_before_it_is_one() -> None:
+    given = {
+        "name": "mine",
+        "on": ["pytorch"],
+        "packages": ["einops"],
+        "in": "isilon",
+        "conda": False,
+    }
+    expected = Order("mine", ("pytorch",), ("einops",), folder="isilon")
+    assert order_from(json.dumps(given).encode()) == expected
+    by_conda = order_from(json.dumps(given | {"on": [], "conda": True}).encode())
+    assert by_conda == Order("mine", (), ("einops",), folder="isilon", conda=True)
+    for wrong in ({"in": 1}, {"in": None}, {"name": "../x"}, {"more": ""}, {"conda": True}):
+        with pytest.raises(OwnEnvironmentError):
+            order_from(json.dumps(given | wrong).encode())

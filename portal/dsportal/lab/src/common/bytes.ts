@@ -5,15 +5,19 @@ import type { ITexts } from './time';
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** What the session's server knows of a storage: portal/dsportal/session/files/quota.py. Sizes are bytes. */
-export interface IStorage {
-  /** A link's name in the home, empty for the home itself. */
-  name: string;
+export interface IUse {
   mount: string;
   kind: string;
   size: number;
   used: number;
   free: number;
   is_quota: boolean;
+}
+
+/** A storage, with its name. */
+export interface IStorage extends IUse {
+  /** A link's name in the home, empty for the home itself. */
+  name: string;
 }
 
 /** Above this, a storage is nearly full. */

@@ -3,6 +3,7 @@
 
 import type { ServerConnection } from '@jupyterlab/services';
 
+import type { IUse } from '../common/bytes';
 import { request } from '../common/server';
 
 /** One that is being made or removed, or was. */
@@ -17,6 +18,8 @@ export interface ITask {
 export interface IOwnEnvironment {
   name: string;
   path: string;
+  /** Which folder it lies in. */
+  in: string;
   /** What it is built on. */
   on: string;
   packages: string[];
@@ -31,12 +34,23 @@ export interface IBase {
   title: string;
 }
 
+/** Where environments can lie. */
+export interface IFolder {
+  name: string;
+  path: string;
+  /** `null`: not known. */
+  storage: IUse | null;
+  /** Why nothing there can be used now, or empty. */
+  trouble: string;
+}
+
 /** All that the page shows. */
 export interface IEnvironments {
-  folder: string;
+  folders: IFolder[];
   environments: IOwnEnvironment[];
   bases: IBase[];
-  storage: { free: number; size: number; is_quota: boolean } | null;
+  /** Whether conda can make them. */
+  conda: boolean;
   task: ITask | null;
 }
 
@@ -45,6 +59,9 @@ export interface IOrder {
   name: string;
   on: string[];
   packages: string[];
+  /** The name of a folder. */
+  in: string;
+  conda: boolean;
 }
 
 const PATH = 'portal/environments';

@@ -12,13 +12,14 @@ import {
   readEnvironments,
   removeEnvironment,
   stopTask,
-  type IBase,
   type IEnvironments,
+  type IFolder,
   type IOwnEnvironment,
   type ITask
 } from './server';
 import {
   descriptionOf,
+  folderLabel,
   folderText,
   formLabels,
   nameRule,
@@ -33,6 +34,8 @@ import { element } from '../common/elements';
 import { wordsOf } from '../common/server';
 
 const LOOK_MILLISECONDS = 1_000;
+// Among modules, which are lists.
+const CONDA = 'conda';
 
 /** Shows, makes and removes environments. */
 export class EnvironmentsView extends Widget {
@@ -48,6 +51,8 @@ export class EnvironmentsView extends Widget {
     this._name.required = true;
     this._on = document.createElement('select');
     this._on.id = 'portal-environment-on';
+    this._in = document.createElement('select');
+    this._in.id = 'portal-environment-in';
     this._packages = field('portal-environment-packages');
     this._error.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
@@ -105,13 +110,15 @@ export class EnvironmentsView extends Widget {
   }
 
   private _take(told: IEnvironments): void {
-    this._about.textContent = folderText(told, this._texts);
+    const about = told.folders.map(folder => element('p', '', folderText(folder, this._texts)));
+    this._about.replaceChildren(...about);
     const isBusy = told.task?.state === 'running';
     this._list.replaceChildren(...told.environments.map(one => this._row(one, isBusy)));
     if (told.environments.length === 0) {
       this._list.replaceChildren(element('li', '', viewLabels(this._texts).none));
     }
-    this._offer(told.bases);
+    this._offer(told);
+    this._offerFolders(told.folders);
     this._create.disabled = isBusy;
     this._show(told.task);
   }
@@ -158,6 +165,8 @@ export class EnvironmentsView extends Widget {
       this._name,
       label(this._on, labels.base),
       this._on,
+      label(this._in, labels.folder),
+      this._in,
       label(this._packages, labels.packages),
       this._packages,
       this._create
@@ -172,14 +181,32 @@ export class EnvironmentsView extends Widget {
     return form;
   }
 
-  private _offer(bases: IBase[]): void {
+  private _offer({ bases, conda }: IEnvironments): void {
     if (this._on.options.length > 0) {
       return;
     }
     for (const base of bases) {
       this._on.add(new Option(`${base.title} (${base.on.join(', ')})`, JSON.stringify(base.on)));
     }
-    this._on.add(new Option(formLabels(this._texts).noBase, '[]'));
+    const labels = formLabels(this._texts);
+    this._on.add(new Option(labels.noBase, '[]'));
+    if (conda) {
+      this._on.add(new Option(labels.conda, CONDA));
+    }
+  }
+
+  private _offerFolders(folders: IFolder[]): void {
+    const names = folders.filter(folder => !folder.trouble).map(folder => folder.name);
+    const offered = Array.from(this._in.options, option => option.value);
+    if (names.join() === offered.join()) {
+      return;
+    }
+    const chosen = this._in.value;
+    this._in.replaceChildren();
+    for (const folder of folders.filter(one => names.includes(one.name))) {
+      const isChosen = folder.name === chosen;
+      this._in.add(new Option(folderLabel(folder), folder.name, isChosen, isChosen));
+    }
   }
 
   private async _make(): Promise<void> {
@@ -189,9 +216,11 @@ export class EnvironmentsView extends Widget {
       this._name.focus();
       return;
     }
-    const on = JSON.parse(this._on.value || '[]') as string[];
+    const conda = this._on.value === CONDA;
+    const on = conda ? [] : (JSON.parse(this._on.value || '[]') as string[]);
     const packages = packagesIn(this._packages.value);
-    await this._do(() => createEnvironment(this._settings, { name, on, packages }));
+    const order = { name, on, packages, in: this._in.value, conda };
+    await this._do(() => createEnvironment(this._settings, order));
   }
 
   private async _remove(one: IOwnEnvironment): Promise<void> {
@@ -218,8 +247,9 @@ export class EnvironmentsView extends Widget {
 
   private _name: HTMLInputElement;
   private _on: HTMLSelectElement;
+  private _in: HTMLSelectElement;
   private _packages: HTMLInputElement;
-  private _about = element('p');
+  private _about = element('div');
   private _list = element('ul');
   private _error = element('p');
   private _status = element('p');

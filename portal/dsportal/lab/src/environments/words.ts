@@ -1,7 +1,7 @@
 // What the tab of the user's own environments says, and the command that opens it.
 
-import type { IEnvironments, IOwnEnvironment, ITask } from './server';
-import { bytes } from '../common/bytes';
+import type { IFolder, IOwnEnvironment, ITask } from './server';
+import { bytes, summary } from '../common/bytes';
 import type { ITexts } from '../common/time';
 
 /** What the empty field for packages shows. */
@@ -23,7 +23,7 @@ export function viewLabels(texts: ITexts) {
       'Install your own packages on top of a shipped environment. Each environment is a kernel here; in terminals and jobs, load it with “module load NAME”.'
     ),
     none: texts.__('No environments yet.'),
-    output: texts.__('Output of pip'),
+    output: texts.__('Output'),
     remove: texts.__('Remove'),
     stop: texts.__('Stop')
   };
@@ -36,26 +36,33 @@ export function formLabels(texts: ITexts) {
     name: texts.__('Name'),
     base: texts.__('On top of'),
     noBase: texts.__('Plain Python, with only my packages'),
+    conda: texts.__('Conda, with only my packages'),
+    folder: texts.__('Stored in'),
     packages: texts.__('Packages'),
     create: texts.__('Create')
   };
 }
 
-/** Say where environments lie, and how much room there is. */
-export function folderText(told: IEnvironments, texts: ITexts): string {
-  const free = told.storage ? texts.__('%1 free', bytes(told.storage.free)) : '';
-  const quota = told.storage?.is_quota
-    ? texts.__('of your quota of %1', bytes(told.storage.size))
-    : '';
-  const room = [free, quota].filter(Boolean).join(' ');
-  return texts.__('They are stored in %1.', told.folder) + (room ? ` ${room}.` : '');
+/** Name a folder, and say where it is. */
+export function folderLabel(folder: IFolder): string {
+  return `${folder.name} (${folder.path})`;
 }
 
-/** Say what an environment is built on, how large it is and what is in it. */
+/** Say how full the storage of a folder is, or why it cannot be used: `home: 1.2 GiB of … used · /home/ann/…`. */
+export function folderText(folder: IFolder, texts: ITexts): string {
+  const { name, storage, trouble } = folder;
+  if (trouble) {
+    return texts.__('%1: %2', name, trouble);
+  }
+  const use = storage ? summary({ ...storage, name }, texts) : name;
+  return `${use} · ${folder.path}`;
+}
+
+/** Say what an environment is built on, how large it is, where it lies and what is in it. */
 export function descriptionOf(one: IOwnEnvironment, texts: ITexts): string {
   const size = one.size === null ? texts.__('size unknown') : bytes(one.size);
   const base = one.on ? texts.__('on %1', one.on) : texts.__('not finished');
-  return [base, size, one.packages.join(' ')].filter(Boolean).join(' · ');
+  return [base, size, one.in, one.packages.join(' ')].filter(Boolean).join(' · ');
 }
 
 /** Say how far something is that is being done, or how it ended. */
