@@ -31,6 +31,9 @@ class Plan:
     settings: Mapping[str, Any]
     """The program's, without ``results``: name -> value."""
     partition: str = ""
+    account: str = ""
+    """Slurm's, which pays for the job; empty: the user's default, as for `qos`."""
+    qos: str = ""
     minutes: int = 60
     continues: int = 0
     """How many times the job goes on by itself when its time is up, each with the same limit.
@@ -129,10 +132,10 @@ def _directives(plan: Plan) -> list[str]:
             f"continues is {plan.continues}; it is for one job with a training of the templates"
         )
     gpus = [f"--gres=gpu:{plan.gpus_per_node}"] if plan.gpus_per_node else []
-    partition = [f"--partition={_word('partition', plan.partition)}"] if plan.partition else []
+    where = {name: getattr(plan, name) for name in ("partition", "account", "qos")}
     return [
         f"--job-name={_word('name', plan.name)}",
-        *partition,
+        *(f"--{name}={_word(name, value)}" for name, value in where.items() if value),
         *([f"--array=1-{plan.array}"] if plan.array else []),
         f"--nodes={plan.nodes}",
         f"--ntasks-per-node={plan.tasks_per_node}",

@@ -45,6 +45,16 @@ def test_the_script_asks_for_what_was_planned() -> None:
     assert "module load pytorch || exit" in lines
 
 
+def test_the_script_names_an_account_and_a_qos_only_if_they_are_given() -> None:
+    usual = script(Plan(**PLAN), FOLDER).splitlines()
+    named = script(Plan(**PLAN, account="project-42", qos="high"), FOLDER).splitlines()
+    more = ["#SBATCH --account=project-42", "#SBATCH --qos=high"]
+    assert [line for line in named if line not in more] == usual
+    assert [line for line in named if line in more] == more
+    # Whoever pays for it, it is the same run.
+    assert Plan(**PLAN, account="project-42", qos="high").asked == Plan(**PLAN).asked
+
+
 def test_without_gpus_there_are_processes() -> None:
     plan = Plan(**{**PLAN, "gpus_per_node": 0, "processes_per_node": 2})
     text = script(plan, FOLDER)
@@ -94,6 +104,9 @@ def test_names_with_blanks_and_quotes_stay_whole() -> None:
     [
         ("partition", "sxm2\n#SBATCH --gres=gpu:8"),
         ("partition", "a b"),
+        ("account", "physics --partition=sxm2"),
+        ("account", "physics\n#SBATCH --gres=gpu:8"),
+        ("qos", "high;id"),
         ("name", "x; id"),
         ("modules", ("pytorch && id",)),
         ("nodes", 0),
