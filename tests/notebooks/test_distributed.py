@@ -295,7 +295,8 @@ def test_a_network_of_timm_is_trained_and_goes_on_where_it_stopped(
     nas: Path, timm: Path, python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
 ) -> None:
     argv = [str(python_of("pytorch")), "-B", "-c", WITH_OPERATORS]
-    words = options(tmp_path, nas, model="timm:test_resnet", report_every=5, batch=32, workers=0)
+    fast = {"rate": 0.8, "warmup": 0, "batch": 32, "report_every": 5, "workers": 0}
+    words = options(tmp_path, nas, model="timm:test_resnet", **fast)
     for steps in ("10", "20"):
         done = as_by_srun([*argv, *words, "--steps", steps], 1, PYTHONPATH=str(timm))
         assert done == [0], (tmp_path / "error.txt").read_text()
