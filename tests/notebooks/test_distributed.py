@@ -282,9 +282,10 @@ def timm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What an environment of a user's own has more than ours: timm, and what that needs."""
     folder = tmp_path_factory.mktemp("packages")
     uv = bootstrap.deploy_environment() / "bin/uv"
-    argv = [uv, "pip", "install", "--no-deps", "--python", bootstrap.PYTHON, "--target", folder]
+    into = ["--python", str(bootstrap.PYTHON), "--target", str(folder)]
     done = subprocess.run(
-        [*argv, *TIMM], capture_output=True, text=True, check=False, timeout=280,
+        [str(uv), "pip", "install", "--no-deps", *into, *TIMM],
+        capture_output=True, text=True, check=False, timeout=280,
         env={**os.environ, "UV_CACHE_DIR": str(bootstrap.CACHE / "uv")},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
