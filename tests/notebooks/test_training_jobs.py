@@ -432,8 +432,8 @@ def test_a_program_of_ones_own_that_runs_out_of_time_goes_on_by_itself(
     desk.user.run_in(name, f"open('ended_once.py', 'w').write({ENDED_ONCE!r})")
     where = desk.user.run_in(name, "import os; print(os.path.abspath('ended_once.py'))").strip()
     small = {**_OF_ALL, "nodes": 1, "program": where, "runs_dir": "~/logs/runs/continued"}
-    # Slurm tells a job of a minute at once that its time is nearly up.
-    small |= {"minutes": 1, "continues": 1}
+    # Slurm looks at limits twice a minute: it tells this job after half a minute or a whole one.
+    small |= {"minutes": 3, "continues": 1}
     begun = desk.run_all(name, "distributed/own_program.ipynb", **small)
     # Slurm lets a job that is put back wait for two minutes.
     said = desk.user.run_in(name, "print((await watching).word)", seconds=400)

@@ -377,19 +377,24 @@ def test_a_job_goes_on_when_only_its_time_was_up(
         assert asked.read_text() == "requeue 7\n"
 
 
-TOLD = "kill -USR1 $PPID; "
+TOLD = "kill -USR1 $PPID; while :; do :; done"
 """Tells the shell around a program what Slurm tells it: that the time is nearly up."""
 
 
 @pytest.mark.parametrize(
     ("program", "changed", "continues", "is_finished"),
     [
-        (TOLD + "exit 0", {}, True, False),  # it has handled the signal
-        (TOLD + "kill -USR1 $$", {}, True, False),  # it has not
+        ("trap 'exit 0' USR1; " + TOLD, {}, True, False),  # it has handled the signal
+        (TOLD, {}, True, False),  # it has not
         ("exit 0", {}, False, True),  # it had come to its end before
-        (TOLD + "exit 1", {}, False, False),  # it failed
-        (TOLD + "exit 0", {"seconds_left": 600}, False, False),  # somebody else told it
-        (TOLD + "exit 0", {"restarts": 2}, False, False),  # as often as was wanted
+        ("trap 'exit 1' USR1; " + TOLD, {}, False, False),  # it failed
+        (
+            "trap 'exit 0' USR1; " + TOLD,
+            {"seconds_left": 600},
+            False,
+            False,
+        ),  # somebody else told it
+        ("trap 'exit 0' USR1; " + TOLD, {"restarts": 2}, False, False),  # as often as was wanted
     ],
 )
 def test_a_program_of_ones_own_goes_on_when_its_time_was_up(
@@ -407,7 +412,7 @@ def test_a_program_of_ones_own_goes_on_when_its_time_was_up(
 
 
 def test_a_program_that_is_not_to_go_on_ends_as_it_says(tmp_path: Path) -> None:
-    more = {"words": ("/bin/sh", "-c", TOLD + "exit 0"), "modules": ()}
+    more = {"words": ("/bin/sh", "-c", "trap 'exit 0' USR1; " + TOLD), "modules": ()}
     asked = tmp_path / "asked"
     done = run_script(Plan(**{**PLAN, **more}), tmp_path, asked, srun=SRUN_OF_ONE)
     assert done.returncode == 0, done.stderr
@@ -430,6 +435,17 @@ def test_what_cannot_go_on_by_itself_is_refused(other: dict[str, Any]) -> None:
         script(Plan(**{**PLAN, "continues": 1, **other}), FOLDER)
 
 
+HANDLES_ALL = """
+for signal in USR1 TERM INT; do
+    told=
+    trap told=1 $signal
+    kill -$signal $PPID
+    while [ -z "$told" ]; do :; done
+done
+exit 3
+"""
+
+
 def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
     plan = Plan(**{**PLAN, "words": ("python", "/home/you/my train.py", "--epochs", "3; id")})
     text = script(plan, FOLDER)
@@ -445,7 +461,7 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
     port = subprocess.run(argv, env=numbers, check=True, stdout=subprocess.PIPE, timeout=10).stdout
     assert int(port) == ranks.port_of(1234567, 64), "as our own programs have it"
     # A signal is the program's to handle, and its exit status is the process's.
-    argv[4:] = ["/bin/sh", "-c", "kill -USR1 $PPID; kill -TERM $PPID; exit 3"]
+    argv[4:] = ["/bin/sh", "-c", HANDLES_ALL]
     without_sleep = {**numbers, "PATH": ""}
     assert subprocess.run(argv, env=without_sleep, check=False, timeout=10).returncode == 3
     # By this a run that came to its end is known.
