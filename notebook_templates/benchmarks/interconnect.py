@@ -5,7 +5,8 @@
     sbatch --nodes=4 --gres=gpu:4 --wrap 'python interconnect.py --results run1'    1, 2, 4 nodes
 
 All-reduces of PyTorch everywhere: NCCL between GPUs, gloo between CPUs. Where there are GPUs also
-copies between those of a node, and NCCL's own tests if all_reduce_perf is found. In RESULTS stay
+copies between those of a node, and NCCL's own tests if all_reduce_perf is found. Within a node
+PyTorch's all-reduces and the copies are measured with peer-to-peer on and off. In RESULTS stay
 progress.jsonl, summary.json, and error.txt when it failed.
 """
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import process_shell
 import transport
 
 # srun: error: node001: task 3: Killed
@@ -31,11 +32,16 @@ class Plan:
     settings: Mapping[str, Any]
     """The program's, without ``results``: name -> value."""
     partition: str = ""
+    account: str = ""
+    """Slurm's, which pays for the job; empty: the user's default, as for `qos`."""
+    qos: str = ""
     minutes: int = 60
     continues: int = 0
     """How many times the job goes on by itself when its time is up, each with the same limit.
 
-    Slurm counts what it puts back for other reasons, too.
+    Slurm counts what it puts back for other reasons, too. A program of the user's (``words``) has
+    to go on from what it wrote; it has ended for want of time if it gets Slurm's signal and ends
+    with 0, or by that signal.
     """
     processes_per_node: int = 1
     cores_per_process: int = 8
@@ -108,6 +114,7 @@ def script(plan: Plan, folder: Path) -> str:
         "",
         # A task of an array would remove another's.
         *([] if plan.array else [f"rm -f {_quoted(str(folder / 'error.txt'))}"]),
+        *([f"rm -f {_time_is_up(plan, folder)}"] if _time_is_up(plan, folder) else []),
         *(_IMAGE_LINES if plan.image else _module_lines(plan)),
         f"export OMP_NUM_THREADS={plan.cores_per_process}",
         *_transport_lines(plan),
@@ -124,15 +131,16 @@ def _directives(plan: Plan) -> list[str]:
     _whole("processes_per_node", plan.processes_per_node, 1)
     _whole("array", plan.array, 0)
     _whole("continues", plan.continues, 0)
-    if plan.continues and (plan.words or plan.array or plan.launch == "once"):
+    if plan.continues and (plan.array or plan.launch == "once"):
         raise PlanError(
-            f"continues is {plan.continues}; it is for one job with a training of the templates"
+            f"continues is {plan.continues}; it is for a single job, not for an array, nor for a "
+            "program that starts its own steps"
         )
     gpus = [f"--gres=gpu:{plan.gpus_per_node}"] if plan.gpus_per_node else []
-    partition = [f"--partition={_word('partition', plan.partition)}"] if plan.partition else []
+    where = {name: getattr(plan, name) for name in ("partition", "account", "qos")}
     return [
         f"--job-name={_word('name', plan.name)}",
-        *partition,
+        *(f"--{name}={_word(name, value)}" for name, value in where.items() if value),
         *([f"--array=1-{plan.array}"] if plan.array else []),
         f"--nodes={plan.nodes}",
         f"--ntasks-per-node={plan.tasks_per_node}",
@@ -163,18 +171,19 @@ def _command(plan: Plan, folder: Path) -> str:
 
 def _each(plan: Plan, folder: Path) -> list[str]:
     around = _in_image(plan, folder) if plan.image else ""
-    files = ("error.txt", "processes.log", "launcher.log")
-    error, log, launcher = (_quoted(str(folder / name)) for name in files)
+    files = ("error.txt", "processes.log", "launcher.log", "summary.json")
+    error, log, launcher, summary = (_quoted(str(folder / name)) for name in files)
     # What sbatch was told of cores is not what srun takes them from (srun(1), since Slurm 22.05).
     step = f"srun --kill-on-bad-exit=1 --cpus-per-task={plan.cores_per_process} --output={log}"
     step += " --open-mode=truncate" if plan.continues else ""
-    told = f"bash -c {_quoted(_AS_TORCHRUN)} bash " if plan.words else ""
+    is_own, time_is_up = bool(plan.words), _time_is_up(plan, folder)
+    told = process_shell.around(time_is_up) if is_own else ""
     return [
-        *(["export PYTHONUNBUFFERED=1"] if plan.words else []),
+        *(["export PYTHONUNBUFFERED=1"] if is_own else []),
         f"{step} {told}{around}{_command(plan, folder)} 2> {launcher}",
         "status=$?",
         # A program of ours writes one itself, with more in it.
-        *([_WRITES_SUMMARY.format(_quoted(str(folder / "summary.json")))] if plan.words else []),
+        *([process_shell.finishing(summary, time_is_up)] if is_own else []),
         "# The process that a signal ended says nothing itself: srun does, before the others fail.",
         f"died=$(grep -m1 -E {_quoted(_ENDED)} {launcher})",
         'case "$died" in',
@@ -190,11 +199,18 @@ def _each(plan: Plan, folder: Path) -> list[str]:
     ]
 
 
+def _time_is_up(plan: Plan, folder: Path) -> str:
+    """Name the file that says that a program of the user's had to stop; empty if nobody asks."""
+    asked = plan.words and plan.continues
+    return _quoted(str(folder / process_shell.TIME_IS_UP)) if asked else ""
+
+
 def _continuing(plan: Plan, folder: Path) -> list[str]:
     """Say when the job waits for its turn once more: its time was up, and there is work left."""
+    ended = process_shell.has_stopped() if plan.words else "[ $status -eq 0 ]"
     return [
-        "# Two minutes before the end the program has stopped in order. Nobody has cancelled it.",
-        f"if [ $status -eq 0 ] && [ ! -e {_quoted(str(folder / 'summary.json'))} ] &&",
+        "# Two minutes before the end the program has stopped. Nobody has cancelled it.",
+        f"if {ended} && [ ! -e {_quoted(str(folder / 'summary.json'))} ] &&",
         f'   [ "${{SLURM_RESTART_COUNT:-0}}" -lt {plan.continues} ]; then',
         "   read -r state end < <(SLURM_TIME_FORMAT=standard squeue --noheader --format='%T %e'"
         ' --jobs="$SLURM_JOB_ID")',
@@ -202,20 +218,6 @@ def _continuing(plan: Plan, folder: Path) -> list[str]:
         '      [ $(($(date +%s) + 180)) -ge "$end" ] && scontrol requeue "$SLURM_JOB_ID"',
         "fi",
     ]
-
-
-# What torchrun tells each process, from what srun does: most programs for several GPUs read it.
-# srun throws away what is still on its way as soon as it has ended one process with a signal
-# (client_io_handler_abort in its step_launch.c), and it ends all when the first fails: a failure is
-# told a moment later, so that its words arrive. The shell outlives signals that the program gets.
-_AS_TORCHRUN = (
-    "export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID "
-    "LOCAL_WORLD_SIZE=${SLURM_STEP_TASKS_PER_NODE%%[(,]*} MASTER_ADDR=$SLURM_LAUNCH_NODE_IPADDR "
-    "MASTER_PORT=$((61000 + (SLURM_JOB_ID * 61 + SLURM_STEP_ID % 61) % 4499)); "
-    "trap : USR1 TERM INT; "
-    '"$@"; status=$?; [ $status -eq 0 ] || sleep 2; exit $status'
-)
-_WRITES_SUMMARY = """[ $status -ne 0 ] || echo '{{"exit_code": 0}}' > {}"""
 
 
 def _once(plan: Plan, folder: Path) -> list[str]:

@@ -1,10 +1,12 @@
 """What the trainings compute by themselves, in the kernels' own environments."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import bootstrap
 import pytest
 
 from tests.instance import ROOT
@@ -29,6 +31,8 @@ print(json.dumps({model: count(model) for model in ("50", "101", "152")}))
 }
 
 
+# torchvision is the one for PyTorch's version in kernel-pytorch.in.
+TIMM = ("timm==1.0.31", "torchvision==0.28.0")
 CLASSES, EACH = 3, 8
 MAKE = """
 import sys
@@ -260,41 +264,75 @@ def test_a_copy_of_a_program_finds_its_modules(
     assert said.startswith("usage: mine.py")
 
 
-STAND_IN = """
-import json, sys
-from types import SimpleNamespace
-from networks import own_model
-from torch import nn
+# The registry's torchvision is built for CUDA, and nothing here uses its compiled operators: those
+# that it looks for when it is imported are there by name alone.
+WITH_OPERATORS = """
+import runpy
+import torch
 
-def create_model(name, **told):
-    asked.append([name, told])
-    return nn.Linear(1, told["num_classes"])
-
-asked, said = [], []
-sys.modules["timm"] = SimpleNamespace(create_model=create_model)
-network = own_model.build("timm:vit_tiny_patch16_224", 7, 1)
-sys.modules["timm"] = None  # as where it is not installed
-try:
-    own_model.build("timm:vit_tiny_patch16_224", 7)
-except own_model.NetworkError as error:
-    said.append(str(error))
-print(json.dumps([asked, network.out_features, said]))
+operators = torch.library.Library("torchvision", "DEF")
+for name in ("nms", "qnms"):
+    operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+runpy.run_path("train_resnet.py", run_name="__main__")
 """
 
 
-def test_a_network_of_timm_is_asked_for_by_its_name_and_its_absence_is_said(
-    preloaded: Callable[[str], Path],
-) -> None:
-    # timm is in no environment of ours: a module stands in for it, with the function that is used.
-    argv = [str(preloaded("pytorch")), "-B", "-c", STAND_IN]
-    done = subprocess.run(argv, cwd=TRAINING, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def timm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an environment of a user's own has more than ours: timm, and what that needs."""
+    folder = tmp_path_factory.mktemp("packages")
+    uv = bootstrap.deploy_environment() / "bin/uv"
+    into = ["--python", str(bootstrap.PYTHON), "--target", str(folder)]
+    done = subprocess.run(
+        [str(uv), "pip", "install", "--no-deps", *into, *TIMM],
+        capture_output=True, text=True, check=False, timeout=280,
+        env={**os.environ, "UV_CACHE_DIR": str(bootstrap.CACHE / "uv")},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    asked, outputs, said = json.loads(done.stdout)
-    assert asked == [["vit_tiny_patch16_224", {"num_classes": 7, "in_chans": 1}]]
-    assert outputs == 7
-    assert len(said) == 1
-    assert said[0].startswith("model is 'timm:vit_tiny_patch16_224': ")
-    assert "timm" in said[0].partition(": ")[2]
+    return folder
+
+
+def test_a_network_of_timm_is_trained_and_goes_on_where_it_stopped(
+    nas: Path, timm: Path, python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", WITH_OPERATORS]
+    fast = {"rate": 0.8, "warmup": 0, "batch": 32, "report_every": 5, "workers": 0}
+    words = options(tmp_path, nas, model="timm:test_resnet", **fast)
+    for steps in ("10", "20"):
+        done = as_by_srun([*argv, *words, "--steps", steps], 1, PYTHONPATH=str(timm))
+        assert done == [0], (tmp_path / "error.txt").read_text()
+    found = losses(tmp_path)
+    assert len(found) == 4
+    assert found[-1] < 0.95 * found[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "said"),
+    [
+        (["-c", WITH_OPERATORS], "nothing", "Unknown model (nothing)"),
+        (["train_resnet.py"], "test_resnet", "operator torchvision::nms does not exist"),
+    ],
+)
+def test_what_timm_cannot_give_is_said_in_its_words(
+    program: list[str], name: str, said: str,
+    nas: Path, timm: Path, python_of: Callable[[str], Path], tmp_path: Path,
+) -> None:  # fmt: skip
+    words = options(tmp_path, nas, model=f"timm:{name}")
+    argv = [str(python_of("pytorch")), "-B", *program, *words]
+    assert as_by_srun(argv, 1, PYTHONPATH=str(timm)) == [1]
+    error = (tmp_path / "error.txt").read_text()
+    assert f"model is 'timm:{name}': {said}" in error
+    assert "Traceback" not in error
+
+
+def test_the_absence_of_timm_is_said(
+    nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(preloaded("pytorch")), "-B", "train_resnet.py"]
+    assert as_by_srun([*argv, *options(tmp_path, nas, model="timm:test_resnet")], 1) == [1]
+    error = (tmp_path / "error.txt").read_text()
+    assert "model is 'timm:test_resnet': No module named 'timm'" in error
+    assert "Traceback" not in error
 
 
 @pytest.mark.parametrize("framework", sorted(COUNTS))

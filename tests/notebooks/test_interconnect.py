@@ -35,6 +35,34 @@ except RuntimeError as error:
 dist.destroy_process_group()
 """
 
+# There is no GPU here: streams that note what they are told stand in for those of two.
+THROUGH_HOST = """
+import json
+import torch
+from links import peers
+
+told, events = [], iter(range(100))
+
+class Stream:
+    def __init__(self, name):
+        self.name = name
+
+    def record_event(self):
+        event = next(events)
+        told.append(f"{self.name} records {event}")
+        return event
+
+    def wait_event(self, event):
+        told.append(f"{self.name} waits for {event}")
+
+streams = iter([Stream("source"), Stream("target")])
+torch.cuda.current_stream = lambda device: next(streams)
+peers.PIECE = 4
+source, target = torch.arange(10, dtype=torch.uint8), torch.zeros(10, dtype=torch.uint8)
+peers.through_host(source, target, [torch.empty(4, dtype=torch.uint8) for _ in range(2)])
+print(json.dumps([target.tolist(), told]))
+"""
+
 
 @pytest.fixture(scope="module")
 def run(python_of: Callable[[str], Path]) -> Callable[..., subprocess.CompletedProcess[str]]:
@@ -73,6 +101,23 @@ def test_a_sum_that_is_wrong_is_no_measurement(run: Callable[..., Any]) -> None:
     done = run("-c", WRONG)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "an all-reduce of 4096 bytes has 3 wrong sums\n"
+
+
+def test_a_copy_through_the_host_is_whole_and_overwrites_no_piece_that_is_not_read(
+    run: Callable[..., Any],
+) -> None:
+    done = run("-c", THROUGH_HOST)
+    assert done.returncode == 0, done.stderr
+    arrived, told = json.loads(done.stdout)
+    assert arrived == list(range(10))
+    assert told == [
+        *("source records 0", "target waits for 0", "target records 1"),
+        *("source records 2", "target waits for 2", "target records 3"),
+        # The first buffer is free when its piece has been read.
+        *("source waits for 1", "source records 4", "target waits for 4", "target records 5"),
+        # By its own clock the source is done when all has arrived.
+        "source waits for 5",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,17 @@ SMALL: dict[str, Any] = {
 }
 _OF_ALL = {name: value for name, value in SMALL.items() if name not in _OF_RESNET}
 
+# Works until it is ended; has nothing left to do when it is started again.
+ENDED_ONCE = """
+import pathlib, time
+if pathlib.Path("begun").exists():
+    print("goes on")
+else:
+    pathlib.Path("begun").touch()
+    print("begins")
+    time.sleep(900)
+"""
+
 
 def losses_of(desk: Desk, name: str) -> dict[int, float]:
     """Return a run's losses by step."""
@@ -407,6 +418,29 @@ def test_a_job_whose_time_is_up_goes_on_by_itself(
     assert step
     assert int(step[1]) >= max(first)
     assert max(losses(run / "progress.jsonl")) > int(step[1])
+    number = re.search(r"job (\d+)", begun)
+    assert number
+    assert portal.job(number[1])["Restarts"] == "1"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_program_of_ones_own_that_runs_out_of_time_goes_on_by_itself(
+    portal: Instance, desk: Desk, kernel: Callable[..., str]
+) -> None:
+    name = kernel()
+    desk.user.run_in(name, f"open('ended_once.py', 'w').write({ENDED_ONCE!r})")
+    where = desk.user.run_in(name, "import os; print(os.path.abspath('ended_once.py'))").strip()
+    small = {**_OF_ALL, "nodes": 1, "program": where, "runs_dir": "~/logs/runs/continued"}
+    # Slurm looks at limits twice a minute: it tells this job after half a minute or a whole one.
+    small |= {"minutes": 3, "continues": 1}
+    begun = desk.run_all(name, "distributed/own_program.ipynb", **small)
+    # Slurm lets a job that is put back wait for two minutes.
+    said = desk.user.run_in(name, "print((await watching).word)", seconds=400)
+    assert "COMPLETED" in said
+    log = desk.user.run_in(name, "print(run.job.log())").split()
+    assert log.index("begins") < log.index("goes")
+    assert (desk.home / "logs/runs/continued/own/summary.json").exists()
     number = re.search(r"job (\d+)", begun)
     assert number
     assert portal.job(number[1])["Restarts"] == "1"

@@ -5,6 +5,7 @@ Of copies between two GPUs they have.
 """
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from measurement import papers, tables
@@ -12,6 +13,8 @@ from reports import drawing
 
 Summary = Mapping[str, Any]
 UNITS = ((2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_OFF = "_without_peers"
+_ON_AND_OFF = ("gb_per_second", f"gb_per_second{_OFF}", "microseconds", f"microseconds{_OFF}")
 
 
 def size_words(size: int) -> str:
@@ -70,11 +73,8 @@ def _marks(limits: tuple[float, float]) -> list[int]:
 def markdown(summaries: Sequence[Summary]) -> str:
     """Write a table for each group of processes, and those of the GPUs' copies."""
     rates_of = [_table(name, rates) for name, rates in lines_of(summaries).items()]
-    copies = [
-        _matrices(node)
-        for summary in summaries
-        for part in summary["parts"]
-        for node in part.get("peers", [])
+    nodes = [
+        node for summary in summaries for part in summary["parts"] for node in part.get("peers", [])
     ]
     missing = [
         f"{part['name']} could not be measured: {part['missing']}"
@@ -82,16 +82,38 @@ def markdown(summaries: Sequence[Summary]) -> str:
         for part in summary["parts"]
         if "missing" in part
     ]
-    papers_own = [_papers_copies()] if copies else []
-    return "\n\n".join([*rates_of, *copies, *papers_own, *missing])
+    beside = [_beside_papers(nodes)] if nodes else []
+    return "\n\n".join([*rates_of, *map(_matrices, nodes), *beside, *missing])
 
 
-def _papers_copies() -> str:
+def _beside_papers(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """Hold peer-to-peer on against off: means over all pairs, and the papers' figures."""
     low, high = papers.PEER_MICROSECONDS
-    return (
-        f"The papers' V100-SXM2 on NVLink: {papers.PEER_GB_PER_SECOND:g} GB/s, {low:g} to {high:g} "
-        f"µs; {papers.HOST_MICROSECONDS:g} µs through the host's memory."
-    )
+    head = ["", "GB/s, on", "GB/s, off", "µs, on", "µs, off"]
+    rows = [
+        [node["node"], *(_mean_of_pairs(node, figure) for figure in _ON_AND_OFF)] for node in nodes
+    ]
+    papers_own = [
+        "papers: V100-SXM2 on NVLink",
+        f"{papers.PEER_GB_PER_SECOND:g}",
+        "",
+        f"{low:g} to {high:g}",
+        f"{papers.HOST_MICROSECONDS:g}",
+    ]
+    title = "Copies between two GPUs, peer-to-peer on and off"
+    return f"**{title}**\n\n{tables.markdown(head, [*rows, papers_own])}"
+
+
+def _mean_of_pairs(node: Mapping[str, Any], figure: str) -> str:
+    """Say a figure's mean, of one that is on over the pairs that can; empty where there is none."""
+    gpus = range(len(node["gpus"]))
+    pairs = [
+        node[figure][a][b]
+        for a in gpus
+        for b in gpus
+        if figure in node and a != b and (figure.endswith(_OFF) or node["is_direct"][a][b])
+    ]
+    return tables.number(fmean(pairs)) if pairs else ""
 
 
 def _table(name: str, rates: Sequence[Mapping[str, Any]]) -> str:
@@ -107,17 +129,29 @@ def _table(name: str, rates: Sequence[Mapping[str, Any]]) -> str:
 
 def _matrices(node: Mapping[str, Any]) -> str:
     gpus = range(len(node["gpus"]))
-    head = ["from GPU", *(f"to {n}" for n in gpus)]
-    blocks = []
-    for name, unit in (
-        ("gb_per_second", "GB/s of a large copy"),
-        ("both_ways_gb_per_second", "GB/s of large copies both ways at once"),
-        ("microseconds", "µs of a small"),
-    ):
-        if name not in node:  # measured by an earlier version
-            continue
-        rows = [[str(n), *map(tables.number, node[name][n])] for n in gpus]
-        blocks.append(f"**{node['node']}: {unit}**\n\n{tables.markdown(head, rows)}")
     through = [f"{a} to {b}" for a in gpus for b in gpus if not node["is_direct"][a][b]]
     how = f"Through the host's memory: {', '.join(through)}." if through else "All are direct."
-    return "\n\n".join([*blocks, how])
+    on = _matrices_of(
+        node,
+        gb_per_second="GB/s of a large copy",
+        both_ways_gb_per_second="GB/s of large copies both ways at once",
+        microseconds="µs of a small",
+    )
+    off = _matrices_of(
+        node,
+        gb_per_second_without_peers="GB/s of a large copy, peer-to-peer off",
+        microseconds_without_peers="µs of a small, peer-to-peer off",
+    )
+    return "\n\n".join([*on, how, *off])
+
+
+def _matrices_of(node: Mapping[str, Any], **titles: str) -> list[str]:
+    """Write the matrices that a node has; an earlier version has measured fewer."""
+    gpus = range(len(node["gpus"]))
+    head = ["from GPU", *(f"to {n}" for n in gpus)]
+    return [
+        f"**{node['node']}: {title}**\n\n"
+        + tables.markdown(head, [[str(n), *map(tables.number, node[name][n])] for n in gpus])
+        for name, title in titles.items()
+        if name in node
+    ]

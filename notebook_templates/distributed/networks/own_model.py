@@ -32,7 +32,9 @@ def build(model: str, classes: int, channels: int = 3) -> nn.Module:
 def _of_timm(name: str, classes: int, channels: int) -> nn.Module:
     try:
         import timm
-    except ImportError as error:
+
+        network: nn.Module = timm.create_model(name, num_classes=classes, in_chans=channels)
+    except (ImportError, RuntimeError) as error:
+        # RuntimeError: timm has no such network, or torchvision is built for another PyTorch.
         raise NetworkError(f"model is 'timm:{name}': {error}") from error
-    network: nn.Module = timm.create_model(name, num_classes=classes, in_chans=channels)
     return network

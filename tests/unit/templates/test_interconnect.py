@@ -265,15 +265,57 @@ def test_the_report_has_a_line_for_each_size() -> None:
     assert "| 1 MiB | 1,500 | 1.18 | 0.786 to 1.57 |" in lines
 
 
+NODE: dict[str, Any] = {
+    "node": "n1",
+    "gpus": ["V100", "V100"],
+    "gb_per_second": [[740.0, 48.3], [48.1, 741.0]],
+    "microseconds": [[1.9, 2.5], [2.6, 1.8]],
+    "is_direct": [[True, True], [False, True]],
+}
+
+
+def reported(**more: Any) -> str:
+    """Return the report of a node's copies."""
+    copies = {"name": "copies between GPUs", "peers": [NODE | more]}
+    return markdown([{**summary(), "parts": [copies]}])
+
+
+def table_of(title: str, report: str) -> list[str]:
+    """Return the rows below a title."""
+    _, _, after = report.partition(f"**{title}**\n\n")
+    return after.partition("\n\n")[0].splitlines()[2:]
+
+
 def test_the_report_shows_copies_between_gpus_and_those_that_go_through_the_host() -> None:
-    node = {
-        "node": "n1",
-        "gpus": ["V100", "V100"],
-        "gb_per_second": [[740.0, 48.3], [48.1, 741.0]],
-        "microseconds": [[1.9, 2.5], [2.6, 1.8]],
-        "is_direct": [[True, True], [False, True]],
-    }
-    text = markdown([{**summary(), "parts": [{"name": "copies between GPUs", "peers": [node]}]}])
+    text = reported()
     assert "| 0 | 740 | 48.3 |" in text
     assert "| 1 | 2.6 | 1.8 |" in text
     assert "Through the host's memory: 1 to 0." in text
+    assert "both ways" not in text, "an earlier version has not measured them"
+
+
+def test_the_report_shows_copies_both_ways_at_once() -> None:
+    text = reported(both_ways_gb_per_second=[[740.0, 93.1], [92.4, 741.0]])
+    rows = table_of("n1: GB/s of large copies both ways at once", text)
+    assert rows == ["| 0 | 740 | 93.1 |", "| 1 | 92.4 | 741 |"]
+    assert table_of("n1: GB/s of a large copy", text) == [
+        "| 0 | 740 | 48.3 |",
+        "| 1 | 48.1 | 741 |",
+    ]
+
+
+def test_the_report_holds_copies_with_peer_to_peer_on_against_off_and_the_papers() -> None:
+    off = {
+        "gb_per_second_without_peers": [[740.0, 9.0], [11.0, 741.0]],
+        "microseconds_without_peers": [[1.9, 18.0], [20.0, 1.8]],
+    }
+    text = reported(**off)
+    bandwidths = table_of("n1: GB/s of a large copy, peer-to-peer off", text)
+    assert bandwidths == ["| 0 | 740 | 9 |", "| 1 | 11 | 741 |"]
+    times = table_of("n1: µs of a small, peer-to-peer off", text)
+    assert times == ["| 0 | 1.9 | 18 |", "| 1 | 20 | 1.8 |"]
+    both = "Copies between two GPUs, peer-to-peer on and off"
+    papers = "| papers: V100-SXM2 on NVLink | 47.7 |  | 6.4 to 6.8 | 18.3 |"
+    # From 1 to 0 there is none that is on.
+    assert table_of(both, text) == ["| n1 | 48.3 | 10 | 2.5 | 19 |", papers]
+    assert table_of(both, reported()) == ["| n1 | 48.3 |  | 2.5 |  |", papers]

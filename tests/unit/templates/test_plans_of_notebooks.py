@@ -1,5 +1,6 @@
 """The plans that notebooks make of their parameters."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.checkout import ROOT
+from tests.unit.templates.notebook_code import code_of, handed_to_plan, parameters_of
 
 TEMPLATES = ROOT / "notebook_templates"
 PROGRAMS = {
@@ -51,6 +53,31 @@ def test_a_copy_is_run_and_one_that_is_missing_is_named(notebook: str, tmp_path:
     (tmp_path / "templates").unlink()
     gone = planned(notebook, tmp_path, "plan.program", program="~/gone.py")
     assert gone.stderr == f"program is '~/gone.py'; there is no file {tmp_path / 'gone.py'}\n"
+
+
+WITH_A_PLAN = sorted(file for file in TEMPLATES.glob("*/*.ipynb") if ".Plan(" in file.read_text())
+
+
+@pytest.mark.parametrize("notebook", WITH_A_PLAN, ids=lambda file: file.stem)
+def test_each_notebook_with_a_job_hands_on_its_account_and_qos(notebook: Path) -> None:
+    lines = code_of(notebook)
+    for name in ("partition", "account", "qos"):
+        assert parameters_of(lines)[name] == "''"
+        assert handed_to_plan(lines)[name] == name
+
+
+@pytest.mark.parametrize("notebook", ["cluster", "data_sources"])
+def test_a_notebook_that_runs_others_hands_on_its_account_and_qos(notebook: str) -> None:
+    lines = code_of(TEMPLATES / "benchmarks" / f"{notebook}.ipynb")
+    (settings,) = (
+        node
+        for line in lines
+        for node in ast.walk(line)
+        if isinstance(node, ast.Dict) and "'partition': partition" in ast.unparse(node)
+    )
+    for name in ("partition", "account", "qos"):
+        assert parameters_of(lines)[name] == "''"
+        assert f"'{name}': {name}," in ast.unparse(settings)
 
 
 @pytest.mark.parametrize(

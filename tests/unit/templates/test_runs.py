@@ -45,6 +45,16 @@ def test_the_script_asks_for_what_was_planned() -> None:
     assert "module load pytorch || exit" in lines
 
 
+def test_the_script_names_an_account_and_a_qos_only_if_they_are_given() -> None:
+    usual = script(Plan(**PLAN), FOLDER).splitlines()
+    named = script(Plan(**PLAN, account="project-42", qos="high"), FOLDER).splitlines()
+    more = ["#SBATCH --account=project-42", "#SBATCH --qos=high"]
+    assert [line for line in named if line not in more] == usual
+    assert [line for line in named if line in more] == more
+    # Whoever pays for it, it is the same run.
+    assert Plan(**PLAN, account="project-42", qos="high").asked == Plan(**PLAN).asked
+
+
 def test_without_gpus_there_are_processes() -> None:
     plan = Plan(**{**PLAN, "gpus_per_node": 0, "processes_per_node": 2})
     text = script(plan, FOLDER)
@@ -94,6 +104,9 @@ def test_names_with_blanks_and_quotes_stay_whole() -> None:
     [
         ("partition", "sxm2\n#SBATCH --gres=gpu:8"),
         ("partition", "a b"),
+        ("account", "physics --partition=sxm2"),
+        ("account", "physics\n#SBATCH --gres=gpu:8"),
+        ("qos", "high;id"),
         ("name", "x; id"),
         ("modules", ("pytorch && id",)),
         ("nodes", 0),
@@ -306,6 +319,36 @@ SLURM = {
     "squeue": "echo {state} {end}",
     "scontrol": 'echo "$@" > {asked}',
 }
+# Starts what each process is: the shell, with the program.
+SRUN_OF_ONE = 'while [ "$1" != bash ]; do shift; done; exec "$@"'
+
+
+def run_script(
+    plan: Plan, folder: Path, asked: Path, seconds_left: int = 100, **case: Any
+) -> "subprocess.CompletedProcess[str]":
+    """Run a job script where stand-ins are Slurm; ``asked`` becomes what scontrol is asked for."""
+    usual: dict[str, Any] = {"srun": SLURM["srun"], "status": 0, "state": "RUNNING", "restarts": 1}
+    case = usual | case
+    end = datetime.now() + timedelta(seconds=seconds_left)  # noqa: DTZ005  # as Slurm
+    values = {**case, "end": end.isoformat(timespec="seconds"), "asked": shlex.quote(str(asked))}
+    programs = folder / "bin"
+    programs.mkdir()
+    for name, text in (SLURM | {"srun": case["srun"], "sleep": ""}).items():
+        (programs / name).write_text(f"#!/bin/bash\n{text.format(**values)}\n")
+        (programs / name).chmod(0o755)
+    return subprocess.run(
+        ["/bin/bash"],
+        input=script(plan, folder),
+        env={
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "SLURM_JOB_ID": "7",
+            "SLURM_RESTART_COUNT": str(case["restarts"]),
+        },
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,43 +366,84 @@ SLURM = {
 def test_a_job_goes_on_when_only_its_time_was_up(
     changed: dict[str, Any], continues: bool, tmp_path: Path
 ) -> None:
-    usual: dict[str, Any] = {"status": 0, "state": "RUNNING", "seconds_left": 100, "restarts": "1"}
-    case: dict[str, Any] = usual | changed
-    end = datetime.now() + timedelta(seconds=case.pop("seconds_left"))  # noqa: DTZ005  # as Slurm
-    case["end"] = end.isoformat(timespec="seconds")
     asked = tmp_path / "asked"
-    (tmp_path / "bin").mkdir()
-    for name, text in SLURM.items():
-        program = tmp_path / "bin" / name
-        program.write_text(f"#!/bin/bash\n{text.format(**case, asked=shlex.quote(str(asked)))}\n")
-        program.chmod(0o755)
-    if case.get("is_finished"):
+    if changed == {"is_finished": True}:
         (tmp_path / "summary.json").touch()
-    done = subprocess.run(
-        ["/bin/bash"],
-        input=script(Plan(**{**PLAN, "modules": (), "continues": 2}), tmp_path),
-        env={
-            "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
-            "SLURM_JOB_ID": "7",
-            "SLURM_RESTART_COUNT": case["restarts"],
-        },
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=30,
-    )
-    assert done.returncode == case["status"], done.stderr
+    plan = Plan(**{**PLAN, "modules": (), "continues": 2})
+    done = run_script(plan, tmp_path, asked, **changed)
+    assert done.returncode == changed.get("status", 0), done.stderr
     assert asked.exists() is continues
     if continues:
         assert asked.read_text() == "requeue 7\n"
 
 
+TOLD = "kill -USR1 $PPID; while :; do :; done"
+"""Tells the shell around a program what Slurm tells it: that the time is nearly up."""
+
+
 @pytest.mark.parametrize(
-    "other", [{"array": 2}, {"words": ("./mine",)}, {"launch": "once"}, {"continues": -1}]
+    ("program", "changed", "continues", "is_finished"),
+    [
+        ("trap 'exit 0' USR1; " + TOLD, {}, True, False),  # it has handled the signal
+        (TOLD, {}, True, False),  # it has not
+        ("exit 0", {}, False, True),  # it had come to its end before
+        ("trap 'exit 1' USR1; " + TOLD, {}, False, False),  # it failed
+        (
+            "trap 'exit 0' USR1; " + TOLD,
+            {"seconds_left": 600},
+            False,
+            False,
+        ),  # somebody else told it
+        ("trap 'exit 0' USR1; " + TOLD, {"restarts": 2}, False, False),  # as often as was wanted
+    ],
+)
+def test_a_program_of_ones_own_goes_on_when_its_time_was_up(
+    program: str, changed: dict[str, Any], continues: bool, is_finished: bool, tmp_path: Path
+) -> None:
+    folder = tmp_path / "it's a run"
+    folder.mkdir()
+    asked = tmp_path / "asked"
+    more = {"words": ("/bin/sh", "-c", program), "modules": (), "continues": 2}
+    # As an earlier start has left it.
+    (folder / "time_is_up").touch()
+    done = run_script(Plan(**{**PLAN, **more}), folder, asked, srun=SRUN_OF_ONE, **changed)
+    assert asked.exists() is continues, done.stderr
+    assert (folder / "summary.json").exists() is is_finished
+
+
+def test_a_program_that_is_not_to_go_on_ends_as_it_says(tmp_path: Path) -> None:
+    more = {"words": ("/bin/sh", "-c", "trap 'exit 0' USR1; " + TOLD), "modules": ()}
+    asked = tmp_path / "asked"
+    done = run_script(Plan(**{**PLAN, **more}), tmp_path, asked, srun=SRUN_OF_ONE)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "summary.json").exists()
+    assert not asked.exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"array": 2},
+        {"array": 2, "words": ("./mine",)},
+        {"launch": "once", "words": ("./mine",)},
+        {"launch": "once"},
+        {"continues": -1},
+    ],
 )
 def test_what_cannot_go_on_by_itself_is_refused(other: dict[str, Any]) -> None:
     with pytest.raises(PlanError, match="continues is"):
         script(Plan(**{**PLAN, "continues": 1, **other}), FOLDER)
+
+
+HANDLES_ALL = """
+for signal in USR1 TERM INT; do
+    told=
+    trap told=1 $signal
+    kill -$signal $PPID
+    while [ -z "$told" ]; do :; done
+done
+exit 3
+"""
 
 
 def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
@@ -377,7 +461,7 @@ def test_a_program_of_ones_own_is_started_with_its_own_words() -> None:
     port = subprocess.run(argv, env=numbers, check=True, stdout=subprocess.PIPE, timeout=10).stdout
     assert int(port) == ranks.port_of(1234567, 64), "as our own programs have it"
     # A signal is the program's to handle, and its exit status is the process's.
-    argv[4:] = ["/bin/sh", "-c", "kill -USR1 $PPID; kill -TERM $PPID; exit 3"]
+    argv[4:] = ["/bin/sh", "-c", HANDLES_ALL]
     without_sleep = {**numbers, "PATH": ""}
     assert subprocess.run(argv, env=without_sleep, check=False, timeout=10).returncode == 3
     # By this a run that came to its end is known.

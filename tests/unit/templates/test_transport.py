@@ -1,6 +1,5 @@
 """What NCCL and its kind are told: from a parameter into the job, and into the result."""
 
-import ast
 import json
 import os
 import shlex
@@ -18,6 +17,7 @@ from runs.speedups import markdown, table
 from measurement import machine
 from reports import interconnect, scaling, training
 from tests.instance import ROOT
+from tests.unit.templates.notebook_code import code_of, handed_to_plan, parameters_of
 
 TOLD = {"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}
 PLAN: dict[str, Any] = {"nodes": 2, "gpus_per_node": 4, "settings": {}}
@@ -55,25 +55,6 @@ def test_other_variables_are_another_run_and_none_are_the_run_of_before() -> Non
     assert "transport" not in Plan(**PLAN).asked
 
 
-def code_of(notebook: Path) -> list[ast.stmt]:
-    cells = json.loads(notebook.read_text())["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    # A cell may await, which is no statement of a module's own.
-    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    trees = (compile(cell, str(notebook), "exec", flags) for cell in code)
-    return [line for tree in trees if isinstance(tree, ast.Module) for line in tree.body]
-
-
-def parameters_of(lines: list[ast.stmt]) -> dict[str, str]:
-    return {
-        target.id: ast.unparse(line.value)
-        for line in lines
-        if isinstance(line, ast.Assign)
-        for target in line.targets
-        if isinstance(target, ast.Name)
-    }
-
-
 # These measure storage and TCP: no gradients there.
 WITHOUT_GRADIENTS = {"network", "storage"}
 ON_SEVERAL_NODES = {
@@ -96,14 +77,7 @@ def test_the_templates_for_several_nodes_are_found() -> None:
 def test_each_template_for_several_nodes_has_the_parameter_and_hands_it_on(name: str) -> None:
     lines = ON_SEVERAL_NODES[name]
     assert parameters_of(lines)["transport"] == "{}"
-    (plan,) = (
-        call
-        for line in lines
-        for call in ast.walk(line)
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Plan")
-    )
-    handed = {word.arg: ast.unparse(word.value) for word in plan.keywords}
-    assert handed["transport"] == "transport"
+    assert handed_to_plan(lines)["transport"] == "transport"
 
 
 def test_a_result_says_what_was_set_whoever_set_it(

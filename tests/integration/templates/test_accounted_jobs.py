@@ -1,4 +1,7 @@
-"""As many tasks of a job array as Slurm lets a user submit, with limits of a real slurmdbd."""
+"""Jobs of the templates in a Slurm with accounts: whose they are, and how many tasks of an array.
+
+Accounts, QOS and limits are those of a real slurmdbd.
+"""
 
 import pwd
 import subprocess
@@ -38,14 +41,35 @@ try:
 except jobs.SlurmCommandError as error:
     print(error)
 """
+START = """
+import sys
+from pathlib import Path
+sys.path[:0] = [f"{sys.argv[1]}/{name}" for name in ("distributed", "slurm")]
+import runs
+
+plan = runs.Plan(nodes=1, gpus_per_node=0, settings={}, words=("/bin/true",), partition="sxm2",
+                 cores_per_process=1, memory_mb_per_process=10, modules=(), name="run",
+                 account=sys.argv[3], qos=sys.argv[4])
+try:
+    run = runs.start(plan, Path(sys.argv[2]))
+    print(run.folder.name, run.job.number)
+except runs.jobs.SlurmCommandError as error:
+    print(error)
+"""
 
 
 @pytest.fixture(scope="module")
 def accounted(portal: Instance) -> Iterator[AccountedCluster]:
-    lines = ("AccountingStorageEnforce=associations,limits", f"MaxArraySize={MAX_ARRAY_SIZE}")
+    lines = ("AccountingStorageEnforce=associations,limits,qos", f"MaxArraySize={MAX_ARRAY_SIZE}")
     with accounting.running(portal, *lines) as cluster:
-        cluster.slurm("sacctmgr", "--immediate", "add", "account", "physics")
-        cluster.slurm("sacctmgr", "--immediate", "add", "user", USER, "account=physics")
+        for change in (
+            ("add", "qos", "high"),
+            ("add", "account", "physics", "teaching"),
+            ("add", "user", USER, "account=physics", "defaultaccount=physics"),
+            ("add", "user", USER, "account=teaching"),
+            ("modify", "user", USER, "where", "account=teaching", "set", "qos=normal,high"),
+        ):
+            cluster.slurm("sacctmgr", "--immediate", *change)
         # Nothing starts, so that the jobs that are there stay.
         cluster.slurm("scontrol", "update", "partitionname=sxm2", "state=down")
         yield cluster
@@ -73,12 +97,12 @@ def limit(accounted: AccountedCluster, jobs: int) -> None:
     accounted.slurm("sacctmgr", "--immediate", *change)
 
 
-def submitted(accounted: AccountedCluster, folder: Path, tasks: int) -> str:
-    """Submit an array as the user; return what is printed."""
-    argv = ["/usr/sbin/runuser", "-u", USER, "--", "/usr/bin/python3", "-B", "-c", SUBMIT]
-    templates = str(ROOT / "notebook_templates")
+def said_by(accounted: AccountedCluster, program: str, *arguments: object) -> str:
+    """Run a program as the user, who has the templates; return what it prints."""
+    argv = ["/usr/sbin/runuser", "-u", USER, "--", "/usr/bin/python3", "-B", "-c", program]
+    argv += [str(ROOT / "notebook_templates"), *map(str, arguments)]
     done = subprocess.run(
-        [*argv, templates, str(folder), str(tasks)], capture_output=True, text=True, check=False,
+        argv, capture_output=True, text=True, check=False,
         env={"SLURM_CONF": str(accounted.conf), "PATH": "/usr/bin:/bin"}, cwd="/", timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -98,7 +122,7 @@ def test_a_user_has_as_many_tasks_as_the_limit_allows(
     accounted: AccountedCluster, folder: Path, allowed: int, tasks: int, tried: int
 ) -> None:
     limit(accounted, allowed)
-    number, *calls = submitted(accounted, folder, tasks).split()
+    number, *calls = said_by(accounted, SUBMIT, folder, tasks).split()
     assert tasks_of(accounted, number) == allowed
     assert (folder / "job.txt").read_text().split() == [number]
     assert len(calls) == tried
@@ -108,17 +132,45 @@ def test_jobs_that_are_there_count_and_none_is_left_over(
     accounted: AccountedCluster, folder: Path
 ) -> None:
     limit(accounted, 3)
-    first, *_ = submitted(accounted, folder, 1).split()
-    second, *_ = submitted(accounted, folder, 9).split()
+    first, *_ = said_by(accounted, SUBMIT, folder, 1).split()
+    second, *_ = said_by(accounted, SUBMIT, folder, 9).split()
     assert (tasks_of(accounted, first), tasks_of(accounted, second)) == (1, 2)
     # Where not even one is allowed, Slurm's own words are shown.
-    assert "job submit limit" in submitted(accounted, folder, 9)
+    assert "job submit limit" in said_by(accounted, SUBMIT, folder, 9)
 
 
 def test_an_array_is_as_large_as_slurm_knows_them(
     accounted: AccountedCluster, folder: Path
 ) -> None:
     limit(accounted, 1000)
-    number, *calls = submitted(accounted, folder, 200).split()
+    number, *calls = said_by(accounted, SUBMIT, folder, 200).split()
     assert tasks_of(accounted, number) == MAX_ARRAY_SIZE - 1
     assert len(calls) < 12
+
+
+@pytest.mark.parametrize(
+    ("account", "qos", "theirs"),
+    [("", "", ("physics", "normal")), ("teaching", "high", ("teaching", "high"))],
+)
+def test_a_job_is_the_accounts_that_the_notebook_names(
+    accounted: AccountedCluster, folder: Path, account: str, qos: str, theirs: tuple[str, str]
+) -> None:
+    limit(accounted, 10)
+    _, number = said_by(accounted, START, folder, account, qos).split()
+    told = accounted.slurm("scontrol", "--oneliner", "show", "job", number)
+    assert " Account={} QOS={} ".format(*theirs) in told
+
+
+def test_an_account_or_qos_that_is_not_the_users_is_refused_in_slurms_words(
+    accounted: AccountedCluster, folder: Path
+) -> None:
+    limit(accounted, 10)
+    refused = "sbatch: error: Batch job submission failed: Invalid "
+    for account, qos, reason in (
+        ("medicine", "", "account or account/partition combination specified"),
+        ("physics", "high", "qos specification"),
+    ):
+        assert said_by(accounted, START, folder, account, qos).splitlines()[-1] == refused + reason
+    # With a right one it is the same run.
+    assert said_by(accounted, START, folder, "physics", "").split()[0] == "run"
+    assert [one.name for one in folder.iterdir()] == ["run"]
