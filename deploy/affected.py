@@ -18,7 +18,7 @@ UNIT = Path("tests/unit")
 NOTEBOOKS = Path("tests/notebooks")
 """Each notebook as a whole, in the environment of its framework."""
 NOTEBOOK_JOBS = tuple(
-    Path(f"tests/notebooks/test_training_jobs.py::{name}")
+    Path(f"tests/notebooks/distributed/test_training_jobs.py::{name}")
     for name in (
         "test_a_job_is_submitted_from_a_notebook_in_any_kernel",
         "test_a_program_of_ones_own_runs_on_both_nodes",
@@ -39,7 +39,7 @@ READERS = {
     "notebook_templates": (UNIT / "templates", UNIT / "data", UNIT / "sizing"),
     "portal/dsportal/lab": (UNIT / "lab",),
     "portal/dsportal/web": (UNIT / "portal",),
-    "tests": (UNIT / "deploy/test_collection.py",),
+    "tests": (UNIT / "deploy/suite/test_collection.py",),
     "tests/conftest.py": (UNIT,),
     "tests/instance.py": (UNIT,),
 }

@@ -20,7 +20,7 @@ UNITS = "portal-*"
 # Of the tests that need no instance, some that need programs.
 WITHOUT_INSTANCE = (
     "tests/unit/containers/test_server.py",
-    "tests/notebooks/test_mnist_stand_in.py",
+    "tests/notebooks/data/test_mnist_stand_in.py",
 )
 # Of those that need one, some of each kind.
 WITH_INSTANCE = (
@@ -32,7 +32,7 @@ WITH_INSTANCE = (
     "tests/integration/images/test_own_image.py::test_the_nas_is_in_an_image_where_it_is_outside",
     "tests/integration/images/test_own_image.py::test_a_definition_that_fails_leaves_no_image",
     "tests/integration/administration/test_what_tests_start.py",
-    "tests/browser/test_form.py",
+    "tests/browser/options/test_form.py",
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
 )
 SEALED = ("front", "proxy", "munged", "slapd", "nslcd", "slurmctld")
