@@ -1,6 +1,6 @@
 """A fresh Debian 12 with systemd, and the README's commands on it.
 
-The machine is real but for its kernel (`tests.machines`): systemd boots from a root that
+The machine is real but for its kernel (`tests.debian.machines`): systemd boots from a root that
 debootstrap has made, with its own network (slirp4netns), so that it takes no port of this machine.
 It installs all that the portal needs by itself; what is lent to it are the authorities that this
 machine trusts, the folders of wheels that this machine's pip knows, and what this machine's apt was
@@ -13,8 +13,8 @@ import re
 
 import pytest
 
+from tests.debian.machines import Machine
 from tests.machine.fresh import changed, lent, make, visit
-from tests.machines import Machine
 
 UNITS = "portal-*"
 # Of the tests that need no instance, some that need programs.

@@ -17,12 +17,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
-from tests import curves, faults
+from tests import faults
 from tests.browser.lab import log_in
 from tests.browser.tools.test_tensorboard import see_curve
 from tests.hostile.session import HostileSession, hostile
 from tests.instance import ADMIN, LOGS, PASSWORD, PREFIX, SETTINGS, USERS, Instance
 from tests.names import resolved
+from tests.training import curves
 from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests import tiny_models
 from tests.browser.axe import faults
 from tests.browser.jupyterlab.test_launcher import card
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.notebooks.running import framework_python
+from tests.training import tiny_models
 from tests.visitor import Visitor, session_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.same_page]

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dsportal.session.tensorboard import words
-from tests import curves
 from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import drawn_pixels
 from tests.instance import USERS, Instance
+from tests.training import curves
 from tests.visitor import Visitor
 from tests.waiting import until
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests import images, tiny_models
+from tests import images
 from tests.desk import PATIENCE, Desk
 from tests.instance import NODES, Instance
 from tests.notebooks.running import framework_python
-from tests.trials import WAITING
+from tests.training import tiny_models
+from tests.training.trials import WAITING
 from tests.waiting import until
 
 NOTEBOOKS = {

@@ -14,10 +14,10 @@ import model_client
 import pytest
 from model_client import ModelClient, ModelServerError
 
-from tests import tiny_models
 from tests.instance import ROOT
 from tests.notebooks.model_serving import SERVING, answers, load, serving
 from tests.notebooks.running import printed_by
+from tests.training import tiny_models
 from tests.waiting import until
 
 PROMPTS = ["This License", "is", "free is free This is a longer text than the others"]

@@ -12,9 +12,9 @@ import openai
 import pytest
 from model_client import ModelClient
 
-from tests import tiny_models
 from tests.instance import ROOT
 from tests.notebooks.model_serving import load, serving
+from tests.training import tiny_models
 from tests.waiting import until
 
 POSITIONS = 4096

@@ -9,7 +9,8 @@ import bootstrap
 import pytest
 import yaml
 
-from tests import roles, roots
+from tests import roles
+from tests.debian import roots
 
 INVENTORIES = bootstrap.DEPLOY / "ansible/inventories"
 SYSTEM = roots.system("debian-12")

@@ -8,7 +8,7 @@ import jinja2
 import pytest
 import yaml
 
-from tests import roots
+from tests.debian import roots
 
 ROLE = bootstrap.DEPLOY / "ansible/roles/environments"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import roles, roots
+from tests import roles
+from tests.debian import roots
 
 NEITHER = "pci:v00008086d00001533sv00008086sd00000001bc02sc00i00"
 H100 = "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00"

@@ -5,7 +5,8 @@ import re
 import pytest
 import yaml
 
-from tests import roles, roots
+from tests import roles
+from tests.debian import roots
 
 ROLE = roles.ROLES / "monitoring"
 UNITS = {"prometheus-node-exporter", "prometheus", "prometheus-alertmanager"}

@@ -4,7 +4,7 @@ import bootstrap
 import pytest
 import yaml
 
-from tests import roots
+from tests.debian import roots
 
 SYSTEMS = sorted(
     file.stem for file in (bootstrap.DEPLOY / "ansible/roles/packages/vars/systems").glob("*.yml")

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import roles, roots
+from tests import roles
+from tests.debian import roots
 
 ROLE = roles.ROLES / "nas_mounts"
 CHECK = roles.loaded(ROLE / "files/check_mounts.py")

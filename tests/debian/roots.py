@@ -10,7 +10,7 @@ from typing import Any
 import bootstrap
 import yaml
 
-from tests import building
+from tests.debian import building
 
 SUITE = "bookworm"
 """Debian 12, which tests take where they name no other."""

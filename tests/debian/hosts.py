@@ -2,8 +2,9 @@
 
 The other two are those that may run the hub of a portal beside a Slurm that is there already.
 
-Each is a machine of its own (`tests.machines`) with Debian 12, on one bridge, deployed over ssh
-from a copy of ``inventories/example``, or of ``inventories/attach`` where a Slurm is there already.
+Each is a machine of its own (`tests.debian.machines`) with Debian 12, on one bridge, deployed over
+ssh from a copy of ``inventories/example``, or of ``inventories/attach`` where a Slurm is there
+already.
 What is *not* as on a site, and why:
 
 - The hosts have no way to the internet, so packages are in their roots before the deployment, and
@@ -14,7 +15,7 @@ What is *not* as on a site, and why:
   role's own mounts are proved in ``tests/deploy/test_nfs.py``.
 - GPUs are character devices of the kernel's unused text consoles.
 
-By hand: ``python -m tests.hosts up | down | deploy [ARGUMENT...] | run HOST COMMAND...``.
+By hand: ``python -m tests.debian.hosts up | down | deploy [ARGUMENT...] | run HOST COMMAND...``.
 """
 
 import os
@@ -30,9 +31,10 @@ from pathlib import Path
 import bootstrap
 import yaml
 
-from tests import building, images, machines, roots
+from tests import images
+from tests.debian import building, machines, roots
+from tests.debian.machines import Enclosure, Machine
 from tests.instance import ROOT
-from tests.machines import Enclosure, Machine
 from tests.servers import directories
 from tests.waiting import until
 
