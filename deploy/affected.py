@@ -50,6 +50,7 @@ _IMPORTED = (*DISTRIBUTIONS, "deploy", "benchmarks", "tests")
 _WORDS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
 _OF_EVERY_CLASS = UNIT / "test_names.py"
+_OF_EVERY_FOLDER = UNIT / "test_structure.py"
 _OF_EVERY_PAGE = UNIT / "test_documentation.py"
 
 
@@ -78,6 +79,8 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
             found.add(_OF_EVERY_CLASS)
         if path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
             found.add(_OF_EVERY_MODULE)
+        if path.suffix == ".py" and path.parts[0] in (*PARTS, "tests"):
+            found.add(_OF_EVERY_FOLDER)
         if path.parts[0] == "tests" and path.name.startswith("test_"):
             # Pages name tests.
             found.add(_OF_EVERY_PAGE)

@@ -21,6 +21,8 @@ from affected import (
 from tests.instance import ROOT
 
 WITHOUT_NOTEBOOKS = (*HERE[:-1], *NOTEBOOK_JOBS)
+CODE = ("test_names", "test_structure")
+"""What looks at all code that is shipped, and at its folders."""
 
 
 @pytest.fixture
@@ -46,6 +48,7 @@ def clone(tmp_path: Path) -> Path:
         "tests/unit/test_apart.py": "from jupyterhub_gpu_slurm import apart",
         "tests/unit/test_names.py": "",
         "tests/unit/test_documentation.py": "",
+        "tests/unit/test_structure.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -56,17 +59,17 @@ def clone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "run"),
     [
-        ("spawner/jupyterhub_gpu_slurm/pure.py", ["test_names", "test_page", "test_pure"]),
-        ("portal/dsportal/page.py", ["test_names", "test_page"]),
-        ("spawner/jupyterhub_gpu_slurm/apart.py", ["sub/test_fixture", "test_apart", "test_names"]),
-        ("tests/unit/test_pure.py", ["test_documentation", "test_pure"]),
+        ("spawner/jupyterhub_gpu_slurm/pure.py", ["test_page", "test_pure", *CODE]),
+        ("portal/dsportal/page.py", ["test_page", *CODE]),
+        ("spawner/jupyterhub_gpu_slurm/apart.py", ["sub/test_fixture", "test_apart", *CODE]),
+        ("tests/unit/test_pure.py", ["test_documentation", "test_pure", "test_structure"]),
         ("deploy/failures.py", ["test_names", "test_times"]),
         ("benchmarks/times.py", ["test_names", "test_times"]),
         (
             "spawner/jupyterhub_gpu_slurm/form.html.j2",
             ["sub/test_fixture", "test_apart", "test_page", "test_pure"],
         ),
-        ("notebook_templates/language/chat.py", ["test_names"]),
+        ("notebook_templates/language/chat.py", [*CODE]),
     ],
 )
 def test_those_that_import_it_are_run(clone: Path, changed: str, run: list[str]) -> None:
@@ -83,7 +86,8 @@ def test_what_nobody_is_named_after_is_everybodys_business(clone: Path) -> None:
 
 
 def test_a_removed_test_is_not_run_but_the_pages_that_may_name_it_are_read(clone: Path) -> None:
-    assert affected([UNIT / "test_gone.py"], clone) == [UNIT / "test_documentation.py"]
+    run = [UNIT / "test_documentation.py", UNIT / "test_structure.py"]
+    assert affected([UNIT / "test_gone.py"], clone) == run
 
 
 def test_a_circle_of_imports_comes_to_an_end() -> None:
