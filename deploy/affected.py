@@ -18,7 +18,7 @@ UNIT = Path("tests/unit")
 NOTEBOOKS = Path("tests/notebooks")
 """Each notebook as a whole, in the environment of its framework."""
 NOTEBOOK_JOBS = tuple(
-    Path(f"tests/notebooks/test_training_jobs.py::{name}")
+    Path(f"tests/notebooks/distributed/test_training_jobs.py::{name}")
     for name in (
         "test_a_job_is_submitted_from_a_notebook_in_any_kernel",
         "test_a_program_of_ones_own_runs_on_both_nodes",
@@ -39,7 +39,7 @@ READERS = {
     "notebook_templates": (UNIT / "templates", UNIT / "data", UNIT / "sizing"),
     "portal/dsportal/lab": (UNIT / "lab",),
     "portal/dsportal/web": (UNIT / "portal",),
-    "tests": (UNIT / "deploy/test_collection.py",),
+    "tests": (UNIT / "deploy/suite/test_collection.py",),
     "tests/conftest.py": (UNIT,),
     "tests/instance.py": (UNIT,),
 }
@@ -50,6 +50,7 @@ _IMPORTED = (*DISTRIBUTIONS, "deploy", "benchmarks", "tests")
 _WORDS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
 _OF_EVERY_CLASS = UNIT / "test_names.py"
+_OF_EVERY_FOLDER = UNIT / "test_structure.py"
 _OF_EVERY_PAGE = UNIT / "test_documentation.py"
 
 
@@ -78,6 +79,8 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
             found.add(_OF_EVERY_CLASS)
         if path.suffix == ".py" and path.parts[0] in DISTRIBUTIONS:
             found.add(_OF_EVERY_MODULE)
+        if path.suffix == ".py" and path.parts[0] in (*PARTS, "tests"):
+            found.add(_OF_EVERY_FOLDER)
         if path.parts[0] == "tests" and path.name.startswith("test_"):
             # Pages name tests.
             found.add(_OF_EVERY_PAGE)

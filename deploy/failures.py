@@ -76,7 +76,7 @@ def has_passed(report: bytes, package: str) -> bool:
 
 
 def seconds_of_files(report: Path) -> dict[str, float]:
-    """Return how long the tests of each file took, such as ``tests/browser/test_form.py``.
+    """Return how long the tests of each file took, such as ``tests/browser/options/test_form.py``.
 
     Of a report that is not there, or not whole, that is nothing.
     """

@@ -12,13 +12,7 @@ from failures import REPORTS
 
 NOTEBOOKS = (
     *("notebook_templates", "tests/notebooks", "deploy/locks"),
-    *(
-        "tests/desk.py",
-        "tests/images.py",
-        "tests/onefs.py",
-        "tests/tiny_models.py",
-        "tests/trials.py",
-    ),
+    *("tests/desk.py", "tests/images.py", "tests/onefs.py", "tests/training"),
     "portal/dsportal/session/tracking.py",
     # What makes the kernels' environments, the modules of jobs, and images.
     *("deploy/bootstrap.py", "deploy/horovod_environment.py"),

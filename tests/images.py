@@ -10,7 +10,7 @@ from pathlib import Path
 
 import bootstrap
 
-from tests import building, roots
+from tests.debian import building, roots
 
 PREFIX = Path("/opt/data-scientist-portal/apptainer")
 PROGRAM = PREFIX / "usr/bin/apptainer"

@@ -27,11 +27,12 @@ from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.session_start import answers, free_port, ratio, summary
-from tests import curves, instance
+from tests import instance
 from tests.browser.chromium import launch
 from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import COUNT_PIXELS, RUN_COLOUR
 from tests.instance import USERS, Instance
+from tests.training import curves
 from tests.visitor import Visitor
 from tests.waiting import until
 

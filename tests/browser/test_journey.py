@@ -11,9 +11,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from jupyterhub_gpu_slurm.session.reasons import REASONS
-from tests import faults, few_digits
+from tests import faults
 from tests.browser.lab import forget_screen, log_in, open_item, wait_for_launcher
 from tests.instance import ADMIN, USERS, Instance
+from tests.training import few_digits
 from tests.visitor import Visitor
 from tests.waiting import until
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import tiny_models
 from tests.checkout import ROOT
+from tests.training import tiny_models
 
 TEMPLATES = ROOT / "notebook_templates"
 PRECISIONS = """

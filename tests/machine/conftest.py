@@ -10,10 +10,10 @@ from pathlib import Path
 import bootstrap
 import pytest
 
-from tests import machines, roots
+from tests.debian import machines, roots
+from tests.debian.machines import Enclosure, Machine
 from tests.instance import ROOT
 from tests.machine.fresh import furnish
-from tests.machines import Enclosure, Machine
 
 # What has been fetched from registries, so that a machine does not fetch it again.
 _FETCHED = (bootstrap.CACHE / "uv", bootstrap.CACHE / "npm")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import bootstrap
 
-from tests import roots
+from tests.debian import roots
+from tests.debian.machines import Machine
 from tests.instance import ROOT, SYSTEM_AUTHORITIES
-from tests.machines import Machine
 
 SLIRP_NAMESERVER = "10.0.2.3"
 

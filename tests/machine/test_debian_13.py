@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.debian.machines import Machine
 from tests.instance import Instance
 from tests.machine.fresh import changed, make
-from tests.machines import Machine
 from tests.visitor import Visitor
 from tests.waiting import until
 

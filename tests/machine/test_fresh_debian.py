@@ -1,6 +1,6 @@
 """A fresh Debian 12 with systemd, and the README's commands on it.
 
-The machine is real but for its kernel (`tests.machines`): systemd boots from a root that
+The machine is real but for its kernel (`tests.debian.machines`): systemd boots from a root that
 debootstrap has made, with its own network (slirp4netns), so that it takes no port of this machine.
 It installs all that the portal needs by itself; what is lent to it are the authorities that this
 machine trusts, the folders of wheels that this machine's pip knows, and what this machine's apt was
@@ -13,14 +13,14 @@ import re
 
 import pytest
 
+from tests.debian.machines import Machine
 from tests.machine.fresh import changed, lent, make, visit
-from tests.machines import Machine
 
 UNITS = "portal-*"
 # Of the tests that need no instance, some that need programs.
 WITHOUT_INSTANCE = (
     "tests/unit/containers/test_server.py",
-    "tests/notebooks/test_mnist_stand_in.py",
+    "tests/notebooks/data/test_mnist_stand_in.py",
 )
 # Of those that need one, some of each kind.
 WITH_INSTANCE = (
@@ -32,7 +32,7 @@ WITH_INSTANCE = (
     "tests/integration/images/test_own_image.py::test_the_nas_is_in_an_image_where_it_is_outside",
     "tests/integration/images/test_own_image.py::test_a_definition_that_fails_leaves_no_image",
     "tests/integration/administration/test_what_tests_start.py",
-    "tests/browser/test_form.py",
+    "tests/browser/options/test_form.py",
     "tests/notebooks/test_templates.py::test_missing_data_is_said_in_words[pytorch]",
 )
 SEALED = ("front", "proxy", "munged", "slapd", "nslcd", "slurmctld")

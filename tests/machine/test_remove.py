@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from tests.debian.machines import Machine
 from tests.machine.fresh import changed, lent, make, visit
-from tests.machines import Machine
 
 REMOVE = ("/usr/bin/env", "--chdir=/root/portal", "deploy/remove", "all_in_one")
 OURS = ("data-scientist-portal*", "portal", "portal-*", "jupyterhub*", "image-cache")

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
+from tests.debian.machines import Machine
 from tests.instance import ROOT
 from tests.machine.fresh import changed, make, visit
-from tests.machines import Machine
 
 BEFORE = "fa6a669"
 """The last commit whose packages were named ``portal`` and ``spawner``."""

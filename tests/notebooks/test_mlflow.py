@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dsportal.session.tracking import mlflow_variables
-from tests import tiny_models
 from tests.instance import ROOT
 from tests.notebooks.running import said_by
+from tests.training import tiny_models
 
 PROGRAMS = [
     ("language/finetune.py", ("--length", "64")),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.instance import ROOT
 from tests.notebooks.running import printed_by
-from tests.trials import WAITING
+from tests.training.trials import WAITING
 from tests.waiting import until
 
 SWEEPS = ROOT / "notebook_templates" / "sweeps"

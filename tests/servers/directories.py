@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from tests.debian.machines import Enclosure
 from tests.instance import PASSWORD
-from tests.machines import Enclosure
 from tests.waiting import until
 
 BASE = "dc=site,dc=test"

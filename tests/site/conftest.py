@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests import hosts as three
 from tests import names
-from tests.hosts import Hosts
+from tests.debian import hosts as three
+from tests.debian.hosts import Hosts
 from tests.instance import Instance
 from tests.pages import how_to, lines
 from tests.visitor import Visitor, session_of

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts import Hosts
-from tests.machines import Machine
+from tests.debian.hosts import Hosts
+from tests.debian.machines import Machine
 from tests.site.conftest import Site, deployed_without, site_of, visited
 from tests.site.recap import changed_tasks, outcome
 from tests.visitor import Visitor, session_of

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.hosts import ADDRESSES, DOMAIN, NAS, Hosts
-from tests.machines import Machine
+from tests.debian.hosts import ADDRESSES, DOMAIN, NAS, Hosts
+from tests.debian.machines import Machine
 from tests.network.tls import answer, unchecking
 from tests.pages import how_to, lines
 from tests.servers.directories import PEOPLE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from tests.hosts import Hosts
+from tests.debian.hosts import Hosts
 from tests.site.conftest import Site
 from tests.visitor import Visitor
 from tests.waiting import until

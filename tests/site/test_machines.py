@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests import machines
+from tests.debian import machines
 from tests.instance import ROOT
 from tests.waiting import until
 
 HOLD = """
 import time
-from tests import machines
+from tests.debian import machines
 from tests.waiting import until
 
 with machines.enclosure() as enclosure:

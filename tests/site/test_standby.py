@@ -15,9 +15,9 @@ import httpx
 import pytest
 from websockets.exceptions import WebSocketException
 
-from tests import hosts as five
-from tests.hosts import Hosts
-from tests.machines import Machine
+from tests.debian import hosts as five
+from tests.debian.hosts import Hosts
+from tests.debian.machines import Machine
 from tests.pages import how_to, lines
 from tests.site.conftest import Site, arguments, site_of, visited
 from tests.site.recap import changed_tasks, outcome

@@ -2,11 +2,18 @@
 
 import ast
 import json
+import subprocess
+from collections import Counter
+from pathlib import PurePosixPath
 
 import pytest
 
 from benchmarks import structure
+from tests.checkout import ROOT
 
+PARTS = ("notebook_templates", "portal", "spawner", "tests")
+MOST_FILES = 24
+"""Of a folder: one that is larger than about this holds several nouns."""
 SOURCES = {
     "spawner/gpu/traits.py": """
 from batchspawner import BatchSpawnerBase
@@ -72,5 +79,15 @@ def test_a_commit_is_counted_and_told_as_json(capsys: pytest.CaptureFixture[str]
     assert told["chains"]["spawner"][0] == "GpuSlurmSpawner"
     assert len(told["chains"]["spawner"]) <= 3
     assert told["folders"]["spawner/jupyterhub_gpu_slurm/session"]["files"] > 10
-    # Where one is larger than about this, it holds several nouns.
-    assert max(counts["files"] for counts in told["folders"].values()) < 25
+    assert max(counts["files"] for counts in told["folders"].values()) <= MOST_FILES
+
+
+def test_no_folder_has_more_python_files_than_one_can_look_through() -> None:
+    """Also of what git does not know yet, and without what it is not to know."""
+    argv = ["/usr/bin/git", "ls-files", "--cached", "--others", "--exclude-standard", "--"]
+    argv += [f"{part}/*.py" for part in PARTS]
+    listed = subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    files = {file for file in listed.splitlines() if (ROOT / file).exists()}
+    folders = Counter(str(PurePosixPath(file).parent) for file in files)
+    assert len(folders) > 80
+    assert {folder: count for folder, count in folders.items() if count > MOST_FILES} == {}

@@ -7,7 +7,7 @@ from benchmarks import suite_times
 
 REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" tests="3" time="4.21">
-<testcase classname="tests.browser.test_form" name="test_a" time="2.26"/>
+<testcase classname="tests.browser.options.test_form" name="test_a" time="2.26"/>
 <testcase classname="tests.integration.session.test_idle" name="test_b[x]" time="3.5"/>
 <testcase classname="tests.integration.hub.test_survival" name="test_c" time="0.75"/>
 </testsuite></testsuites>"""
@@ -16,7 +16,7 @@ REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 def test_the_slowest_tests_are_named() -> None:
     assert suite_times.slowest_tests(REPORT, 2) == [
         (3.5, "tests.integration.session.test_idle::test_b[x]"),
-        (2.3, "tests.browser.test_form::test_a"),
+        (2.3, "tests.browser.options.test_form::test_a"),
     ]
 
 

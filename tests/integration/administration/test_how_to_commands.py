@@ -232,7 +232,7 @@ TAKEN: Mapping[Key, str] = {
     ("divide-a-model-with-jax.md", 1): _PROGRAMS,
     ("fine-tune-a-language-model.md", 1): _PROGRAMS,
     ("fine-tune-a-vision-transformer.md", 1): _PROGRAMS,
-    ("install-without-network.md", 0): "tests/unit/deploy/test_release.py",
+    ("install-without-network.md", 0): "tests/unit/deploy/programs/test_release.py",
     ("install-your-own-packages.md", 0): "tests/integration/session/test_own_environments.py",
     ("install-your-own-packages.md", 1): "tests/integration/session/test_own_environments.py",
     ("measure-the-network.md", 0): "tests/integration/measuring/test_network.py",

@@ -16,7 +16,7 @@ import bootstrap
 import pytest
 import yaml
 
-from tests import roots
+from tests.debian import roots
 
 TESTS = bootstrap.REPOSITORY / "tests"
 ROLES = bootstrap.DEPLOY / "ansible/roles"
@@ -26,7 +26,7 @@ ROLES_OF_THE_INSTANCE = (
     *("environments_node", "environments_vscode", "environments_horovod", "environments_python2"),
     *("modules", "apptainer", "images", "portal", "measuring"),
 )
-# What boots a fresh machine is in it (tests/roots.py), and not on ours.
+# What boots a fresh machine is in it (tests/debian/roots.py), and not on ours.
 OF_A_BOOTED_MACHINE = {"systemd"}
 # Words that are in orders and answers which no test carries out, and what is only looked for.
 ONLY_WORDS = {"/bin/evil", "/bin/python", "/bin/zsh", "/usr/bin/apptainer", "/usr/bin/nvidia-smi"}

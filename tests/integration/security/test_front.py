@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from tests import faults
+from tests.debian.machines import children
 from tests.instance import LOGS, PASSWORD, SETTINGS, USERS, Instance
-from tests.machines import children
 from tests.network.tls import unchecking
 from tests.network.wire import Wire
 from tests.visitor import Visitor

@@ -11,12 +11,12 @@ import httpx
 import openai
 import pytest
 
-from tests import tiny_models
 from tests.instance import USERS, Instance, trust
 from tests.network import sockets
 from tests.notebooks.running import framework_python
 from tests.pages import how_to
 from tests.processes import running
+from tests.training import tiny_models
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

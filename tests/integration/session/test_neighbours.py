@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests import curves
 from tests.instance import USERS, Instance
 from tests.network import sockets
 from tests.network.sockets import Listener
 from tests.processes import running
+from tests.training import curves
 from tests.visitor import Visitor
 from tests.waiting import until
 

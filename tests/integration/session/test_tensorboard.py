@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from dsportal.session.tensorboard import words
-from tests import curves
 from tests.instance import USERS, Instance, trust
 from tests.network import sockets
 from tests.processes import running
+from tests.training import curves
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 

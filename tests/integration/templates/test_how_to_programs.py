@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import tiny_models
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
 from tests.notebooks import preloaded as interpreters
@@ -23,6 +22,7 @@ from tests.notebooks.test_profiling import SLOW_DATA
 from tests.notebooks.test_sweep import OBJECTIVE
 from tests.notebooks.test_tables import IMPORTED, houses, written
 from tests.pages import how_to, lines
+from tests.training import tiny_models
 
 TEMPLATES = ROOT / "notebook_templates"
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
