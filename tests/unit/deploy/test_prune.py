@@ -20,7 +20,7 @@ from typing import Any
 import bootstrap
 import pytest
 
-from dsportal.session.own_environments.records import DEFAULT_FOLDER
+from dsportal.settings.session import Session
 from tests import roles
 
 USES = roles.loaded(roles.ROLES / "environments/files/uses.py")
@@ -187,7 +187,21 @@ def test_what_a_users_own_environment_is_built_on_is_in_use(machine: Machine) ->
     # Nobody writes to it: who opened it as a file would wait.
     os.mkfifo(machine.root / "home/bob/environments/trap/portal-environment.json")
     assert machine.look()["used"][OLD] == f"{own} is built on it"
-    assert USES.OWN_FOLDER == DEFAULT_FOLDER
+    assert Session.model_fields["environments_folders"].default == USES.OWN_FOLDERS
+
+
+def test_users_environments_are_found_wherever_the_site_lets_them_lie(machine: Machine) -> None:
+    folder = f"{machine.root}/nas/users/{{user}}/environments"
+    chosen = f'[session]\nenvironments_folders = {{home = "", nas = "{folder}"}}\n'
+    machine.settings.write_text(machine.settings.read_text().replace("[session]\n", chosen))
+    base = f"{machine.folder}/{OLD}/lib/python3.11/site-packages"
+    for own in ("home/ann/environments/unused", "nas/users/ann/environments/nlp"):
+        (machine.root / own).mkdir(parents=True)
+        record = {"name": own, "base": base if "nas" in own else f"{machine.folder}/{USED}"}
+        (machine.root / own / "portal-environment.json").write_text(json.dumps(record))
+    used = machine.look()["used"]
+    assert used[OLD] == f"{machine.root}/nas/users/ann/environments/nlp is built on it"
+    assert "unused" not in used.get(USED, "")
 
 
 @pytest.mark.parametrize(

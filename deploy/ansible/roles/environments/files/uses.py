@@ -7,7 +7,8 @@ new is started from an environment that no file names any more.
 
 ``named``: an environment and a file that names it. ``used``: one and what uses it: a process, a
 user's own environment, or another one that is built on it. ``obstacles``: why none may be removed,
-such as a job that may have been started from any. ``unseen``: the homes in which root may not look.
+such as a job that may have been started from any. ``unseen``: how many folders, such as homes,
+root may not look into.
 """
 
 import glob
@@ -26,8 +27,8 @@ from typing import Any
 
 LARGEST = 1 << 20
 SECONDS_PER_DAY = 86400
-# What session.environments_folder of portal.toml is unless it is set.
-OWN_FOLDER = "~/environments"
+# What session.environments_folders of portal.toml is unless it is set.
+OWN_FOLDERS = {"home": "~/environments"}
 
 
 class Environments:
@@ -135,19 +136,29 @@ def by_jobs(portal: Mapping[str, Any], until: float) -> list[str]:
 def by_users(
     environments: Environments, portal: Mapping[str, Any], homes: str
 ) -> tuple[dict[str, str], int]:
-    """Return what users' own environments are built on, and the homes nobody may look into."""
-    folder = portal.get("session", {}).get("environments_folder", OWN_FOLDER)
-    if not folder:
-        return {}, 0
-    every = f"{glob.escape(homes)}/*"
-    pattern = glob.escape(folder.replace("~", "\0", 1) if folder.startswith("~") else folder)
-    pattern = pattern.replace("\0", every).replace("{user}", "*")
+    """Return what users' own environments are built on, and how many folders cannot be read."""
     uses: dict[str, str] = {}
-    for record in glob.glob(f"{pattern}/*/portal-environment.json"):
-        names = environments.named_in(content_of(record))
-        uses |= dict.fromkeys(names, f"{os.path.dirname(record)} is built on it")
-    unseen = [home for home in glob.glob(every) if not os.access(home, os.R_OK | os.X_OK)]
-    return uses, len(unseen) if folder.startswith("~") else 0
+    unseen: set[str] = set()
+    for folder in portal.get("session", {}).get("environments_folders", OWN_FOLDERS).values():
+        # An empty text leaves a folder out.
+        if not folder:
+            continue
+        above, of_user, below = (
+            (f"{homes}/", "~", folder[1:]) if folder.startswith("~") else folder.partition("{user}")
+        )
+        users = glob.escape(above) + "*" * bool(of_user)
+        pattern = users + glob.escape(below).replace("{user}", "*")
+        for record in glob.glob(f"{pattern}/*/portal-environment.json"):
+            names = environments.named_in(content_of(record))
+            uses |= dict.fromkeys(names, f"{os.path.dirname(record)} is built on it")
+        looked_into = [os.path.dirname(above) or "/", *glob.glob(users)]
+        unseen |= {place for place in looked_into if is_hidden(place)}
+    return uses, len(unseen)
+
+
+def is_hidden(place: str) -> bool:
+    """Say whether a folder is there that we may not look into."""
+    return os.path.isdir(place) and not os.access(place, os.R_OK | os.X_OK)
 
 
 def by_files(environments: Environments, places: Iterable[str]) -> dict[str, set[str]]:
