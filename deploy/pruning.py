@@ -108,9 +108,7 @@ def main() -> int:
     lines += [f"{path.name}: kept, as a deployment has asked for it lately" for path in young]
     lines += [f"{name}: kept, as {what}" for name, what in sorted(used.items())]
     if unseen:
-        lines.append(
-            f"{unseen} folders of users cannot be read: what environments there are built on is not known"
-        )
+        lines.append(f"in {unseen} folders it is not known what users' environments are built on")
     lines.append(f"all that are unused: {mebibytes(unused)}")
     if obstacles:
         lines += [f"nothing may be removed: {what}" for what in obstacles]
