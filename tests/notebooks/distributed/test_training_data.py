@@ -108,7 +108,7 @@ def data(preloaded: PythonOf, nas: Path, tmp_path_factory: pytest.TempPathFactor
 def python_in_training(python: Path, code: str, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [str(python), "-B", "-c", code, *words],
-        cwd=TRAINING, capture_output=True, text=True, check=False, timeout=240, env=ENVIRONMENT,
+        cwd=TRAINING, capture_output=True, text=True, check=False, timeout=560, env=ENVIRONMENT,
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def trained(
     argv = [str(preloaded(engine)), "-B", f"{ENGINES[engine]}.py", f"--results={results}"]
     argv += [f"--data={data}", "--model=tiny", "--size=32", "--batch=4", "--epochs=1", *more]
     done = subprocess.run(
-        argv, cwd=TRAINING, capture_output=True, text=True, check=False, timeout=240,
+        argv, cwd=TRAINING, capture_output=True, text=True, check=False, timeout=560,
         env=ENVIRONMENT,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr

@@ -83,6 +83,8 @@ def test_the_notebook_learns_on_devices_that_share_the_wide_layer(
     assert float(read) == pytest.approx(summary["test_accuracy"], abs=1e-3)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_it_is_the_same_on_any_devices_and_processes(
     preloaded: Callable[[str], Path], digits: Path, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_the_notebook_learns_on_devices_that_hold_a_part_each(
     assert any("image/png" in one.get("data", {}) for one in outputs)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_it_is_the_same_on_any_devices_and_processes_and_after_a_break(
     preloaded: Callable[[str], Path], tmp_path: Path

@@ -107,6 +107,7 @@ def test_a_step_in_parts_and_on_two_processes_is_that_of_one_large_batch(
         assert [line["loss"] for line in lines_of(run).values()] == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_compiled_training_learns_what_another_does(
     base: Path, python_of: Callable[[str], Path], tmp_path: Path
