@@ -81,6 +81,17 @@ class AccountedCluster:
             raise RuntimeError(f"{argv} ended with {done.returncode}: {done.stderr}")
         return done.stdout
 
+    def enrol(self, user: str, *, high_in: str) -> None:
+        """Put a user into two accounts, physics (the default) and teaching; one has QOS high."""
+        for change in (
+            ("add", "qos", "high"),
+            ("add", "account", "physics", "teaching"),
+            ("add", "user", user, "account=physics", "defaultaccount=physics"),
+            ("add", "user", user, "account=teaching"),
+            ("modify", "user", user, "where", f"account={high_in}", "set", "qos=normal,high"),
+        ):
+            self.slurm("sacctmgr", "--immediate", *change)
+
     @property
     def database_socket(self) -> Path:
         """Where MariaDB listens."""

@@ -31,14 +31,7 @@ STRANGER = USERS[1]
 @pytest.fixture(scope="module")
 def accounted(portal: Instance) -> Iterator[AccountedCluster]:
     with accounting.running(portal, "AccountingStorageEnforce=associations,limits,qos") as cluster:
-        for change in (
-            ("add", "qos", "high"),
-            ("add", "account", "physics", "teaching"),
-            ("add", "user", NAME, "account=physics", "defaultaccount=physics"),
-            ("add", "user", NAME, "account=teaching"),
-            ("modify", "user", NAME, "where", "account=physics", "set", "qos=normal,high"),
-        ):
-            cluster.slurm("sacctmgr", "--immediate", *change)
+        cluster.enrol(NAME, high_in="physics")
         yield cluster
 
 

@@ -62,14 +62,7 @@ except runs.jobs.SlurmCommandError as error:
 def accounted(portal: Instance) -> Iterator[AccountedCluster]:
     lines = ("AccountingStorageEnforce=associations,limits,qos", f"MaxArraySize={MAX_ARRAY_SIZE}")
     with accounting.running(portal, *lines) as cluster:
-        for change in (
-            ("add", "qos", "high"),
-            ("add", "account", "physics", "teaching"),
-            ("add", "user", USER, "account=physics", "defaultaccount=physics"),
-            ("add", "user", USER, "account=teaching"),
-            ("modify", "user", USER, "where", "account=teaching", "set", "qos=normal,high"),
-        ):
-            cluster.slurm("sacctmgr", "--immediate", *change)
+        cluster.enrol(USER, high_in="teaching")
         # Nothing starts, so that the jobs that are there stay.
         cluster.slurm("scontrol", "update", "partitionname=sxm2", "state=down")
         yield cluster
