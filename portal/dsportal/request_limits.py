@@ -104,8 +104,11 @@ class _Bounded:
             self._make_room()
         self._connections[connection] = None
 
-    def forget(self, connection: object) -> None:
+    def forget(self, connection: object) -> bool:
+        """Count it no more; say whether it was counted."""
+        was_counted = connection in self._connections
         self._connections.pop(connection, None)
+        return was_counted
 
     def _make_room(self) -> None:
         for connection in [one for one in self._connections if one.stream.closed()]:
@@ -139,28 +142,31 @@ class RequestLimiter(HTTPServerConnectionDelegate):
 class ConnectionLimiter(HTTPServerConnectionDelegate):
     """Bounds the connections of a server that answers everybody.
 
-    Those that wait for a request are counted apart from those whose request is being answered, or
-    whose answer is being read: neither can take the place of the other.
+    Those that wait for their first request, those that were answered and are kept for another one,
+    as a proxy keeps them, and those whose request is being answered, or whose answer is being read,
+    are counted apart: none can take the place of another.
     """
 
     def __init__(
         self, application: HTTPServerConnectionDelegate, most_idle: int, most_answered: int
     ) -> None:
+        """Let so many wait for their first request, and as many for another one."""
         self._application = application
-        self._idle, self._answered = _Bounded(most_idle), _Bounded(most_answered)
+        self._new, self._kept = _Bounded(most_idle), _Bounded(most_idle)
+        self._answered = _Bounded(most_answered)
 
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
         """Await a request: the connection is idle until it has come whole."""
-        self._answered.forget(server_conn)
-        self._idle.add(server_conn)
-        inner = self._application.start_request(server_conn, request_conn)
-        return _Awaited(inner, lambda: self._has_come(server_conn))
+        idle = self._kept if self._answered.forget(server_conn) else self._new
+        idle.add(server_conn)
 
-    def _has_come(self, connection: object) -> None:
-        self._idle.forget(connection)
-        self._answered.add(connection)
+        def has_come() -> None:
+            idle.forget(server_conn)
+            self._answered.add(server_conn)
+
+        return _Awaited(self._application.start_request(server_conn, request_conn), has_come)
 
 
 class _Awaited(HTTPMessageDelegate):

@@ -73,6 +73,8 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
     (specs / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
     done = home / "done.ipynb"
     papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", kernel]
+    # Frameworks are imported by five kernels beside this one.
+    papermill += ["--start-timeout", "300"]
     papermill += ["--cwd", str(notebook.parent), "--parameters_yaml", json.dumps(parameters)]
     subprocess.run(
         [*papermill, str(notebook), str(done)],

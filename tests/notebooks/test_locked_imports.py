@@ -149,7 +149,7 @@ def imported_with(python: Path, locked: frozenset[str], names: tuple[str, ...]) 
         input=json.dumps([sorted(locked), SAME, folders, names]),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=False,
     )
     return done.stdout, done.stderr

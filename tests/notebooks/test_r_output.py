@@ -37,7 +37,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     manager.start_kernel()
     client = manager.client()
     client.start_channels()
-    client.wait_for_ready(timeout=60)
+    client.wait_for_ready(timeout=300)
     yield client
     client.stop_channels()
     manager.shutdown_kernel(now=True)

@@ -280,6 +280,19 @@ async def test_a_request_that_is_answered_does_not_give_way_to_connections_witho
 
 
 @in_a_loop
+async def test_a_connection_that_was_answered_does_not_give_way_to_new_ones() -> None:
+    async with a_bounded_house(asyncio.Event()) as house:
+        kept = await house.connect()
+        assert [await kept.is_open(), await kept.is_open()] == [True, True]
+        idle = [await house.connect() for _ in range(3)]
+        assert await idle[0].reader.read() == b""
+        assert await kept.is_open()
+        for other in idle[1:]:
+            assert await other.is_open()
+        assert not await kept.is_open()
+
+
+@in_a_loop
 async def test_answers_that_nobody_reads_give_way_to_newer_ones() -> None:
     may_answer = asyncio.Event()
     async with a_bounded_house(may_answer) as house:

@@ -52,6 +52,7 @@ PATCHED = {
     "dsportal/hub/patches/connection_limits.py": {
         "jupyterhub.app:JupyterHub.start": "0a8db2676f52",
         "tornado.httpserver:HTTPServer.initialize": "96e880b7deca",
+        "tornado.tcpserver:TCPServer.listen": "eaa03ea55a12",
     },
     "dsportal/hub/patches/interrupted_stop.py": {
         "jupyterhub.apihandlers.users:UserServerAPIHandler.delete": "89e4db7e9a97",

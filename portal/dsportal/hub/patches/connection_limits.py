@@ -16,13 +16,14 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from dsportal.request_limits import MAX_HEADER_SIZE, ConnectionLimiter
 
 MOST_IDLE = 2048
-"""Connections that wait for a request: an eighth of the files that the hub may have open."""
+"""Connections that wait for a first request, or for another: an eighth of the hub's open files."""
 MOST_ANSWERED = 4096
 """Connections whose request is being answered; a page that follows a start holds one."""
 # A hub that stood still closes what has waited for longer before it reads what has come meanwhile.
 _LIMITS = {"idle_connection_timeout": 90.0, "body_timeout": 60.0}
 
 _initialize = HTTPServer.initialize
+_listen = HTTPServer.listen
 
 
 def initialize(
@@ -33,6 +34,12 @@ def initialize(
     _initialize(server, limiter, **{"max_header_size": MAX_HEADER_SIZE, **_LIMITS, **options})
 
 
+def listen(server: HTTPServer, port: int, **options: Any) -> None:
+    """Let as many wait to be accepted: one beyond waits a second, until it is sent again."""
+    _listen(server, port, backlog=MOST_IDLE, **options)
+
+
 def install() -> None:
     """Let the server that the hub makes, the one of its process, have them."""
     HTTPServer.initialize = initialize  # type: ignore[assignment,method-assign]
+    HTTPServer.listen = listen  # type: ignore[assignment,method-assign]

@@ -32,7 +32,7 @@ def start_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
             client = manager.client()
             client.start_channels()
             at_the_end.callback(client.stop_channels)
-            client.wait_for_ready(timeout=60)
+            client.wait_for_ready(timeout=300)
             return manager, client
 
         yield start
