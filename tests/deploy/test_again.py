@@ -12,10 +12,9 @@ from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
 
+@pytest.mark.long  # A site's hosts are deployed again, too.
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "strategy", ["one_process", pytest.param("linear", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("strategy", ["one_process", "linear"])
 def test_a_second_run_changes_nothing_and_keeps_a_session_alive(
     portal: Instance, visit: Callable[[str], Visitor], strategy: str
 ) -> None:

@@ -240,6 +240,7 @@ def test_one_starts_keeps_extends_and_ends_a_session(site: Site, user: Visitor) 
     assert site.portal.jobs(user=USER) == []
 
 
+@pytest.mark.long  # An attached site's hosts are deployed again, too.
 @pytest.mark.timeout(600)
 def test_a_second_run_changes_nothing(site: Site) -> None:
     assert "changed=0" in deploy("up", site.inventory)

@@ -28,6 +28,7 @@ def said_of_the_head(
     return done.stdout, int(recap[1]), int(recap[2])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_new_head_is_asked_though_no_node_can_be_reached(tmp_path: Path) -> None:
     with many_nodes.site(tmp_path / "site", len(NODES)) as site:

@@ -42,6 +42,7 @@ def without_it(portal: Instance) -> Iterator[None]:
     SETTINGS.write_text(before)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("without_it")
 def test_the_default_waits_for_sessions_that_began_without(

@@ -12,14 +12,14 @@ import pytest
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
 from tests.notebooks import preloaded as interpreters
-from tests.notebooks.running import ONE_THREAD, Run, framework_python, is_named
+from tests.notebooks.running import SPARING, Run, framework_python, is_named
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Have each program compute with one thread, those of a module's fixtures too."""
+def sparing() -> Iterator[None]:
+    """Have each program take little of the processors, those of a module's fixtures too."""
     with pytest.MonkeyPatch.context() as variables:
-        for name, value in ONE_THREAD.items():
+        for name, value in SPARING.items():
             variables.setenv(name, value)
         yield
 
@@ -61,7 +61,7 @@ def nas(python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("isilon")
     make = ROOT / "notebook_templates" / "data" / "make_mnist_stand_in.py"
     argv = [str(python_of("tensorflow")), str(make), str(folder / "datasets" / "mnist")]
-    subprocess.run(argv, check=True, timeout=120, env={**os.environ, **ONE_THREAD})
+    subprocess.run(argv, check=True, timeout=120, env={**os.environ, **SPARING})
     return folder
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.notebooks.running import ONE_THREAD
+from tests.notebooks.running import SPARING
 from tests.waiting import until
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def preloaded(python: Path, modules: Sequence[str], **variables: str) -> Iterato
         address, program = Path(folder) / "socket", Path(folder) / "python"
         program.symlink_to(HERE / "preloaded_program.py")
         argv = [str(python), "-B", str(HERE / "preloaded_server.py"), str(address), *modules]
-        environment = {**os.environ, **ONE_THREAD, **NO_BACKGROUND_THREAD, **variables}
+        environment = {**os.environ, **SPARING, **NO_BACKGROUND_THREAD, **variables}
         with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) as server:
             until(
                 lambda: address.exists() or server.poll() is not None,

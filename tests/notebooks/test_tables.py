@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD, printed_by
+from tests.notebooks.running import SPARING, printed_by
 from tests.waiting import until
 
 TABLES = ROOT / "notebook_templates" / "tables"
@@ -66,7 +66,7 @@ def done(whole: list[str], **variables: str) -> str:
         text=True,
         check=False,
         timeout=200,
-        env={**os.environ, **ONE_THREAD, "CUDA_VISIBLE_DEVICES": "", **variables},
+        env={**os.environ, **SPARING, "CUDA_VISIBLE_DEVICES": "", **variables},
     )
     return ended.stdout + ended.stderr
 

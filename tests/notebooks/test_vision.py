@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD, as_by_srun, printed_by, said_by
+from tests.notebooks.running import SPARING, as_by_srun, printed_by, said_by
 
 TEMPLATES = ROOT / "notebook_templates"
 EPOCHS = 6
@@ -26,7 +26,7 @@ def finetuning(python: Path, results: Path, **options: object) -> list[str]:
 
 
 def finetune(python: Path, results: Path, **options: object) -> str:
-    return said_by(finetuning(python, results, **options), ONE_THREAD)
+    return said_by(finetuning(python, results, **options), SPARING)
 
 
 def lines_of(results: Path) -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ def test_two_processes_learn_what_one_does_and_divide_the_test(
     # Stopped after half of it, and resumed.
     for steps in (3, 6):
         on_two = finetuning(python, two, batch=8, accumulate=2, steps=steps, **same)
-        assert as_by_srun(on_two, 2, **ONE_THREAD) == [0, 0]
+        assert as_by_srun(on_two, 2, **SPARING) == [0, 0]
     wanted, found = (
         {line["step"]: line for line in lines_of(run) if "loss" in line} for run in (one, two)
     )

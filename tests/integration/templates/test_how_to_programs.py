@@ -17,7 +17,7 @@ import pytest
 from tests.instance import ROOT
 from tests.notebooks import pictures as made_up
 from tests.notebooks import preloaded as interpreters
-from tests.notebooks.running import ONE_THREAD, as_by_srun, framework_python, is_named, said_by
+from tests.notebooks.running import SPARING, as_by_srun, framework_python, is_named, said_by
 from tests.notebooks.test_profiling import SLOW_DATA
 from tests.notebooks.test_sweep import OBJECTIVE
 from tests.notebooks.test_tables import IMPORTED, houses, written
@@ -118,7 +118,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [python, "-c", made_up.MAKE, f"{folder}/pictures", *map(str, (3, 40, 60, 80))],
         [python, "-B", *prepare, f"{folder}/pictures", f"{folder}/shards/train", "--shards", "8"],
     ):
-        variables = {**os.environ, **ONE_THREAD}
+        variables = {**os.environ, **SPARING}
         subprocess.run(argv, check=True, capture_output=True, timeout=120, env=variables)
     models = folder / "models"
     recipes = (tiny_models.text(models / "text"), tiny_models.image(models / "image"))
@@ -156,7 +156,7 @@ def test_a_program_is_started_as_the_page_says(
         (home / name).write_text(text)
     python = str(preloaded(block.framework, *block.modules))
     programs = framework_python(block.framework).parent
-    variables = {**ONE_THREAD, **NO_GPU, "HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
+    variables = {**SPARING, **NO_GPU, "HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
     for program, *words in lines(how_to(key[0], key[1], block.replaced)):
         argv = at_home(words, home)
         if program == "srun":

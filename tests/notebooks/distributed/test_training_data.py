@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD
+from tests.notebooks.running import SPARING
 
 TEMPLATES = ROOT / "notebook_templates"
 TRAINING = TEMPLATES / "distributed"
@@ -19,7 +19,7 @@ KINDS = {
     "pytorch": ["synthetic", "mnist", "folders", "mixed", "tfrecord", "recordio", "webdataset"],
     "tensorflow": ["synthetic", "mnist", "folders", "mixed", "tfrecord"],
 }
-ENVIRONMENT = {**os.environ, **ONE_THREAD}
+ENVIRONMENT = {**os.environ, **SPARING}
 # What scientists have in their folders; a hidden folder is Jupyter's own.
 MAKE = """
 import sys

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import ONE_THREAD, as_by_srun, printed_by, said_by, started_by_srun
+from tests.notebooks.running import SPARING, as_by_srun, printed_by, said_by, started_by_srun
 from tests.waiting import until
 
 TEMPLATES = ROOT / "notebook_templates"
@@ -43,7 +43,7 @@ def argv(python: Path, results: Path, **options: object) -> list[str]:
 
 
 def train(python: Path, results: Path, **options: object) -> str:
-    return said_by(argv(python, results, **options), ONE_THREAD)
+    return said_by(argv(python, results, **options), SPARING)
 
 
 def lines_of(results: Path) -> list[dict[str, Any]]:
@@ -150,7 +150,7 @@ def test_the_best_network_is_read_by_a_copy_of_the_program(
     (tmp_path / "templates").symlink_to(TEMPLATES)
     mine = tmp_path / "mine.py"
     mine.write_bytes((TEMPLATES / "lightning" / "train_lightning.py").read_bytes())
-    home = {**os.environ, **ONE_THREAD, "HOME": str(tmp_path)}
+    home = {**os.environ, **SPARING, "HOME": str(tmp_path)}
     command = [str(python), "-B", str(mine), "--results", str(results), "--epochs", "1"]
     subprocess.run(command, env=home, check=True, capture_output=True, timeout=120)
     measure = (
