@@ -51,7 +51,7 @@ _MOST_LOGINS_CACHED = 500
 class Caller:
     """Who sends the request that is being answered."""
 
-    def __init__(self, forget: Callable[[], None]) -> None:
+    def __init__(self, forget: Callable[[], object]) -> None:
         """``forget``: the connection is a stranger's no longer."""
         self.is_known = False
         self._forget = forget
