@@ -1,8 +1,9 @@
 """List the environments that no machine uses, or remove them: pruning.py FOLDER.
 
 Standard input is JSON: what each machine said (``hosts``: role environments' ``uses.py``), for how
-many ``days`` one is kept after a deployment has asked for it, and whether to ``delete``. Standard
-output, too: ``lines`` for people, and which were ``removed``.
+many ``days`` one is kept after a deployment has asked for it, whether to ``delete``, and whether to
+``ignore_unseen`` folders, on whose users' environments nothing is known. Standard output, too:
+``lines`` for people, and which were ``removed``.
 """
 
 from __future__ import annotations
@@ -102,13 +103,19 @@ def main() -> int:
     pruning = Pruning(Path(sys.argv[1]), in_use, youngest)
     unused, young = pruning.unused(), pruning.young()
     obstacles = [f"{what} ({host})" for host in hosts for what in hosts[host]["obstacles"]]
-    unseen = max((answer["unseen"] for answer in hosts.values()), default=0)
+    unseen = [
+        f"folders of users into which root may not look: {answer['unseen']} ({host})"
+        for host, answer in hosts.items()
+        if answer["unseen"]
+    ]
+    if not given["ignore_unseen"]:
+        obstacles += unseen
     removed: list[str] = []
     lines = [f"{path.name}: unused, {mebibytes([path])}" for path in unused]
     lines += [f"{path.name}: kept, as a deployment has asked for it lately" for path in young]
     lines += [f"{name}: kept, as {what}" for name, what in sorted(used.items())]
-    if unseen:
-        lines.append(f"in {unseen} folders it is not known what users' environments are built on")
+    if given["ignore_unseen"]:
+        lines += [f"ignored: {what}" for what in unseen]
     lines.append(f"all that are unused: {mebibytes(unused)}")
     if obstacles:
         lines += [f"nothing may be removed: {what}" for what in obstacles]

@@ -228,10 +228,11 @@ def test_a_slurm_that_does_not_answer_keeps_all(machine: Machine) -> None:
     assert "does not say which jobs" in machine.look()["obstacles"][0]
 
 
-def pruned(machine: Machine, answer: dict[str, Any], *, delete: bool = True) -> dict[str, Any]:
+def pruned(machine: Machine, answer: dict[str, Any], **options: bool) -> dict[str, Any]:
+    given = {"hosts": {"head": answer}, "days": 7, "delete": True, "ignore_unseen": False}
     done = subprocess.run(
         [sys.executable, bootstrap.DEPLOY / "pruning.py", machine.folder],
-        input=json.dumps({"hosts": {"head": answer}, "days": 7, "delete": delete}),
+        input=json.dumps(given | options),
         capture_output=True,
         text=True,
         check=True,
@@ -272,6 +273,19 @@ def test_an_obstacle_keeps_all(machine: Machine) -> None:
     told = pruned(machine, machine.look() | {"obstacles": ["jobs of /etc/slurm.conf"]})
     assert names(machine) == before
     assert "nothing may be removed: jobs of /etc/slurm.conf (head)" in told["lines"]
+
+
+def test_users_folders_that_root_may_not_look_into_keep_all_unless_it_is_said(
+    machine: Machine,
+) -> None:
+    before, answer = names(machine), machine.look() | {"unseen": 3}
+    unseen = "folders of users into which root may not look: 3 (head)"
+    told = pruned(machine, answer)
+    assert names(machine) == before
+    assert told["lines"][-1] == f"nothing may be removed: {unseen}"
+    told = pruned(machine, answer, ignore_unseen=True)
+    assert names(machine) == {USED}
+    assert f"ignored: {unseen}" in told["lines"]
 
 
 def test_what_another_has_too_is_not_counted(machine: Machine) -> None:
@@ -321,9 +335,16 @@ def test_the_playbook_removes_nothing_where_a_machine_does_not_say(machine: Mach
     assert "environments they use: node." in " ".join(roles.refusals(said)["head"].split())
 
 
-@pytest.mark.parametrize(("options", "deletes"), [([], False), (["--delete"], True)])
+@pytest.mark.parametrize(
+    ("options", "deletes", "ignores"),
+    [
+        ([], False, False),
+        (["--delete"], True, False),
+        (["--delete", "--ignore-unseen"], True, True),
+    ],
+)
 def test_the_command_deletes_only_if_asked_to(
-    options: list[str], deletes: bool, monkeypatch: pytest.MonkeyPatch
+    options: list[str], deletes: bool, ignores: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[dict[str, object]] = []
 
@@ -334,4 +355,10 @@ def test_the_command_deletes_only_if_asked_to(
     monkeypatch.setattr(bootstrap, "play", play)
     monkeypatch.setattr(sys, "argv", ["deploy/prune", "test", *options])
     assert runpy.run_path(str(bootstrap.DEPLOY / "prune"))["main"]() == 0
-    assert told == [{"environments_prune_deletes": deletes, "environments_prune_days": 7}]
+    assert told == [
+        {
+            "environments_prune_deletes": deletes,
+            "environments_prune_days": 7,
+            "environments_prune_ignores_unseen": ignores,
+        }
+    ]
