@@ -131,11 +131,11 @@ OVERRIDDEN = {
     "dsportal/hub/handlers.py": {
         "jupyterhub.app:JupyterHub.init_handlers": "78667c3b11d3",
     },
-    "dsportal/hub/home.py": {
+    "dsportal/hub/pages/home.py": {
         "jupyterhub.handlers.base:BaseHandler.render_template": "a824ccb6f5bb",
         "jupyterhub.handlers.pages:HomeHandler.get": "8321b7eb6b5a",
     },
-    "dsportal/hub/logout.py": {
+    "dsportal/hub/pages/logout.py": {
         "jupyterhub.handlers.login:LogoutHandler": "db239a694b5f",
     },
     "dsportal/hub/postgresql.py": {
@@ -144,7 +144,7 @@ OVERRIDDEN = {
     "dsportal/hub/proxy.py": {
         "jupyterhub.proxy:Proxy.check_routes": "c94ce45851f7",
     },
-    "dsportal/hub/start_again.py": {
+    "dsportal/hub/pages/start_again.py": {
         "jupyterhub.handlers.base:BaseHandler.render_template": "a824ccb6f5bb",
         "jupyterhub.handlers.pages:SpawnHandler._get_pending_url": "4c4f1096c3ce",
         "jupyterhub.handlers.pages:SpawnHandler._post": "6b3aa12f3de7",

@@ -16,11 +16,14 @@ from pathlib import Path
 from traitlets.config import Config
 
 from dsportal.containers.server import holds_server
-from dsportal.hub import (
-    database,
+from dsportal.hub import database, internal_tls
+from dsportal.hub.access import configure_access
+from dsportal.hub.breaker import Breaker
+from dsportal.hub.leader import Leadership
+from dsportal.hub.logins import configure_directory
+from dsportal.hub.pages import (
     documentation,
     home,
-    internal_tls,
     live_use,
     logout,
     session_status,
@@ -28,10 +31,6 @@ from dsportal.hub import (
     start_again,
     stylesheet,
 )
-from dsportal.hub.access import configure_access
-from dsportal.hub.breaker import Breaker
-from dsportal.hub.leader import Leadership
-from dsportal.hub.logins import configure_directory
 from dsportal.hub.patches import (
     connection_limits,
     database_outage,

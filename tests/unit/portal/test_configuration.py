@@ -11,9 +11,9 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
 from dsportal.hub import configuration as hub
-from dsportal.hub import stylesheet
 from dsportal.hub.breaker import DatabaseAway
 from dsportal.hub.logins import configure_directory
+from dsportal.hub.pages import stylesheet
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load

@@ -1,4 +1,4 @@
-// What became of the session, as the hub tells: portal/dsportal/hub/session_status.py.
+// What became of the session, as the hub tells: portal/dsportal/hub/pages/session_status.py.
 
 /** Where the hub is, and whose session this is; as in JupyterLab's page. */
 export interface IHub {
@@ -17,7 +17,7 @@ export interface IFate {
   ended: number | null;
   /** Completes "It ended because ..."; empty where nobody knows. */
   why: string;
-  /** With which it starts again without the form: portal/dsportal/hub/start_again.py; or empty. */
+  /** With which it starts again without the form: portal/dsportal/hub/pages/start_again.py; or empty. */
   token: string;
 }
 

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 from jupyterhub.handlers import default_handlers
 
-from dsportal.hub import start_again
-from dsportal.hub.start_again import VALID_FOR, StartAgainHandler, choices, is_valid, start_token
+from dsportal.hub.pages import start_again
+from dsportal.hub.pages.start_again import (
+    VALID_FOR,
+    StartAgainHandler,
+    choices,
+    is_valid,
+    start_token,
+)
 from dsportal.usage.record import PastSession, UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dsportal.hub.live_use import LiveUse, SessionTlsContext, use_from
+from dsportal.hub.pages.live_use import LiveUse, SessionTlsContext, use_from
 
 
 def test_what_a_session_says_is_read() -> None:

@@ -11,8 +11,8 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.pages import HomeHandler
 from tornado.web import HTTPError
 
-from dsportal.hub import home
-from dsportal.hub.home import (
+from dsportal.hub.pages import home
+from dsportal.hub.pages.home import (
     HomeExtensionHandler,
     SessionCard,
     SessionHomeHandler,

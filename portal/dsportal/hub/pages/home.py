@@ -18,8 +18,8 @@ from jupyterhub.handlers.pages import HomeHandler
 from tornado import web
 
 from dsportal.hub import handlers
-from dsportal.hub.session_status import why
-from dsportal.hub.start_again import choices
+from dsportal.hub.pages.session_status import why
+from dsportal.hub.pages.start_again import choices
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError

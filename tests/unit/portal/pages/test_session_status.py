@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tornado.web import HTTPError
 
-from dsportal.hub.session_status import SessionStatusHandler, is_own_page, live_state
-from dsportal.hub.start_again import is_valid
+from dsportal.hub.pages.session_status import SessionStatusHandler, is_own_page, live_state
+from dsportal.hub.pages.start_again import is_valid
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable

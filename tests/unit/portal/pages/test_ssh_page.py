@@ -1,6 +1,6 @@
 import pytest
 
-from dsportal.hub.ssh_page import token_days
+from dsportal.hub.pages.ssh_page import token_days
 
 
 @pytest.mark.parametrize(

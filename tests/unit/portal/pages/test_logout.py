@@ -8,8 +8,8 @@ import pytest
 from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.login import LogoutHandler
 
-from dsportal.hub import logout
-from dsportal.hub.logout import AskingLogoutHandler, held_gpus
+from dsportal.hub.pages import logout
+from dsportal.hub.pages.logout import AskingLogoutHandler, held_gpus
 
 
 def user_with(*gpus: int | None) -> Any:

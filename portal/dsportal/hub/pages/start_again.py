@@ -6,7 +6,7 @@ its script sends. So the start is a POST with JupyterHub's token of its forms, w
 session must not have.
 
 No link from elsewhere starts a session. The page is shown only with a token by which the hub said,
-minutes ago, that this user may start this session again; `dsportal.hub.session_status` gives it to
+minutes ago, that this user may start this session again; `session_status` gives it to
 the session's own page. Without one, the options form is shown, to be read and sent by the user.
 
 Tried with JupyterHub 6.1.1.

@@ -3,7 +3,7 @@
 ``GET /hub/portal/session/JOB`` tells the session's user, by the hub's login cookie:
 ``{"state": "running" | "stopping" | "ended" | "unknown", "ended": MOMENT, "why": TEXT}``; a moment
 is in seconds since 1970 or ``null``, and ``why`` completes "It ended because ...". Of one that has
-ended there is also ``token``, with which the page can start it again (`dsportal.hub.start_again`).
+ended there is also ``token``, with which the page can start it again (`start_again`).
 
 JupyterHub wants the token of its forms where a script asks with a cookie, and the page of a session
 has none. So the request must come from a page of the user's own session, which the browser says
@@ -21,7 +21,7 @@ from jupyterhub.user import User
 from tornado import web
 
 from dsportal.hub import handlers
-from dsportal.hub.start_again import start_token
+from dsportal.hub.pages.start_again import start_token
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable

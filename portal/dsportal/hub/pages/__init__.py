@@ -1,0 +1,1 @@
+"""Pages of the hub, and what it tells the pages of sessions."""
