@@ -27,7 +27,7 @@ from tests.training import curves
 from tests.visitor import Visitor, session_of
 
 pytestmark = pytest.mark.browser
-OWNER, USER = USERS[:2]
+OWNER, USER, ANOTHER = USERS[:3]
 NAME = "portal.test"
 
 
@@ -252,6 +252,25 @@ def test_an_editor_attaches_with_a_token_and_runs_code(user: Visitor) -> None:
     status = f"{user.instance.host_of(user.name)}/user/{user.name}/api/status"
     assert httpx.get(status, headers=token).status_code == 200
     assert httpx.get(status).status_code == 403
+
+
+@pytest.mark.usefixtures("trap")
+def test_a_session_that_has_ended_starts_again_there_in_one_click(
+    named: Instance, chromium: Browser
+) -> None:
+    with session_of(named, ANOTHER) as session, screen_of(named, chromium, ANOTHER) as screen:
+        page, launcher = screen.page, screen.page.get_by_role("tab", name="Launcher").first
+        page.goto(f"{named.url}/hub/user/{ANOTHER}/lab")
+        expect(launcher).to_be_visible(timeout=90_000)
+        jobs = named.jobs(user=ANOTHER)
+        session.stop()
+        over = page.get_by_role("dialog").filter(has_text="Your session has ended")
+        over.get_by_role("button", name="Start Again").click()
+        page.wait_for_url(f"{named.url}/hub/spawn-pending/**", wait_until="commit")
+        page.wait_for_url(f"{screen.own}/lab**", timeout=90_000)
+        expect(launcher).to_be_visible(timeout=90_000)
+        assert len(named.jobs(user=ANOTHER)) == 1
+        assert named.jobs(user=ANOTHER) != jobs
 
 
 def test_the_cluster_page_has_a_host_of_its_own_and_leads_back(own: Screen) -> None:
