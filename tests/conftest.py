@@ -95,8 +95,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mix files that compute with such that wait: side by side they should use all there is.
 
     Each kind is spread over the whole run by its seconds in the last one, the longest first: all
-    that runs side by side ends together. Before there are any, tests of minutes and notebooks come
-    first.
+    that runs side by side ends together. Before there are any, those come first that may take
+    longest, and notebooks of several that may take as long.
     """
     seconds = seconds_of_files(REPORTS / "here.xml")
     files: dict[Path, list[pytest.Item]] = {}
@@ -106,9 +106,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def lasted(file: Path) -> float:
         return seconds.get(str(file.relative_to(instance.ROOT)), 0)
 
-    def order(file: Path) -> tuple[bool, float, bool, bool]:
-        is_long = any(item.get_closest_marker("long") for item in files[file])
-        return lasted(file) > 0, -lasted(file), not is_long, "notebooks" not in file.parts
+    def order(file: Path) -> tuple[bool, float, float, bool]:
+        limits = [item.get_closest_marker("timeout") for item in files[file]]
+        longest = max(float(limit.args[0]) if limit else 0 for limit in limits)
+        return lasted(file) > 0, -lasted(file), -longest, "notebooks" not in file.parts
 
     places: dict[Path, float] = {}
     for alike in ("waits", "computes", "both"):

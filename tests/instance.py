@@ -45,6 +45,19 @@ FILLER = USERS[4]
 PASSWORD = "portal"
 
 
+def await_hub_log(text: str, *, since: int = 0) -> None:
+    """Wait until the hub's log has a text after so many bytes.
+
+    The supervisor writes there what the hub says, a moment later.
+    """
+    log = LOGS / "hub.log"
+    until(
+        lambda: text in log.read_bytes()[since:].decode(errors="replace"),
+        seconds=20,
+        what=f"the hub has logged: {text}",
+    )
+
+
 @dataclass(frozen=True)
 class Instance:
     """A running portal with its cluster."""

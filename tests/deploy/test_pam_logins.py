@@ -14,7 +14,7 @@ import pytest
 
 from tests import faults
 from tests.deploy.deploying import copied, deploy
-from tests.instance import ADMIN, LOGS, PREFIX, USERS, Instance
+from tests.instance import ADMIN, PREFIX, USERS, Instance, await_hub_log
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.timeout(900)
@@ -89,10 +89,6 @@ def is_logged_in(visitor: Visitor, password: str = PASSWORD) -> bool:
     return page.status_code == 200
 
 
-def log() -> str:
-    return (LOGS / "hub.log").read_text(encoding="utf-8")
-
-
 def test_a_user_of_the_machine_has_a_session_as_themselves(
     without_ldap: Instance, make_user: MakeUser
 ) -> None:
@@ -142,7 +138,7 @@ def test_who_expires_while_logged_in_starts_nothing(
     run("/usr/bin/chage", "--expiredate=2020-01-01", user.name)
     assert user.start(gpus=0).status_code == 403
     assert without_ldap.jobs(user=user.name) == []
-    assert f"{user.name} is not let in any more: the account is closed" in log()
+    await_hub_log(f"{user.name} is not let in any more: the account is closed")
 
 
 def test_an_account_of_the_system_is_refused(make_user: MakeUser) -> None:
@@ -151,7 +147,7 @@ def test_an_account_of_the_system_is_refused(make_user: MakeUser) -> None:
     assert uid < 1000
     assert not is_logged_in(service)
     refusal = f"{service.name} has the number {uid}, below minimum_uid = 1000"
-    assert f"Login of '{service.name}' refused: {refusal}" in log()
+    await_hub_log(f"Login of '{service.name}' refused: {refusal}")
 
 
 def test_root_is_refused(without_ldap: Instance) -> None:

@@ -21,7 +21,16 @@ from tests import faults
 from tests.browser.lab import log_in
 from tests.browser.tools.test_tensorboard import see_curve
 from tests.hostile.session import HostileSession, hostile
-from tests.instance import ADMIN, LOGS, PASSWORD, PREFIX, SETTINGS, USERS, Instance
+from tests.instance import (
+    ADMIN,
+    LOGS,
+    PASSWORD,
+    PREFIX,
+    SETTINGS,
+    USERS,
+    Instance,
+    await_hub_log,
+)
 from tests.names import resolved
 from tests.training import curves
 from tests.visitor import Visitor, session_of
@@ -435,8 +444,7 @@ def test_it_has_no_hold_on_a_frame_or_a_window_of_the_hubs(page: Page, entered: 
 def test_who_enters_is_written_down_and_seen_by_the_user(
     entered: Screen, owner: Visitor, logged_bytes: int
 ) -> None:
-    log = (LOGS / "hub.log").read_bytes()[logged_bytes:]
-    assert f"{entered.name} enters the session '' of {OWNER}".encode() in log
+    await_hub_log(f"{entered.name} enters the session '' of {OWNER}", since=logged_bytes)
     seen = owner.session("GET", "/portal/visits").json()["visits"]
     assert [visit["name"] for visit in seen] == [entered.name]
 

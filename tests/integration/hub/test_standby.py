@@ -12,7 +12,7 @@ import pytest
 
 from tests import faults, hub_database
 from tests.hub_database import sql
-from tests.instance import LOGS, USERS, Instance
+from tests.instance import LOGS, USERS, Instance, await_hub_log
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -106,7 +106,7 @@ def test_another_takes_the_place_of_a_hub_that_is_gone_and_no_session_ends(
         second.terminate()
         second.wait(30)
     faults.wait_for_hub(leading)
-    assert TAKES_ITS_PLACE in words_since(before)
+    await_hub_log(TAKES_ITS_PLACE, since=before)
     assert is_well(user, kernel)
     assert leading.jobs(user=user.name) == jobs
 
@@ -131,7 +131,7 @@ def test_a_hub_whose_lock_another_has_ends_and_waits(
     before = (LOGS / "hub.log").stat().st_size
     # In one transaction: the lock is taken as soon as it is free, and kept for these seconds.
     sql(f"SELECT pg_terminate_backend({holder}), pg_advisory_lock({key}), pg_sleep(20)")
-    assert ENDS in words_since(before)
+    await_hub_log(ENDS, since=before)
     until(lambda: TAKES_ITS_PLACE in words_since(before), seconds=40, what="it is the hub again")
     faults.wait_for_hub(leading)
     assert faults.pid_of("hub") != hub
