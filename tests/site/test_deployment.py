@@ -53,6 +53,8 @@ def findings(host: Machine) -> dict[str, list[str]]:
     return found
 
 
+# It is the first, or that host has been deployed. An attached site's is proved each time.
+@pytest.mark.long
 def test_one_host_that_is_off_does_not_keep_the_others_from_being_deployed(
     without_one: str,
 ) -> None:
