@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests import faults
-from tests.instance import LOGS, SETTINGS, Instance
+from tests.instance import SETTINGS, Instance, hub_log
 from tests.waiting import until
 
 SOCKET = Path("/run", SETTINGS.parent.name, "postgresql")
@@ -44,5 +44,4 @@ def empty_database(portal: Instance) -> None:
 
 def hub_has_started() -> bool:
     """Say whether the hub's start is over; it answers before."""
-    log = (LOGS / "hub.log").read_text(encoding="utf-8")
-    return "JupyterHub is now running" in log.rpartition("Running JupyterHub version")[2]
+    return "JupyterHub is now running" in hub_log().rpartition("Running JupyterHub version")[2]

@@ -45,17 +45,14 @@ FILLER = USERS[4]
 PASSWORD = "portal"
 
 
-def await_hub_log(text: str, *, since: int = 0) -> None:
-    """Wait until the hub's log has a text after so many bytes.
+def hub_log(since: int = 0) -> str:
+    """Return what the hub has logged after so many bytes."""
+    return (LOGS / "hub.log").read_bytes()[since:].decode(errors="replace")
 
-    The supervisor writes there what the hub says, a moment later.
-    """
-    log = LOGS / "hub.log"
-    until(
-        lambda: text in log.read_bytes()[since:].decode(errors="replace"),
-        seconds=20,
-        what=f"the hub has logged: {text}",
-    )
+
+def await_hub_log(text: str, *, since: int = 0, seconds: float = 20) -> None:
+    """Wait until the hub has logged a text: the supervisor writes it a moment later."""
+    until(lambda: text in hub_log(since), seconds=seconds, what=f"the hub has logged: {text}")
 
 
 @dataclass(frozen=True)

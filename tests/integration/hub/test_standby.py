@@ -79,11 +79,6 @@ def is_well(user: Visitor, kernel: str) -> bool:
     return server["ready"] and user.run_in(kernel, "print(state)").strip() == "is there"
 
 
-def words_since(position: int) -> str:
-    """Return what the first hub has logged since."""
-    return (LOGS / "hub.log").read_bytes()[position:].decode()
-
-
 def test_another_takes_the_place_of_a_hub_that_is_gone_and_no_session_ends(
     leading: Instance, living: tuple[Visitor, str], tmp_path: Path
 ) -> None:
@@ -102,7 +97,7 @@ def test_another_takes_the_place_of_a_hub_that_is_gone_and_no_session_ends(
         user.log_in().raise_for_status()
         # The first is there again, and waits.
         faults.service("start", "hub")
-        until(lambda: WAITS in words_since(before), seconds=30, what="the first hub waits")
+        await_hub_log(WAITS, since=before, seconds=30)
         second.terminate()
         second.wait(30)
     faults.wait_for_hub(leading)
@@ -132,7 +127,7 @@ def test_a_hub_whose_lock_another_has_ends_and_waits(
     # In one transaction: the lock is taken as soon as it is free, and kept for these seconds.
     sql(f"SELECT pg_terminate_backend({holder}), pg_advisory_lock({key}), pg_sleep(20)")
     await_hub_log(ENDS, since=before)
-    until(lambda: TAKES_ITS_PLACE in words_since(before), seconds=40, what="it is the hub again")
+    await_hub_log(TAKES_ITS_PLACE, since=before, seconds=40)
     faults.wait_for_hub(leading)
     assert faults.pid_of("hub") != hub
     assert is_well(user, kernel)

@@ -14,12 +14,19 @@ import pytest
 from tornado.web import create_signed_value, decode_signed_value
 
 from dsportal.authentication.attempts import PAIR
-from tests.instance import FOLDER_NAME, PASSWORD, SETTINGS, USERS, Instance, await_hub_log
+from tests.instance import (
+    FOLDER_NAME,
+    LOGS,
+    PASSWORD,
+    USERS,
+    Instance,
+    await_hub_log,
+    hub_log,
+)
 from tests.visitor import Visitor
 from tests.waiting import until
 
 VICTIM = USERS[0]
-HUB_LOG = Path("/var/log", SETTINGS.parent.name, "hub.log")
 LOGIN = "jupyterhub-hub-login"
 DAY = 86_400
 INVALID_CREDENTIALS = 49
@@ -63,7 +70,7 @@ def fail_until_refused(visitor: Visitor) -> httpx.Response:
 
 
 def test_log_in_is_limited_and_says_how_long_to_wait(visitor_from: From) -> None:
-    before = HUB_LOG.stat().st_size
+    before = (LOGS / "hub.log").stat().st_size
     attacker = visitor_from(address(21), VICTIM)
     refused = fail_until_refused(attacker)
     assert refused.status_code == 429
@@ -76,10 +83,10 @@ def test_log_in_is_limited_and_says_how_long_to_wait(visitor_from: From) -> None
     def is_written() -> bool:
         # At most once a second, whoever is held up.
         assert attacker.log_in(PASSWORD).status_code == 429
-        return f"{who} held up for" in HUB_LOG.read_text()[before:]
+        return f"{who} held up for" in hub_log(before)
 
     until(is_written, seconds=10, what="who is held up is in the log")
-    written = HUB_LOG.read_text()[before:]
+    written = hub_log(before)
     assert f"{who} refused: wrong name or password" in written
     assert SECRET not in written
 
@@ -119,14 +126,14 @@ def test_guesses_past_the_login_page_lock_the_account_which_is_said(
 def test_a_client_cannot_choose_its_address(visitor_from: From, header: str) -> None:
     own = address(30 + len(header))
     attacker = visitor_from(own, f"nobody-{header.lower()}")
-    before = HUB_LOG.stat().st_size
+    before = (LOGS / "hub.log").stat().st_size
     for number in range(PAIR.free + 4):
         attacker.http.headers[header] = f"192.0.2.{number}"
         if (answer := attacker.log_in(SECRET)).status_code == 429:
             break
     assert answer.status_code == 429
     await_hub_log(f"from {own} refused", since=before)
-    assert "192.0.2." not in HUB_LOG.read_text()[before:]
+    assert "192.0.2." not in hub_log(before)
 
 
 def login_cookie(visitor: Visitor) -> str:

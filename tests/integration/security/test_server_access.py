@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.instance import ADMIN, ENTERER, SETTINGS, Instance
+from tests.instance import ADMIN, ENTERER, Instance
 from tests.visitor import Visitor
-
-HUB_LOG = Path("/var/log", SETTINGS.parent.name, "hub.log")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,23 +16,10 @@ from dsportal.hub.pages.start_again import is_valid
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import AccountUnavailable
-from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.observation import Ending
+from tests.unit.portal.pages.past import ENDED, NEWS
 
 SECRET = b"s" * 32
-ENDED = datetime(2026, 11, 20, 14, 53, tzinfo=UTC)
-NEWS = SessionNews(
-    session_id="a" * 32,
-    user="ada",
-    groups=(),
-    gpus=2,
-    job_id=12,
-    partition="sxm2",
-    node="node001",
-    started=ENDED - timedelta(hours=1),
-    seen=ENDED,
-    ending=Ending.TIME_LIMIT,
-    ended=ENDED,
-)
 
 
 class StandInSpawner:

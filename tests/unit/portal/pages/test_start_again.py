@@ -20,24 +20,12 @@ from dsportal.hub.pages.start_again import (
 )
 from dsportal.usage.record import PastSession, UsageRecord
 from dsportal.usage.recorder import Recorder
-from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
+from jupyterhub_gpu_slurm.session.observation import Ending
+from tests.unit.portal.pages.past import NEWS
 
 SECRET = b"s" * 32
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 OVER = PastSession(12, 2, "sxm2", "node001", NOON, NOON + timedelta(hours=1), Ending.TIME_LIMIT)
-NEWS = SessionNews(
-    session_id="a" * 32,
-    user="ada",
-    groups=(),
-    gpus=2,
-    job_id=12,
-    partition="sxm2",
-    node="node001",
-    started=NOON,
-    seen=NOON,
-    ending=Ending.TIME_LIMIT,
-    ended=NOON,
-)
 
 
 def test_the_same_again_is_what_was_held() -> None:
