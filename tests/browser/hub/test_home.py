@@ -30,6 +30,18 @@ group => {
 }
 """
 
+# Where a button is, and where it was when it could first be pressed, in pixels.
+PLACE = "button => { const box = button.getBoundingClientRect(); return [box.left, box.top]; }"
+ENABLED_AT = f"""
+addEventListener("DOMContentLoaded", () => {{
+  const button = document.getElementById("cancel");
+  if (button === null) return;
+  const place = {PLACE};
+  const note = () => {{ button.enabledAt ??= place(button); }};
+  new MutationObserver(note).observe(button, {{ attributeFilter: ["disabled"] }});
+}});
+"""
+
 
 @pytest.fixture
 def user(visit: Callable[[str], Visitor]) -> Visitor:
@@ -167,6 +179,21 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
         page.get_by_role("button", name="Start", exact=True).click()
         page.wait_for_url(re.compile(f"/user/{USER}/lab"), timeout=90_000)
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_no_button_moves_while_one_waits(
+    portal: Instance, page: Page, user: Visitor, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.add_init_script(ENABLED_AT)
+    with portal.gpus_taken(nodes=2), portal.gpus_taken(nodes=1, gpus=3):
+        log_in(page, portal, USER, to=f"/hub/spawn/{USER}?gpus=4")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator("#progress-position")).to_contain_text(" of ")
+        expect(page.locator("#fewer")).to_contain_text("1 GPU is free now")
+        cancel = page.locator("#cancel")
+        assert cancel.evaluate("button => button.enabledAt") == cancel.evaluate(PLACE)
 
 
 def test_who_waits_is_offered_what_is_free_now(
