@@ -26,7 +26,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     commands = how_to("attach-to-your-slurm.md", 3, here)
     done = subprocess.run(
         ["/bin/bash", "-ec", commands],
-        env=bootstrap.child_environment(),
+        env=bootstrap.child_environment(PIP_COMPILE="0"),
         capture_output=True,
         text=True,
         check=False,
