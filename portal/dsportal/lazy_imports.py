@@ -27,8 +27,8 @@ def _called_later(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-class _NeverRaised(Exception):
-    """For code that asks ``isinstance`` or ``except`` for what a client never meets."""
+class _NeverUsed(Exception):
+    """For what a client never makes, and for code that asks ``isinstance`` or ``except`` for it."""
 
 
 # Module -> the names bound with "from module import name" while the others load.
@@ -36,15 +36,17 @@ _STAND_INS: Mapping[str, Mapping[str, Any]] = {
     # JupyterHub's database, 350 ms, in a process without one: functions of the hub's in
     # jupyterhub.scopes, jupyterhub.metrics and jupyterhub.utils use it.
     "sqlalchemy": {},
-    "sqlalchemy.exc": {"SQLAlchemyError": _NeverRaised},
+    "sqlalchemy.exc": {"SQLAlchemyError": _NeverUsed},
     "jupyterhub.orm": {},
     "jupyterhub.roles": {},
-    "jupyterhub.handlers.pages": {"HealthCheckHandler": _NeverRaised},
+    "jupyterhub.handlers.pages": {"HealthCheckHandler": _NeverUsed},
     # What is asked of the hub goes through these, 100 ms: first at the first login.
     "aiohttp": {},
     "jupyterhub.httpclient": {"fetch": _called_later("jupyterhub.httpclient", "fetch")},
     # Fetches a listing of blocked Lab extensions, 40 ms; a session has none.
     "requests": {},
+    # Installs Lab extensions from PyPI, 45 ms; a session's are read-only.
+    "jupyterlab.extensions.pypi": {"PyPIExtensionManager": _NeverUsed},
 }
 
 

@@ -20,7 +20,7 @@ def test_the_server_starts_without_the_slow_modules() -> None:
         "import dsportal.session.server\n"
         "slow = {'rfc3987_syntax', 'lark', 'sqlalchemy', 'alembic', 'aiohttp', 'requests',\n"
         "        'jupyterhub.orm', 'jupyterhub.handlers', 'nbconvert', 'IPython', 'ipykernel',\n"
-        "        'jupyter_server_proxy', 'notebook', 'jupyter_lsp', 'pynvml'}\n"
+        "        'jupyter_server_proxy', 'notebook', 'jupyter_lsp', 'pynvml', 'httpx'}\n"
         "print(sorted(slow & set(sys.modules)))"
     )
     assert loaded == "[]"
@@ -63,10 +63,10 @@ def test_what_is_imported_later_is_real() -> None:
         "import dsportal.session.server\n"
         "from jupyterhub.httpclient import fetch\n"
         "from jupyterhub.handlers.pages import HealthCheckHandler\n"
-        "import sqlalchemy.exc\n"
-        "print(fetch.__module__, HealthCheckHandler.__module__, sqlalchemy.exc.__name__)"
+        "from jupyterlab.extensions.pypi import PyPIExtensionManager\n"
+        "print(fetch.__module__, HealthCheckHandler.__module__, PyPIExtensionManager.__module__)"
     )
-    assert name == "jupyterhub.httpclient jupyterhub.handlers.pages sqlalchemy.exc"
+    assert name == "jupyterhub.httpclient jupyterhub.handlers.pages jupyterlab.extensions.pypi"
 
 
 def test_the_lab_knows_its_version() -> None:
