@@ -6,7 +6,7 @@ ADMINS_ONLY = "Only the portal's admins may see or do this."
 SLURM_SILENT = "Slurm does not answer at the moment; these are its last figures."
 SESSIONS_OLD = "The hub does not answer at the moment; this list may be out of date."
 NO_SUCH_SESSION = "The hub knows no such session, or this token may not stop it."
-NOT_STOPPED = "The hub did not stop the session; look again."
+NOT_STOPPED = "The hub did not stop the session. Reload the page and try again."
 HUB_SILENT = "The hub does not answer; try again in a moment."
 NO_RECORD = "The record of GPU hours cannot be read now."
 

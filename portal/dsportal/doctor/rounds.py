@@ -65,7 +65,9 @@ def _answer(check: Check, writing: int) -> None:
         try:
             finding = check.ask()
         except Exception as error:  # noqa: BLE001  # one check's mistake is not the others'
-            finding = failed(f"{type(error).__name__}: {error}", "this is a mistake in the check")
+            finding = failed(
+                f"{type(error).__name__}: {error}", "this is a bug in the check: report it"
+            )
         short = replace(finding, found=finding.found[:_LONGEST])
         os.write(writing, json.dumps(asdict(short)).encode())
     finally:

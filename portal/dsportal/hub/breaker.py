@@ -15,8 +15,8 @@ log = logging.getLogger("JupyterHub")
 
 TITLE = "The database does not answer"
 WORDS = (
-    "Sessions that run go on, with all that is in them. "
-    "Try again in a moment; if it stays like this, tell the people who run the portal."
+    "Running sessions are not affected. "
+    "Try again in a moment; if that does not help, tell the administrators."
 )
 
 _GOOD_SECONDS = 0.5

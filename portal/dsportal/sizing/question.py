@@ -83,7 +83,12 @@ FIELDS: Mapping[str, Choice | Number] = {
         "Link of a storage node", "Gb/s", 0.1, 1600, note="as a host's if left out"
     ),
     "storage_nodes": Number(
-        "Storage nodes there are", "", 1, 10_000, is_whole=True, note="to see how much they feed"
+        "Number of storage nodes you have",
+        "",
+        1,
+        10_000,
+        is_whole=True,
+        note="to see how much they feed",
     ),
     "images_per_second": Number(
         "Speed of one GPU", "images/s", 0.001, 1_000_000, note="instead of the papers' rate"

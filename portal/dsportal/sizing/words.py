@@ -123,7 +123,7 @@ def _fed(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     if found.mb_per_gpu is not None:
         node = rounded(found.gpus_per_node * found.mb_per_gpu)
         how = f"{there} x {node} MB/s / {rounded(found.mb_per_gpu)} MB/s; {hosts}"
-    return [SizingRow("The storage nodes there are feed", plural(found.gpus_fed, "GPU"), how)]
+    return [SizingRow("Your storage nodes can feed", plural(found.gpus_fed, "GPU"), how)]
 
 
 def _host(asked: Question, found: SizingAnswer) -> list[SizingRow]:

@@ -37,7 +37,8 @@ def main() -> None:
     try:
         reason = asyncio.run(carry(address_of(sys.argv[1]), read_token(), public_keys()))
     except ImportError:
-        sys.exit(f"portal_ssh: {sys.executable} has no websockets: run 'pip install websockets'")
+        install = f"{sys.executable} -m pip install websockets"
+        sys.exit(f"portal_ssh: the package websockets is missing: run '{install}'")
     if reason:
         sys.exit(f"portal_ssh: {reason}")
 

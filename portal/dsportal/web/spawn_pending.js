@@ -34,7 +34,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       `${gpus === 1 ? "1 GPU is" : `${gpus} GPUs are`} free now: ask for ${gpus === 1 ? "it" : "them"} instead`,
     position: ({ position, waiting, partition }) => `${position} of ${waiting} in ${partition}, by priority`,
     silent: "the hub is not responding",
-    notCancelled: (why) => `It could not be cancelled: ${why}.`,
+    notCancelled: (why) => `It could not be cancelled: ${why.replace(/\.$/, "")}.`,
     about: (when, left) => `about ${when} (in ${left})`,
   };
   const data = JSON.parse(document.getElementById("spawn-data").textContent);

@@ -33,7 +33,7 @@
       save(await create(), "portal-token");
       status.textContent = "Your browser has saved the file portal-token.";
     } catch (error) {
-      status.textContent = `There is no token: ${error.message}`;
+      status.textContent = `The token was not created: ${error.message.replace(/\.$/, "")}. Try again, or log in again.`;
     }
     button.disabled = false;
   });

@@ -78,7 +78,7 @@ def parse(options: object) -> SessionRequest:
     Raises `BadOption` for anything that is not a mapping of the known keys to sound values.
     """
     if not isinstance(options, Mapping):
-        raise BadOption("The options must be a JSON object, such as {'gpus': 1}.")
+        raise BadOption('The options must be a JSON object, such as {"gpus": 1}.')
     for key in options:
         if key not in KEYS:
             raise BadOption(f"Unknown option {_shown(key)}. The options are {', '.join(KEYS)}.")
@@ -111,7 +111,10 @@ def _gpus(value: object) -> int:
     if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value.strip(" ")):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_GPUS:
-        raise BadOption(f"The number of GPUs must be a whole number from 0, not {_shown(value)}.")
+        raise BadOption(
+            f"The number of GPUs must be a whole number from 0 to {_MOST_GPUS}, "
+            f"not {_shown(value)}."
+        )
     return value
 
 
@@ -124,7 +127,10 @@ def _time(value: object) -> timedelta:
         or not math.isfinite(value)
         or not 0 < value <= _MOST_HOURS
     ):
-        raise BadOption(f"The session time must be a number of hours, not {_shown(value)}.")
+        raise BadOption(
+            f"The session time must be more than 0 and at most {_MOST_HOURS} hours, "
+            f"not {_shown(value)}."
+        )
     # Slurm counts time limits in minutes, and a part of one as a whole: 12.0001 hours are more than
     # 12. A thousandth of a minute is what hours with six decimals leave of minutes.
     return timedelta(minutes=max(1, math.ceil(value * 60 - 0.001)))

@@ -63,8 +63,8 @@ def closed_partition(name: str, *others: str) -> str:
 
 def no_such_type(gpu_type: str, partition: str, *others: str) -> str:
     """Refuse a type of GPU that a partition does not have."""
-    names = ", ".join(others) or "none that can be named"
-    return f"Partition {partition} has no GPUs of type {gpu_type}. Its types are: {names}."
+    types = f"Its types are: {', '.join(others)}." if others else "Choose any type."
+    return f"Partition {partition} has no GPUs of type {gpu_type}. {types}"
 
 
 def no_such_image(name: str, *others: str) -> str:
@@ -105,7 +105,9 @@ def partition_not_taken(asked: str, stands: str) -> str:
 
 def type_not_taken(asked: str, partition: str) -> str:
     """Say of a link's type of GPU that the partition has none of it."""
-    return f"Partition {partition} has no GPUs of type {asked}. The form has any type instead."
+    return (
+        f"Partition {partition} has no GPUs of type {asked}. The form is set to any type instead."
+    )
 
 
 def gpus_not_taken(asked: int, partition: str, most: int, stands: int) -> str:
@@ -127,7 +129,7 @@ def time_not_taken(asked: timedelta, partition: str, most: timedelta) -> str:
 
 def image_not_taken(asked: str) -> str:
     """Say of a link's image that it is not offered."""
-    return f"Image {asked} is not offered. The form has the portal's session instead."
+    return f"Image {asked} is not offered. The form is set to the portal's session instead."
 
 
 def hours(time: timedelta) -> str:

@@ -20,7 +20,7 @@ _NO_ANSWER = re.compile(
 )
 # And when no node can take the job: so small, or drained, down or reserved for others.
 _NO_NODE = ("node configuration is not available", "node not available")
-SILENT = "Slurm does not say at the moment."
+SILENT = "Slurm gave no forecast; this form keeps asking."
 _OUT_OF_SERVICE = (
     "The nodes that are large enough are out of service or reserved now; "
     "a session would wait until one is back."
@@ -28,9 +28,9 @@ _OUT_OF_SERVICE = (
 
 # What sbatch says of a job that can never run (slurm_errno.c, Slurm 22.05), and what it means here.
 _NEVER = (
-    *((words, "no node of the partition has so many GPUs, cores and memory") for words in _NO_NODE),
-    ("More processors", "no node of the partition has so many cores"),
-    ("Memory specification", "no node of the partition has so much memory"),
+    *((words, "no node of the partition has enough GPUs, cores and memory") for words in _NO_NODE),
+    ("More processors", "no node of the partition has enough cores"),
+    ("Memory specification", "no node of the partition has enough memory"),
     ("node count", "no node of the partition can run it"),
     ("time limit", "the partition does not allow so much time"),
     ("group not permitted", "the partition is not open to you"),
@@ -38,7 +38,7 @@ _NEVER = (
     ("account", "your Slurm account does not allow it"),
     ("QOS", "your quality of service (QOS) does not allow it"),
     ("qos", "your quality of service (QOS) does not allow it"),
-    ("partition", "the partition does not take it"),
+    ("partition", "the partition does not accept the job"),
     ("GRES", "the partition has no such GPUs"),
     ("gres", "the partition has no such GPUs"),
 )

@@ -87,7 +87,7 @@ def extended_limit(minutes: int, possible: PossibleExtension) -> int:
         raise OverLimit(possible.reason)
     if minutes > longest:
         raise OverLimit(
-            f"You asked for {minutes} more minutes; this session can have at most {longest}."
+            f"You asked for {minutes} min more; this session can have {longest} min more at most."
         )
     # Slurm counts limits in minutes.
     return possible.limit // _MINUTE + minutes

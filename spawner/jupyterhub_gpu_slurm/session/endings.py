@@ -84,7 +84,7 @@ def not_started(ending: str) -> str:
 
 def ended_while_starting(ending: str) -> str:
     """Say of a start that its job ended although the session had spoken up."""
-    return f"The session ended while it started. {ending}"
+    return f"The session ended while it was starting. {ending}"
 
 
 def silent(job_id: str, node: str | None, seconds: float) -> str:
@@ -98,7 +98,7 @@ def silent(job_id: str, node: str | None, seconds: float) -> str:
 def waited_too_long(job_id: str, seconds: float) -> str:
     """Say of a start that its job waited longer than the site allows."""
     return (
-        f"Job {job_id} waited in the queue for {seconds / 3600:.3g} hours and was cancelled. "
+        f"Job {job_id} waited in the queue for {seconds / 3600:.3g} h and was cancelled. "
         "Choose fewer GPUs, or another partition."
     )
 

@@ -37,7 +37,7 @@ REASONS = {
     "Dependency": Reason("it is waiting for another job", _TURN),
     "DependencyNeverSatisfied": Reason("the job that it is waiting for has failed", _ASK),
     "Licenses": Reason("a licence that it needs is in use", _TURN),
-    "NvidiaImexChannels": Reason("the GPUs' network channels are all in use", _TURN),
+    "NvidiaImexChannels": Reason("all NVIDIA IMEX channels are in use", _TURN),
     "MpiPortsBusy": Reason("the network ports that it needs are in use", _TURN),
     "MaxPoweredUpNodes": Reason(
         "the cluster has as many nodes switched on as it is allowed", _TURN
@@ -122,7 +122,7 @@ _OF_WHAT = {
     "Energy": "energy",
     "License": "licences",
     "BB": "burst buffer",
-    "Billing": "computing units",
+    "Billing": "billing units",
     "Jobs": "jobs",
     "SubmitJobs": "waiting and running jobs",
     "SubmitJob": "waiting and running jobs",

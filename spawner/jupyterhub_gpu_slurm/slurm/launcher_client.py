@@ -31,6 +31,7 @@ SUDO_SECONDS = 20.0
 _LAUNCHER_SECONDS = 75.0
 _MOST_BYTES = 1 << 20
 _MOST_WORDS = 1 << 14
+_FAILED = "Slurm could not do this. Try again in a minute, or tell the administrators."
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
 # sudo(8): of an account that the machine's name service does not know, or not as a member of the
 # groups of the rule, and of the hub's own.
@@ -67,7 +68,7 @@ async def order(
             outcome = await program.said(process, "the launcher", _MOST_BYTES)
     if not outcome.out:
         raise CommandFailed(
-            "The cluster's scheduler did not do its part.",
+            _FAILED,
             detail=f"the launcher for {username} ended with {outcome.code}: "
             f"{launcher_answers.one_line(outcome.err)}",
         )
@@ -104,9 +105,9 @@ async def _tell(process: Process, text: bytes) -> None:
 def account_unavailable(username: str, why: str) -> AccountUnavailable:
     """Return the error for an account that the head node does not know, or not as a user's."""
     return AccountUnavailable(
-        f"The cluster does not know {username} at the moment: the directory of accounts does not "
-        "have this account, not in a group that may use the portal, or does not answer. Try again "
-        "in a few minutes; if that does not help, tell the administrators.",
+        f"The cluster cannot find the account {username} at the moment: it does not exist, is in "
+        "no group that may use the portal, or the directory does not answer. Try again in a few "
+        "minutes; if that does not help, tell the administrators.",
         detail=f"no acting as {username}: {why}",
     )
 
@@ -129,7 +130,7 @@ def _failure(verb: str, username: str, words: str, refused: bool) -> CommandFail
         return SubmissionRefused(f"Slurm refused the job: {last}", detail=detail)
     if verb == "extend" and refused:
         return ExtensionRefused(f"Slurm did not extend the session: {last}", detail=detail)
-    return CommandFailed("The cluster's scheduler did not do its part.", detail=detail)
+    return CommandFailed(_FAILED, detail=detail)
 
 
 def _last_line(text: str) -> str:

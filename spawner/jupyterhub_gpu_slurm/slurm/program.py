@@ -71,7 +71,7 @@ async def in_time(name: str, seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise CommandTimedOut(
-            "The cluster's scheduler does not answer at the moment.",
+            "Slurm does not answer at the moment; try again in a minute.",
             detail=f"{name} did not answer in {seconds:g} s",
         ) from error
 
@@ -96,7 +96,7 @@ async def _read(stream: asyncio.StreamReader, name: str, most_bytes: int) -> str
         heard += chunk
         if len(heard) > most_bytes:
             raise UnreadableOutput(
-                "The cluster's scheduler said more than can be read; ask the administrators.",
+                "Slurm's output is too long to read; tell the administrators.",
                 detail=f"{name} printed more than {most_bytes} bytes",
             )
     return heard.decode(errors="replace")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.waits]
 
 
 def warning(page: Page) -> Locator:
-    keep = page.get_by_role("button", name="Keep session")
+    keep = page.get_by_role("button", name="Keep Session")
     return page.locator(".Toastify__toast").filter(has=keep)
 
 
@@ -58,7 +58,7 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     photograph(page, "unused")
     held: list[Route] = []
     page.route(re.compile("/portal/idle"), lambda route: hold_post(route, held))
-    warning(page).get_by_role("button", name="Keep session").click()
+    warning(page).get_by_role("button", name="Keep Session").click()
     expect(warning(page)).to_have_count(0)
     # Until the server's answer comes, the page does not warn again.
     page.wait_for_timeout(1_500)

@@ -178,7 +178,7 @@ def test_a_directory_lets_its_reader_in_and_its_certificate_ends_soon(
 ) -> None:
     url = people.tls_url if scheme == "ldaps" else people.url
     found = directory.server(url, reader(people, start_tls=scheme == "ldap"))
-    assert (found.state, found.found) == (State.WARNING, "good for 1 more days")
+    assert (found.state, found.found) == (State.WARNING, "valid for 1 more day")
 
 
 def test_a_reader_whose_password_is_wrong_is_told(
@@ -311,7 +311,7 @@ def test_a_rule_or_a_launcher_that_is_not_safe_is_told(here: Expected, tmp_path:
     (tmp_path / "rule").write_text("jupyterhub ALL=(ALL NOPASSWD: ALL\n")
     assert files.sudo(replace(here.sudo, file=str(tmp_path / "rule"))).state is State.FAILED
     nobody = Sudo(here.sudo.file, "nobody", here.sudo.launcher)
-    assert "lets nobody not run" in files.sudo(nobody).found
+    assert "does not let nobody run" in files.sudo(nobody).found
 
 
 def test_a_secret_that_others_can_read_is_told(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_certificates_are_read_from_their_files(tmp_path: Path) -> None:
         (tmp_path / f"{name}.crt").write_bytes(certificate(left))
     (tmp_path / "wrong.pem").write_text("no certificate")
     good = files.certificate(ExpectedCertificate("of the portal", str(tmp_path / "good.crt")))
-    assert (good.state, good.found) == (State.OK, "good for 89 more days")
+    assert (good.state, good.found) == (State.OK, "valid for 89 more days")
     both = files.certificate(ExpectedCertificate("of the portal", str(tmp_path / "*.crt")))
     assert both.state is State.FAILED
     assert both.found.startswith("ended on ")

@@ -180,7 +180,7 @@ def test_one_on_the_nas_is_a_kernel_and_a_module_just_the_same(
     # As on a node that does not have the folder.
     (on_nas / "far").rename(on_nas / "away")
     said = user.run("!bash -c 'module load far' 2>&1")
-    assert f"far lies in {on_nas}/far" in " ".join(said.split())
+    assert f"far is stored in {on_nas}/far" in " ".join(said.split())
     (on_nas / "away").rename(on_nas / "far")
     assert user.session("DELETE", "/portal/environments/of/far").status_code == 202
     assert finished(user)["state"] == "done"

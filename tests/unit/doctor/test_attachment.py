@@ -72,7 +72,7 @@ def test_a_slurm_like_ours_is_well() -> None:
         ("CliFilterPlugins = cli_filter/lua", "changed jobs", State.WARNING, "cli_filter/lua"),
         ("AccountingStorageEnforce = nosteps", "accounts", State.OK, "no job needs"),
         ("SelectType = select/linear", "shared nodes", State.WARNING, "a whole node"),
-        ("SelectTypeParameters = CR_CORE", "memory", State.WARNING, "not given out"),
+        ("SelectTypeParameters = CR_CORE", "memory", State.WARNING, "not a consumable"),
         ("DefMemPerCPU = UNLIMITED", "memory", State.WARNING, "all of its node's"),
         ("ProctrackType = proctrack/linuxproc", "confinement", State.WARNING, "linuxproc"),
         ("ConstrainDevices = no", "confinement", State.WARNING, "ConstrainDevices=no"),

@@ -289,7 +289,7 @@ def test_host_names_of_users_that_do_not_lead_to_the_portal_are_told(
     told = host_names.judge(host_names.Seen("p.org", addresses, below, complaint))
     assert told.state is State.FAILED
     assert found in told.found
-    assert "*.p.org" in told.next_step or "one in DNS" in told.next_step
+    assert "*.p.org" in told.next_step or "in DNS" in told.next_step
 
 
 def test_host_names_of_users_that_lead_there_are_well() -> None:

@@ -65,7 +65,7 @@ def _bound(connection: socket.socket, directory: ExpectedDirectory) -> Finding:
     if directory.bind_password_file:
         password = Path(directory.bind_password_file).read_text(encoding="utf-8").rstrip("\n")
     code = _asked(connection, ldap.bind(directory.bind_dn, password))
-    who = directory.bind_dn or "nobody in particular"
+    who = directory.bind_dn or "an anonymous bind"
     # Without an account of its own the portal binds as who logs in; that it answers is enough.
     if code == 0 or not directory.bind_dn:
         return ok(f"answers {who}")

@@ -82,12 +82,12 @@ def sudo(expected: Sudo) -> Finding:
     listed = ask("sudo", "-n", "-l", "-U", expected.user)
     if expected.launcher not in listed.said:
         step = "deploy the portal again, and see that /etc/sudoers includes /etc/sudoers.d"
-        return failed(f"lets {expected.user} not run {expected.launcher}", step)
+        return failed(f"does not let {expected.user} run {expected.launcher}", step)
     for path in (Path(expected.launcher), *Path(expected.launcher).parents):
         found = path.stat()
         if found.st_uid != 0 or found.st_mode & 0o022:
             step = f"chown root {path}; chmod go-w {path}; and look who changed what"
-            return failed(f"others than root can change {path}", step)
+            return failed(f"users other than root can change {path}", step)
     return ok(f"{expected.user} may run the launcher, which is root's")
 
 

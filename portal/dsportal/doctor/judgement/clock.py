@@ -11,8 +11,8 @@ _NOTICED_SECONDS, _HARMFUL_SECONDS = 2.0, 60.0
 def judge_kernel(status: int, error_seconds: float) -> Finding:
     """Say whether something keeps the kernel's clock right."""
     if status & STA_UNSYNC:
-        return warning("nothing keeps it right", "start chrony or systemd-timesyncd")
-    return ok(f"kept right, by the kernel's word within {error_seconds:.2g} s")
+        return warning("not synchronised", "start chrony or systemd-timesyncd")
+    return ok(f"synchronised, within {error_seconds:.2g} s according to the kernel")
 
 
 def judge_against_hub(ahead_seconds: float) -> Finding:

@@ -12,5 +12,5 @@ def judge(ends: datetime, now: datetime, renew: str) -> Finding:
     days = (ends - now).days
     if days < 0:
         return failed(f"ended on {ends:%Y-%m-%d}", renew)
-    words = f"good for {days} more days"
+    words = f"valid for {days} more day{'' if days == 1 else 's'}"
     return warning(words, renew) if days < SOON_DAYS else ok(words)

@@ -25,7 +25,7 @@ class Seen:
 def missing() -> Finding:
     """Judge a portal with HTTPS that has one host name for all."""
     return failed(
-        "all users have one host name, so that browsers do not keep them apart",
+        "all users share one host name, so browsers do not isolate them from each other",
         "have *.NAME beside the portal's NAME in DNS and certificate, and set "
         f"hub.subdomain_host (portal_subdomain_host of the inventory): {HOW}",
     )
@@ -43,7 +43,9 @@ def judge(seen: Seen) -> Finding:
         )
     if not seen.below <= seen.addresses:
         there, here = ", ".join(sorted(seen.below)), ", ".join(sorted(seen.addresses))
-        return failed(f"{wildcard} is {there}, and {seen.name} is {here}", "make them one in DNS")
+        return failed(
+            f"{wildcard} is {there}, and {seen.name} is {here}", "give both the same address in DNS"
+        )
     if seen.complaint:
         return failed(
             f"the certificate is not for {wildcard}: {seen.complaint}",

@@ -11,7 +11,7 @@ RESULTS = {
     13: "wants encryption first",
     32: "does not know this name",
     34: "does not take this for a name",
-    48: "does not let this account in like this",
+    48: "does not allow this kind of login for this account",
     49: "does not accept name and password",
     52: "is not available",
     53: "refuses",

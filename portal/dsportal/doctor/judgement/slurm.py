@@ -43,7 +43,8 @@ def judge_settings(config: str) -> Finding:
         return ok("the same as the controller's")
     return failed(
         f"not the controller's ({found[1].strip()})",
-        "deploy again, or make a Slurm of your own alike on all hosts; then `scontrol reconfigure`",
+        "deploy again, or, if you run Slurm yourself, use one slurm.conf on all hosts; "
+        "then `scontrol reconfigure`",
     )
 
 

@@ -86,7 +86,7 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
         try:
             await super().post(user_name, server_name)
         except asyncio.CancelledError as error:
-            raise web.HTTPError(409, "The session was stopped while it started.") from error
+            raise web.HTTPError(409, "The session was stopped while it was starting.") from error
         if self.find_user(user_name).spawners[server_name].pending == "spawn":
             self.set_status(202)
 
@@ -100,7 +100,7 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
             spawner = user.spawners[server_name]
             spawner.note_stopper(self.current_user.name)
             if not await _start_is_over(spawner, self.slow_stop_timeout):
-                raise web.HTTPError(503, "The start takes long to end; try again in a moment.")
+                raise web.HTTPError(503, "The start is being cancelled; try again in a moment.")
         return await super().stop_single_user(user, server_name)
 
 

@@ -32,8 +32,8 @@ PATH = "/portal/gate"
 """Below the hub's own address."""
 
 REFUSAL = (
-    "This is another user's session. Sessions share one host name here, so each opens in the "
-    "browser of its own user only."
+    "This is another user's session. All sessions share one host name here, so each can be opened "
+    "by its own user only."
 )
 
 

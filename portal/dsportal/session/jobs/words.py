@@ -2,8 +2,8 @@
 
 ITS_OWN_SESSION = "This job is the session that you are in. To end it, choose File > Stop Session."
 NO_OUTPUT = (
-    "This job has no output file: only jobs of sbatch have one. What srun and salloc print is "
-    "where they were started."
+    "This job has no output file: only jobs submitted with sbatch have one. The output of "
+    "srun and salloc appears where you started them."
 )
 SLURM_SILENT = "Slurm does not answer; try again in a minute."
 
@@ -43,4 +43,4 @@ def no_plain_file(path: str) -> str:
 
 def silent_files(path: str) -> str:
     """Say that the file server does not answer."""
-    return f"The files of {path} do not answer."
+    return f"The storage of {path} does not answer; try again later."

@@ -64,9 +64,9 @@ class ModulesProvisioner(LocalProvisioner):
     def _found(self, program: str, environment: dict[str, str]) -> str:
         path = shutil.which(program, path=environment.get("PATH", ""))
         if path is None:
-            loaded = f" although {', '.join(self.modules)} is loaded" if self.modules else ""
+            loaded = f" with {', '.join(self.modules)} loaded" if self.modules else ""
             raise ModulesError(
-                f"The program {program} of this kernel is not there{loaded}. "
+                f"The program {program} of this kernel was not found{loaded}. "
                 "Tell the administrators."
             )
         return path

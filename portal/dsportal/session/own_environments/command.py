@@ -86,7 +86,7 @@ def _add_create_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="MODULE",
-        help="the module whose packages it has besides, such as pytorch (default: plain Python)",
+        help="the module to build on, such as pytorch (default: plain Python)",
     )
     parser.add_argument(
         "-r",
@@ -101,7 +101,7 @@ def _add_create_options(parser: argparse.ArgumentParser) -> None:
         dest="folder",
         default="",
         metavar="PLACE",
-        help="where it is to lie, such as home or isilon: one of those that `list` names",
+        help="where to store it, such as home or isilon: one of the places that `list` shows",
     )
     parser.add_argument(
         "--conda",

@@ -11,7 +11,7 @@ _TEXT = """\
 # Made by `portal env create`.
 module-whatis "Your own environment on {on}"
 if {{[module-info mode load] && ![file owned {prefix}/bin]}} {{
-    error {{{name} lies in {place}, which is not there on this node or is not yours}}
+    error {{{name} is stored in {place}, which does not exist on this node or is not yours}}
 }}
 family portal_environment
 {loads}prepend-path PATH {prefix}/bin

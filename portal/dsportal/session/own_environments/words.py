@@ -7,16 +7,16 @@ NOT_A_NAME = (
 NOT_A_MODULE = "{name!r} is not the name of a module, such as pytorch/2.13."
 NOT_A_PACKAGE = (
     "{text!r} is not a package that pip can be asked for, such as einops, 'einops>=0.8' or a file "
-    "NAME.whl. Options of pip's have no place here: list packages in a file and give it with -r."
+    "NAME.whl. Options of pip are not accepted: list packages in a file and pass it with -r."
 )
 NOT_A_FOLDER = (
-    "Environments cannot lie in {folder}: its path may have letters, digits and / . _ + @ - only. "
-    "Tell the administrators: session.environments_folders."
+    "Environments cannot be stored in {folder}: its path may have letters, digits and / . _ + @ - "
+    "only. Tell the administrators: session.environments_folders."
 )
-NO_SUCH_FOLDER = "Environments cannot lie in {name!r}. Choose one of: {names}."
+NO_SUCH_FOLDER = "Environments cannot be stored in {name!r}. Choose one of: {names}."
 NOT_YOURS = (
-    "You cannot write to {folder}, so your environments cannot lie in {name}. Choose another place "
-    "with --in, or tell the administrators."
+    "You cannot write to {folder}, so your environments cannot be stored in {name}. Choose another "
+    "place with --in, or tell the administrators."
 )
 NO_FOLDER = "{folder} cannot be made: {reason}."
 NO_CONDA = (
@@ -28,7 +28,9 @@ EXISTS = (
     "There is an environment {name} already, in {folder}. Remove it first, or take another name."
 )
 IS_A_MODULE = "There is a module {name} already. Take another name for the environment."
-IS_BUSY = "{name} is being made or removed just now. Wait for that, and try again."
+IS_BUSY = (
+    "{name} is being created or removed at the moment. Wait until that is done, then try again."
+)
 UNKNOWN = "There is no environment {name}."
 NO_MODULES = (
     "There are no environment modules here, so there is nothing called {base} to build on. "
@@ -40,19 +42,19 @@ NO_VENV = (
     "python3-venv is missing. {said}"
 )
 PIP_FAILED = (
-    "pip could not install {packages}; its own words are above. Nothing was kept. If it names the "
-    "versions of {base}: what is shipped keeps its version. Leave --on out for an environment in "
-    "which all versions are yours."
+    "pip could not install {packages}; see its output above. Nothing was kept. If it complains "
+    "about versions in {base}: those cannot be changed. Leave --on out for an environment in which "
+    "you choose all versions."
 )
-CONDA_FAILED = "{program} could not install {packages}; its own words are above. Nothing was kept."
-PIP_FAILED_ALONE = "pip could not install {packages}; its own words are above. Nothing was kept."
+CONDA_FAILED = "{program} could not install {packages}; see its output above. Nothing was kept."
+PIP_FAILED_ALONE = "pip could not install {packages}; see its output above. Nothing was kept."
 STOPPED = "Stopped. Nothing of {name} was kept."
 NOT_WRITTEN = "{path}: {reason}. Nothing of {name} was kept."
 NOT_REMOVED = "{path}: {reason}. It was not removed completely; try again."
-OFF = "This site has no environments of one's own."
+OFF = "Your own environments are turned off on this portal."
 
-MAKING = "Making {name} in {place}"
-MAKING_ON = "Making {name} on {base} in {place}"
+MAKING = "Creating {name} in {place}"
+MAKING_ON = "Creating {name} on {base} in {place}"
 INSTALLING = "Installing {packages}"
 MADE = (
     "{name} is ready ({size}). In JupyterLab it is a kernel: {title}. "
@@ -61,7 +63,7 @@ MADE = (
 MADE_WITH_KERNEL = "ipykernel was installed too, so that it can be a kernel."
 REMOVED = "{name} is removed."
 REMOVED_HALF = "Removed what was left of {name}, which had not been finished."
-NONE = "No environments yet. Make one: portal env create NAME --on MODULE PACKAGE..."
+NONE = "No environments yet. Create one: portal env create NAME --on MODULE PACKAGE..."
 NO_ANSWER = "{name} is left out: {reason}.\n"
 USED = "{name}: {used} of {size} used"
 USE_UNKNOWN = "{name}: not known how full it is"

@@ -6,8 +6,8 @@ NO_AUDIENCE = (
 NO_USER = "There is no user {name} on this cluster."
 NO_GROUP = "You are not in a group {name}; you can share with your own groups only."
 NO_ACL = (
-    "The storage cannot give single people a right to read. Share with a group, or with everybody "
-    "who has the link."
+    "This storage has no ACLs, so it cannot give individual users read access. Share with a group, "
+    "or with everybody who has the link."
 )
 NO_FOLDER = (
     "Your folder for shared notebooks, {folder}, cannot be used: {reason}. Tell the "

@@ -11,8 +11,8 @@ STOPPED_BECAUSE = (
 )
 ALREADY_STOPPED = "This TensorBoard is no longer running."
 NO_EVENTS = (
-    "There are no event files in this folder, nor below it. TensorBoard opens here as soon as a "
-    "training has written the first."
+    "There are no event files in this folder or below it. TensorBoard opens here as soon as a "
+    "training run has written the first one."
 )
 
 
@@ -63,7 +63,7 @@ def is_a_file(name: str) -> str:
 
 def silent_files(name: str) -> str:
     """Say that the file server does not answer."""
-    return f"The files of {name} do not answer. Try again later."
+    return f"The storage of {name} does not answer. Try again later."
 
 
 def not_started(name: str) -> str:

@@ -82,8 +82,9 @@ def enter_own_network() -> None:
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise GateError(
-            f"This tool runs in a network of its own, which {os.uname().nodename} does not give to "
-            f"users (unshare: {reason}). Tell the administrators: user namespaces are off there."
+            f"This tool needs its own network namespace, which {os.uname().nodename} does not "
+            f"allow users (unshare: {reason}). Tell the administrators: user namespaces are off "
+            "there."
         )
     try:
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
@@ -92,7 +93,7 @@ def enter_own_network() -> None:
         _raise_loopback()
     except OSError as error:
         raise GateError(
-            f"The network of this tool's own on {os.uname().nodename} cannot be set up: {error}. "
+            f"The tool's network namespace on {os.uname().nodename} cannot be set up: {error}. "
             "Tell the administrators: user namespaces do not work there."
         ) from error
 

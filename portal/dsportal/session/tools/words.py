@@ -18,7 +18,7 @@ def not_started(title: str) -> str:
 
 def stopped_while_starting(title: str) -> str:
     """Say that somebody stopped it."""
-    return f"{title} was stopped while it started."
+    return f"{title} was stopped while it was starting."
 
 
 def silent(title: str, seconds: int) -> str:
@@ -28,8 +28,8 @@ def silent(title: str, seconds: int) -> str:
 
 def no_program(title: str, program: str, *modules: str) -> str:
     """Say that there is nothing to run, although these modules were loaded."""
-    although = f" although {', '.join(modules)} is loaded" if modules else ""
-    return f"The program {program} of {title} is not there{although}. Tell the administrators."
+    loaded = f" with {', '.join(modules)} loaded" if modules else ""
+    return f"The program {program} of {title} was not found{loaded}. Tell the administrators."
 
 
 def ended(title: str, exit_code: int | None) -> str:

@@ -80,7 +80,7 @@ def test_a_module_that_fails_says_why(init: str, tmp_path: Path) -> None:
 
 
 def test_a_module_without_the_interpreter_is_told(init: str, tmp_path: Path) -> None:
-    with pytest.raises(ModulesError, match=r"program R .* although pytorch/2.13 is loaded"):
+    with pytest.raises(ModulesError, match=r"program R .* with pytorch/2.13 loaded"):
         prepared(kernel(init, interpreter="R", language="R"), init, tmp_path)
 
 

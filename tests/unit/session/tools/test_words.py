@@ -9,10 +9,10 @@ from dsportal.session.tools import words
         (words.ended("DIGITS", 3), ("DIGITS has ended", "exit code 3")),
         (words.silent("DIGITS", 60), ("DIGITS did not answer", "within 60 seconds")),
         (words.silent("DIGITS", 1), ("within 1 second.",)),
-        (words.no_program("DIGITS", "digits"), ("program digits of DIGITS is not there.",)),
+        (words.no_program("DIGITS", "digits"), ("program digits of DIGITS was not found.",)),
         (
             words.no_program("DIGITS", "digits", "a/1", "b/2"),
-            ("program digits of DIGITS is not there although a/1, b/2 is loaded.",),
+            ("program digits of DIGITS was not found with a/1, b/2 loaded.",),
         ),
         (words.not_started("DIGITS"), ("DIGITS could not be started",)),
         (words.stopped_while_starting("DIGITS"), ("DIGITS was stopped",)),

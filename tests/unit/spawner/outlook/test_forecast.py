@@ -36,7 +36,7 @@ def test_answers(answer: dict[str, Any], expected: Forecast) -> None:
         # As sbatch --test-only of Slurm 22.05 prints them.
         (
             "allocation failure: Requested node configuration is not available",
-            "No node of the partition has so many GPUs, cores and memory "
+            "No node of the partition has enough GPUs, cores and memory "
             "(Requested node configuration is not available).",
         ),
         (
@@ -50,18 +50,17 @@ def test_answers(answer: dict[str, Any], expected: Forecast) -> None:
         ),
         (
             "allocation failure: Required partition not available (inactive or drain)",
-            "The partition does not take it "
+            "The partition does not accept the job "
             "(Required partition not available (inactive or drain)).",
         ),
         (
             "sbatch: error: invalid partition specified: nope\n"
             "allocation failure: Invalid partition name specified",
-            "The partition does not take it (Invalid partition name specified).",
+            "The partition does not accept the job (Invalid partition name specified).",
         ),
         (
             "allocation failure: More processors requested than permitted",
-            "No node of the partition has so many cores "
-            "(More processors requested than permitted).",
+            "No node of the partition has enough cores (More processors requested than permitted).",
         ),
         (
             "allocation failure: Invalid account or account/partition combination specified",

@@ -88,7 +88,7 @@ def test_minutes_are_added_to_the_limit_as_it_is() -> None:
     possible = possible_extension(job(1.5), 0, LIMITS, RULES)
     assert extended_limit(30, possible) == 120
     assert extended_limit(240, possible) == 330
-    with pytest.raises(OverLimit, match="at most 240"):
+    with pytest.raises(OverLimit, match="240 min more at most"):
         extended_limit(241, possible)
 
 

@@ -26,9 +26,9 @@ def test_an_ending_names_slurms_state_where_slurm_has_one() -> None:
         (endings.last_session("It failed."), ("last session", "It failed.")),
         (endings.unused(timedelta(hours=2)), ("last session", "not been used for 2 h:")),
         (endings.not_started("It failed."), ("could not be started", "It failed.")),
-        (endings.ended_while_starting("It failed."), ("while it started", "It failed.")),
+        (endings.ended_while_starting("It failed."), ("while it was starting", "It failed.")),
         (endings.silent("7", "node001", 90.0), ("Job 7", "node001", "within 90 seconds")),
-        (endings.waited_too_long("7", 5400), ("Job 7", "1.5 hours", "fewer GPUs")),
+        (endings.waited_too_long("7", 5400), ("Job 7", "1.5 h", "fewer GPUs")),
     ],
 )
 def test_what_is_said_of_an_end_has_its_facts(words: str, facts: tuple[str, ...]) -> None:

@@ -92,7 +92,7 @@ def test_a_sudo_that_is_not_there_is_no_answer_of_slurms(tmp_path: Path) -> None
 def test_endless_words_are_not_read_and_their_program_is_ended(tmp_path: Path, stream: str) -> None:
     pid = tmp_path / "pid"
     endless = sudo(tmp_path, READY, f"echo $$ > {pid}", f"exec yes {stream}")
-    with pytest.raises(UnreadableOutput, match="more than can be read") as caught:
+    with pytest.raises(UnreadableOutput, match="too long to read") as caught:
         order(endless)
     assert caught.value.detail == "the launcher printed more than 1048576 bytes"
     until(lambda: not is_there(int(pid.read_text())), seconds=20, what="it has ended")

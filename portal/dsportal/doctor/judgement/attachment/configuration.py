@@ -98,7 +98,7 @@ def memory(settings: SlurmConfig) -> Finding:
     """Say whether memory is given out."""
     if "memory" not in settings.value("SelectTypeParameters").lower():
         return warning(
-            "memory is not given out: sessions on one node may take each other's",
+            "memory is not a consumable resource: sessions on one node can take each other's",
             "set SelectTypeParameters=CR_Core_Memory, if nodes are shared",
         )
     for name in ("DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU"):

@@ -119,7 +119,7 @@ class Use {
       autoClose: false,
       // Any click keeps the session; this one says so.
       actions: [
-        { label: texts.__('Keep session'), displayType: 'accent', callback: () => undefined }
+        { label: texts.__('Keep Session'), displayType: 'accent', callback: () => undefined }
       ]
     });
   }

@@ -224,7 +224,7 @@ class SessionLife implements ISessionLife {
           label: onward,
           caption: isStranger
             ? ''
-            : texts.__('With the same choices, in this tab, back to this document')
+            : texts.__('Start a session with the same choices in this tab and reopen this document')
         })
       ]
     }).launch();

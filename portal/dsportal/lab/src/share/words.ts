@@ -72,5 +72,5 @@ export function linkCopied(texts: ITexts): string {
 
 /** Say that a share was stopped. */
 export function stopped(who: string, texts: ITexts): string {
-  return texts.__('No longer shared: %1.', who);
+  return texts.__('No longer shared with %1.', who);
 }
