@@ -87,7 +87,8 @@ class Breaker:
         await asyncio.wait({probing}, timeout=_PATIENCE_SECONDS)
         if not probing.done():
             return f"no word in {_PATIENCE_SECONDS:g} s"
-        return str(probing.exception() or "") or None
+        error = probing.exception()
+        return None if error is None else str(error) or type(error).__name__
 
     def _probe_once(self) -> "asyncio.Task[None]":
         if self._probing is None or self._probing.done():

@@ -137,6 +137,20 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
     expect(page.get_by_label("Username")).to_be_visible()
 
 
+def test_who_logs_out_can_stop_what_still_waits(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    with portal.gpus_taken():
+        log_in(page, portal, USER, to=f"/hub/spawn/{USER}?gpus=4")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text("PENDING")
+        page.get_by_role("link", name="Log out").click()
+        expect(page.get_by_text("4 GPUs stay reserved")).to_be_visible()
+        page.locator("#stop-and-leave").click()
+        expect(page.get_by_label("Username")).to_be_visible()
+        until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
+
+
 def test_a_start_shows_what_was_asked_for_and_can_be_changed(
     portal: Instance, page: Page, user: Visitor, photograph: Callable[[Page, str], None]
 ) -> None:

@@ -18,12 +18,13 @@ from jupyterhub.handlers.pages import HomeHandler
 from tornado import web
 
 from dsportal.hub import handlers
-from dsportal.hub.pages.session_status import why
+from dsportal.hub.pages.session_status import idle_limit
 from dsportal.hub.pages.start_again import choices
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
 from jupyterhub_gpu_slurm.outlook.availability import label
+from jupyterhub_gpu_slurm.session import endings
 
 EXTEND_PATH = "/portal/extend"
 """Below the hub's own address."""
@@ -131,7 +132,8 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
             names = user.orm_spawners if self.allow_named_servers else ("",)
             told["cards"] = {one: await card_of(user.spawners[one]) for one in {"", *names}}
             past = await self.recorder.past(user.name, _MOST_PAST)
-            told["past"] = [Ended(one, await why(user, one)) for one in past]
+            limit = await idle_limit(user, *past)
+            told["past"] = [Ended(one, endings.because(one.ending, limit)) for one in past]
         return str(await super().render_template(name, **told))
 
 

@@ -18,6 +18,7 @@ import math
 import ssl
 import time
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from typing import Any
 
 from jupyterhub.handlers import BaseHandler, default_handlers
@@ -102,7 +103,9 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
         self.finish(json.dumps(asdict(await self._ask(spawner))))
 
     async def _ask(self, spawner: Any) -> LiveUse:
-        entry = self._entry(spawner)
+        # Another start of the session is another address.
+        key = f"{spawner.user.name}/{spawner.name} {spawner.server.url}"
+        entry = self._entry(key, spawner)
         if entry is None:
             return LiveUse()
         request = HTTPRequest(
@@ -120,13 +123,14 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
             return use_from((await client.fetch(request)).body)
         except (HTTPError, OSError) as error:
             self.log.debug("The session of %s does not say what it uses: %s", spawner.user, error)
+            if getattr(error, "code", None) == HTTPStatus.FORBIDDEN:
+                # The token was revoked; the next look makes one.
+                self.entries.pop(key, None)
             return LiveUse()
         finally:
             client.close()
 
-    def _entry(self, spawner: Any) -> WayIn | None:
-        # Another start of the session is another address.
-        key = f"{spawner.user.name}/{spawner.name} {spawner.server.url}"
+    def _entry(self, key: str, spawner: Any) -> WayIn | None:
         now = time.monotonic()
         for old in [each for each, entry in self.entries.items() if entry.ends <= now]:
             del self.entries[old]

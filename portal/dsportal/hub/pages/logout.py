@@ -13,7 +13,7 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.login import LogoutHandler
 from tornado import web
 
-from dsportal.hub import handlers
+from dsportal.hub import handlers, starts
 
 
 def held_gpus(user: Any) -> int | None:
@@ -36,9 +36,18 @@ class AskingLogoutHandler(LogoutHandler):  # type: ignore[misc]  # JupyterHub ha
 
     @web.authenticated
     async def post(self) -> None:
-        """Stop what runs, then log out."""
+        """Stop what runs or is about to, then log out."""
+        await self._cancel_starts(self.current_user)
         await self._shutdown_servers(self.current_user)
         await super().get()
+
+    async def _cancel_starts(self, user: Any) -> None:
+        # JupyterHub stops only what is ready: a session that waits for GPUs would begin later.
+        waiting = [one for one in user.spawners.values() if one.pending == "spawn"]
+        for one in waiting:
+            if one._spawn_future:
+                one._spawn_future.cancel()
+        await starts.are_over(*waiting, seconds=self.slow_stop_timeout)
 
 
 def install() -> None:

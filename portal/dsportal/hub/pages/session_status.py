@@ -13,6 +13,7 @@ Tried with JupyterHub 6.1.1.
 """
 
 import json
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from jupyterhub.handlers import BaseHandler, default_handlers
 from jupyterhub.user import User
 from tornado import web
 
+from dsportal.addresses import parts_of
 from dsportal.hub import handlers
 from dsportal.hub.pages.start_again import start_token
 from dsportal.usage.record import PastSession
@@ -70,7 +72,7 @@ class SessionStatusHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has
         return {
             "state": "ended",
             "ended": round(over.ended.timestamp()),
-            "why": await why(user, over),
+            "why": endings.because(over.ending, await idle_limit(user, over)),
             "token": start_token(self.settings["cookie_secret"], user.name, job_id),
         }
 
@@ -88,15 +90,15 @@ async def live_state(user: Any, job_id: int) -> str:
     return "ended"
 
 
-async def why(user: Any, over: PastSession) -> str:
-    """Say why a session ended."""
-    if over.ending is not Ending.UNUSED:
-        return endings.because(over.ending)
+async def idle_limit(user: Any, *past: PastSession) -> timedelta | None:
+    """Return how long a session may be unused, where one ended for that; ``None``: not known."""
+    if all(over.ending is not Ending.UNUSED for over in past):
+        return None
     try:
-        limit = await user.spawner.idle_limit()
+        limit: timedelta | None = await user.spawner.idle_limit()
     except AccountUnavailable:
-        limit = None
-    return endings.because(over.ending, limit)
+        return None
+    return limit
 
 
 def is_own_page(origin: str | None, referer: str | None, host: str, path: str) -> bool:
@@ -106,7 +108,7 @@ def is_own_page(origin: str | None, referer: str | None, host: str, path: str) -
     """
     if origin is not None:
         return origin == host
-    page = urlsplit(referer or "")
+    page = parts_of(referer or "")
     return page.netloc == urlsplit(host).netloc and page.path.startswith(path)
 
 

@@ -8,7 +8,6 @@ Tried with JupyterHub 6.1.1 and Tornado 6.6.1.
 
 import asyncio
 import json
-import time
 from typing import Any
 
 from jupyterhub.apihandlers import APIHandler, default_handlers
@@ -19,7 +18,7 @@ from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.scopes import needs_scope
 from tornado import web
 
-from dsportal.hub import handlers
+from dsportal.hub import handlers, starts
 from dsportal.response_headers import head_as_get
 
 LARGEST_BODY = 2**20
@@ -27,7 +26,6 @@ LARGEST_BODY = 2**20
 
 _NOT_THE_HUBS = "Names, and who is an admin, come from the directory."
 _LONGEST_SECONDS = 2**31
-_PAUSE_SECONDS = 0.1
 
 _find_handler_of_tornado = web.Application.find_handler
 
@@ -99,7 +97,7 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
         if server_name in user.spawners:
             spawner = user.spawners[server_name]
             spawner.note_stopper(self.current_user.name)
-            if not await _start_is_over(spawner, self.slow_stop_timeout):
+            if not await starts.are_over(spawner, seconds=self.slow_stop_timeout):
                 raise web.HTTPError(503, "The start is being cancelled; try again in a moment.")
         return await super().stop_single_user(user, server_name)
 
@@ -121,15 +119,6 @@ class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub h
         if user is not None and user.active:
             raise web.HTTPError(409, f"Stop the sessions of {user_name} first.")
         await super().delete(user_name)
-
-
-async def _start_is_over(spawner: Any, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while spawner.pending == "spawn":
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(_PAUSE_SECONDS)
-    return True
 
 
 def install() -> None:

@@ -88,7 +88,7 @@ class DatabaseSession(Session):
                 self.delete(one)
             self._take_the_right_to_write()
             super().commit()
-        except (DBAPIError, DatabaseAway) as error:
+        except (SQLAlchemyError, DatabaseAway) as error:
             why = error.orig if isinstance(error, DBAPIError) else error
             log.warning("What the hub owes its database is not written yet: %s", why)
             return False

@@ -18,6 +18,7 @@ from jupyterhub.utils import subdomain_hook_idna
 from tornado import web
 
 from dsportal import response_headers
+from dsportal.addresses import parts_of
 from dsportal.hub import handlers
 
 _READING = ("GET", "HEAD")
@@ -59,7 +60,7 @@ class OwnHost:
 
     def is_below(self, host: str) -> bool:
         """Say whether a request's ``Host`` is a user's or a service's."""
-        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        name = (parts_of(f"//{host}").hostname or "").rstrip(".")
         return name.endswith(f".{self._name}")
 
     def is_of_another_page(self, method: str, host: str, origin: str | None) -> bool:
@@ -70,7 +71,7 @@ class OwnHost:
         """
         if method in (*_READING, "OPTIONS") or origin is None:
             return False
-        return origin != self.address and urlsplit(origin).netloc != host
+        return origin != self.address and parts_of(origin).netloc != host
 
 
 async def _prepare_at(own: OwnHost, handler: Any) -> None:

@@ -14,13 +14,14 @@ from urllib.parse import unquote, urlsplit
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.user import User
 
+_HUB = "hub"
 _USERS = "user"
 """The first part of the path of everything that a user's own process answers."""
 
 _get_next_url = BaseHandler.get_next_url
 
 
-def is_allowed(target: str, own: str, base_url: str = "/", hub_prefix: str = "hub") -> bool:
+def is_allowed(target: str, own: str, base_url: str = "/") -> bool:
     """Say whether a browser may be sent to a path of the portal.
 
     ``own`` is whose login it is. The path is read as nobody reads it who means well: decoded to the
@@ -37,7 +38,7 @@ def is_allowed(target: str, own: str, base_url: str = "/", hub_prefix: str = "hu
     if parts[: len(base)] == base:
         parts = parts[len(base) :]
     # /hub/user/NAME leads to /user/NAME.
-    if parts[:1] == [hub_prefix]:
+    if parts[:1] == [_HUB]:
         parts = parts[1:]
     return parts[:1] != [_USERS] or (bool(own) and parts[1:2] == [own])
 
@@ -53,7 +54,12 @@ def _decoded(path: str) -> str | None:
 
 
 def _next_url(handler: Any, user: Any = None, default: str | None = None) -> str:
-    asked = handler._validate_next_url(handler.get_argument("next", default=""))
+    try:
+        asked = handler._validate_next_url(handler.get_argument("next", default=""))
+    except ValueError:
+        # urlsplit's: it is no address.
+        asked = ""
+        handler.request.arguments.pop("next", None)
     viewer = handler.current_user or user
     own = viewer.name if isinstance(viewer, User) else ""
     if asked and not is_allowed(asked, own, handler.base_url):

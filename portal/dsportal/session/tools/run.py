@@ -113,12 +113,13 @@ class ToolRun:
             return
         with suppress(ProcessLookupError):
             process.terminate()
+        # At once: the next run may have its own there before this one has ended.
+        self._place.socket_of(self._name).unlink(missing_ok=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _STOP_SECONDS)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-        self._place.socket_of(self._name).unlink(missing_ok=True)
 
     # --- the start's steps ---
 

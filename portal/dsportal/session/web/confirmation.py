@@ -5,11 +5,12 @@ A link on any page may lead into a session, and the browser sends the user's log
 
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from jinja2 import Environment, Template
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.httputil import HTTPServerRequest
+
+from dsportal.addresses import parts_of
 
 _BY_THE_USER = ("same-origin", "none")
 """A link on the session's own pages; an address that was typed, or a bookmark (Fetch Metadata)."""
@@ -46,9 +47,9 @@ def is_from_below(request: HTTPServerRequest, base_url: str) -> bool:
 
     All sessions of a host are one origin to a browser, so it is the page's path that tells.
     """
-    page = urlsplit(request.headers.get("Referer", ""))
-    host = urlsplit(f"//{request.host}").hostname
-    return page.hostname == host and page.path.startswith(base_url)
+    page = parts_of(request.headers.get("Referer", ""))
+    host = parts_of(f"//{request.host}").hostname
+    return host is not None and page.hostname == host and page.path.startswith(base_url)
 
 
 @cache

@@ -21,9 +21,11 @@ from dsportal.hub.pages.home import (
 )
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
-from jupyterhub_gpu_slurm.errors import OverLimit, SlurmError
+from jupyterhub_gpu_slurm.errors import AccountUnavailable, OverLimit, SlurmError
 from jupyterhub_gpu_slurm.resources import Resources
 from jupyterhub_gpu_slurm.session.deadline import PossibleExtension
+from jupyterhub_gpu_slurm.session.endings import because
+from jupyterhub_gpu_slurm.session.observation import Ending
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partition
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -127,6 +129,36 @@ def test_a_session_that_cannot_be_extended_says_why() -> None:
 )
 def test_the_longest_extension_is_the_last_choice(longest: int, choices: tuple[int, ...]) -> None:
     assert extensions(longest) == choices
+
+
+def test_the_idle_limit_is_asked_for_once_for_all_that_were_unused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    shown: dict[str, Any] = {}
+    ends = [Ending.UNUSED, Ending.TIME_LIMIT, Ending.UNUSED]
+
+    class Silent(StandInSpawner):
+        async def idle_limit(self) -> None:
+            asked.append(1)
+            raise AccountUnavailable("It does not answer.")
+
+    async def past(*_: object) -> list[Any]:
+        return [SimpleNamespace(ending=one) for one in ends]
+
+    async def render(_: object, name: str, **told: Any) -> str:
+        shown.update(told)
+        return name
+
+    spawner = Silent(active=False)
+    user = SimpleNamespace(name="ada", spawner=spawner, spawners={"": spawner}, orm_spawners={})
+    handler: Any = SessionHomeHandler.__new__(SessionHomeHandler)
+    handler.recorder = SimpleNamespace(past=past)
+    handler.application = SimpleNamespace(settings={})
+    monkeypatch.setattr(HomeHandler, "render_template", render)
+    asyncio.run(handler._with_sessions("home.html", user=user))
+    assert [one.why for one in shown["past"]] == [because(one) for one in ends]
+    assert asked == [1]
 
 
 def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> str:

@@ -1,10 +1,14 @@
+import asyncio
 import socket
 import ssl
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tornado.httpclient import HTTPError
+from tornado.simple_httpclient import SimpleAsyncHTTPClient
 
-from dsportal.hub.pages.live_use import LiveUse, SessionTlsContext, use_from
+from dsportal.hub.pages.live_use import LiveUse, LiveUseHandler, SessionTlsContext, use_from
 
 
 def test_what_a_session_says_is_read() -> None:
@@ -43,3 +47,33 @@ def test_a_sessions_own_name_is_asked_for_whatever_the_node_is_called(
     with socket.socket() as plain:
         context.wrap_socket(plain, server_hostname="node001", do_handshake_on_connect=False)
     assert asked == ["ada.session.internal"]
+
+
+@pytest.mark.parametrize(("code", "tokens"), [(403, 2), (599, 1)])
+def test_a_token_that_was_revoked_is_made_anew(
+    code: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def new_api_token(**_: object) -> str:
+        made.append("token")
+        return made[-1]
+
+    async def refuse(*_: object) -> None:
+        raise HTTPError(code)
+
+    user = SimpleNamespace(name="ada", new_api_token=new_api_token)
+    server = SimpleNamespace(url="https://node001:1/user/ada/")
+    spawner = SimpleNamespace(user=user, name="", server=server)
+    handler: Any = LiveUseHandler.__new__(LiveUseHandler)
+    handler.entries = {}
+    handler._tls = lambda name: ssl.create_default_context()
+    handler.application = SimpleNamespace(settings={"log": SimpleNamespace(debug=lambda *_: None)})
+    monkeypatch.setattr(SimpleAsyncHTTPClient, "fetch", refuse)
+
+    async def ask() -> None:
+        for _ in range(2):
+            assert await handler._ask(spawner) == LiveUse()
+
+    asyncio.run(ask())
+    assert len(made) == tokens

@@ -14,7 +14,7 @@ from dsportal.hub.pages.logout import AskingLogoutHandler, held_gpus
 
 def user_with(*gpus: int | None) -> Any:
     """Return a user with sessions; ``None`` is one that is not there any more."""
-    made = [SimpleNamespace(active=one is not None, held_gpus=one) for one in gpus]
+    made = [SimpleNamespace(active=one is not None, held_gpus=one, pending=None) for one in gpus]
     return SimpleNamespace(name="ada", spawners=dict(enumerate(made)))
 
 
@@ -49,6 +49,7 @@ def handler(user: Any, keep: str, done: list[str]) -> Any:
     found.get_argument = lambda name, default: keep
     found.render_template = render
     found.finish = done.append
+    found.application = SimpleNamespace(settings={"slow_stop_timeout": 5})
     return found
 
 
@@ -72,6 +73,29 @@ def test_the_form_stops_first(done: list[str]) -> None:
     post: Any = AskingLogoutHandler.post
     asyncio.run(post.__wrapped__(handler(user_with(2), "", done)))
     assert done == ["stopped ada", "logged out"]
+
+
+def test_the_form_stops_what_waits_for_its_gpus(done: list[str]) -> None:
+    async def start(spawner: Any) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.1)
+            done.append("cancelled")
+            spawner.pending = None
+            raise
+
+    async def leave() -> None:
+        user = user_with(2)
+        (spawner,) = user.spawners.values()
+        spawner.pending = "spawn"
+        spawner._spawn_future = asyncio.create_task(start(spawner))
+        await asyncio.sleep(0)
+        post: Any = AskingLogoutHandler.post
+        await post.__wrapped__(handler(user, "", done))
+
+    asyncio.run(leave())
+    assert done == ["cancelled", "stopped ada", "logged out"]
 
 
 def test_it_takes_the_place_of_jupyterhubs() -> None:

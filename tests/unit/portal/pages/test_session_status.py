@@ -125,6 +125,7 @@ HOST = "https://portal.test"
         (HOST, None, True),
         ("https://eve.portal.test", f"{HOST}/user/ada/lab", False),
         ("null", None, False),
+        (None, "http://[", False),
     ],
 )
 def test_only_a_page_of_the_own_session_may_ask(

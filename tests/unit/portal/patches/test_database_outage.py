@@ -124,6 +124,27 @@ def test_what_is_changed_while_the_database_is_away_is_not_lost(
     assert orm.User.find(session, "lovelace")
 
 
+def test_a_change_to_what_is_gone_meanwhile_is_not_written_and_said_so(
+    file: str, session: DatabaseSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    user = ada(session)
+    user.admin = True
+    session.rollback = lambda: None  # type: ignore[method-assign]
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("DELETE FROM users")
+        other.commit()
+    assert not session.settle()
+    assert "is not written yet" in caplog.text
+
+
+@pytest.mark.parametrize("error", [OSError(), OSError("Gone.")])
+def test_a_probe_that_fails_is_trouble_with_or_without_words(error: OSError) -> None:
+    def probe() -> None:
+        raise error
+
+    assert asyncio.run(Breaker(probe, is_asked_first=False).trouble()) == (str(error) or "OSError")
+
+
 def test_what_is_deleted_while_the_database_is_away_is_gone_later(
     file: str, session: DatabaseSession
 ) -> None:

@@ -34,6 +34,7 @@ NAMES |= st.sampled_from(["cluster--service", "xn--a", "a-", "-a", "a_b", "a.b",
         ("a.b.portal.example.org", True),
         ("cluster--service.portal.example.org:8000", True),
         ("", False),
+        ("[", False),
     ],
 )
 def test_hosts_below_the_portals_are_not_the_hubs(host: str, is_below: bool) -> None:

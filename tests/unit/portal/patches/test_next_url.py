@@ -1,7 +1,12 @@
 """Where a link may lead through the hub."""
 
-import pytest
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+from jupyterhub.handlers import BaseHandler
+
+from dsportal.hub.patches import next_url
 from dsportal.hub.patches.next_url import is_allowed
 
 OWN = [
@@ -68,3 +73,23 @@ def test_a_portal_below_a_path_is_read_as_such() -> None:
     assert is_allowed("/here/user/ada/lab", "ada", "/here/")
     assert not is_allowed("/here/user/bob/lab", "ada", "/here/")
     assert not is_allowed("/here/hub/user/bob/lab", "ada", "/here/")
+
+
+@pytest.mark.parametrize("asked", ["http://[", "//[", "//a]b/hub/home"])
+def test_what_is_no_address_is_not_followed(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = {"next": [asked.encode()]}
+    request = SimpleNamespace(arguments=arguments, protocol="http", host="hub.test", headers={})
+    handler: Any = SimpleNamespace(
+        request=request,
+        current_user=None,
+        base_url="/",
+        settings={},
+        subdomain_host="",
+        domain="hub.test",
+        get_argument=lambda name, default: arguments.get(name, [b""])[0].decode() or default,
+        log=SimpleNamespace(warning=lambda *_: None),
+    )
+    handler._validate_next_url = lambda url: BaseHandler._validate_next_url(handler, url)
+    monkeypatch.setattr(next_url, "_get_next_url", lambda *_: "/hub/home")
+    assert next_url._next_url(handler) == "/hub/home"
+    assert arguments == {}

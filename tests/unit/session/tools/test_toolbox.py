@@ -92,6 +92,22 @@ def test_a_stopped_tool_can_be_started_again(place: ToolContext) -> None:
     with_tool(RUNS, place, use)
 
 
+def test_a_tool_that_ends_slowly_is_started_again_meanwhile(place: ToolContext) -> None:
+    slow = f"trap 'sleep 1; exit' TERM; {sys.executable} -I -c '{SERVER}' $0 & wait"
+    order = WebTool(title="Slow", command=("bash", "-c", slow, "{unix_socket}"))
+
+    async def use(tool: ManagedTool) -> None:
+        await tool.start()
+        stopping = asyncio.create_task(tool.stop())
+        await asyncio.sleep(0.1)
+        await tool.start()
+        await stopping
+        assert tool.state == "running"
+        assert place.socket_of("tool").exists()
+
+    with_tool(order, place, use)
+
+
 def test_a_tool_is_stopped_while_it_starts(place: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         tool.start()

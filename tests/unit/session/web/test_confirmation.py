@@ -30,6 +30,8 @@ def handler(has_token: bool, headers: dict[str, str]) -> Any:
         ({"Referer": f"http://{HOST}/user/u/lab"}, False),
         ({"Referer": f"http://{HOST}/user/other/lab"}, True),
         ({"Referer": "http://elsewhere.example/user/u/"}, True),
+        ({"Referer": "http://["}, True),
+        ({"Host": "[", "Referer": "/user/u/lab"}, True),
         ({}, True),
     ],
 )

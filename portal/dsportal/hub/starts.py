@@ -1,0 +1,17 @@
+"""Starts of sessions that are cancelled, which takes a moment: their jobs are cancelled first."""
+
+import asyncio
+import time
+from typing import Any
+
+_PAUSE_SECONDS = 0.05
+
+
+async def are_over(*spawners: Any, seconds: float) -> bool:
+    """Wait until none of these starts any more; say whether that is so after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while any(spawner.pending == "spawn" for spawner in spawners):
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return True
