@@ -102,7 +102,7 @@ def wait_for_nodes(portal: Instance) -> None:
 
 
 @contextmanager
-def frozen(portal: Instance, name: str) -> Iterator[None]:
+def frozen(name: str) -> Iterator[None]:
     """Let a service stop answering (SIGSTOP), and go on."""
     pid = pid_of(name)
     stop(pid)

@@ -5,8 +5,6 @@ https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
 
 AA_TEXT = 4.5
 """What text must have at least (success criterion 1.4.3)."""
-AA_SIGN = 3.0
-"""What the border of a field, or a sign, must have at least (1.4.11)."""
 
 
 def contrast(one: str, other: str) -> float:

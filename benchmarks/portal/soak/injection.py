@@ -25,7 +25,7 @@ def _killed(name: str, portal: Instance, fault: Fault) -> None:
 def _frozen(name: str, portal: Instance, fault: Fault) -> None:
     # A watchdog may have ended it meanwhile.
     with suppress(ProcessLookupError):
-        _held(faults.frozen(portal, name), fault)
+        _held(faults.frozen(name), fault)
 
 
 def _held(during: AbstractContextManager[None], fault: Fault) -> None:

@@ -21,7 +21,7 @@ _PARTITION, _SQUASHFS, _SYSTEM = 0x4004, 1, 2
 _MOST_DESCRIPTORS = 1024
 
 
-def holds_server(image: str | Path, seconds: float = _SECONDS) -> bool | None:
+def holds_server(image: str | Path) -> bool | None:
     """Look for `PROGRAM` in a folder named ``bin`` of the image; ``None`` where one cannot tell.
 
     Waits for a file system that hangs: call it in a thread.
@@ -29,10 +29,10 @@ def holds_server(image: str | Path, seconds: float = _SECONDS) -> bool | None:
     image = Path(image)
     try:
         if image.is_dir():
-            return _in_folder(image, time.monotonic() + seconds)
+            return _in_folder(image, time.monotonic() + _SECONDS)
         with image.open("rb") as file:
             offset = system_offset(file)
-        return None if offset is None else _in_squashfs(image, offset, seconds)
+        return None if offset is None else _in_squashfs(image, offset)
     except (OSError, struct.error, subprocess.SubprocessError):
         return None
 
@@ -53,9 +53,9 @@ def system_offset(file: BinaryIO) -> int | None:
     return None
 
 
-def _in_squashfs(image: Path, offset: int, seconds: float) -> bool:
+def _in_squashfs(image: Path, offset: int) -> bool:
     argv = [_UNSQUASHFS, "-no-progress", "-lc", "-offset", str(offset), str(image)]
-    listed = subprocess.run(argv, capture_output=True, timeout=seconds, check=True)
+    listed = subprocess.run(argv, capture_output=True, timeout=_SECONDS, check=True)
     return f"/bin/{PROGRAM}\n".encode() in listed.stdout
 
 

@@ -29,11 +29,9 @@ _MOST_KEPT = 50
 
 @dataclass(frozen=True)
 class Uses:
-    """Who held GPUs in a span, and who says so."""
+    """Who held GPUs in a span: the portal's sessions, or all jobs that Slurm's accounting has."""
 
     uses: tuple[Use, ...]
-    has_all_jobs: bool
-    """Whether Slurm's accounting was asked: else these are the portal's sessions only."""
     as_of: datetime
 
 
@@ -71,12 +69,12 @@ class UsageSource:
         sessions = await asyncio.to_thread(self._record.uses, since, until)
         jobs = await self._accounted(since, until)
         if jobs is None:
-            return Uses(tuple(sessions), False, now)
+            return Uses(tuple(sessions), now)
         names = {job.user for job in jobs}
         groups = await asyncio.to_thread(
             lambda: {name: frozenset(self._groups_of_user(name)) for name in names}
         )
-        return Uses(tuple(together(sessions, jobs, groups, now)), True, now)
+        return Uses(tuple(together(sessions, jobs, groups, now)), now)
 
     async def _accounted(self, since: datetime, until: datetime) -> list[AccountedJob] | None:
         try:

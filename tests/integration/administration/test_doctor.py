@@ -218,7 +218,7 @@ def test_a_group_that_the_name_service_does_not_know_is_told() -> None:
 
 def test_a_slurm_that_is_silent_or_away_is_told(portal: Instance, here: Expected) -> None:
     assert here.slurm
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         silent = in_time(partial(slurm.controller, here.slurm))
     assert silent.found == "no answer in 0.5 s"
     away = slurm.controller(replace(here.slurm, conf="/no/such/slurm.conf"))
@@ -244,7 +244,7 @@ def test_a_drained_node_is_told_with_the_reason(portal: Instance, here: Expected
 
 def test_a_munge_that_hangs_or_is_dead_is_told(portal: Instance, here: Expected) -> None:
     assert here.slurm
-    with faults.frozen(portal, "munged"):
+    with faults.frozen("munged"):
         assert in_time(partial(slurm.munge, here.slurm)).found == "no answer in 0.5 s"
     dead = slurm.munge(replace(here.slurm, munge_socket="/no/such/socket"))
     assert dead.state is State.FAILED

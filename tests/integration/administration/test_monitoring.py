@@ -143,7 +143,7 @@ def test_a_session_that_waits_holds_nothing(
 
 def test_a_slurm_that_does_not_answer_is_seen(portal: Instance, watching: Prometheus) -> None:
     watching.wait_for("gpu_spawner_slurm_up", 1)
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         watching.wait_for("gpu_spawner_slurm_up", 0, seconds=90)
         # What it said before is not shown as what is.
         watching.wait_for("count(gpu_spawner_cluster_gpus) or vector(0)", 0)

@@ -137,7 +137,7 @@ def test_jobs_nodes_and_gpus_are_those_of_slurm(portal: Instance, deployed: Prom
 
 
 def test_a_slurm_that_does_not_answer_is_seen(portal: Instance, deployed: Prometheus) -> None:
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         deployed.wait_for("slurm_up", 0)
         assert deployed.samples("slurm_nodes") == []
         deployed.wait_for('count(ALERTS{alertname="SlurmDown"})', 1)

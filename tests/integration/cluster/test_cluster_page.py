@@ -247,7 +247,7 @@ def test_one_user_follows_a_bounded_number_of_streams_and_gets_a_place_back_at_o
 def test_the_last_picture_stays_while_slurm_does_not_answer(portal: Instance, visit: Visit) -> None:
     token = visit(ONE).token()
     before = answer(portal, token, "api/v1/cluster")
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         until(
             lambda: answer(portal, token, "api/v1/cluster")["trouble"],
             seconds=90,

@@ -60,7 +60,7 @@ def test_a_stop_outlasts_a_locked_file(portal: Instance, visit: Callable[[str], 
     leaving, other = visit(USERS[1]), visit(USERS[0])
     job_id = leaving.start_and_wait(gpus=0)
     with ExitStack() as frozen:
-        frozen.enter_context(faults.frozen(portal, "slurmctld"))
+        frozen.enter_context(faults.frozen("slurmctld"))
         leaving.api("DELETE", f"/users/{leaving.name}/server")
         with faults.database_locked(portal):
             assert refuses(other)

@@ -180,7 +180,7 @@ def test_a_stop_outlasts_a_silent_database(
     leaving = visit(USERS[1])
     job_id = leaving.start_and_wait(gpus=0)
     with ExitStack() as frozen:
-        frozen.enter_context(faults.frozen(portal, "slurmctld"))
+        frozen.enter_context(faults.frozen("slurmctld"))
         leaving.api("DELETE", f"/users/{leaving.name}/server")
         with faults.postgresql_silent():
             until(lambda: is_refused(leaving), seconds=20, what="the hub has noticed")

@@ -178,7 +178,7 @@ def test_an_sbatch_that_hangs_for_30_s_costs_one_start_and_no_session(
 ) -> None:
     starting = five[0].user
     starting.stop()
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         assert starting.start(gpus=0).status_code == 202
         for living in five[1:]:
             assert living.is_well(), living.user.name

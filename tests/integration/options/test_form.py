@@ -94,7 +94,7 @@ def test_a_slurmctld_that_does_not_answer_leaves_a_form_without_forecast(
 ) -> None:
     user = visit(USERS[0])
     until(lambda: "free now" in user.note(), seconds=30, what="the form has figures")
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         # A choice of this test alone: an answer serves for five seconds.
         answer = forecast(user, gpus=3, hours=2)
         assert "free now" in user.note()

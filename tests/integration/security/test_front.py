@@ -75,7 +75,7 @@ def test_a_proxy_that_is_busy_for_a_moment_turns_nobody_away(portal: Instance) -
     places = [ADDRESSES[number % len(ADDRESSES)] for number in range(MANY)]
     with contextlib.ExitStack() as stack:
         wires = [stack.enter_context(waiting(portal, place)) for place in places]
-        with faults.frozen(portal, "proxy"):
+        with faults.frozen("proxy"):
             for wire in wires:
                 wire.sendall(request)
         statuses = set()

@@ -156,7 +156,7 @@ def test_a_hub_killed_between_sbatch_and_its_answer_takes_the_job_over(
 ) -> None:
     user = visit(USER)
     user.http.get("/hub/spawn")
-    with faults.frozen(portal, "slurmctld"):
+    with faults.frozen("slurmctld"):
         # sbatch hangs, so the hub ends before it hears the job's number; sbatch does not end.
         assert user.start(gpus=0).status_code == 202
         faults.kill("hub")

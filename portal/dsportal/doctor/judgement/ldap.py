@@ -30,12 +30,12 @@ def _element(tag: int, content: bytes) -> bytes:
     return bytes([tag, 0x80 | len(length)]) + length + content
 
 
-def bind(name: str, password: str, number: int = 2) -> bytes:
+def bind(name: str, password: str) -> bytes:
     """Write a simple bind (4.2); an empty name and password for an anonymous one."""
     request = (
         _element(0x02, b"\x03") + _element(0x04, name.encode()) + _element(0x80, password.encode())
     )
-    return _element(0x30, _element(0x02, bytes([number])) + _element(0x60, request))
+    return _element(0x30, _element(0x02, b"\x02") + _element(0x60, request))
 
 
 def size_of(beginning: bytes) -> int | None:

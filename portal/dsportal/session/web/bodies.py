@@ -19,10 +19,10 @@ _SHARE_OF_MEMORY = 8
 """What is in a body of JSON is in memory several times while it is read."""
 
 
-def rules(server: Any, memory: JobMemory | None = None) -> Rules:
+def rules(server: Any) -> Rules:
     """Give those of a session's server."""
     places = tuple(url_path_join(server.base_url, path) for path in _LONG)
-    longest = longest_body(server.max_body_size, memory or JobMemory.of_this_process())
+    longest = longest_body(server.max_body_size, JobMemory.of_this_process())
 
     async def knows(request: HTTPServerRequest) -> bool:
         return await is_login(server.identity_provider.hub_auth, server.web_app, request)
