@@ -34,7 +34,7 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.scopes import needs_scope
 from tornado import web
 
-from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
+from jupyterhub_gpu_slurm.errors import Refusal, SpawnerError
 from jupyterhub_gpu_slurm.outlook.availability import as_json
 
 PATH = "/gpu-session"
@@ -149,11 +149,7 @@ class ExtensionHandler(SessionHandler):
         spawner = self.running()
         minutes = self.number("minutes", _MINUTES)
         with answered():
-            try:
-                possible = await spawner.extend(minutes)
-            except SlurmError as error:
-                spawner.log.warning("Job %s is not extended: %s", spawner.job_id, error.detail)
-                raise
+            possible = await spawner.extend(minutes)
         self.finish(json.dumps(possible.as_json()))
 
     def running(self) -> Any:

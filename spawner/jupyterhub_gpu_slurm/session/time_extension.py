@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
-from jupyterhub_gpu_slurm.errors import ExtensionRefused
+from jupyterhub_gpu_slurm.errors import ExtensionRefused, SlurmError
 from jupyterhub_gpu_slurm.options.policy import Limits
 from jupyterhub_gpu_slurm.session.deadline import (
     ExtensionRules,
@@ -59,17 +59,24 @@ class TimeExtension:
         """
         # One at a time: each is checked against what the one before left.
         async with self._extending:
-            total = extended_limit(minutes, await self.possible_extension(max_age=0))
-            session_id, job_id = self._record.state.id, self._job_id()
-            before = self._record.state.extensions
-            # Counted before: an order that Slurm was slow to answer may have been carried out.
-            self._record.save(extensions=before + 1)
             try:
-                await self._slurm.client.extend(
-                    self._operator, self._username, session_id, job_id, total
-                )
-            except ExtensionRefused:
-                self._record.save(extensions=before)
+                await self._add(minutes)
+                return await self.possible_extension(max_age=0)
+            except SlurmError as error:
+                self._log.warning("Job %s is not extended: %s", self._job_id(), error.detail)
                 raise
-            self._log.info("Job %s of %s now has %d minutes", job_id, self._username, total)
-            return await self.possible_extension(max_age=0)
+
+    async def _add(self, minutes: int) -> None:
+        total = extended_limit(minutes, await self.possible_extension(max_age=0))
+        session_id, job_id = self._record.state.id, self._job_id()
+        before = self._record.state.extensions
+        # Counted before: an order that Slurm was slow to answer may have been carried out.
+        self._record.save(extensions=before + 1)
+        try:
+            await self._slurm.client.extend(
+                self._operator, self._username, session_id, job_id, total
+            )
+        except ExtensionRefused:
+            self._record.save(extensions=before)
+            raise
+        self._log.info("Job %s of %s now has %d minutes", job_id, self._username, total)

@@ -22,7 +22,8 @@ from dsportal.hub.pages.session_status import idle_limit
 from dsportal.hub.pages.start_again import choices
 from dsportal.usage.record import PastSession
 from dsportal.usage.recorder import Recorder
-from jupyterhub_gpu_slurm.errors import Refusal, SlurmError, SpawnerError
+from jupyterhub_gpu_slurm.errors import SpawnerError
+from jupyterhub_gpu_slurm.hub_api import answered
 from jupyterhub_gpu_slurm.outlook.availability import label
 from jupyterhub_gpu_slurm.session import endings
 
@@ -147,13 +148,8 @@ class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
         if not (minutes.isascii() and minutes.isdigit() and 0 < len(minutes) < 7 and int(minutes)):
             raise web.HTTPError(400, "minutes must be a whole number, and not 0.")
         spawner = self._running(name)
-        try:
+        with answered(refusal=400):
             await spawner.extend(int(minutes))
-        except Refusal as error:
-            raise web.HTTPError(400, str(error)) from error
-        except SlurmError as error:
-            self.log.warning("Job %s is not extended: %s", spawner.job_id, error.detail)
-            raise web.HTTPError(503, str(error)) from error
         self.redirect(f"{self.hub.base_url}home")
 
     def _running(self, name: str) -> Any:
