@@ -64,7 +64,10 @@ class _Upstream:
         try:
             answer: HTTPResponse = await self._client.fetch(request, **options)
         except HTTPError:
-            if not self._connection.is_over:
+            if self._is_passed_on:
+                # The end that tornado writes would make half an answer look whole.
+                self._handler.request.connection.stream.close()
+            elif not self._connection.is_over:
                 raise
             return HTTPResponse(request, _HAS_LEFT, reason="Client closed the request")
         answer.buffer = io.BytesIO(b"".join(self._kept))
