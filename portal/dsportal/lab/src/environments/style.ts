@@ -4,7 +4,7 @@ export const STYLE = `
 .portal-Environments { box-sizing: border-box; height: 100%; overflow-y: auto; padding: 16px 20px;
   background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
   font-size: var(--jp-ui-font-size1); }
-.portal-Environments > * { max-width: 56rem; }
+.portal-Environments > * { box-sizing: border-box; max-width: 56rem; }
 .portal-Environments h2 { margin: 0 0 4px; font-size: var(--jp-ui-font-size3); }
 .portal-Environments h3 { margin: 20px 0 4px; font-size: var(--jp-ui-font-size2); }
 .portal-Environments p { margin: 4px 0; overflow-wrap: anywhere; }
