@@ -1,6 +1,6 @@
 """What the libraries that carry gradients are told: NCCL's variables, UCX's and gloo's.
 
-NCCL's algorithm, protocol, InfiniBand devices and GPU Direct are chosen by environment variables
+NCCL's algorithm, protocol, InfiniBand devices and GPUDirect are chosen by environment variables
 (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html). NCCL passes over a variable
 that it does not know without a word, so a result says what was set, whoever set it: the notebook,
 a module, or the site.

@@ -1,8 +1,10 @@
-"""Starts of sessions that are cancelled, which takes a moment: their jobs are cancelled first."""
+"""Waiting for the end of starts that were cancelled, which takes a moment."""
 
 import asyncio
 import time
 from typing import Any
+
+STILL_CANCELLED = "The start is being cancelled; try again in a moment."
 
 _PAUSE_SECONDS = 0.05
 

@@ -171,7 +171,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   notify.addEventListener("click", async () => {
     const isGranted = (await Notification.requestPermission()) === "granted";
     if (isGranted) sessionStorage.setItem(NOTIFY, "1");
-    notify.hidden = true;
+    // Not hidden: the buttons after it stay where they are.
+    notify.disabled = true;
     part("cancel-status").textContent = isGranted ? WORDS.notified : WORDS.notNotified;
   });
 

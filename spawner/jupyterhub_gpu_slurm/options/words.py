@@ -63,7 +63,7 @@ def closed_partition(name: str, *others: str) -> str:
 
 def no_such_type(gpu_type: str, partition: str, *others: str) -> str:
     """Refuse a type of GPU that a partition does not have."""
-    types = f"Its types are: {', '.join(others)}." if others else "Choose any type."
+    types = f"Its types are: {', '.join(others)}." if others else "Choose “Any”."
     return f"Partition {partition} has no GPUs of type {gpu_type}. {types}"
 
 

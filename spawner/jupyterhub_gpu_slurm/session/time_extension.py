@@ -61,10 +61,10 @@ class TimeExtension:
         async with self._extending:
             try:
                 await self._add(minutes)
-                return await self.possible_extension(max_age=0)
             except SlurmError as error:
                 self._log.warning("Job %s is not extended: %s", self._job_id(), error.detail)
                 raise
+            return await self.possible_extension(max_age=0)
 
     async def _add(self, minutes: int) -> None:
         total = extended_limit(minutes, await self.possible_extension(max_age=0))

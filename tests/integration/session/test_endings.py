@@ -291,7 +291,7 @@ def test_a_start_of_a_deleted_account_names_the_directory(portal: Instance, visi
         user.start(gpus=0)
         wait_until_stopped(user)
         page = user.http.get(f"/hub/spawn-pending/{user.name}").text
-    assert f"does not know {user.name}" in page
+    assert f"cannot find the account {user.name}" in page
     assert "directory" in page
     assert portal.jobs(user=user.name) == []
 

@@ -51,7 +51,7 @@ def test_a_session_is_not_extended_past_the_partitions_limit(
     assert user.session("GET", "/portal/clock").json()["longest_minutes"] == 30
     refusal = extend(user, 31)
     assert refusal.status_code == 409
-    assert "at most 30" in refusal.json()["message"]
+    assert "30 min more at most" in refusal.json()["message"]
     assert portal.job(job_id)["TimeLimit"] == "11:30:00"
     assert extend(user, 30).status_code == 200
     refusal = extend(user, 1)

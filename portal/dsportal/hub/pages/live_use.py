@@ -34,6 +34,8 @@ PATH = "/portal/use"
 """Below the hub's own address."""
 
 _TOKEN_SECONDS = 900
+_LASTS_SECONDS = _TOKEN_SECONDS - 60
+_ANEW_SECONDS = 60
 _MOST_SECONDS = 3.0
 _MOST_BYTES = 4096
 _NOTE = "Home: what the session uses"
@@ -123,8 +125,9 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
             return use_from((await client.fetch(request)).body)
         except (HTTPError, OSError) as error:
             self.log.debug("The session of %s does not say what it uses: %s", spawner.user, error)
-            if getattr(error, "code", None) == HTTPStatus.FORBIDDEN:
-                # The token was revoked; the next look makes one.
+            is_revoked = getattr(error, "code", None) == HTTPStatus.FORBIDDEN
+            if is_revoked and entry.ends - time.monotonic() < _LASTS_SECONDS - _ANEW_SECONDS:
+                # The next look makes another, once a minute at most: a session may always refuse.
                 self.entries.pop(key, None)
             return LiveUse()
         finally:
@@ -143,7 +146,7 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
                 expires_in=_TOKEN_SECONDS,
                 scopes=[f"access:servers!server={spawner.user.name}/{spawner.name}"],
             )
-            self.entries[key] = WayIn(token, tls, now + _TOKEN_SECONDS - 60)
+            self.entries[key] = WayIn(token, tls, now + _LASTS_SECONDS)
         return self.entries[key]
 
     def _tls(self, username: str) -> ssl.SSLContext | None:

@@ -2,7 +2,7 @@
 
 JupyterHub logs out at once, and the GPUs of a session that nobody thinks of stay reserved. Who has
 none is logged out at once here, too; so is ``GET /hub/logout?keep=1``. ``POST`` stops what runs
-first, and needs JupyterHub's token of its forms.
+or is about to, and needs JupyterHub's token of its forms.
 
 Tried with JupyterHub 6.1.1.
 """
@@ -47,7 +47,8 @@ class AskingLogoutHandler(LogoutHandler):  # type: ignore[misc]  # JupyterHub ha
         for one in waiting:
             if one._spawn_future:
                 one._spawn_future.cancel()
-        await starts.are_over(*waiting, seconds=self.slow_stop_timeout)
+        if not await starts.are_over(*waiting, seconds=self.slow_stop_timeout):
+            raise web.HTTPError(503, starts.STILL_CANCELLED)
 
 
 def install() -> None:

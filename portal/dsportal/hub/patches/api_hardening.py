@@ -98,7 +98,7 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
             spawner = user.spawners[server_name]
             spawner.note_stopper(self.current_user.name)
             if not await starts.are_over(spawner, seconds=self.slow_stop_timeout):
-                raise web.HTTPError(503, "The start is being cancelled; try again in a moment.")
+                raise web.HTTPError(503, starts.STILL_CANCELLED)
         return await super().stop_single_user(user, server_name)
 
 

@@ -7,6 +7,7 @@ take it five minutes. And what a proxied server does for somebody goes on when t
 
 import io
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any
 
 from tornado.httpclient import HTTPError, HTTPRequest, HTTPResponse
@@ -64,12 +65,13 @@ class _Upstream:
         try:
             answer: HTTPResponse = await self._client.fetch(request, **options)
         except HTTPError:
-            if self._is_passed_on:
-                # The end that tornado writes would make half an answer look whole.
-                self._handler.request.connection.stream.close()
-            elif not self._connection.is_over:
+            if self._connection.is_over:
+                return HTTPResponse(request, _HAS_LEFT, reason="Client closed the request")
+            if not self._is_passed_on:
                 raise
-            return HTTPResponse(request, _HAS_LEFT, reason="Client closed the request")
+            # The end that tornado writes would make half an answer look whole.
+            self._handler.request.connection.stream.close()
+            return HTTPResponse(request, HTTPStatus.BAD_GATEWAY)
         answer.buffer = io.BytesIO(b"".join(self._kept))
         return answer
 

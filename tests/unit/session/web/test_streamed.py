@@ -43,7 +43,6 @@ class Proxy(web.RequestHandler):
 
 async def asked(last: bytes) -> str:
     """Ask for events through the proxy, whose connection ends after one and ``last``."""
-
     is_passed_on = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -32,7 +32,7 @@ HOUR = timedelta(hours=1)
         ),
         (words.closed_partition("a", "b", "c"), ("Partition a is not open", "b, c.")),
         (words.no_such_type("t4", "a", "v100", "l4"), ("partition a ", "type t4", "v100, l4.")),
-        (words.no_such_type("t4", "a"), ("Choose any type.",)),
+        (words.no_such_type("t4", "a"), ("Choose “Any”.",)),
         (words.no_such_image("a", "b", "c"), ("Image a is not offered", "Available: b, c.")),
         (words.gpus_not_taken(5, "sxm2", 4, 1), ("5 GPUs are not available", "at most 4", "sxm2")),
         (words.gpus_not_taken(1, "cpu", 0, 0), ("1 GPU is not available", "has no GPU instead")),
