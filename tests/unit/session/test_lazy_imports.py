@@ -64,9 +64,13 @@ def test_what_is_imported_later_is_real() -> None:
         "from jupyterhub.httpclient import fetch\n"
         "from jupyterhub.handlers.pages import HealthCheckHandler\n"
         "from jupyterlab.extensions.pypi import PyPIExtensionManager\n"
-        "print(fetch.__module__, HealthCheckHandler.__module__, PyPIExtensionManager.__module__)"
+        "import sqlalchemy.exc\n"
+        "print(fetch.__module__, HealthCheckHandler.__module__, sqlalchemy.exc.__name__)\n"
+        "print(PyPIExtensionManager.__module__)"
     )
-    assert name == "jupyterhub.httpclient jupyterhub.handlers.pages jupyterlab.extensions.pypi"
+    assert name == (
+        "jupyterhub.httpclient jupyterhub.handlers.pages sqlalchemy.exc\njupyterlab.extensions.pypi"
+    )
 
 
 def test_the_lab_knows_its_version() -> None:

@@ -97,8 +97,7 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
         if server_name in user.spawners:
             spawner = user.spawners[server_name]
             spawner.note_stopper(self.current_user.name)
-            if not await starts.are_over(spawner, seconds=self.slow_stop_timeout):
-                raise web.HTTPError(503, starts.STILL_CANCELLED)
+            await starts.are_over(spawner, seconds=self.slow_stop_timeout)
         return await super().stop_single_user(user, server_name)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.login import LogoutHandler
+from tornado.web import HTTPError
 
 from dsportal.hub.pages import logout
 from dsportal.hub.pages.logout import AskingLogoutHandler, held_gpus
@@ -96,6 +97,18 @@ def test_the_form_stops_what_waits_for_its_gpus(done: list[str]) -> None:
 
     asyncio.run(leave())
     assert done == ["cancelled", "stopped ada", "logged out"]
+
+
+def test_who_has_a_start_that_does_not_end_is_not_logged_out(done: list[str]) -> None:
+    user = user_with(2)
+    (spawner,) = user.spawners.values()
+    spawner.pending, spawner._spawn_future = "spawn", None
+    leaving = handler(user, "", done)
+    leaving.application.settings["slow_stop_timeout"] = 0.1
+    post: Any = AskingLogoutHandler.post
+    with pytest.raises(HTTPError) as refused:
+        asyncio.run(post.__wrapped__(leaving))
+    assert (refused.value.status_code, done) == (503, [])
 
 
 def test_it_takes_the_place_of_jupyterhubs() -> None:
