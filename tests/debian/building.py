@@ -1,6 +1,8 @@
 """Tools that tests need, made once: a folder, and the programs that fill it."""
 
 import hashlib
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,3 +48,14 @@ def call(
     )
     if done.returncode != 0:
         raise RuntimeError(f"{argv} ended with {done.returncode}")
+
+
+def lent() -> dict[str, str]:
+    """Return the variables that show another machine what of this one's is lent to it."""
+    kept = {name: value for name, value in os.environ.items() if re.search("_CERTS?", name)}
+    return {**kept, "PIP_FIND_LINKS": " ".join(map(str, wheel_folders()))}
+
+
+def wheel_folders() -> list[Path]:
+    """Return where this machine's pip finds wheels besides its index."""
+    return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]

@@ -2,13 +2,14 @@
 
 The other two are those that may run the hub of a portal beside a Slurm that is there already.
 
-Each is a machine of its own (`tests.debian.machines`) with Debian 12, on one bridge, deployed over
+Each is a machine of its own (`tests.debian.machines`) with a Debian, on one bridge, deployed over
 ssh from a copy of ``inventories/example``, or of ``inventories/attach`` where a Slurm is there
 already.
 What is *not* as on a site, and why:
 
 - The hosts have no way to the internet, so packages are in their roots before the deployment, and
-  switched off; this machine's environments are lent to the head, which finds them by their hash.
+  switched off; environments that its Python has made are lent to the head, which finds them by
+  their hash.
 - This machine's kernel has no NFS. In its place the compute hosts get bind mounts of the head's
   homes and applications. The NAS is three mounts of the layout that role nas_mounts makes
   (``isilon``, ``isilon1``, ``isilon2``), each of which a FUSE program of its own answers for; the
@@ -32,7 +33,9 @@ import bootstrap
 import yaml
 
 from tests import images
-from tests.debian import building, machines, roots
+from tests.debian import machines, roots
+from tests.debian.environments import TOOLS, Environments
+from tests.debian.environments import made as environments_of
 from tests.debian.machines import Enclosure, Machine
 from tests.instance import ROOT
 from tests.servers import directories
@@ -81,18 +84,17 @@ INVENTORY = _SITE / f"inventory-of-{ROOT.name}"
 _KEY = _SITE / "key"
 AUTHORITY = _SITE / "directory/ca.pem"
 """Who has signed the certificates of the directories and of the portal."""
+_LENT_ENVIRONMENTS = _SITE / "portal/environments"
 NAS = ("isilon", "isilon1", "isilon2")
 """The NAS's mounts, below /mnt."""
-_ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 _PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 
-# What is not part of this site, and a package that only making an environment needs.
+# What is not part of this site.
 _OTHERS = (
     *("test_tools", "directory"),
     *("environments_vscode", "environments_horovod", "environments_python2"),
     *roots.HARDWARE,
 )
-_LENT = {"npm"}
 
 _NO_SOURCES = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "node_modules")
 _LINK = "[Match]\nName=host0\n[Network]\nAddress={address}/24\nLinkLocalAddressing=no\n"
@@ -110,6 +112,7 @@ class Hosts:
     """The servers that know the people, in the order in which they are asked."""
     nas: dict[str, subprocess.Popen[bytes]]
     """What answers for each mount of the NAS."""
+    environments: Environments
     portals: tuple[Machine, ...] = ()
 
     def all(self) -> tuple[Machine, ...]:
@@ -125,8 +128,7 @@ class Hosts:
         shutil.copytree(ROOT, self.enclosure.path(sources), ignore=_NO_SOURCES)
         with self.enclosure.path(sources / "portal/dsportal/__init__.py").open("a") as code:
             code.write("# The next release.\n")
-        make = (sources / "deploy/venv", "--root", _SITE / "portal/environments", "hub", "session")
-        self.enclosure.run(*make, seconds=600, UV_OFFLINE="1")
+        self.environments.make_in(self.enclosure, sources, _LENT_ENVIRONMENTS, "hub", "session")
         return sources
 
     def tell(self, server: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -139,30 +141,30 @@ class Hosts:
         self.enclosure.run("/sbin/ip", "link", "set", f"vb-{name}", state)
 
 
-def packages() -> list[str]:
-    """Return what the roles of a site install on Debian 12, by their own list."""
-    by_role = roots.system("debian-12")["packages_of"]
+def packages(suite: str) -> list[str]:
+    """Return what the roles of a site install on a Debian, by their own list."""
+    by_role = roots.system(roots.SYSTEMS[suite])["packages_of"]
     wanted = {name for role, names in by_role.items() if role not in _OTHERS for name in names}
-    wanted.add("postgresql")
-    return sorted((wanted | set(bootstrap.SYSTEM_PACKAGES)) - _LENT)
+    return sorted({"postgresql", *wanted, *bootstrap.SYSTEM_PACKAGES})
 
 
-def _make_environments() -> None:
-    """Make what the head is lent, where this machine has not got it from its own portal."""
+def _names(suite: str) -> list[str]:
+    """Return the environments that the head asks for."""
     file = bootstrap.DEPLOY / "ansible/roles/environments/defaults/main.yml"
     names = yaml.safe_load(file.read_text())
+    lacking = roots.system(roots.SYSTEMS[suite])["packages_lacking_environments"]
     wanted = [*names["environments_names"], *names["environments_kernels"]]
-    building.call([str(ROOT / "deploy/venv"), f"--root={_ENVIRONMENTS}", *wanted], seconds=1500)
+    return [name for name in wanted if name not in lacking]
 
 
 @contextmanager
-def booted(inventory: str = "example") -> Iterator[Hosts]:
+def booted(inventory: str = "example", suite: str = roots.SUITE) -> Iterator[Hosts]:
     """Boot the hosts; all is gone at the end, or when this process dies."""
     with machines.enclosure() as enclosure:
-        yield boot(enclosure, inventory)
+        yield boot(enclosure, inventory, suite)
 
 
-def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
+def boot(enclosure: Enclosure, inventory: str = "example", suite: str = roots.SUITE) -> Hosts:
     """Boot the hosts in an enclosure that is new, to be deployed from a copy of an inventory.
 
     ``standby``: five, from ``attach``; else three.
@@ -170,17 +172,19 @@ def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
     names = NAMES + (PORTALS if inventory == "standby" else ())
     tools = ("systemd-container", "openssh-client", "bindfs", "dnsmasq-base")
     roots.install_tools(*tools, "slapd", "ldap-utils")
-    base = roots.equipped(packages())
-    _make_environments()
+    base = roots.equipped(packages(suite), suite)
+    environments = environments_of(suite, base, _names(suite))
     # The hosts' deployment cannot fetch it.
     images.pack()
-    _furnish(enclosure)
+    _furnish(enclosure, environments)
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
     _serve_names(enclosure, MOVING if inventory == "standby" else ADDRESSES["head"])
-    head, compute1, compute2, *portals = (_machine(enclosure, name, base) for name in names)
-    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, tuple(portals))
+    head, compute1, compute2, *portals = (
+        _machine(enclosure, name, base, environments) for name in names
+    )
+    hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, environments, tuple(portals))
     for machine in hosts.all():
         machine.power_on()
     for machine in hosts.all():
@@ -192,7 +196,7 @@ def boot(enclosure: Enclosure, inventory: str = "example") -> Hosts:
     return hosts
 
 
-def _furnish(enclosure: Enclosure) -> None:
+def _furnish(enclosure: Enclosure, environments: Environments) -> None:
     """Make the network, and what the hosts share."""
     enclosure.run("/bin/mount", "-t", "tmpfs", "-o", "mode=755", "hosts", str(_SITE))
     ip = ("/sbin/ip", "link")
@@ -203,7 +207,7 @@ def _furnish(enclosure: Enclosure) -> None:
     for folder in ("home", "portal", "shared", *NAS):
         enclosure.path(_SITE / folder).mkdir()
     enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
-    _lend(enclosure, _ENVIRONMENTS, _SITE / "portal/environments")
+    _lend(enclosure, environments.folder, _LENT_ENVIRONMENTS)
 
 
 def _serve_nas(enclosure: Enclosure) -> dict[str, subprocess.Popen[bytes]]:
@@ -240,7 +244,7 @@ def _lend(enclosure: Enclosure, folder: Path, to: Path) -> None:
     enclosure.lend(folder, to, _SITE / f"written-{to.name}-{to.parent.name}")
 
 
-def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
+def _machine(enclosure: Enclosure, name: str, base: Path, environments: Environments) -> Machine:
     root = _SITE / name
     _furnish_root(enclosure, root, base)
     shared = [f"--bind={_SITE}/home:/home", f"--bind={_SITE}/portal:/opt/data-scientist-portal"]
@@ -248,8 +252,8 @@ def _machine(enclosure: Enclosure, name: str, base: Path) -> Machine:
     if name in PORTALS:
         shared.append(f"--bind={_SITE}/shared:/mnt/shared")
     if name in ("head", *PORTALS):
-        _lend(enclosure, bootstrap.CACHE / "environments", _SITE / f"cache-{name}")
-        shared.append(f"--bind={_SITE}/cache-{name}:{bootstrap.CACHE}/environments")
+        _lend(enclosure, environments.tools, _SITE / f"cache-{name}")
+        shared.append(f"--bind={_SITE}/cache-{name}:{TOOLS}")
     return Machine(enclosure, name, root, ("--network-bridge=br0", *shared))
 
 

@@ -13,7 +13,9 @@ import yaml
 from tests.debian import building
 
 SUITE = "bookworm"
-"""Debian 12, which tests take where they name no other."""
+"""Debian 12, which tests take where they name no other; this machine's own, too."""
+SYSTEMS = {"bookworm": "debian-12", "trixie": "debian-13"}
+"""What role packages calls them."""
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
 HARDWARE = (

@@ -36,7 +36,7 @@ def debian_13() -> Iterator[Machine]:
 
     It keeps what it writes in memory.
     """
-    named = roots.system("debian-13")["packages_of"].items()
+    named = roots.system(roots.SYSTEMS["trixie"])["packages_of"].items()
     wanted = [names for role, names in named if role not in (*roots.HARDWARE, "mpi")]
     packages = {*bootstrap.SYSTEM_PACKAGES, *chain.from_iterable(wanted)}
     base = roots.equipped(sorted(packages), "trixie")

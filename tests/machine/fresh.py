@@ -1,16 +1,13 @@
 """A fresh Debian with a clone of this repository, and a visitor of the portal on it."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import bootstrap
-
-from tests.debian import roots
+from tests.debian import building, roots
 from tests.debian.machines import Machine
 from tests.instance import ROOT, SYSTEM_AUTHORITIES
 
@@ -32,15 +29,11 @@ visitor.close()
 """
 
 
-def lent() -> dict[str, str]:
-    """Return the variables that show the machine what is lent to it."""
-    kept = {name: value for name, value in os.environ.items() if re.search("_CERTS?", name)}
-    return {**kept, "PIP_FIND_LINKS": " ".join(map(str, wheel_folders()))}
-
-
 def make(machine: Machine, target: str, clone: str = "portal") -> str:
     """Run one of the README's commands in a clone below root's home."""
-    return machine.run("/usr/bin/make", "-C", f"/root/{clone}", target, seconds=1500, **lent())
+    return machine.run(
+        "/usr/bin/make", "-C", f"/root/{clone}", target, seconds=1500, **building.lent()
+    )
 
 
 def visit(machine: Machine) -> dict[str, object]:
@@ -66,11 +59,6 @@ def changed(printed: str) -> int:
     return int(match.group(1))
 
 
-def wheel_folders() -> list[Path]:
-    """Return where this machine's pip finds wheels besides its index."""
-    return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]
-
-
 def furnish(root: Path) -> None:
     """Make the root of a new machine what an administrator has before the first command."""
     (root / "etc" / "hostname").write_text("fresh\n")
@@ -82,5 +70,5 @@ def furnish(root: Path) -> None:
         shutil.copy(SYSTEM_AUTHORITIES, root / place)
     for told in roots.APT_SETTINGS:
         shutil.copy(told, root / told.relative_to("/"))
-    for wheels in wheel_folders():
+    for wheels in building.wheel_folders():
         shutil.copytree(wheels, root / wheels.relative_to("/"), dirs_exist_ok=True)

@@ -13,8 +13,9 @@ import re
 
 import pytest
 
+from tests.debian import building
 from tests.debian.machines import Machine
-from tests.machine.fresh import changed, lent, make, visit
+from tests.machine.fresh import changed, make, visit
 
 UNITS = "portal-*"
 # Of the tests that need no instance, some that need programs.
@@ -41,7 +42,7 @@ SEALED = ("front", "proxy", "munged", "slapd", "nslcd", "slurmctld")
 def run_in_clone(machine: Machine, *argv: str) -> str:
     """Run a program of the clone, in it."""
     inside = ("/usr/bin/env", "--chdir=/root/portal", *argv)
-    return machine.run(*inside, seconds=1800, **lent())
+    return machine.run(*inside, seconds=1800, **building.lent())
 
 
 def exposure(machine: Machine, service: str) -> float:

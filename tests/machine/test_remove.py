@@ -7,8 +7,9 @@ import re
 
 import pytest
 
+from tests.debian import building
 from tests.debian.machines import Machine
-from tests.machine.fresh import changed, lent, make, visit
+from tests.machine.fresh import changed, make, visit
 
 REMOVE = ("/usr/bin/env", "--chdir=/root/portal", "deploy/remove", "all_in_one")
 OURS = ("data-scientist-portal*", "portal", "portal-*", "jupyterhub*", "image-cache")
@@ -65,10 +66,10 @@ def test_nothing_is_left_but_what_the_page_names(machine: Machine) -> None:
 
     # Nobody is there to be asked about data.
     with pytest.raises(RuntimeError, match="--keep-data or --delete-data"):
-        machine.run(*REMOVE, seconds=120, **lent())
+        machine.run(*REMOVE, seconds=120, **building.lent())
     assert visit(machine) == {"ready": True, "said": "42\n"}
 
-    machine.run(*REMOVE, "--keep-data", seconds=600, **lent())
+    machine.run(*REMOVE, "--keep-data", seconds=600, **building.lent())
     assert there(machine, *DATA) == list(DATA)
     state = "/var/lib/data-scientist-portal"
     assert set(named_like_ours(machine)) - set(named_before) == {state}
@@ -80,7 +81,7 @@ def test_nothing_is_left_but_what_the_page_names(machine: Machine) -> None:
     assert not re.search(PROGRAMS, running)
 
     # Once more, where there is no portal: the data go, and with them the last of it.
-    machine.run(*REMOVE, "--delete-data", seconds=600, **lent())
+    machine.run(*REMOVE, "--delete-data", seconds=600, **building.lent())
     assert there(machine, *DATA) == []
     assert set(named_like_ours(machine)) == set(named_before)
     assert accounts(machine) == []

@@ -14,6 +14,7 @@ from tests.instance import Instance
 from tests.pages import how_to, lines
 from tests.visitor import Visitor, session_of
 
+SUITES = ("bookworm", pytest.param("trixie", marks=pytest.mark.long))
 READ_SETTINGS = (
     "import json, tomllib; "
     "print(json.dumps(tomllib.load(open('/etc/data-scientist-portal/portal.toml', 'rb'))))"
@@ -61,10 +62,10 @@ def deployed_without(hosts: Hosts, name: str, *arguments: str) -> str:
 
 
 @contextmanager
-def visited(inventory: str) -> Iterator[Hosts]:
+def visited(inventory: str, suite: str) -> Iterator[Hosts]:
     """Boot hosts on which nothing was deployed, and be in their network."""
     with (
-        three.booted(inventory) as booted,
+        three.booted(inventory, suite) as booted,
         booted.enclosure.network(),
         names.resolved(three.DOMAIN, three.MOVING if booted.portals else three.ADDRESSES["head"]),
         pytest.MonkeyPatch.context() as patch,
@@ -73,10 +74,26 @@ def visited(inventory: str) -> Iterator[Hosts]:
         yield booted
 
 
+def _suite_of(item: pytest.Item) -> str:
+    return str(item.callspec.params.get("suite", "")) if hasattr(item, "callspec") else ""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run all with the hosts of one Debian before those with the next: files share them."""
+    items.sort(key=_suite_of)
+
+
+@pytest.fixture(scope="session", params=SUITES)
+def suite(request: pytest.FixtureRequest) -> str:
+    """The Debian that the hosts have: each test runs with each."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
-def hosts() -> Iterator[Hosts]:
+def hosts(suite: str) -> Iterator[Hosts]:
     """Three hosts for a whole cluster."""
-    with visited("example") as booted:
+    with visited("example", suite) as booted:
         yield booted
 
 

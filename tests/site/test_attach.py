@@ -80,8 +80,8 @@ def wait_for_nodes(hosts: Hosts) -> None:
 
 
 @pytest.fixture(scope="module")
-def attached() -> Iterator[Attached]:
-    with visited("attach") as hosts:
+def attached(suite: str) -> Iterator[Attached]:
+    with visited("attach", suite) as hosts:
         set_up_slurm(hosts)
         before = states_of(hosts)
         without_one = deployed_without(hosts, "compute2")

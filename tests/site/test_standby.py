@@ -79,8 +79,8 @@ def waits(machine: Machine) -> bool:
 
 
 @pytest.fixture(scope="module")
-def hosts() -> Iterator[Hosts]:
-    with visited("standby") as booted:
+def hosts(suite: str) -> Iterator[Hosts]:
+    with visited("standby", suite) as booted:
         set_up_slurm(booted)
         set_up_database(booted)
         yield booted

@@ -1,0 +1,90 @@
+"""The environments that machines without a way to the internet are lent, of their own Python's."""
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import bootstrap
+
+from tests.debian import building, roots
+from tests.debian.machines import Enclosure
+from tests.instance import ROOT, SYSTEM_AUTHORITIES
+
+FOLDER = Path("/opt/data-scientist-portal/environments")
+"""Where a deployment has the portal's."""
+TOOLS = bootstrap.CACHE / "environments"
+"""Where it has its own, such as Ansible's."""
+# What has been fetched or built here, so that it is not again.
+_CACHES = (bootstrap.CACHE / "uv", bootstrap.CACHE / "npm", bootstrap.CACHE / "wheels")
+_DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Environments:
+    """What machines of one Debian are lent."""
+
+    folder: Path
+    """The portal's."""
+    tools: Path
+    """The deployment's own."""
+    _base: Path | None
+    """A root of that Debian, unless it is this machine's."""
+
+    def make(self, sources: Path, names: Sequence[str]) -> None:
+        """Make what is missing, from a clone."""
+        building.call(self._making(sources, self.folder, names), seconds=1500)
+
+    def make_in(self, enclosure: Enclosure, sources: Path, folder: Path, *names: str) -> None:
+        """Make some in a folder of an enclosure, from a clone there; nothing is fetched."""
+        enclosure.run(*_wheels(sources), seconds=600)
+        making = self._making(sources, folder, names, UV_OFFLINE="1")
+        enclosure.run(*making, seconds=600, UV_OFFLINE="1")
+
+    def _making(
+        self, sources: Path, folder: Path, names: Sequence[str], **variables: str
+    ) -> list[str]:
+        if self._base is None:
+            return [str(sources / "deploy/venv"), f"--root={folder}", *names]
+        bound = [f"{folder}:{FOLDER}", f"{self.tools}:{TOOLS}", *map(str, _CACHES)]
+        lent = [sources, SYSTEM_AUTHORITIES, *building.wheel_folders()]
+        # On another file system, as it seems, than uv's cache.
+        told = {**building.lent(), "UV_LINK_MODE": "copy", **variables}
+        return [
+            *("/usr/bin/systemd-nspawn", "--quiet", f"--directory={self._base}"),
+            *("--volatile=overlay", "--register=no", "--keep-unit", "--as-pid2"),
+            *("--console=pipe", "--resolv-conf=copy-host"),
+            *(f"--bind={each}" for each in bound),
+            *(f"--bind-ro={each}" for each in lent),
+            *(f"--setenv={name}={value}" for name, value in told.items()),
+            *("--", str(sources / "deploy/venv"), f"--root={FOLDER}", *names),
+        ]
+
+
+def made(suite: str, base: Path, names: Sequence[str]) -> Environments:
+    """Return those of a Debian, made where they are missing; ``base`` is a root of it."""
+    if suite == roots.SUITE:
+        environments = Environments(FOLDER, TOOLS, None)
+    else:
+        own = bootstrap.CACHE / f"{suite}-environments"
+        environments = Environments(own / "portal", own / "tools", base)
+        # Tools that only this machine has make them.
+        building.call(_wheels(ROOT), seconds=600)
+        _forget_old(environments.folder)
+    for folder in (environments.folder, environments.tools, *_CACHES):
+        folder.mkdir(parents=True, exist_ok=True)
+    environments.make(ROOT, names)
+    return environments
+
+
+def _wheels(sources: Path) -> list[str]:
+    """Say how to make our wheels, for whatever Python."""
+    return [str(sources / "deploy/venv"), "--check", "hub"]
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove those that nothing has asked for since yesterday: each commit has its own."""
+    for environment in folder.glob("[!.]*"):
+        if environment.stat().st_mtime < time.time() - _DAY:
+            shutil.rmtree(environment)
