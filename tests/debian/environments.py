@@ -16,8 +16,8 @@ FOLDER = Path("/opt/data-scientist-portal/environments")
 """Where a deployment has the portal's."""
 TOOLS = bootstrap.CACHE / "environments"
 """Where it has its own, such as Ansible's."""
-# What has been fetched or built here, so that it is not again.
-_CACHES = (bootstrap.CACHE / "uv", bootstrap.CACHE / "npm", bootstrap.CACHE / "wheels")
+# What has been fetched here, so that it is not again.
+_CACHES = (bootstrap.CACHE / "uv", bootstrap.CACHE / "npm")
 _DAY = 86_400
 
 
@@ -32,21 +32,27 @@ class Environments:
     _base: Path | None
     """A root of that Debian, unless it is this machine's."""
 
-    def make(self, sources: Path, names: Sequence[str]) -> None:
-        """Make what is missing, from a clone."""
-        building.call(self._making(sources, self.folder, names), seconds=1500)
+    def make(self, names: Sequence[str]) -> None:
+        """Make what is missing, and what builds our wheels."""
+        venv = ROOT / "deploy/venv"
+        building.call(self._argv([venv, "lab"], ROOT, self.folder), seconds=600)
+        making = [venv, f"--root={FOLDER}", *names]
+        building.call(self._argv(making, ROOT, self.folder), seconds=1500)
 
     def make_in(self, enclosure: Enclosure, sources: Path, folder: Path, *names: str) -> None:
         """Make some in a folder of an enclosure, from a clone there; nothing is fetched."""
-        enclosure.run(*_wheels(sources), seconds=600)
-        making = self._making(sources, folder, names, UV_OFFLINE="1")
-        enclosure.run(*making, seconds=600, UV_OFFLINE="1")
+        root = FOLDER if self._base else folder
+        making = [sources / "deploy/venv", f"--root={root}", *names]
+        offline = {"UV_OFFLINE": "1"}
+        enclosure.run(*self._argv(making, sources, folder, **offline), seconds=600, **offline)
 
-    def _making(
-        self, sources: Path, folder: Path, names: Sequence[str], **variables: str
+    def _argv(
+        self, argv: Sequence[str | Path], sources: Path, folder: Path, **variables: str
     ) -> list[str]:
+        """Say how to run a clone's program where the Debian's Python is, and a folder is `FOLDER`."""
+        words = [str(word) for word in argv]
         if self._base is None:
-            return [str(sources / "deploy/venv"), f"--root={folder}", *names]
+            return words
         bound = [f"{folder}:{FOLDER}", f"{self.tools}:{TOOLS}", *map(str, _CACHES)]
         lent = [sources, SYSTEM_AUTHORITIES, *building.wheel_folders()]
         # On another file system, as it seems, than uv's cache.
@@ -58,7 +64,7 @@ class Environments:
             *(f"--bind={each}" for each in bound),
             *(f"--bind-ro={each}" for each in lent),
             *(f"--setenv={name}={value}" for name, value in told.items()),
-            *("--", str(sources / "deploy/venv"), f"--root={FOLDER}", *names),
+            *("--", *words),
         ]
 
 
@@ -69,18 +75,11 @@ def made(suite: str, base: Path, names: Sequence[str]) -> Environments:
     else:
         own = bootstrap.CACHE / f"{suite}-environments"
         environments = Environments(own / "portal", own / "tools", base)
-        # Tools that only this machine has make them.
-        building.call(_wheels(ROOT), seconds=600)
         _forget_old(environments.folder)
     for folder in (environments.folder, environments.tools, *_CACHES):
         folder.mkdir(parents=True, exist_ok=True)
-    environments.make(ROOT, names)
+    environments.make(names)
     return environments
-
-
-def _wheels(sources: Path) -> list[str]:
-    """Say how to make our wheels, for whatever Python."""
-    return [str(sources / "deploy/venv"), "--check", "hub"]
 
 
 def _forget_old(folder: Path) -> None:
