@@ -33,26 +33,25 @@ class Environments:
     """A root of that Debian, unless it is this machine's."""
 
     def make(self, names: Sequence[str]) -> None:
-        """Make what is missing, and what builds our wheels."""
-        venv = ROOT / "deploy/venv"
-        building.call(self._argv([venv, "lab"], ROOT, self.folder), seconds=600)
+        """Make what is missing, and what builds our wheels and documentation."""
+        venv = str(ROOT / "deploy/venv")
+        building.call(self._argv([venv, "lab", "docs"], ROOT, self.folder), seconds=600)
         making = [venv, f"--root={FOLDER}", *names]
         building.call(self._argv(making, ROOT, self.folder), seconds=1500)
 
     def make_in(self, enclosure: Enclosure, sources: Path, folder: Path, *names: str) -> None:
         """Make some in a folder of an enclosure, from a clone there; nothing is fetched."""
         root = FOLDER if self._base else folder
-        making = [sources / "deploy/venv", f"--root={root}", *names]
+        making = [str(sources / "deploy/venv"), f"--root={root}", *names]
         offline = {"UV_OFFLINE": "1"}
         enclosure.run(*self._argv(making, sources, folder, **offline), seconds=600, **offline)
 
     def _argv(
-        self, argv: Sequence[str | Path], sources: Path, folder: Path, **variables: str
+        self, argv: Sequence[str], sources: Path, folder: Path, **variables: str
     ) -> list[str]:
-        """Say how to run a clone's program where the Debian's Python is, and a folder is `FOLDER`."""
-        words = [str(word) for word in argv]
+        """Say how to run a program with that Debian's Python; a folder is `FOLDER` there."""
         if self._base is None:
-            return words
+            return list(argv)
         bound = [f"{folder}:{FOLDER}", f"{self.tools}:{TOOLS}", *map(str, _CACHES)]
         lent = [sources, SYSTEM_AUTHORITIES, *building.wheel_folders()]
         # On another file system, as it seems, than uv's cache.
@@ -64,7 +63,7 @@ class Environments:
             *(f"--bind={each}" for each in bound),
             *(f"--bind-ro={each}" for each in lent),
             *(f"--setenv={name}={value}" for name, value in told.items()),
-            *("--", *words),
+            *("--", *argv),
         ]
 
 

@@ -253,9 +253,10 @@ def test_a_deployment_of_slurm_is_refused_there(site: Site, tmp_path: Path) -> N
     shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
     over = {"slurm_conf_dir": str(site.slurm.conf.parent)}
     (folder / "group_vars/all/zz_over.yml").write_text(json.dumps(over))
-    with pytest.raises(AssertionError) as refusal:
-        deploy("up", folder)
-    said = " ".join(str(refusal.value).split())
-    assert "has a Slurm that this deployment has not set up" in said
-    assert "copy of deploy/ansible/inventories/attach" in said
-    assert state_of(site.slurm) == site.before
+    for asked in ([], ["--stage", "slurm"]):
+        with pytest.raises(AssertionError) as refusal:
+            deploy("up", folder, *asked)
+        said = " ".join(str(refusal.value).split())
+        assert "has a Slurm that this deployment has not set up" in said
+        assert "copy of deploy/ansible/inventories/attach" in said
+        assert state_of(site.slurm) == site.before

@@ -6,7 +6,7 @@ import yaml
 
 from tests import roles
 
-ROLE = roles.ROLES / "slurm"
+ROLES = roles.ROLES
 OURS = "StateSaveLocation=/var/lib/data-scientist-portal/slurmctld\n"
 # The text of slurm.conf, if there is one.
 FILES = {
@@ -28,7 +28,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if text is not None:
             conf.write_text(text)
     variables = {"instance_state": "/var/lib/data-scientist-portal", "instance_has_systemd": False}
-    tasks = [{"import_tasks": str(ROLE / "tasks/validate_owner.yml")}]
+    tasks = [{"import_tasks": str(ROLES / "slurm/tasks/owner.yml")}]
     found = roles.refusals(roles.played(folder, hosts, variables, tasks))
     return {name: " ".join(words.split()) for name, words in found.items()}
 
@@ -44,11 +44,14 @@ def test_the_refusal_names_the_file_and_says_what_to_do(refusals: dict[str, str]
     assert "docs/how-to/attach-to-your-slurm.md" in said
 
 
-def test_both_kinds_of_machine_are_looked_at_first() -> None:
-    for role in ("slurm_controller", "slurm_node"):
-        tasks = yaml.safe_load((ROLE.parent / role / "tasks/validate.yml").read_text())
-        included = [task.get("ansible.builtin.include_role", {}) for task in tasks]
-        assert {"name": "slurm", "tasks_from": "validate_owner"} in included
+def test_both_kinds_of_machine_are_looked_at_with_every_stage() -> None:
+    plays = yaml.safe_load((ROLES.parent / "site.yml").read_text())
+    imported = {play["import_playbook"]: play["tags"] for play in plays}
+    assert imported["stages/owner.yml"] == ["always"]
+    places = list(imported)
+    assert places.index("stages/owner.yml") < places.index("stages/instance.yml")
+    (play,) = yaml.safe_load((ROLES.parent / "stages/owner.yml").read_text())
+    assert play["hosts"] == "slurm_controller:slurm_node"
 
 
 def test_the_attaching_inventory_has_no_machine_of_slurms() -> None:
