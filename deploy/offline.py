@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import apptainer
 import bootstrap
 
 PYTHON_LOCKS = ("deploy", "hub", "session", "tensorboard", "docs")
@@ -33,6 +34,9 @@ def pack(archive: Path, name: str, locks: Sequence[str], work: Path) -> None:
     for lock in JAVASCRIPT:
         bootstrap.say(f"fetching the packages of {lock}")
         fetch_javascript(lock, work / "packages/npm", work / "npm")
+    bootstrap.say("fetching Apptainer")
+    (work / "packages/debian").mkdir()
+    apptainer.fetch(work / "packages/debian")
     with tarfile.open(archive, "w") as opened:
         for part in (name, "packages"):
             opened.add(work / part, part, filter=owned_by_root)

@@ -17,7 +17,7 @@ NOTEBOOKS = (
     # What makes the kernels' environments, the modules of jobs, and images.
     *("deploy/bootstrap.py", "deploy/horovod_environment.py"),
     *("deploy/ansible/roles/environments", "deploy/ansible/roles/modules"),
-    "deploy/ansible/roles/apptainer/files/pack.py",
+    "deploy/apptainer.py",
 )
 """What tests of whole notebooks run and share, but for the portal in whose sessions they do.
 

@@ -15,7 +15,7 @@ from tests.debian import building, roots
 PREFIX = Path("/opt/data-scientist-portal/apptainer")
 PROGRAM = PREFIX / "usr/bin/apptainer"
 """Apptainer, as role apptainer installs it on a Debian 12."""
-_PACK = bootstrap.DEPLOY / "ansible/roles/apptainer/files/pack.py"
+_PACK = bootstrap.DEPLOY / "apptainer.py"
 _SMALL = "busybox-static"
 # What Apptainer mounts something upon, or adds the user to.
 _MOUNTED = ("bin", "dev", "etc", "home", "proc", "sys", "tmp", "usr", "var/tmp")

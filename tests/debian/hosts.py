@@ -228,7 +228,7 @@ def _serve_nas(enclosure: Enclosure) -> dict[str, subprocess.Popen[bytes]]:
 def _make_certificate(enclosure: Enclosure) -> None:
     """Make the portal's, signed by the site's authority."""
     signer = ("-CA", str(AUTHORITY), "-CAkey", str(AUTHORITY.with_suffix(".key")))
-    name = f"subjectAltName=DNS:{DOMAIN},DNS:*.{DOMAIN}"
+    name = (directories.NO_AUTHORITY, f"subjectAltName=DNS:{DOMAIN},DNS:*.{DOMAIN}")
     directories.make_certificate(enclosure, _SITE / "portal-tls", "/CN=head", name, *signer)
 
 

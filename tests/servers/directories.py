@@ -1,6 +1,7 @@
 """The directory of the hosts' people: two real servers (slapd) with the same content, over TLS."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.debian.machines import Enclosure
@@ -11,6 +12,9 @@ BASE = "dc=site,dc=test"
 GROUPS = {"data-scientists": 10001, "portal-admins": 10002}
 PEOPLE = {"user1": 10001, "user2": 10001, "user3": 10001, "admin1": 10002}
 """Login names, and the number of the primary group."""
+# As Python 3.13 wants it.
+_AUTHORITY = ("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign")
+NO_AUTHORITY = "basicConstraints=critical,CA:FALSE"
 _ROOT = f"cn=root,{BASE}"
 
 _SETTINGS = """\
@@ -73,19 +77,20 @@ def _certificates(enclosure: Enclosure, folder: Path, address: str) -> None:
     """Make the authority when it is missing, and a certificate of this address."""
     ca = folder / "ca"
     if not enclosure.path(f"{ca}.pem").exists():
-        make_certificate(enclosure, ca, "/CN=Site", "basicConstraints=critical,CA:TRUE")
+        make_certificate(enclosure, ca, "/CN=Site", _AUTHORITY)
     signer = ("-CA", f"{ca}.pem", "-CAkey", f"{ca}.key")
     server = folder / address / "server"
-    make_certificate(enclosure, server, f"/CN={address}", f"subjectAltName=IP:{address}", *signer)
+    name = (NO_AUTHORITY, f"subjectAltName=IP:{address}")
+    make_certificate(enclosure, server, f"/CN={address}", name, *signer)
 
 
 def make_certificate(
-    enclosure: Enclosure, path: Path, subject: str, extension: str, *signer: str
+    enclosure: Enclosure, path: Path, subject: str, extensions: Sequence[str], *signer: str
 ) -> None:
     """Make PATH.key and PATH.pem, signed by itself unless a signer is named."""
     argv = ["/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    argv += ["-subj", subject, "-addext", extension, *signer]
-    enclosure.run(*argv, "-keyout", f"{path}.key", "-out", f"{path}.pem")
+    argv += [word for extension in extensions for word in ("-addext", extension)]
+    enclosure.run(*argv, "-subj", subject, *signer, "-keyout", f"{path}.key", "-out", f"{path}.pem")
 
 
 def _content() -> str:
