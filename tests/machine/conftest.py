@@ -36,17 +36,42 @@ def debian_13() -> Iterator[Machine]:
 
     It keeps what it writes in memory.
     """
-    named = roots.system(roots.SYSTEMS["trixie"])["packages_of"].items()
-    wanted = [names for role, names in named if role not in (*roots.HARDWARE, "mpi")]
-    packages = {*bootstrap.SYSTEM_PACKAGES, *chain.from_iterable(wanted)}
-    base = roots.equipped(sorted(packages), "trixie")
+    base = _with_packages("trixie")
     for folder in _FETCHED:
         folder.mkdir(parents=True, exist_ok=True)
     with _connected() as enclosure:
-        enclosure.run("/bin/mount", "-t", "tmpfs", "-o", "mode=755", "machine", _IN_MEMORY)
-        root = _IN_MEMORY / "root"
-        enclosure.lend(base, root, _IN_MEMORY / "written")
+        root = _root_in_memory(enclosure, base)
         yield _booted(enclosure, root, *(f"--bind={folder}" for folder in _FETCHED))
+
+
+@pytest.fixture(scope="module")
+def cut_off() -> Iterator[Machine]:
+    """Boot a Debian 12 that has the packages of its list, and reaches no other machine."""
+    base = _with_packages("bookworm")
+    roots.install_tools("systemd-container")
+    with machines.enclosure() as enclosure:
+        enclosure.run("/sbin/ip", "link", "set", "lo", "up")
+        root = _root_in_memory(enclosure, base)
+        furnish(enclosure.path(root))
+        machine = Machine(enclosure, "portal-cut-off", root)
+        machine.boot()
+        yield machine
+
+
+def _with_packages(suite: str) -> Path:
+    """Return a root of a Debian with what a portal on one machine installs."""
+    named = roots.system(roots.SYSTEMS[suite])["packages_of"].items()
+    wanted = [names for role, names in named if role not in (*roots.HARDWARE, "mpi")]
+    packages = {*bootstrap.SYSTEM_PACKAGES, *chain.from_iterable(wanted)}
+    return roots.equipped(sorted(packages), suite)
+
+
+def _root_in_memory(enclosure: Enclosure, base: Path) -> Path:
+    """Return a root as the enclosure sees it, of which memory has what is written."""
+    enclosure.run("/bin/mount", "-t", "tmpfs", "-o", "mode=755", "machine", _IN_MEMORY)
+    root = _IN_MEMORY / "root"
+    enclosure.lend(base, root, _IN_MEMORY / "written")
+    return root
 
 
 def _booted(enclosure: Enclosure, root: Path, *options: str) -> Machine:
