@@ -58,6 +58,8 @@ class NodeRow(TypedDict):
     memory_mb: int
     memory_used_mb: int
     gpus: list[GpuRow]
+    shards: int
+    """Into how many parts jobs may share its GPUs; 0 where Slurm gives whole ones only."""
 
 
 class GpuCount(TypedDict):
@@ -111,6 +113,7 @@ def node_row(snapshot: Snapshot, node: Node, viewer: Viewer) -> NodeRow:
         "memory_mb": node.memory_mb,
         "memory_used_mb": node.memory_used_mb,
         "gpus": [_gpu_row(node, gpu, viewer) for gpu in snapshot.gpus[node.name]],
+        "shards": node.shards,
     }
 
 

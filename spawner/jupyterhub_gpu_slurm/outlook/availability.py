@@ -219,7 +219,7 @@ def _fit(node: Node, shape: ResourceShape) -> _NodeFit:
             needs.cores <= node.cores and needs.memory_mb <= node.memory_mb
         ),
         shards_free=sum(_shards_free(node, kind) for kind in shards),
-        shards_total=sum(kind.count for kind in shards),
+        shards_total=node.shards,
     )
 
 

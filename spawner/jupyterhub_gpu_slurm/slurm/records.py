@@ -142,6 +142,11 @@ class Node:
         return sum(self.free(kind) for kind in self._kinds(gpu_type))
 
     @property
+    def shards(self) -> int:
+        """Into how many parts jobs may share its GPUs (Slurm's ``shard``)."""
+        return sum(kind.count for kind in self.gres if kind.name == "shard")
+
+    @property
     def gpus_not_held(self) -> int:
         """How many of its GPUs no job holds, whether it takes new jobs or not."""
         return sum(self._not_held(kind) for kind in self._kinds(None))

@@ -17,6 +17,7 @@ from dsportal.settings.look import LookSettings
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
 from dsportal.sizing.words import PAPERS
+from jupyterhub_gpu_slurm.slurm.records import Gres
 from tests.unit.cluster.snapshots import ADAS, BOBS, NODE, snapshot
 
 ADMIN = Viewer("root", sees_names=True)
@@ -42,6 +43,17 @@ def test_every_square_has_a_text() -> None:
         "GPU 2, V100: in use",
         "GPU 3, V100: free",
     ]
+
+
+def test_a_nodes_gpus_are_named_with_the_parts_that_jobs_share() -> None:
+    slices = Gres("gpu", "nvidia_a100_1g.5gb", 7)
+    nodes = (replace(NODE, gres=(slices, Gres("shard", "a100", 12))), NODE)
+    first, second = (
+        PAGES.parts(SharedView(snapshot(nodes=(node,), shares={}), "portal"), ADA)["node-node1"]
+        for node in nodes
+    )
+    assert "MIG slice 1g.5gb of A100 (5 GB) · 12 shared parts (shards) · 0/40 cores" in first
+    assert "shard" not in second
 
 
 def test_what_people_call_things_is_no_html() -> None:

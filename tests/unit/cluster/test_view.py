@@ -82,8 +82,10 @@ def test_a_gpu_of_which_two_jobs_hold_parts_is_nobodys_by_name() -> None:
     jobs = (ADAS, replace(BOBS, nodes=("node1",)))
     part = (GpuAllocation(0, frozenset({0})),)
     shown = snapshot(*jobs, nodes=(node,), shares={1: part, 2: part})
-    (gpu,) = view.node_row(shown, node, ADMIN)["gpus"]
+    row = view.node_row(shown, node, ADMIN)
+    (gpu,) = row["gpus"]
     assert (gpu["state"], gpu["user"]) == ("others", None)
+    assert row["shards"] == 4
 
 
 def test_free_gpus_are_those_that_a_new_job_could_have() -> None:
