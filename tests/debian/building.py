@@ -6,8 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import bootstrap
 
@@ -59,3 +60,27 @@ def lent() -> dict[str, str]:
 def wheel_folders() -> list[Path]:
     """Return where this machine's pip finds wheels besides its index."""
     return [Path(place) for place in bootstrap.pip_find_links() if Path(place).is_dir()]
+
+
+def within(
+    root: Path,
+    argv: Sequence[str],
+    *,
+    bound: Iterable[str | Path] = (),
+    lent: Iterable[str | Path] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Say how to run a program of another root, which stays as it is, in this machine's network.
+
+    ``bound`` are folders of this machine that it writes, as ``HERE`` or ``HERE:THERE``; ``lent``
+    are such that it only reads.
+    """
+    return [
+        *("/usr/bin/systemd-nspawn", "--quiet", f"--directory={root}", "--volatile=overlay"),
+        *("--register=no", "--keep-unit", "--as-pid2", "--console=pipe"),
+        "--resolv-conf=copy-host",
+        *(f"--bind={each}" for each in bound),
+        *(f"--bind-ro={each}" for each in lent),
+        *(f"--setenv={name}={value}" for name, value in variables.items()),
+        *("--", *argv),
+    ]

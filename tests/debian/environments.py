@@ -56,15 +56,7 @@ class Environments:
         lent = [sources, SYSTEM_AUTHORITIES, *building.wheel_folders()]
         # On another file system, as it seems, than uv's cache.
         told = {**building.lent(), "UV_LINK_MODE": "copy", **variables}
-        return [
-            *("/usr/bin/systemd-nspawn", "--quiet", f"--directory={self._base}"),
-            *("--volatile=overlay", "--register=no", "--keep-unit", "--as-pid2"),
-            *("--console=pipe", "--resolv-conf=copy-host"),
-            *(f"--bind={each}" for each in bound),
-            *(f"--bind-ro={each}" for each in lent),
-            *(f"--setenv={name}={value}" for name, value in told.items()),
-            *("--", *argv),
-        ]
+        return building.within(self._base, argv, bound=bound, lent=lent, variables=told)
 
 
 def made(suite: str, base: Path, names: Sequence[str]) -> Environments:

@@ -1,4 +1,4 @@
-"""Root file systems of a Debian, made once with the packages that machines need."""
+"""Root file systems of a Debian or Ubuntu, made once with the packages that machines need."""
 
 import hashlib
 import shutil
@@ -14,8 +14,10 @@ from tests.debian import building
 
 SUITE = "bookworm"
 """Debian 12, which tests take where they name no other; this machine's own, too."""
-SYSTEMS = {"bookworm": "debian-12", "trixie": "debian-13"}
+SYSTEMS = {"bookworm": "debian-12", "trixie": "debian-13", "noble": "ubuntu-24"}
 """What role packages calls them."""
+_UBUNTU = ("noble",)
+_ARCHIVE_OF_UBUNTU = "http://archive.ubuntu.com/ubuntu"
 # What is there before anything else: an init, what a clone needs, a network.
 INCLUDED = ("systemd", "systemd-sysv", "dbus", "ca-certificates", "git", "make", "iproute2")
 HARDWARE = (
@@ -85,19 +87,18 @@ def cached(name: str, content: Sequence[str], make: Callable[[Path], None]) -> P
 
 
 def _debootstrap(suite: str, folder: Path) -> None:
-    install_tools("debootstrap")
-    subprocess.run(
-        [
-            "/usr/sbin/debootstrap",
-            "--variant=minbase",
-            f"--include={','.join(INCLUDED)}",
-            suite,
-            str(folder / "root"),
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        timeout=900,
-    )
+    argv = ["/usr/sbin/debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED)}"]
+    if suite in _UBUNTU:
+        install_tools("systemd-container")
+        # Debian 12 knows neither it nor Ubuntu's keys.
+        maker = equipped(["debootstrap", "ubuntu-archive-keyring"], "trixie")
+        argv += ["--components=main,universe", suite, "/made/root", _ARCHIVE_OF_UBUNTU]
+        apt = [file for file in APT_SETTINGS if file.is_file()]
+        argv = building.within(maker, argv, bound=[f"{folder}:/made"], lent=apt)
+    else:
+        install_tools("debootstrap")
+        argv += [suite, str(folder / "root")]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=900)
 
 
 def install(root: Path, packages: Sequence[str]) -> None:

@@ -31,12 +31,12 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 @pytest.fixture(scope="module")
-def debian_13() -> Iterator[Machine]:
-    """Boot a Debian 13 that has the packages of its list, and what was fetched before.
+def equipped(suite: str) -> Iterator[Machine]:
+    """Boot a machine that has the packages of its system's list, and what was fetched before.
 
     It keeps what it writes in memory.
     """
-    base = _with_packages("trixie")
+    base = _with_packages(suite)
     for folder in _FETCHED:
         folder.mkdir(parents=True, exist_ok=True)
     with _connected() as enclosure:
@@ -51,6 +51,8 @@ def cut_off() -> Iterator[Machine]:
     roots.install_tools("systemd-container")
     with machines.enclosure() as enclosure:
         enclosure.run("/sbin/ip", "link", "set", "lo", "up")
+        # The one that it would have in its own network: Slurm asks for names as if there was one.
+        enclosure.run("/sbin/ip", "address", "add", "10.99.0.1/24", "dev", "lo")
         root = _root_in_memory(enclosure, base)
         furnish(enclosure.path(root))
         machine = Machine(enclosure, "portal-cut-off", root)

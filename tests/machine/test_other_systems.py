@@ -1,4 +1,4 @@
-"""Debian 13 (Slurm 24.11, Python 3.13, R 4.5): the README's command, and a session on it.
+"""Systems other than Debian 12: the README's command, and a session on each.
 
 On a machine of its own, as in `test_fresh_debian`, but with its packages installed before.
 """
@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.visitor import Visitor
 from tests.waiting import until
 
 USER = "user1"
-# The smallest, and one that has no packages for Python 3.13.
+# The smallest, and one that has no packages for these systems' Python.
 ASKED = "environments_kernels: [kernel-jax, kernel-mxnet]\n"
 KERNELS = {"python3", "jax", "ir"}
 GPUS_THAT_OPEN = """
@@ -38,19 +39,48 @@ print(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
 pytestmark = pytest.mark.long
 
 
+@dataclass(frozen=True)
+class System:
+    """What comes with a release of a system."""
+
+    suite: str
+    slurm: str
+    python: str
+    r: str
+
+
+SYSTEMS = (
+    System("trixie", slurm="24.11", python="3.13", r="4.5"),
+    System("noble", slurm="23.11", python="3.12", r="4.3"),
+)
+
+
+@pytest.fixture(scope="module", params=SYSTEMS, ids=lambda system: system.suite)
+def system(request: pytest.FixtureRequest) -> System:
+    """The system that a machine has."""
+    assert isinstance(request.param, System)
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def deployed(debian_13: Machine) -> str:
+def suite(system: System) -> str:
+    """Its name in an archive of packages."""
+    return system.suite
+
+
+@pytest.fixture(scope="module")
+def deployed(equipped: Machine) -> str:
     """Deploy the portal; return what that printed."""
-    inventory = debian_13.files / "root/portal/deploy/ansible/inventories/all_in_one"
+    inventory = equipped.files / "root/portal/deploy/ansible/inventories/all_in_one"
     (inventory / "group_vars/all/kernels.yml").write_text(ASKED)
-    return make(debian_13, "up")
+    return make(equipped, "up")
 
 
 @pytest.fixture
-def user(debian_13: Machine, deployed: str) -> Iterator[Visitor]:
+def user(equipped: Machine, deployed: str) -> Iterator[Visitor]:
     """Be a user in the machine's network, logged in."""
-    settings = debian_13.files / "etc/data-scientist-portal/portal.toml"
-    with debian_13.network():
+    settings = equipped.files / "etc/data-scientist-portal/portal.toml"
+    with equipped.network():
         visitor = Visitor(Instance(tomllib.loads(settings.read_text())), USER)
         visitor.log_in().raise_for_status()
         yield visitor
@@ -65,34 +95,36 @@ def job(machine: Machine, job_id: str) -> dict[str, str]:
 
 
 @pytest.mark.timeout(1800)
-def test_it_is_deployed_as_on_debian_12(debian_13: Machine, deployed: str) -> None:
+def test_it_is_deployed_as_on_debian_12(equipped: Machine, deployed: str, system: System) -> None:
     assert changed(deployed) > 0
     assert "kernel-mxnet: not made" in deployed
-    assert debian_13.run("/usr/bin/sinfo", "--version").startswith("slurm-wlm 24.11.")
+    assert equipped.run("/usr/bin/sinfo", "--version").startswith(f"slurm-wlm {system.slurm}.")
     # No backup has been made yet, of which it warns.
-    said = debian_13.run("/usr/local/sbin/portal", "doctor", "--json")
+    said = equipped.run("/usr/local/sbin/portal", "doctor", "--json")
     bad = [each["check"] for each in json.loads(said) if each["state"] in ("warning", "failed")]
     assert bad == ["backup of hub and Slurm"], said
 
 
 @pytest.mark.timeout(300)
-def test_a_session_has_its_kernels_gpus_and_time(debian_13: Machine, user: Visitor) -> None:
+def test_a_session_has_its_kernels_gpus_and_time(
+    equipped: Machine, user: Visitor, system: System
+) -> None:
     assert user.start(gpus=2, hours=0.5).status_code in (201, 202)
     user.wait_until_ready()
     job_id = str(user.session("GET", "/portal/clock").json()["job_id"])
-    session = job(debian_13, job_id)
+    session = job(equipped, job_id)
     assert (session["TresPerNode"], session["TimeLimit"]) == ("gres/gpu:2", "00:30:00")
     assert set(user.session("GET", "/api/kernelspecs").json()["kernelspecs"]) == KERNELS
-    assert user.run("import sys; print(sys.version)").startswith("3.13.")
+    assert user.run("import sys; print(sys.version)").startswith(f"{system.python}.")
     assert user.run(GPUS_THAT_OPEN).split() == ["0", "1"]
     assert "6" in user.run("import jax; print(jax.numpy.arange(4).sum())", kernel="jax")
-    assert "4.5." in user.run("cat(R.version.string)", kernel="ir")
+    assert f"{system.r}." in user.run("cat(R.version.string)", kernel="ir")
 
     answer = user.session("POST", "/portal/clock/extend", json={"minutes": 60})
     assert answer.status_code == 200, answer.text
-    assert job(debian_13, job_id)["TimeLimit"] == "01:30:00"
+    assert job(equipped, job_id)["TimeLimit"] == "01:30:00"
     user.stop()
-    until(lambda: job(debian_13, job_id)["JobState"] == "CANCELLED", seconds=30, what="it ended")
+    until(lambda: job(equipped, job_id)["JobState"] == "CANCELLED", seconds=30, what="it ended")
 
 
 @pytest.mark.timeout(300)
@@ -110,8 +142,8 @@ def test_a_users_jobs_are_shown_with_gpus_and_exit_code(user: Visitor) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_a_second_run_changes_nothing(debian_13: Machine, deployed: str) -> None:
-    assert changed(make(debian_13, "up")) == 0
-    make(debian_13, "down")
-    running = debian_13.run("/bin/sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true")
+def test_a_second_run_changes_nothing(equipped: Machine, deployed: str) -> None:
+    assert changed(make(equipped, "up")) == 0
+    make(equipped, "down")
+    running = equipped.run("/bin/sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true")
     assert not re.search("dsportal.session|slurmctld|slapd|proxy.mjs|nginx", running)
