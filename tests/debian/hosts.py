@@ -89,6 +89,11 @@ NAS = ("isilon", "isilon1", "isilon2")
 """The NAS's mounts, below /mnt."""
 _PID_FILE = Path(f"/run/data-scientist-portal-hosts-{ROOT.name}.pid")
 
+_REMOVE = """
+import sys
+import bootstrap
+sys.exit(bootstrap.play("remove.yml", sys.argv[1], sys.argv[2:]))
+"""
 # What is not part of this site.
 _OTHERS = (
     *("test_tools", "directory"),
@@ -121,6 +126,12 @@ class Hosts:
     def deploy(self, *arguments: str, sources: Path = ROOT) -> str:
         """Run ``deploy/up`` over ssh, as an administrator would; return what it printed."""
         return self.enclosure.run(sources / "deploy/up", INVENTORY, *arguments, seconds=900)
+
+    def remove(self) -> str:
+        """Do as ``deploy/remove --delete-data``, but for its end: the cache is this machine's."""
+        wanted = '--extra-vars={"instance_keep": false, "instance_keep_data": false}'
+        argv = ("/usr/bin/python3", "-c", _REMOVE, INVENTORY, wanted)
+        return self.enclosure.run(*argv, seconds=600, PYTHONPATH=str(bootstrap.DEPLOY))
 
     def upgrade(self) -> Path:
         """Return changed sources, whose environments the head has."""

@@ -31,10 +31,18 @@ find etc/physics etc/slurm* etc/default/slurm* etc/munge etc/default/munge etc/m
     etc/systemd/system/*physics* etc/systemd/system/*/*physics* lib/systemd/system/slurm* \
     lib/systemd/system/munge* etc/systemd/system/*slurm* etc/systemd/system/*munge* \
     2> /dev/null -printf '%p %m %u %g %T@ %l\n' -type f -exec sha256sum {} + | sort
-dpkg-query -W -f '${Package} ${Version} ${Status}\n' '*slurm*' '*munge*' '*mariadb*' '*nslcd*'
+dpkg-query -W -f '${Package} ${Version} ${Status}\n'
+find etc/systemd/system -lname /dev/null
 for unit in munge nslcd mariadb physics-slurmdbd physics-slurmctld physics-slurmd; do
     systemctl show -p Id,MainPID,UnitFileState,NRestarts,ActiveState "$unit"
 done
+"""
+# What a portal has outside the shared folder, and its processes.
+OURS = """
+ls -d /etc/data-scientist-portal* /var/lib/data-scientist-portal* /etc/systemd/system/portal-* \
+    /usr/local/libexec/data-scientist-portal* /etc/sudoers.d/*portal* 2> /dev/null
+pgrep -f -l '[d]sportal|[p]roxy.mjs'
+true
 """
 
 
@@ -123,6 +131,12 @@ def test_one_starts_keeps_extends_and_ends_a_session(attached: Attached, user: V
     job = portal.slurm("scontrol", "show", "job", "--oneliner", job_id)
     assert "Account=ml QOS=interactive" in job.replace("  ", " ")
     assert user.run("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])") == "0,1\n"
+    # The accounting keeps the job's script, and the script no secret.
+    ask = ("sacct", "--batch-script", f"--jobs={job_id}")
+    until(lambda: "#!/bin" in portal.slurm(*ask), seconds=30, what="the script is kept")
+    token = user.run("import os; print(os.environ['JUPYTERHUB_API_TOKEN'])").strip()
+    assert len(token) > 20
+    assert token not in portal.slurm(*ask)
     # It is hidden from others, and the hub sees it all the same.
     assert portal.slurm("squeue", "--noheader", user="user2") == ""
     kernel = user.open_kernel()
@@ -169,3 +183,11 @@ def test_a_second_run_changes_nothing(attached: Attached) -> None:
     again = attached.hosts.deploy()
     assert {numbers["changed"] for numbers in outcome(again).values()} == {0}, changed_tasks(again)
     assert states_of(attached.hosts) == attached.before
+
+
+@pytest.mark.timeout(900)
+def test_the_portal_is_removed_and_the_sites_is_as_it_was(attached: Attached) -> None:
+    attached.hosts.remove()
+    assert states_of(attached.hosts) == attached.before
+    for host in attached.hosts.all():
+        assert host.run("/bin/sh", "-c", OURS) == "", host.name
