@@ -1,6 +1,6 @@
 """The role's mounts against a real NFS server: options, rights, silence and return.
 
-The units are rendered by the role itself; kernel, server and client are real (``tests.nfs``). What
+The units are rendered by the role itself; kernel, server and client are real (``tests.uml``). What
 stands for the NAS's four nodes is one server with four addresses, which the client takes for four.
 """
 
@@ -15,7 +15,7 @@ import pytest
 
 from dsportal.session.files.quota import use_from, with_quota
 from dsportal.session.page.notices import is_nearly_full
-from tests import nfs
+from tests import uml
 from tests.instance import ROOT
 from tests.pages import how_to
 
@@ -56,7 +56,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     # There is no systemd in that kernel.
     words = {"nas.example.org": ADDRESSES[0], "systemctl status": "# systemctl status"}
     (folder / "typed").write_text(how_to("mount-the-nas.md", 2, words))
-    return nfs.run(folder, seconds=180)
+    return uml.run(ROOT / "tests/nfs/machine.py", folder, seconds=180)
 
 
 def test_each_data_mount_has_the_papers_options_and_a_device_of_its_own(found: Found) -> None:

@@ -1,4 +1,4 @@
-"""What runs inside the kernel of ``tests.nfs``: a NAS with its addresses, and a node with mounts.
+"""What runs inside the kernel of ``tests.uml``: a NAS with its addresses, and a node with mounts.
 
 The mounts are those of the role's units, which lie in the folder of the one argument. Standard
 library only; the tests look at what is found here.
