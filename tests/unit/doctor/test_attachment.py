@@ -14,6 +14,8 @@ CAPTURED = Path(__file__).parents[1] / "data/config_of_slurm_22.05.txt"
 CONFIG = CAPTURED.read_text(encoding="utf-8")
 
 
+# Of 24.11.5.
+PARTITIONS = (Path(__file__).parents[1] / "data/slurm_24.11/partitions.txt").read_text()
 NODES = "dgx|node001|40|393216|gpu:v100:4|(null)\n"
 # Of 22.05.8.
 NONE_RESERVED = "No reservations in the system\n"
@@ -32,6 +34,7 @@ ASSOCIATIONS = "|root\nroot|root\n|physics\nada|physics\nbob|physics\n"
 def findings(
     *lines: str,
     nodes: str = NODES,
+    partitions: str = PARTITIONS,
     reservations: str = NONE_RESERVED,
     accounting: AccountingRecords | None = None,
     logins: dict[str, str] | None = None,
@@ -40,7 +43,7 @@ def findings(
     """Judge the captured settings, with lines that differ, and other answers."""
     config = "\n".join([CONFIG, *lines])
     answers = SlurmAnswers(
-        config, nodes, reservations, accounting or AccountingRecords(), logins or {}
+        config, nodes, partitions, reservations, accounting or AccountingRecords(), logins or {}
     )
     return {line.check: line.finding for line in judge(answers, operator=operator)}
 
@@ -301,6 +304,7 @@ def site(folder: Path, *lines: str) -> Path:
     said = {
         "scontrol show config": "\n".join([CONFIG, *lines]),
         "scontrol show reservation": NONE_RESERVED,
+        "scontrol --all --oneliner show partition": PARTITIONS,
         "sinfo": NODES,
         "sacctmgr --noheader --parsable2 show clusters": "portal-test11|\n",
         "sacctmgr --noheader --parsable2 show associations clusters=portal-test11": ASSOCIATIONS,
@@ -343,3 +347,24 @@ def test_an_accounting_that_is_not_there_is_not_asked(tmp_path: Path) -> None:
     questions = site(tmp_path)
     assert asked(tmp_path)["accounts"].state is State.OK
     assert "sacctmgr" not in questions.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ("AllowQos=ALL", "AllowQos=interactive", "batch takes only the QOS interactive:"),
+        ("AllowAccounts=ALL", "DenyAccounts=guests", "batch does not take the accounts guests:"),
+        (
+            "AllowGroups=ALL AllowAccounts=ALL",
+            "AllowGroups=physics AllowAccounts=ml,nlp",
+            "batch takes only the accounts ml,nlp and takes only the groups physics:",
+        ),
+    ],
+)
+def test_partitions_that_do_not_take_everybody_are_named(
+    before: str, after: str, found: str
+) -> None:
+    line = findings(partitions=PARTITIONS.replace(before, after))["partitions' rules"]
+    assert line.state is State.WARNING
+    assert line.found.startswith(found)
+    assert "limits.default.qos" in line.next_step

@@ -20,6 +20,7 @@ _SECONDS = 25.0
 _QUESTIONS = (
     ("scontrol", "show", "config"),
     ("sinfo", "--noheader", "--all", "--Node", f"--format={nodes.FORMAT}"),
+    ("scontrol", "--all", "--oneliner", "show", "partition"),
     ("scontrol", "show", "reservation", "--oneliner"),
 )
 
@@ -49,9 +50,9 @@ def asked(conf: str, bin_dir: str, operator: str, groups: Sequence[str] = ()) ->
     for answer in answers:
         if answer.status != 0:
             return [Line("slurmctld", slurm.judge_refusal(answer.last_words))]
-    config, found, reserved = (answer.said for answer in answers)
+    config, found, divided, reserved = (answer.said for answer in answers)
     kept = _accounting(site, SlurmConfig(config), groups)
-    return judge(SlurmAnswers(config, found, reserved, kept, _logins()), operator=operator)
+    return judge(SlurmAnswers(config, found, divided, reserved, kept, _logins()), operator=operator)
 
 
 def _accounting(site: _Slurm, settings: SlurmConfig, groups: Sequence[str]) -> AccountingRecords:

@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dsportal.doctor.finding import Line
-from dsportal.doctor.judgement.attachment import accounting, configuration, logins, nodes
+from dsportal.doctor.judgement.attachment import (
+    accounting,
+    configuration,
+    logins,
+    nodes,
+    partitions,
+)
 from dsportal.doctor.judgement.attachment.accounting import AccountingRecords
 from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
@@ -17,6 +23,8 @@ class SlurmAnswers:
     """Of ``scontrol show config``."""
     nodes: str
     """Of ``sinfo``: a line for each node of each partition, see `nodes.FORMAT`."""
+    partitions: str
+    """Of ``scontrol --all --oneliner show partition``."""
     reservations: str
     """Of ``scontrol show reservation --oneliner``."""
     accounting: AccountingRecords
@@ -36,6 +44,7 @@ def judge(answers: SlurmAnswers, *, operator: str) -> list[Line]:
         "hidden jobs": configuration.private_data(settings, operator),
         "operator": configuration.operator(settings, operator),
         "accounts": accounting.accounts(settings, answers.accounting),
+        "partitions' rules": partitions.rules(answers.partitions),
         "clusters": accounting.clusters(settings, answers.accounting),
         "stored scripts": configuration.stored(settings),
         "changed jobs": configuration.plugins(settings),

@@ -1,0 +1,37 @@
+"""The partitions of a site's Slurm: who may use them."""
+
+import re
+
+from dsportal.doctor.finding import Finding, ok, warning
+
+_NAME = re.compile(r"^PartitionName=(\S+)", re.MULTILINE)
+# scontrol(1), "show partition": ALL where nobody is kept out; instead, those that are.
+_RULES = {
+    "accounts": re.compile(r"\b(Allow|Deny)Accounts=(\S+)"),
+    "QOS": re.compile(r"\b(Allow|Deny)Qos=(\S+)"),
+    "groups": re.compile(r"\b(Allow|Deny)Groups=(\S+)"),
+}
+
+
+def rules(said: str) -> Finding:
+    """Say which partitions do not take everybody, by what ``show partition`` says."""
+    found = [words for line in said.splitlines() if (words := _rules_of(line))]
+    if not found:
+        return ok("any account, QOS and group may use every partition")
+    return warning(
+        f"{'; '.join(found)}: Slurm refuses the sessions of others there",
+        "set limits.default.account and limits.default.qos, or let users choose them "
+        "(docs/how-to/offer-choices.md)",
+    )
+
+
+def _rules_of(line: str) -> str:
+    name = _NAME.search(line)
+    if not name:
+        return ""
+    kept = [
+        f"{'takes only' if match[1] == 'Allow' else 'does not take'} the {what} {match[2]}"
+        for what, pattern in _RULES.items()
+        if (match := pattern.search(line)) and match[2] != "ALL"
+    ]
+    return f"{name[1]} {' and '.join(kept)}" if kept else ""
