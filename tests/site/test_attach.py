@@ -178,6 +178,11 @@ def test_what_nobody_uses_is_culled(attached: Attached) -> None:
         assert attached.portal.jobs(user=admin.name) == []
 
 
+def test_every_host_has_the_users_command(attached: Attached) -> None:
+    for host in attached.hosts.all():
+        assert "7,200 MB/s" in host.run("/usr/local/bin/portal", "size", "--gpus", "80"), host.name
+
+
 @pytest.mark.timeout(900)
 def test_a_second_run_changes_nothing(attached: Attached) -> None:
     again = attached.hosts.deploy()

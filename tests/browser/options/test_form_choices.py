@@ -81,9 +81,32 @@ def test_a_named_size_is_a_link_that_fills_in_the_form(
     assert not portal.jobs(user=LIMITED)
 
 
+@pytest.fixture
+def reserved(portal: Instance, clean_user: Visitor) -> Iterator[str]:
+    """A node that a reservation keeps for the user."""
+    name = portal.slurm("sinfo", "--noheader", "-N", "-o", "%N").split()[-1]
+    told = ("StartTime=now", "Duration=60", f"Nodes={name}", f"Users={LIMITED}")
+    portal.slurm("scontrol", "create", "reservation", "ReservationName=course", *told)
+    yield name
+    clean_user.leave()
+    portal.slurm("scontrol", "delete", "ReservationName=course")
+
+
+def test_a_reservation_that_is_chosen_becomes_the_jobs(
+    portal: Instance, reserved: str, page: Page
+) -> None:
+    log_in(page, portal, LIMITED, to="/hub/spawn")
+    page.get_by_label("Reservation").select_option("course")
+    page.get_by_role("button", name="Start").click()
+    (job_id,) = until(lambda: portal.jobs(user=LIMITED), seconds=30, what="the job is there")
+    assert portal.job(job_id)["Reservation"] == "course"
+    until(lambda: portal.job(job_id)["NodeList"] == reserved, seconds=30, what="it has its node")
+
+
 def test_others_see_nothing_of_it(portal: Instance, page: Page) -> None:
     log_in(page, portal, USERS[0], to="/hub/spawn")
     expect(page.get_by_label("Session time in hours")).to_be_visible()
     expect(page.get_by_label("Node feature")).to_have_count(0)
+    expect(page.get_by_label("Reservation")).to_have_count(0)
     expect(page.get_by_label("Account")).to_have_count(0)
     expect(page.get_by_role("link", name=re.compile("^Course"))).to_have_count(0)
