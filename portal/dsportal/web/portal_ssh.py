@@ -4,7 +4,8 @@
     portal_ssh.py https://portal.example.org/user/alice/
 
 It needs Python 3.9 or later, its package websockets (14 or later), a key pair in ~/.ssh, such as
-id_ed25519 and id_ed25519.pub, and a token of the portal in the file portal-token beside it.
+id_ed25519 and id_ed25519.pub, and a token of the portal in a file beside it: portal-token, or
+portal-NAME-token for a session with a name.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 KEYS = Path.home() / ".ssh"
-TOKEN = Path(__file__).with_name("portal-token")
+FOLDER = Path(__file__).parent
 CHUNK_BYTES = 65536
 # What the portal answers in the place of a session that takes SSH.
 ANSWERS = {
@@ -35,7 +36,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.argv[0]} ADDRESS OF THE SESSION")
     try:
-        reason = asyncio.run(carry(address_of(sys.argv[1]), read_token(), public_keys()))
+        reason = asyncio.run(carry(address_of(sys.argv[1]), read_token(sys.argv[1]), public_keys()))
     except ImportError:
         install = f"{sys.executable} -m pip install websockets"
         sys.exit(f"portal_ssh: the package websockets is missing: run '{install}'")
@@ -83,15 +84,17 @@ def address_of(session: str) -> str:
     return re.sub("^http", "ws", urljoin(folder, "portal/ssh"))
 
 
-def read_token() -> str:
-    """Read the token; ends the program where there is none, or others can read it."""
+def read_token(session: str) -> str:
+    """Read a session's token; ends the program where there is none, or others can read it."""
+    named = re.search("/user/[^/]+/([^/]+)/?$", urlsplit(session).path)
+    file = FOLDER / (f"portal-{named[1]}-token" if named else "portal-token")
     try:
-        token = TOKEN.read_text(encoding="ascii").strip()
-        mode = TOKEN.stat().st_mode
+        token = file.read_text(encoding="ascii").strip()
+        mode = file.stat().st_mode
     except (OSError, ValueError) as error:
         sys.exit(f"portal_ssh: no token: {error}")
     if os.name == "posix" and mode & 0o077:
-        sys.exit(f"portal_ssh: others can read {TOKEN}: run 'chmod 600 {TOKEN}'")
+        sys.exit(f"portal_ssh: others can read {file}: run 'chmod 600 {file}'")
     return token
 
 

@@ -18,7 +18,7 @@
       headers: { "Content-Type": "application/json", "X-XSRFToken": xsrf },
       body: JSON.stringify({
         note: "SSH",
-        scopes: [`access:servers!user=${user}`],
+        scopes: [`access:servers!server=${user}/${form.dataset.server}`],
         ...(days ? { expires_in: days * 86400 } : {}),
       }),
     });
@@ -30,8 +30,8 @@
     event.preventDefault();
     button.disabled = true;
     try {
-      save(await create(), "portal-token");
-      status.textContent = "Your browser has saved the file portal-token.";
+      save(await create(), form.dataset.file);
+      status.textContent = `Your browser has saved the file ${form.dataset.file}.`;
     } catch (error) {
       status.textContent = `The token was not created: ${error.message.replace(/\.$/, "")}. Try again, or log in again.`;
     }

@@ -61,6 +61,9 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("[data-fact=node]")).to_have_text(portal.job(job_id)["NodeList"])
     expect(page.locator("[data-left]")).to_have_text(re.compile("^5[0-9] min$"))
     use = page.locator("[data-use='']")
+    # The papers' name for it is kept where the pointer is.
+    expect(page.locator("#start")).to_have_attribute("title", "My Server")
+    expect(page.locator("#stop")).to_have_attribute("title", re.compile("^Stop My Server"))
     expect(use).to_have_text(re.compile(r"^[\d.]+ of \d+ cores, 0\.[1-9] of [\d.]+ GiB$"))
     photograph(page, "home-card")
     assert axe.faults(page) == []

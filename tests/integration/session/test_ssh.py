@@ -94,7 +94,7 @@ def make_key(file: Path) -> Path:
 
 def token_of(visitor: Visitor) -> str:
     """Make a token as the page's button does."""
-    return visitor.token(scopes=[f"access:servers!user={visitor.name}"], expires_in=600)
+    return visitor.token(scopes=[f"access:servers!server={visitor.name}/"], expires_in=600)
 
 
 @pytest.fixture(scope="module")
@@ -271,12 +271,19 @@ def test_a_key_that_was_not_sent_does_not_log_in(laptop: Laptop, tmp_path: Path)
     assert "Permission denied (publickey)" in done.stderr
 
 
-def test_the_token_opens_sessions_only(owner: Visitor, portal: Instance) -> None:
+def test_the_token_opens_its_session_only(owner: Visitor, portal: Instance) -> None:
     headers = {"Authorization": f"token {token_of(owner)}"}
     api = f"{portal.url}/hub/api/users/{OWNER}"
+    second = owner.at("second")
+    second.start_and_wait(gpus=0)
     with httpx.Client(headers=headers, verify=trust()) as program:
         asked = [program.delete(f"{api}/server"), program.post(f"{api}/tokens", json={})]
         assert [answer.status_code for answer in asked] == [403, 403]
+        opened = [
+            program.get(f"{portal.url}/user/{OWNER}/{path}api/status") for path in ("", "second/")
+        ]
+        assert [answer.status_code for answer in opened] == [200, 403]
+    second.stop()
 
 
 def test_a_browsers_login_opens_no_connection(owner: Visitor) -> None:

@@ -6,11 +6,13 @@ import pytest
 
 from dsportal.web import portal_ssh
 
+SESSION = "https://portal.org/user/a%40b/"
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(portal_ssh, "KEYS", tmp_path)
-    monkeypatch.setattr(portal_ssh, "TOKEN", tmp_path / "portal-token")
+    monkeypatch.setattr(portal_ssh, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -31,19 +33,35 @@ def test_what_is_no_address_is_refused(session: str) -> None:
         portal_ssh.address_of(session)
 
 
+@pytest.mark.parametrize(
+    ("session", "name"),
+    [
+        (SESSION, "portal-token"),
+        (SESSION.rstrip("/"), "portal-token"),
+        (f"{SESSION}training/", "portal-training-token"),
+        (f"{SESSION}training", "portal-training-token"),
+    ],
+)
+def test_each_session_has_a_token_of_its_own(folder: Path, session: str, name: str) -> None:
+    file = folder / name
+    file.write_text("abc\n")
+    file.chmod(0o600)
+    assert portal_ssh.read_token(session) == "abc"
+
+
 def test_a_token_that_others_can_read_is_not_used(folder: Path) -> None:
     file = folder / "portal-token"
     file.write_text("abc\n")
     file.chmod(0o640)
     with pytest.raises(SystemExit, match="chmod 600"):
-        portal_ssh.read_token()
+        portal_ssh.read_token(SESSION)
     file.chmod(0o600)
-    assert portal_ssh.read_token() == "abc"
+    assert portal_ssh.read_token(SESSION) == "abc"
 
 
 def test_without_a_token_or_a_key_it_says_what_is_missing(folder: Path) -> None:
     with pytest.raises(SystemExit, match="no token"):
-        portal_ssh.read_token()
+        portal_ssh.read_token(SESSION)
     with pytest.raises(SystemExit, match="ssh-keygen -t ed25519"):
         portal_ssh.public_keys()
 

@@ -1,7 +1,7 @@
 """The page on how to connect to a session with SSH, and the program that does it.
 
 ``GET /hub/portal/ssh?server=NAME`` is the page; its button asks JupyterHub for a token that opens
-the user's sessions and nothing else. ``GET /hub/portal/portal_ssh.py`` is the program.
+this session of the user's and nothing else. ``GET /hub/portal/portal_ssh.py`` is the program.
 
 Tried with JupyterHub 6.1.1.
 """
