@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,6 +112,17 @@ def written_to(notebook: Path, stream: str) -> str:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     return "".join("".join(one["text"]) for one in outputs if one.get("name") == stream)
+
+
+def assert_drawn_live(home: Path) -> None:
+    """See that a training in the session drew one picture, again and again, and filled one bar."""
+    cells = json.loads((home / "done.ipynb").read_text(encoding="utf-8"))["cells"]
+    (training,) = (cell for cell in cells if "runs.train_here(" in "".join(cell["source"]))
+    shown = [output.get("data", {}) for output in training["outputs"]]
+    assert sum("image/png" in data for data in shown) == 1
+    (bar,) = ("".join(data["text/html"]) for data in shown if "text/html" in data)
+    whole, done = re.findall(r'max="(\d+)" value="(\d+)"', bar)[0]
+    assert whole == done, bar
 
 
 def printed_by(notebook: Path, python: Path, home: Path, parameters: Mapping[str, object]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import SPARING, printed_by
+from tests.notebooks.running import SPARING, assert_drawn_live, printed_by
 from tests.waiting import until
 
 TABLES = ROOT / "notebook_templates" / "tables"
@@ -147,7 +147,8 @@ def test_the_notebook_learns_shows_and_predicts(
     cells = json.loads((tmp_path / "done.ipynb").read_text())["cells"]
     kinds = [kind for c in cells for one in c.get("outputs", []) for kind in one.get("data", {})]
     assert kinds.count("image/png") == 2
-    assert kinds.count("text/html") == 3
+    assert kinds.count("text/html") == 4
+    assert_drawn_live(tmp_path)
 
     # Another setting is another run, beside the first.
     printed = printed_by(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import SPARING, as_by_srun, printed_by, said_by
+from tests.notebooks.running import SPARING, as_by_srun, assert_drawn_live, printed_by, said_by
 
 TEMPLATES = ROOT / "notebook_templates"
 EPOCHS = 6
@@ -53,6 +53,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     right = sum(counts[kind][kind] for kind in range(8))
     assert right / 200 == pytest.approx(summary["test_accuracy"])
     assert list((unbroken / "tensorboard").glob("events.*"))
+    assert_drawn_live(tmp_path)
 
     # The same, stopped in the middle of an epoch; the model is a folder, as a real one is.
     broken = tmp_path / "broken"

@@ -2,17 +2,18 @@
 
 run = runs.start(runs.Plan(...), Path("~/logs/resnet").expanduser())
 run.watch()                     # progress, live; the kernel stays free for other cells
-run = runs.here(runs.Plan(...), base)   # the folder of one in this session, without a job
+run = runs.train_here(runs.Plan(...), base)   # one in this session, without a job
 runs.table(base)                # finished trainings side by side
 """
 
 from plans import PROGRAM, Plan, PlanError
 
 from runs import epochs, views
+from runs.local import train_here
 from runs.run import Run, here, jobs, start
 from runs.speedups import markdown, table
 
 __all__ = [
     "PROGRAM", "Plan", "PlanError", "Run",
-    "epochs", "here", "jobs", "markdown", "start", "table", "views",
+    "epochs", "here", "jobs", "markdown", "start", "table", "train_here", "views",
 ]  # fmt: skip

@@ -29,7 +29,17 @@ from jupyterhub_gpu_slurm.options.policy import Defaults
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.session.deadline import ExtensionRules, StartLimits
 
-ExtensionName = Literal["git", "lsp", "execute_time", "code_formatter", "debugger", "search"]
+ExtensionName = Literal[
+    "git",
+    "lsp",
+    "execute_time",
+    "code_formatter",
+    "debugger",
+    "search",
+    "parquet",
+    "download",
+    "notify",
+]
 
 
 class Session(Table):
@@ -126,9 +136,10 @@ class Session(Table):
     )
     extensions: Annotated[tuple[ExtensionName, ...], Strict(False)] = setting(
         get_args(ExtensionName),
-        "The extensions that JupyterLab has besides the portal's own: a Git panel, completion and "
-        "hints by a language server, how long each cell took, a formatter, a debugger, and a "
-        "search in all files of a folder. Leave one out to turn it off for everybody.",
+        "What JupyterLab has besides: a Git panel, completion and hints by a language server, "
+        "how long each cell took, a formatter, a debugger, a search in all files of a folder, "
+        "Parquet files as tables, folders as ZIP files, and notifications of the browser's. Leave "
+        "one out to turn it off for everybody.",
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(

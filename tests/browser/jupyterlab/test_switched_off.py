@@ -54,4 +54,8 @@ def test_nothing_is_left_of_what_is_switched_off(
     page.get_by_role("menuitem", name="Edit", exact=True).click()
     expect(page.get_by_role("menuitem", name="Clear Cell Output")).to_be_visible()
     expect(page.get_by_role("menuitem", name=re.compile("formatter"))).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.get_by_role("listitem", name=re.compile("^Name: templates")).click(button="right")
+    expect(page.get_by_role("menuitem", name="Rename")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="Download as ZIP")).to_have_count(0)
     assert asked == []

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import as_by_srun, printed_by, said_by
+from tests.notebooks.running import as_by_srun, assert_drawn_live, printed_by, said_by
 from tests.waiting import until
 
 pytestmark = [pytest.mark.usefixtures("without_gpu"), pytest.mark.timeout(900)]
@@ -73,9 +73,7 @@ def test_the_notebook_learns_on_devices_that_share_the_wide_layer(
     whole, convolutions = 4 * summary["weights"] / 1e6, 4 * 18_826 / 1e6
     assert summary["megabytes_on_a_device"] == pytest.approx((whole + convolutions) / 2)
     assert list((run / "tensorboard").glob("events.*"))
-    notebook = json.loads((tmp_path / "done.ipynb").read_text())
-    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
-    assert any("image/png" in one.get("data", {}) for one in outputs)
+    assert_drawn_live(tmp_path)
     # What was trained in parts is one model to others.
     read = said_by(
         [preloaded("jax"), "-c", READ, FOLDER.parent / "data", digits, run / "model.keras"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import as_by_srun, printed_by, said_by
+from tests.notebooks.running import as_by_srun, assert_drawn_live, printed_by, said_by
 
 pytestmark = pytest.mark.usefixtures("without_gpu")
 FOLDER = ROOT / "notebook_templates" / "jax"
@@ -58,9 +58,7 @@ def test_the_notebook_learns_on_devices_that_hold_a_part_each(
     whole = 4 * summary["weights"] / 1e6
     assert whole / 4 < summary["megabytes_on_a_device"] < whole / 3.5
     assert list((run / "tensorboard").glob("events.*"))
-    notebook = json.loads((tmp_path / "done.ipynb").read_text())
-    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
-    assert any("image/png" in one.get("data", {}) for one in outputs)
+    assert_drawn_live(tmp_path)
 
 
 @pytest.mark.long

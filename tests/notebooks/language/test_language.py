@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import as_by_srun, printed_by, said_by, written_to
+from tests.notebooks.running import as_by_srun, assert_drawn_live, printed_by, said_by, written_to
 
 LANGUAGE = ROOT / "notebook_templates" / "language"
 MARGIN = 0.25
@@ -56,9 +56,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     assert (unbroken / "adapter" / "adapter_model.safetensors").exists()
     assert (unbroken / "adapter" / "tokenizer_config.json").exists()
     assert list((unbroken / "tensorboard").glob("events.*"))
-    notebook = json.loads((home / "done.ipynb").read_text())
-    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
-    assert any("image/png" in one.get("data", {}) for one in outputs)
+    assert_drawn_live(home)
 
     # The same, stopped after half of it; the model is a folder now, as a real one is. That layers
     # are computed again saves memory, and changes nothing.

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import SPARING, as_by_srun, printed_by, said_by, started_by_srun
+from tests.notebooks.running import (
+    SPARING,
+    as_by_srun,
+    assert_drawn_live,
+    printed_by,
+    said_by,
+    started_by_srun,
+)
 from tests.waiting import until
 
 TEMPLATES = ROOT / "notebook_templates"
@@ -85,6 +92,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     summary = json.loads((unbroken / "summary.json").read_text())
     assert summary["test_accuracy"] > 7 * CHANCE
     assert f"best test accuracy {summary['test_accuracy']:.4f}, processes: 1" in printed
+    assert_drawn_live(tmp_path)
 
     # Stopped by Slurm's signal in the middle of an epoch, then killed, then let go on.
     broken, process = tmp_path / "broken", argv(python, tmp_path / "broken", **SLOW)

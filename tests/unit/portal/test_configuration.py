@@ -218,7 +218,10 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "folder_notes": {},
         "mounts": [],
         "templates": "templates",
-        "extensions": ["git", "lsp", "execute_time", "code_formatter", "debugger", "search"],
+        "extensions": [
+            *("git", "lsp", "execute_time", "code_formatter", "debugger", "search"),
+            *("parquet", "download", "notify"),
+        ],
         "umask": "",
         "environments_folders": {"home": "~/environments"},
         "environments_conda": "",

@@ -1,6 +1,6 @@
-"""The extensions of others that a session's JupyterLab has, as ``session.extensions`` names them.
+"""What a session's JupyterLab has besides, as ``session.extensions`` names it.
 
-All are in the session's environment; one that is not wanted is switched off, in the page and in
+The extensions of others, and three parts of our own. All are in the session's environment; one that is not wanted is switched off, in the page and in
 the server. Tried with jupyterlab-git 0.55, jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3,
 jupyterlab-code-formatter 3.1 and jupyterlab-search-replace 1.1.
 """
@@ -32,7 +32,7 @@ class LabExtension:
     """What belongs to one."""
 
     page: str
-    """Its name in JupyterLab's page."""
+    """Its name in JupyterLab's page, or that of one of its plugins."""
     server: ServerPart | None = None
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings of JupyterLab's plugins that differ from their own defaults."""
@@ -84,6 +84,10 @@ EXTENSIONS: Mapping[str, LabExtension] = {
     "search": LabExtension(
         "jupyterlab-search-replace", ServerPart("dsportal.session.upstream.search", r"search/.*")
     ),
+    # Parts of the portal's own extension.
+    "parquet": LabExtension("data-scientist-portal:tables"),
+    "download": LabExtension("data-scientist-portal:download-folder"),
+    "notify": LabExtension("data-scientist-portal:notify"),
 }
 
 

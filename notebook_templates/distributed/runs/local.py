@@ -1,0 +1,84 @@
+"""A training in this session, without a job: its lines, a bar and curves, as it goes on."""
+
+import html
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from plans import Plan
+
+from runs import views
+from runs.run import Run, here, jobs
+
+# Drawing takes a part of a second of the session's processors.
+DRAW_SECONDS = 2.0
+
+
+class Screen:
+    """What is shown below the cell, drawn again and again."""
+
+    def __init__(self, run: Run) -> None:
+        """Show nothing yet."""
+        self._run = run
+        self._drawn_at = self._drawn_lines = 0.0
+        self._bar: Any = None
+        self._picture: Any = None
+
+    def refresh(self, *, is_last: bool = False) -> None:
+        """Draw what has been reached, unless that was done a moment ago."""
+        if not is_last and time.monotonic() - self._drawn_at < DRAW_SECONDS:
+            return
+        lines = self._run.progress()
+        reports = views.reports_of(lines)
+        if not reports or len(lines) == self._drawn_lines:
+            return
+        self._drawn_lines = len(lines)
+        self._show(bar(reports[-1]), views.curves(reports))
+        self._drawn_at = time.monotonic()
+
+    def _show(self, bar_html: str, curves: bytes) -> None:
+        from IPython.display import HTML, Image, display
+
+        shown = HTML(bar_html), Image(curves, format="png", width=900)
+        if self._bar is None:
+            self._bar, self._picture = (display(one, display_id=True) for one in shown)
+        else:
+            self._bar.update(shown[0])
+            self._picture.update(shown[1])
+
+
+def bar(line: Mapping[str, Any]) -> str:
+    """Return a progress bar in HTML, with the last line of progress in words."""
+    done, whole = line["step"], line["steps"]
+    words = html.escape(views.figures(line))
+    return f'<progress max="{whole}" value="{done}" aria-label="Training"></progress> {words}'
+
+
+def train_here(plan: Plan, base: Path) -> Run:
+    """Train in this session, as one process, and return the run when that has come to its end.
+
+    Raises:
+        SystemExit: it failed; the text says how.
+
+    """
+    run = here(plan, base)
+    print("Folder", run.folder)
+    options = [f"--{key.replace('_', '-')}={value}" for key, value in plan.settings.items()]
+    argv = [sys.executable, str(plan.program), "--results", str(run.folder), *options]
+    error = run.folder / "error.txt"
+    error.unlink(missing_ok=True)
+    screen = Screen(run)
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as training:
+        assert training.stdout
+        for line in training.stdout:
+            print(line, end="")
+            screen.refresh()
+    screen.refresh(is_last=True)
+    if training.returncode != 0:
+        raise SystemExit(jobs.tail(error) or "The program failed: see above")
+    return run
