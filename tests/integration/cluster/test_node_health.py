@@ -1,6 +1,7 @@
 """A node on which jobs would fail is drained with the reason, and resumes when all is well."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -69,3 +70,31 @@ def test_slurmd_looks_when_it_starts_and_a_full_host_is_drained_until_there_is_r
         assert nodes(portal)[NODES[2]][1] == "new fan"
     finally:
         portal.slurm("scontrol", "update", f"NodeName={NODES[2]}", "State=RESUME")
+
+
+@pytest.fixture
+def told_of(portal: Instance) -> Iterator[int]:
+    """An Xid error that this instance's nodes look for, and no other's of this machine do."""
+    number = 9000 + os.getpid() % 1000
+    written = SETTINGS.read_text()
+    look()
+    SETTINGS.write_text(json.dumps(json.loads(written) | {"xids": [number]}))
+    yield number
+    SETTINGS.write_text(written)
+    look()
+    portal.slurm("scontrol", "update", f"NodeName={','.join(NODES)}", "State=RESUME")
+
+
+def test_an_xid_in_the_kernels_log_drains_the_host_until_an_administrator_resumes_it(
+    portal: Instance, told_of: int
+) -> None:
+    # In the words of NVIDIA's driver, into the log that it writes to.
+    words = f"NVRM: Xid (PCI:0000:41:00): {told_of}, pid=1234, name=python, GPU has fallen off\n"
+    Path("/dev/kmsg").write_text(words)
+    look()
+    for state, reason in nodes(portal).values():
+        assert "drain" in state
+        assert reason == f"health: Xid {told_of} of GPU 0000:41:00"
+    # It does not come back by itself, unlike one that has room again.
+    look()
+    assert all("drain" in state for state, _ in nodes(portal).values())
