@@ -23,20 +23,27 @@ class Screen:
     def __init__(self, run: Run) -> None:
         """Show nothing yet."""
         self._run = run
-        self._drawn_at = self._drawn_lines = 0.0
+        self._drawn_at = -DRAW_SECONDS
+        self._drawn_lines = 0
         self._bar: Any = None
         self._picture: Any = None
 
-    def refresh(self, *, is_last: bool = False) -> None:
+    def refresh(self) -> None:
         """Draw what has been reached, unless that was done a moment ago."""
-        if not is_last and time.monotonic() - self._drawn_at < DRAW_SECONDS:
-            return
+        if time.monotonic() - self._drawn_at >= DRAW_SECONDS:
+            self._draw(is_complete=False)
+
+    def end(self, *, is_complete: bool) -> None:
+        """Draw what has been reached; a training that came to its end fills the bar."""
+        self._draw(is_complete=is_complete)
+
+    def _draw(self, *, is_complete: bool) -> None:
         lines = self._run.progress()
         reports = views.reports_of(lines)
-        if not reports or len(lines) == self._drawn_lines:
+        if not reports or (len(lines) == self._drawn_lines and not is_complete):
             return
         self._drawn_lines = len(lines)
-        self._show(bar(reports[-1]), views.curves(reports))
+        self._show(bar(reports[-1], is_complete=is_complete), views.curves(reports))
         self._drawn_at = time.monotonic()
 
     def _show(self, bar_html: str, curves: bytes) -> None:
@@ -50,9 +57,13 @@ class Screen:
             self._picture.update(shown[1])
 
 
-def bar(line: Mapping[str, Any]) -> str:
-    """Return a progress bar in HTML, with the last line of progress in words."""
-    done, whole = line["step"], line["steps"]
+def bar(line: Mapping[str, Any], *, is_complete: bool) -> str:
+    """Return a progress bar in HTML, with the last line of progress in words.
+
+    A training may come to its end early, when it learns no more.
+    """
+    done = line["step"]
+    whole = done if is_complete else line["steps"]
     words = html.escape(views.figures(line))
     return f'<progress max="{whole}" value="{done}" aria-label="Training"></progress> {words}'
 
@@ -78,7 +89,7 @@ def train_here(plan: Plan, base: Path) -> Run:
         for line in training.stdout:
             print(line, end="")
             screen.refresh()
-    screen.refresh(is_last=True)
+    screen.end(is_complete=training.returncode == 0)
     if training.returncode != 0:
         raise SystemExit(jobs.tail(error) or "The program failed: see above")
     return run

@@ -46,7 +46,7 @@ def test_it_is_drawn_as_it_goes_on(
     run = runs.train_here(plan(tmp_path, rate=0.1), tmp_path)
     assert run.folder == tmp_path / "some"
     assert "step 30 --rate=0.1" in capsys.readouterr().out
-    assert 1 <= len(shown) <= 3
+    assert 1 <= len(shown) <= 4
     bar, curves = shown[-1]
     assert bar.startswith('<progress max="30" value="30" aria-label="Training"></progress>')
     assert "step 30 of 30: loss 0.0333" in bar
@@ -57,6 +57,14 @@ def test_its_end_is_drawn_however_fast_it_was(shown: Shown, tmp_path: Path) -> N
     runs.train_here(plan(tmp_path), tmp_path)
     assert 'value="30"' in shown[-1][0]
     assert len(shown) <= 2
+
+
+def test_one_that_ends_early_has_a_full_bar() -> None:
+    line = {"step": 72, "steps": 2000, "loss": 0.25}
+    assert 'max="2000" value="72"' in local.bar(line, is_complete=False)
+    ended = local.bar(line, is_complete=True)
+    assert 'max="72" value="72"' in ended
+    assert "step 72 of 2,000" in ended
 
 
 def test_one_that_fails_says_why(shown: Shown, tmp_path: Path) -> None:
