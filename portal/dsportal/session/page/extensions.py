@@ -1,8 +1,9 @@
 """What a session's JupyterLab has besides, as ``session.extensions`` names it.
 
-The extensions of others, and three parts of our own. All are in the session's environment; one that is not wanted is switched off, in the page and in
-the server. Tried with jupyterlab-git 0.55, jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3,
-jupyterlab-code-formatter 3.1 and jupyterlab-search-replace 1.1.
+The extensions of others, and three parts of our own. All are in the session's environment; one
+that is not wanted is switched off, in the page and in the server. Tried with jupyterlab-git 0.55,
+jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3, jupyterlab-code-formatter 3.1 and
+jupyterlab-search-replace 1.1.
 """
 
 import sys
