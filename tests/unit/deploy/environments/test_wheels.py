@@ -2,6 +2,7 @@ from pathlib import Path
 
 import bootstrap
 import pytest
+import wheels
 from wheels import sources_hash
 
 
@@ -35,3 +36,17 @@ def test_what_was_made_in_a_clone_makes_no_other_wheels(root: Path) -> None:
         made.mkdir(parents=True)
         (made / "file").touch()
     assert sources_hash(root) == before
+
+
+def test_the_extension_is_the_same_in_whatever_folder(tmp_path: Path) -> None:
+    """Its builder lists what is shared by folder: of six, two would differ."""
+    built = set()
+    for name in ("a", "another", "one/below", "x1", "x2", "x3"):
+        folder = tmp_path / name
+        wheels.copy_sources(Path("portal"), folder)
+        wheels.build_extension(folder / wheels.LAB)
+        made = folder / "portal/dsportal/labextension"
+        files = sorted(file for file in made.rglob("*") if file.is_file())
+        assert len(files) > 3
+        built.add(tuple((str(file.relative_to(made)), file.read_bytes()) for file in files))
+    assert len(built) == 1
