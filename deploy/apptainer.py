@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,38 +93,41 @@ def fetch(folder: Path, archive: str = ARCHIVE) -> list[Path]:
 def _fetch(package: Package, folder: Path, archives: tuple[str, str]) -> Path:
     file = folder / package.file
     if bootstrap.PACKAGES.is_dir():
-        brought = BROUGHT_ALONG / package.file
-        if not brought.is_file() or _digest(brought) != package.sha256:
-            raise bootstrap.DeploymentError(
-                f"{brought} is not there, or not the one of {LOCK}: take the packages of this "
-                "release, or leave the group apptainer empty"
-            )
-        shutil.copyfile(brought, file)
+        shutil.copyfile(_brought_along(package), file)
         return file
-    for archive in archives:
-        argv = ["/usr/lib/apt/apt-helper", *AS_ROOT, "download-file", f"{archive}/{package.path}"]
-        argv += [str(file), f"SHA256:{package.sha256}"]
-        if (
-            subprocess.run(
-                argv, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
-            ).returncode
-            == 0
-        ):
-            return file
+    if any(_is_downloaded(package, archive, file) for archive in archives):
+        return file
     newest = _newest(package.name, folder, archives[0])
     bootstrap.say(f"nobody has {package.file} any more: {newest.name} was taken, which is untried")
     return newest
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def _brought_along(package: Package) -> Path:
+    file = BROUGHT_ALONG / package.file
+    if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != package.sha256:
+        raise bootstrap.DeploymentError(
+            f"{file} is not there, or not the one of {LOCK}: take the packages of this "
+            "release, or leave the group apptainer empty"
+        )
+    return file
+
+
+def _is_downloaded(package: Package, archive: str, file: Path) -> bool:
+    """Fetch it with apt's own program, which compares the hash; say whether that went well."""
+    argv = ["/usr/lib/apt/apt-helper", *AS_ROOT, "download-file", f"{archive}/{package.path}"]
+    try:
+        bootstrap.call([*argv, file, f"SHA256:{package.sha256}"])
+    except bootstrap.DeploymentError:
+        return False
+    return True
 
 
 def _newest(name: str, folder: Path, archive: str) -> Path:
-    """Fetch what the archive has today of a package."""
-    apt = Apt(folder / "apt", archive)
-    apt.update()
-    bootstrap.call_in(folder, [*apt.get(), "download", f"{name}/{SUITES[name]}"])
+    """Fetch what the archive has today of a package; nothing else is left in the folder."""
+    with tempfile.TemporaryDirectory() as work:
+        apt = Apt(Path(work), archive)
+        apt.update()
+        bootstrap.call_in(folder, [*apt.get(), "download", f"{name}/{SUITES[name]}"])
     (file,) = folder.glob(f"{name}_*.deb")
     return file
 

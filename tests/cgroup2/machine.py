@@ -9,11 +9,14 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.waiting import until  # noqa: E402 - from this clone
+
 PLACE = Path("/srv/slurm")
 OUTPUT = PLACE / "output/out"
 ADDRESS = "10.99.0.1"
@@ -136,15 +139,6 @@ def serve() -> None:
         subprocess.Popen([name, "-D"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
-def until_true(condition: Any, seconds: float, what: str) -> None:
-    """Wait for something."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise RuntimeError(f"not in {seconds} s: {what}")
-        time.sleep(0.2)
-
-
 def is_idle() -> bool:
     """Say whether the node takes jobs."""
     try:
@@ -186,8 +180,9 @@ def find() -> dict[str, Any]:
     ours = {"SLURM_JOB_ID": job, "SLURMD_NODENAME": NODE, "SLURM_CLUSTER_NAME": CLUSTER}
     stray = as_nobody("/bin/sleep", "1000", **ours)
     others = as_nobody("/bin/sleep", "1000", **ours | {"SLURM_JOB_ID": "9999"})
-    until_true(lambda: state(job) not in ("PENDING", "RUNNING", "COMPLETING"), 90, "it ended")
-    until_true(lambda: stray.poll() is not None, 30, "what it left behind was ended")
+    going = ("PENDING", "RUNNING", "COMPLETING")
+    until(lambda: state(job) not in going, seconds=90, what="it ended")
+    until(lambda: stray.poll() is not None, seconds=30, what="what it left behind was ended")
     return {
         "job_id": job,
         "said": json.loads(OUTPUT.read_text().splitlines()[0]),
@@ -205,9 +200,9 @@ def main() -> None:
     prepare(folder)
     serve()
     try:
-        until_true(is_idle, 60, "the node is idle")
+        until(is_idle, seconds=60, what="the node is idle")
         found = find()
-    except (OSError, RuntimeError):
+    except (AssertionError, OSError, RuntimeError):
         for log in PLACE.glob("*.log"):
             sys.stdout.write(f"{log}: {log.read_text(errors='replace')[-5000:]}\n")
         raise

@@ -9,8 +9,8 @@ const ENTRY = /"?\d+"?\s*:\s*\{[^{}]*\}/g;
 function inOrder(text) {
   return text.replace(/(?:chunkMapping|moduleIdToConsumeDataMapping).*?\}\s*\}/gs, part =>
     part
-      .replace(LISTS, list => JSON.stringify(JSON.parse(list).map(String).sort()))
-      .replace(ENTRIES, entries => `${entries.match(ENTRY).sort().join(',')}`)
+      .replace(LISTS, list => JSON.stringify(JSON.parse(list).sort()))
+      .replace(ENTRIES, entries => entries.match(ENTRY).sort().join(','))
   );
 }
 

@@ -4,7 +4,7 @@ import re
 
 from dsportal.doctor.finding import Finding, ok, warning
 
-_NAME = re.compile(r"^PartitionName=(\S+)", re.MULTILINE)
+_NAME = re.compile(r"PartitionName=(\S+)")
 # scontrol(1), "show partition": ALL where nobody is kept out; instead, those that are.
 _RULES = {
     "accounts": re.compile(r"\b(Allow|Deny)Accounts=(\S+)"),
@@ -26,7 +26,7 @@ def rules(said: str) -> Finding:
 
 
 def _rules_of(line: str) -> str:
-    name = _NAME.search(line)
+    name = _NAME.match(line)
     if not name:
         return ""
     kept = [
