@@ -21,7 +21,9 @@ CHECK = roles.loaded(ROLE / "files/check_mounts.py")
 # As Debian 12's package has them (cachefilesd 0.10.10), without their longer comments.
 SETTINGS = "dir /var/cache/fscache\ntag mycache\nbrun 10%\nbcull 7%\nbstop 3%\n"
 SWITCH = '#RUN=yes\n\n# Additional options that are passed to the Daemon.\nDAEMON_OPTS=""\n'
-ADDRESSES = ["10.2.0.11", "10.2.0.12"]
+# Of each host its own: a host's units are known by them.
+ADDRESS = "{{ inventory_hostname }}.example.org"
+ADDRESSES = ["{{ inventory_hostname }}-1.example.org", "{{ inventory_hostname }}-2.example.org"]
 HOSTS: dict[str, dict[str, object]] = {
     "usual": {},
     "cached": {"nas_mounts_fs_cache": True},
@@ -59,7 +61,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
         "nas_mounts_units": str(folder),
         "cacheable": True,
     }
-    given = {"nas_mounts_address": "nas.example.org", "nas_mounts_data_addresses": ADDRESSES}
+    given = {"nas_mounts_address": ADDRESS, "nas_mounts_data_addresses": ADDRESSES}
     tasks = [
         {"set_fact": facts},
         {"include_role": {"name": "nas_mounts", "tasks_from": "validate"}},
@@ -80,12 +82,10 @@ def done(said: str, task: str) -> str:
 
 def options(said: str, host: str, folder: str) -> set[str]:
     """Return the options in the unit that a host would get."""
-    units = re.findall(
-        r"\+Where=(\S+)\n\+Type=nfs\n(?:\+Options=(\S+)\n)?.*?^changed: \[(\w+)\]",
-        said,
-        re.M | re.S,
+    # By its address: hosts run side by side, so an answer does not follow what its host wrote.
+    (found,) = re.findall(
+        rf"\+What={host}[\w.-]*:.*\n\+Where={folder}\n\+Type=nfs\n(?:\+Options=(\S+)\n)?", said
     )
-    (found,) = [words for where, words, name in units if (where, name) == (folder, host)]
     return set(found.split(","))
 
 
