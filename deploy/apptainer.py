@@ -85,21 +85,38 @@ def read_lock(text: str) -> tuple[str, list[Package]]:
 
 
 def fetch(folder: Path, archive: str = ARCHIVE) -> list[Path]:
-    """Fetch the packages of the lock into a folder."""
+    """Fetch the packages into a folder: those of the lock, or what the archive has today."""
     moment, packages = read_lock(LOCK.read_text())
-    return [_fetch(package, folder, (archive, f"{SNAPSHOT}/{moment}")) for package in packages]
+    archives = (archive, f"{SNAPSHOT}/{moment}")
+    return [
+        _locked(package, folder, archives) or _newest(package, folder, archive)
+        for package in packages
+    ]
 
 
-def _fetch(package: Package, folder: Path, archives: tuple[str, str]) -> Path:
+def fetch_locked(folder: Path) -> None:
+    """Fetch the packages of the lock and no others, for a release.
+
+    Raises:
+        bootstrap.DeploymentError: nobody has one any more.
+
+    """
+    moment, packages = read_lock(LOCK.read_text())
+    for package in packages:
+        if _locked(package, folder, (ARCHIVE, f"{SNAPSHOT}/{moment}")) is None:
+            raise bootstrap.DeploymentError(
+                f"nobody has {package.file} any more: run `deploy/lock apptainer`, try what it "
+                "takes, and commit it"
+            )
+
+
+def _locked(package: Package, folder: Path, archives: tuple[str, str]) -> Path | None:
+    """Return a package of the lock, or None if nobody has it any more."""
     file = folder / package.file
     if bootstrap.PACKAGES.is_dir():
         shutil.copyfile(_brought_along(package), file)
         return file
-    if any(_is_downloaded(package, archive, file) for archive in archives):
-        return file
-    newest = _newest(package.name, folder, archives[0])
-    bootstrap.say(f"nobody has {package.file} any more: {newest.name} was taken, which is untried")
-    return newest
+    return file if any(_is_downloaded(package, each, file) for each in archives) else None
 
 
 def _brought_along(package: Package) -> Path:
@@ -122,13 +139,15 @@ def _is_downloaded(package: Package, archive: str, file: Path) -> bool:
     return True
 
 
-def _newest(name: str, folder: Path, archive: str) -> Path:
-    """Fetch what the archive has today of a package; nothing else is left in the folder."""
+def _newest(package: Package, folder: Path, archive: str) -> Path:
+    """Fetch what the archive has today, and say so; nothing else is left in the folder."""
+    name = package.name
     with tempfile.TemporaryDirectory() as work:
         apt = Apt(Path(work), archive)
         apt.update()
         bootstrap.call_in(folder, [*apt.get(), "download", f"{name}/{SUITES[name]}"])
     (file,) = folder.glob(f"{name}_*.deb")
+    bootstrap.say(f"nobody has {package.file} any more: {file.name} was taken, which is untried")
     return file
 
 

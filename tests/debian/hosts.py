@@ -33,7 +33,7 @@ import bootstrap
 import yaml
 
 from tests import images
-from tests.debian import machines, roots
+from tests.debian import machines, roots, software
 from tests.debian.environments import TOOLS, Environments
 from tests.debian.environments import made as environments_of
 from tests.debian.machines import Enclosure, Machine
@@ -60,6 +60,16 @@ DOMAIN = "portal.site.test"
 # What an administrator sets in the place of the inventories' values.
 _LINE = "        portal1: {{ansible_host: {}}}\n"
 _ONE_PORTAL = {_LINE.format("192.0.2.10"): "        head: {ansible_host: 10.77.0.10}\n"}
+# Whose settings a site has: folders of tests/site/inventory.
+_OF_TESTS = {
+    "example": ("both", "example"),
+    "attach": ("both", "attach", "software"),
+    "standby": ("both", "attach", "standby"),
+}
+# A site with modules of its own leaves these out.
+_OWN_MODULES = {
+    "modules: {children: {head_node: {}, compute_nodes: {}}}": "modules: {hosts: {}}",
+}
 _TWO_PORTALS = {
     _LINE.format("192.0.2.10"): "".join(
         f"        {name}: {{ansible_host: {ADDRESSES[name]}}}\n" for name in PORTALS
@@ -188,6 +198,8 @@ def boot(enclosure: Enclosure, inventory: str = "example", suite: str = roots.SU
     # The hosts' deployment cannot fetch it.
     images.pack()
     _furnish(enclosure, environments)
+    if inventory == "attach":
+        _lend(enclosure, software.installed(base), _SITE / "sw")
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
@@ -215,7 +227,7 @@ def _furnish(enclosure: Enclosure, environments: Environments) -> None:
     enclosure.run(*ip, "add", "br0", "type", "bridge")
     enclosure.run("/sbin/ip", "address", "add", f"{OURS}/24", "dev", "br0")
     enclosure.run(*ip, "set", "br0", "up")
-    for folder in ("home", "portal", "shared", *NAS):
+    for folder in ("home", "portal", "shared", "sw", *NAS):
         enclosure.path(_SITE / folder).mkdir()
     enclosure.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     _lend(enclosure, environments.folder, _LENT_ENVIRONMENTS)
@@ -260,6 +272,7 @@ def _machine(enclosure: Enclosure, name: str, base: Path, environments: Environm
     _furnish_root(enclosure, root, base)
     shared = [f"--bind={_SITE}/home:/home", f"--bind={_SITE}/portal:/opt/data-scientist-portal"]
     shared += [f"--bind={_SITE}/{mount}:/mnt/{mount}" for mount in NAS]
+    shared.append(f"--bind-ro={_SITE}/sw:{software.FOLDER}")
     if name in PORTALS:
         shared.append(f"--bind={_SITE}/shared:/mnt/shared")
     if name in ("head", *PORTALS):
@@ -298,12 +311,14 @@ def _write_inventory(enclosure: Enclosure, name: str) -> None:
     base = "attach" if name == "standby" else name
     shutil.copytree(bootstrap.DEPLOY / "ansible/inventories" / base, folder, dirs_exist_ok=True)
     values = (_TWO_PORTALS if name == "standby" else _ONE_PORTAL) | _SET
+    if name == "attach":
+        values |= _OWN_MODULES
     for file in folder.rglob("*.yml"):
         text = file.read_text()
         for placeholder, value in values.items():
             text = text.replace(placeholder, value)
         file.write_text(text)
-    for own in dict.fromkeys(("both", base, name)):
+    for own in _OF_TESTS[name]:
         there = ROOT / "tests/site/inventory" / own
         shutil.copytree(there, folder / "group_vars/all", dirs_exist_ok=True)
 

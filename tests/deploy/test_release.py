@@ -31,5 +31,6 @@ def test_a_release_has_its_files_and_says_what_it_is_made_of(tmp_path: Path) -> 
         said = json.loads(made[name].read_text())
         assert said["bomFormat"] == "CycloneDX"
         assert len(said["components"]) > 5
-    hub = json.loads(made["hub.cdx.json"].read_text())["components"]
-    assert {"jupyterhub", "data-scientist-portal"} <= {each["name"] for each in hub}
+    hub = json.loads(made["hub.cdx.json"].read_text())
+    assert hub["metadata"]["component"]["name"] == "data-scientist-portal"
+    assert {"jupyterhub", "jupyterhub-gpu-slurm"} <= {each["name"] for each in hub["components"]}

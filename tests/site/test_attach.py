@@ -1,17 +1,22 @@
 """A portal on three hosts whose Slurm is the site's own: set up by hand, and left as it is.
 
 `set_up_slurm.sh` makes it, with paths of its own, hidden jobs, typed GPUs and an accounting whose
-QOS limits people; then `deploy/up` runs with a copy of the inventory ``attach``. The first run is
-made while one host is off.
+QOS limits people; sessions and a kernel are software that the site's tool has installed
+(`tests.debian.software`). Then `deploy/up` runs with a copy of the inventory ``attach``. The first
+run is made while one host is off.
 """
 
+import json
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import bootstrap
 import pytest
 
+from tests.debian import software
 from tests.debian.hosts import Hosts
 from tests.debian.machines import Machine
 from tests.site.conftest import Site, deployed_without, site_of, visited
@@ -43,6 +48,12 @@ ls -d /etc/data-scientist-portal* /var/lib/data-scientist-portal* /etc/systemd/s
     /usr/local/libexec/data-scientist-portal* /etc/sudoers.d/*portal* 2> /dev/null
 pgrep -f -l '[d]sportal|[p]roxy.mjs'
 true
+"""
+
+VERSIONS = """
+import json
+from importlib.metadata import distributions
+print(json.dumps([(one.name, one.version) for one in distributions()]))
 """
 
 
@@ -176,6 +187,25 @@ def test_what_nobody_uses_is_culled(attached: Attached) -> None:
     with session_of(attached.portal, "admin1", gpus=1, hours=1) as admin:
         until(lambda: admin.server() is None, seconds=120, what="the unused session ended")
         assert attached.portal.jobs(user=admin.name) == []
+
+
+@pytest.mark.timeout(300)
+def test_sessions_and_kernels_are_what_the_sites_own_tool_has_installed(
+    attached: Attached, user: Visitor
+) -> None:
+    said = attached.hosts.compute1.run(str(software.SESSION / "bin/python"), "-Ic", VERSIONS)
+    has = {(re.sub("[._]", "-", name).lower(), version) for name, version in json.loads(said)}
+    locked = re.findall(r"^([a-z0-9-]+)==(\S+)", bootstrap.lock_file("session").read_text(), re.M)
+    assert len(locked) > 100
+    assert set(locked) - has == set()
+    user.start_and_wait(gpus=1, hours=1)
+    assert user.run("import sys; print(sys.prefix)") == f"{software.SESSION}\n"
+    specs = user.session("GET", "/api/kernelspecs").json()["kernelspecs"]
+    # The machines have a Debian's kernel for R besides.
+    assert set(specs) - {"ir"} == {"python3", "analysis"}
+    kernel = user.open_kernel(kernel="analysis")
+    said = user.run_in(kernel, "import os, sys; print(sys.prefix, os.environ['LOADEDMODULES'])")
+    assert said.split() == [str(software.FOLDER / "analysis"), "analysis/1.0"]
 
 
 def test_every_host_has_the_users_command(attached: Attached) -> None:

@@ -223,7 +223,7 @@ TAKEN: Mapping[Key, str] = {
     ("add-a-standby.md", 1): "tests/site/test_standby.py",
     ("attach-to-your-slurm.md", 1): "tests/deploy/test_attach.py",
     ("attach-to-your-slurm.md", 2): "tests/deploy/test_attach.py",
-    ("attach-to-your-slurm.md", 3): "tests/deploy/test_sites_own_session.py",
+    ("attach-to-your-slurm.md", 3): "tests/debian/software.py",
     ("connect-with-ssh.md", 0): "tests/integration/session/test_ssh.py",
     ("connect-your-directory.md", 1): "tests/integration/authentication/test_machine_accounts.py",
     ("deploy-a-cluster.md", 1): "tests/site/conftest.py",

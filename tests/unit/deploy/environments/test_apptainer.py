@@ -7,7 +7,7 @@ from pathlib import Path
 import apptainer
 import bootstrap
 import pytest
-from apptainer import Package
+from apptainer import Apt, Package
 
 CONTENT = b"what was tried"
 MOMENT = "20261128T120000Z"
@@ -57,14 +57,22 @@ def test_another_version_is_taken_only_where_nobody_has_that_and_it_is_said(
     archives: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # In the place of apt, whose archive is signed by Debian.
-    def newest(name: str, folder: Path, archive: str) -> Path:
-        file = folder / f"{name}_2.0-1_amd64.deb"
-        file.write_text(archive)
-        return file
-
-    monkeypatch.setattr(apptainer, "_newest", newest)
-    assert fetched(archives) == f"file://{archives}/archive".encode()
+    get = archives / "apt-get"
+    get.write_text("#!/bin/sh\necho $2 > apptainer_2.0-1_amd64.deb\n")
+    get.chmod(0o755)
+    monkeypatch.setattr(Apt, "update", lambda _: None)
+    monkeypatch.setattr(Apt, "get", lambda _: [str(get)])
+    assert fetched(archives) == b"apptainer/sid\n"
     assert f"nobody has {FILE} any more: apptainer_2.0-1_amd64.deb" in capfd.readouterr().err
+
+
+def test_a_release_takes_no_other_version(archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apptainer, "ARCHIVE", f"file://{archives}/archive")
+    with pytest.raises(bootstrap.DeploymentError, match="deploy/lock apptainer"):
+        apptainer.fetch_locked(archives / "fetched")
+    put(archives / "snapshot" / MOMENT / Path(PATH).parent, CONTENT)
+    apptainer.fetch_locked(archives / "fetched")
+    assert (archives / "fetched" / FILE).read_bytes() == CONTENT
 
 
 def test_packages_that_were_brought_along_are_taken_and_checked(archives: Path) -> None:
