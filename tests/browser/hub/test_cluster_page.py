@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests import faults
-from tests.browser.hub.test_look import assert_is_fit_to_use
+from tests.browser.fit import assert_is_fit_to_use
 from tests.browser.lab import log_in
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor

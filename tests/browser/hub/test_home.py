@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 
 from jupyterhub_gpu_slurm.session.endings import BECAUSE
 from jupyterhub_gpu_slurm.session.observation import Ending
-from tests.browser import axe
+from tests import faults
+from tests.browser.fit import assert_is_fit_to_use
 from tests.browser.lab import log_in
 from tests.instance import FILLER, USERS, Instance
 from tests.visitor import Visitor
@@ -66,7 +67,7 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("#stop")).to_have_attribute("title", re.compile("^Stop My Server"))
     expect(use).to_have_text(re.compile(r"^[\d.]+ of \d+ cores, 0\.[1-9] of [\d.]+ GiB$"))
     photograph(page, "home-card")
-    assert axe.faults(page) == []
+    assert_is_fit_to_use(page, "home with a session")
 
     # More time, without JupyterLab.
     page.get_by_label("Extend by").select_option("60")
@@ -74,21 +75,12 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("[data-left]")).to_have_text(re.compile("^1 h 5[0-9] min$"))
     assert portal.job(job_id)["TimeLimit"] == "02:00:00"
 
-    for width, height in ((1440, 900), (360, 740)):
-        for scheme in ("light", "dark"):
-            page.set_viewport_size({"width": width, "height": height})
-            page.emulate_media(color_scheme=scheme)
-            page.reload()
-            expect(page.locator("[data-left]")).not_to_have_text("—")
-            photograph(page, f"home-{scheme}-{width}")
-            assert axe.faults(page) == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            # Where there is no room for both in a row, the way in comes first.
-            opening, stop = (page.locator(which).bounding_box() for which in ("#start", "#stop"))
-            assert opening is not None
-            assert stop is not None
-            assert width > 360 or opening["y"] + opening["height"] <= stop["y"]
-    page.wait_for_function("window._jupyterhub_page_loaded")
+    # Where there is no room for both in a row, the way in comes first.
+    page.set_viewport_size({"width": 360, "height": 740})
+    opening, stop = (page.locator(which).bounding_box() for which in ("#start", "#stop"))
+    assert opening is not None
+    assert stop is not None
+    assert opening["y"] + opening["height"] <= stop["y"]
 
     # It is listed once it has ended, and can be started again as it was.
     page.locator("#stop").click()
@@ -124,7 +116,7 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
     page.get_by_role("link", name="Log out").click()
     expect(page.get_by_text("1 GPU stays reserved")).to_be_visible()
     photograph(page, "leave")
-    assert axe.faults(page) == []
+    assert_is_fit_to_use(page, "leave")
     page.locator("#leave").click()
     expect(page.get_by_label("Username")).to_be_visible()
     assert len(portal.jobs(user=USER)) == 1
@@ -138,6 +130,37 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
     log_in(page, portal, USER, to="/hub/home")
     page.get_by_role("link", name="Log out").click()
     expect(page.get_by_label("Username")).to_be_visible()
+
+
+def test_a_page_says_that_a_session_still_stops(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    user.start_and_wait(gpus=0)
+    log_in(page, portal, USER, to="/hub/home")
+    with faults.frozen("slurmctld"):
+        assert user.api("DELETE", f"/users/{USER}/server").status_code == 202
+        page.goto(f"{portal.url}/hub/spawn-pending/{USER}")
+        expect(page.get_by_role("heading", name="Your session is stopping")).to_be_visible()
+        # Without the reload, in the middle of which nothing can be looked at.
+        page.evaluate("for (let timer = setTimeout(() => {}); timer; timer--) clearTimeout(timer)")
+        assert_is_fit_to_use(page, "stopping")
+    page.get_by_role("button", name="Refresh now").click()
+    until(lambda: user.server() is None, seconds=60, what="the session has stopped")
+
+
+def test_a_page_shows_for_a_moment_that_a_session_starts_again(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    job_id = user.start_and_wait(gpus=0, hours=1)
+    user.stop()
+    asked = {"Referer": f"{portal.url}/user/{USER}/lab"}
+    said = user.http.get(f"/hub/portal/session/{job_id}", headers=asked).json()
+    again = f"/hub/portal/start-again/{job_id}?token={said['token']}"
+    page.add_init_script("HTMLFormElement.prototype.submit = () => {}")
+    log_in(page, portal, USER, to="/hub/home")
+    page.goto(f"{portal.url}{again}")
+    expect(page.get_by_role("heading", name="Your session is starting again")).to_be_visible()
+    assert_is_fit_to_use(page, "starting again")
 
 
 def test_who_logs_out_can_stop_what_still_waits(
@@ -170,15 +193,11 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         expect(page).to_have_title(re.compile("^2 of 2 · Waiting · "))
         expect(page.locator("#progress-log")).to_contain_text("Session requested")
         expect(page.locator("#progress-log")).not_to_contain_text("Server")
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            for width, height in ((360, 740), (1440, 900)):
-                page.set_viewport_size({"width": width, "height": height})
-                photograph(page, f"waiting-{scheme}-{width}")
-                assert page.locator(".portal-buttons").evaluate(NEAREST) >= 8
-                assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert_is_fit_to_use(page, "waiting, one of two")
+        for width in (360, 1440):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.locator(".portal-buttons").evaluate(NEAREST) >= 8
         photograph(page, "waiting-asked")
-        assert axe.faults(page) == []
 
         portal.slurm("scancel", first)
         expect(page.locator("#progress-position")).to_have_text("1 of 1 in sxm2, by priority")

@@ -1,12 +1,11 @@
 """The design: every page, light and dark, wide and narrow; and the welcome in JupyterLab."""
 
-import itertools
 import json
 import pwd
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import faults
 from tests.browser import axe
+from tests.browser.fit import BRIGHTNESS, assert_is_fit_to_use
 from tests.browser.lab import log_in
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
@@ -21,14 +21,6 @@ from tests.visitor import Visitor
 pytestmark = pytest.mark.browser
 
 USER = USERS[1]
-WIDTHS = (1280, 360)
-SCHEMES = ("light", "dark")
-BRIGHTNESS = """
-() => {
-  const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g);
-  return (Number(red) + Number(green) + Number(blue)) / 3;
-}
-"""
 Take = Callable[[Page, str], None]
 
 
@@ -39,22 +31,6 @@ def browsing(chromium: Browser, **options: Any) -> Iterator[Page]:
     context.set_default_timeout(30_000)
     yield context.new_page()
     context.close()
-
-
-def assert_is_fit_to_use(page: Page, where: str) -> None:
-    """The page has no serious fault, light or dark, wide or narrow, and nothing is cut off."""
-    for scheme, width in itertools.product(SCHEMES, WIDTHS):
-        page.set_viewport_size({"width": width, "height": 800})
-        # Without the transitions between the two, whose colours are neither's.
-        chosen: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
-        page.emulate_media(color_scheme=chosen, reduced_motion="reduce")
-        page.wait_for_function(f"document.documentElement.dataset.bsTheme === '{scheme}'")
-        seen = f"{where}, {scheme}, {width} px"
-        assert axe.faults(page) == [], seen
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, seen
-        assert (page.evaluate(BRIGHTNESS) < 128) == (scheme == "dark"), seen
-    page.set_viewport_size({"width": 1280, "height": 860})
-    page.emulate_media(color_scheme="light")
 
 
 def test_nobody_is_shut_out_of_the_login(portal: Instance, page: Page) -> None:

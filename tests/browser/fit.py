@@ -1,0 +1,41 @@
+"""Whether a page is fit to use: light and dark, on a desk and on a phone.
+
+With ``PORTAL_LOOK=FOLDER`` the pictures of all these pages are put there, to be looked at.
+"""
+
+import itertools
+import os
+import re
+from typing import Literal
+
+from playwright.sync_api import Page
+
+from tests.browser import axe
+
+BRIGHTNESS = """
+() => {
+  const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g);
+  return (Number(red) + Number(green) + Number(blue)) / 3;
+}
+"""
+_WIDTHS = (1440, 360)
+_SCHEMES = ("light", "dark")
+
+
+def assert_is_fit_to_use(page: Page, where: str) -> None:
+    """The page has no serious fault, light or dark, wide or narrow, and nothing is cut off."""
+    for scheme, width in itertools.product(_SCHEMES, _WIDTHS):
+        page.set_viewport_size({"width": width, "height": 900})
+        # Without the transitions between the two, whose colours are neither's.
+        chosen: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
+        page.emulate_media(color_scheme=chosen, reduced_motion="reduce")
+        page.wait_for_function(f"document.documentElement.dataset.bsTheme === '{scheme}'")
+        seen = f"{where}, {scheme}, {width} px"
+        if folder := os.environ.get("PORTAL_LOOK"):
+            name = re.sub(r"\W+", "-", f"{where}-{scheme}-{width}")
+            page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        assert axe.faults(page) == [], seen
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, seen
+        assert (page.evaluate(BRIGHTNESS) < 128) == (scheme == "dark"), seen
+    page.set_viewport_size({"width": 1280, "height": 860})
+    page.emulate_media(color_scheme="light")
