@@ -134,10 +134,13 @@ class ClusterJobsHandler(Handler):
     head = head_as_get
 
     async def get(self) -> None:
-        """Write the jobs."""
+        """Write the jobs, or only the viewer's own with ``?own=true``."""
+        only_own = self.get_query_argument("own", "false")
+        if only_own not in ("true", "false"):
+            raise HTTPError(400, words.OWN_IS_TRUE_OR_FALSE)
         shared = await self.shared()
         self.set_header("Content-Type", "application/json")
-        self.finish(shared.dated(shared.jobs_body(self.viewer)))
+        self.finish(shared.dated(shared.jobs_body(self.viewer, only_own=only_own == "true")))
 
 
 class OpenApiHandler(Handler):

@@ -96,7 +96,10 @@ def _paths() -> dict[str, Any]:
     usage = {"parameters": _usage_parameters()}
     return {
         "/api/v1/cluster": {"get": _get("The nodes and each GPU", "ClusterAnswer")},
-        "/api/v1/jobs": {"get": _get("The queue", "JobsAnswer")},
+        "/api/v1/jobs": {
+            "get": _get("The queue", "JobsAnswer"),
+            "parameters": [_parameter("own", "query", {"type": "boolean", "default": False})],
+        },
         "/api/v1/events": {
             "get": _get("Both, as they change", None, "text/event-stream")
             | {"description": _EVENTS}

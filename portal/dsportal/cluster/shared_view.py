@@ -41,14 +41,15 @@ class SharedView:
             for node in self.snapshot.nodes
         ]
 
-    def jobs(self, viewer: Viewer) -> list[JobRow]:
-        """Give the rows of all jobs: those that run by their end, those that wait in their turn."""
+    def jobs(self, viewer: Viewer, *, only_own: bool = False) -> list[JobRow]:
+        """Give the rows of jobs: those that run by their end, those that wait in their turn."""
         return [
             self.once(
                 ("job", job.job_id, job.label, self._of(job.user, viewer)),
                 lambda job=job: view.job_row(self.snapshot, job, viewer, self.mark),  # type: ignore[misc]
             )
             for job in self.snapshot.jobs
+            if not only_own or job.user == viewer.name
         ]
 
     def cluster_body(self, viewer: Viewer) -> str:
@@ -56,10 +57,14 @@ class SharedView:
         seen = self.as_seen_by(viewer)
         return self.once(("cluster", seen), lambda: self._cluster_body(seen))
 
-    def jobs_body(self, viewer: Viewer) -> str:
+    def jobs_body(self, viewer: Viewer, *, only_own: bool = False) -> str:
         """Write the answer of ``api/v1/jobs``, but for its moment and its brackets."""
         seen = self.as_seen_by(viewer)
-        return self.once(("jobs", seen), lambda: f'{self._trouble},"jobs":{_json(self.jobs(seen))}')
+
+        def write() -> str:
+            return f'{self._trouble},"jobs":{_json(self.jobs(seen, only_own=only_own))}'
+
+        return self.once(("jobs", seen, only_own), write)
 
     def dated(self, body: str) -> str:
         """Write a body as a whole answer."""

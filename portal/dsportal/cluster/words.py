@@ -2,6 +2,7 @@
 
 NOT_LOGGED_IN = "Log in to the portal, or send a token that may access this service."
 NOT_ALLOWED = "This login or token may not access the cluster page."
+OWN_IS_TRUE_OR_FALSE = "own must be true or false."
 ADMINS_ONLY = "Only the portal's admins may see or do this."
 SLURM_SILENT = "Slurm does not answer at the moment; these are its last figures."
 SESSIONS_OLD = "The hub does not answer at the moment; this list may be out of date."

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, Request, expect
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -157,6 +158,32 @@ FAILING = """
 until [ -e go ]; do sleep 0.1; done
 echo loading the images; echo no space left on device >&2; exit 3
 """
+
+
+@pytest.mark.usefixtures("user")
+def test_a_job_that_fails_is_announced_to_who_never_opened_the_panel(
+    portal: Instance, page: Page, home: Path
+) -> None:
+    page.clock.install()
+    open_lab(page, portal, USER)
+    argv = ["sbatch", "--parsable", "--mem=50M", "--job-name=images", f"--wrap={FAILING}"]
+    portal.slurm(*argv, user=USER, home=str(home))
+    # The first look, which finds it open.
+    with page.expect_response(re.compile("/portal/jobs$")) as first:
+        page.clock.fast_forward("01:00")
+    assert "images" in {job["name"] for job in first.value.json()["jobs"]}
+    portal.slurm("/usr/bin/touch", str(home / "go"), user=USER)
+
+    notice = page.get_by_role("alert").filter(has_text="images")
+
+    def is_announced() -> bool:
+        with page.expect_response(re.compile("/portal/jobs$")):
+            page.clock.fast_forward("01:00")
+        return notice.is_visible()
+
+    until(is_announced, seconds=60, what="the toast", every=1)
+    expect(notice).to_contain_text("no space left on device")
+    expect(page.get_by_role("region", name="Slurm: my jobs")).to_have_count(0)
 
 
 @pytest.mark.usefixtures("user")

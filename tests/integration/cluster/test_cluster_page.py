@@ -85,6 +85,8 @@ def test_each_of_two_users_sees_their_own_and_only_an_admin_sees_names(
             assert job["is_mine"] is (token == two)
             assert job["user"] == (TWO if is_shown else None)
             assert job["name"] == ("nobody's" if is_shown else None)
+            own = answer(portal, token, "api/v1/jobs?own=true")["jobs"]
+            assert own == ([job] if token == two else [])
 
 
 def test_the_answers_are_as_they_are_described(portal: Instance, visit: Visit) -> None:

@@ -231,6 +231,18 @@ def test_names_of_others_are_for_whom_they_may_be(
     assert [job["user"] for job in found.json()["jobs"]] == seen
 
 
+@pytest.mark.parametrize(("own", "count"), [("true", 1), ("false", 3)])
+def test_a_user_may_ask_for_the_own_jobs_alone(stand_ins: StandIns, own: str, count: int) -> None:
+    found = answer(room(stand_ins), f"api/v1/jobs?own={own}", "ada's")
+    assert len(found.json()["jobs"]) == count
+
+
+def test_what_is_no_answer_to_own_is_refused(stand_ins: StandIns) -> None:
+    found = answer(room(stand_ins), "api/v1/jobs?own=1", "ada's")
+    assert found.status_code == 400
+    assert found.json()["message"] == words.OWN_IS_TRUE_OR_FALSE
+
+
 # --- what it says ---
 
 

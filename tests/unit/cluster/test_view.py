@@ -58,6 +58,16 @@ def test_the_same_words_serve_all_who_have_no_jobs() -> None:
     assert shared.jobs_body(ADA) is not first
 
 
+def test_a_users_own_jobs_are_those_of_all_jobs_that_are_theirs() -> None:
+    shared = SharedView(snapshot(), "portal")
+    bob = Viewer("bob", sees_names=False)
+    own = shared.jobs(bob, only_own=True)
+    assert len(own) == 2
+    assert own == [job for job in shared.jobs(bob) if job["is_mine"]]
+    assert shared.jobs_body(bob, only_own=True) != shared.jobs_body(bob)
+    assert shared.jobs(STRANGER, only_own=True) == []
+
+
 def test_where_slurm_tells_no_numbers_the_squares_are_counted() -> None:
     node = replace(NODE, gpus_in_use=None)
     shown = snapshot(nodes=(node,), shares={})

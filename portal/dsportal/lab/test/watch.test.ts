@@ -11,20 +11,31 @@ function job(id: string, state: string, more: Partial<IJob> = {}): IJob {
 
 test('a job that ends is told once, and none that was over before', () => {
   const watch = new JobWatch();
-  assert.deepEqual(watch.take([job('1', 'RUNNING'), job('2', 'FAILED')]), []);
+  assert.deepEqual(watch.take([job('1', 'RUNNING'), job('2', 'FAILED')], 200), []);
   assert.ok(watch.hasOpen);
-  const told = watch.take([job('1', 'COMPLETED'), job('2', 'FAILED')]);
+  const told = watch.take([job('1', 'COMPLETED'), job('2', 'FAILED')], 260);
   assert.deepEqual(
     told.map(one => one.id),
     ['1']
   );
-  assert.deepEqual(watch.take([job('1', 'COMPLETED')]), []);
+  assert.deepEqual(watch.take([job('1', 'COMPLETED')], 320), []);
   assert.ok(!watch.hasOpen);
+});
+
+test('a job that came and went between two looks is told, one of before the first is not', () => {
+  const watch = new JobWatch();
+  assert.deepEqual(watch.take([], 200), []);
+  const told = [job('1', 'FAILED', { ends: 190 }), job('2', 'FAILED', { ends: 230 })];
+  assert.deepEqual(
+    watch.take(told, 260).map(one => one.id),
+    ['2']
+  );
+  assert.deepEqual(watch.take(told, 320), []);
 });
 
 test('nobody waits for the end of a session', () => {
   const watch = new JobWatch();
-  watch.take([job('1', 'RUNNING', { is_session: true })]);
+  watch.take([job('1', 'RUNNING', { is_session: true })], 200);
   assert.ok(!watch.hasOpen);
 });
 

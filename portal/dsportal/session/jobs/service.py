@@ -70,16 +70,16 @@ class ClusterService:
         return await self._free.get()
 
     async def _ask_jobs(self) -> JobsSaid:
-        return await self._read("jobs", jobs_from)
+        return await self._read("jobs", jobs_from, "?own=true")
 
     async def _ask_free(self) -> tuple[FreeGpus, ...]:
         return await self._read("cluster", free_from)
 
-    async def _read(self, what: str, read: Callable[[Any], T]) -> T:
+    async def _read(self, what: str, read: Callable[[Any], T], query: str = "") -> T:
         if self._url is None:
             raise NoView("no service is set")
         request = HTTPRequest(
-            f"{self._url.rstrip('/')}/services/cluster/api/v1/{what}",
+            f"{self._url.rstrip('/')}/services/cluster/api/v1/{what}{query}",
             headers={"Authorization": f"token {self._token}"},
             connect_timeout=_REQUEST_SECONDS,
             request_timeout=_REQUEST_SECONDS,

@@ -43,8 +43,9 @@ const SHOW = 'data-scientist-portal:show-jobs';
 const LOG = 'data-scientist-portal:open-job-log';
 const PANEL = 'data-scientist-portal-jobs';
 const READ_MILLISECONDS = 5_000;
-/** How often a job's end is looked for while the panel is not in sight. */
+/** How often a job's end is looked for while the panel is not in sight, and when first. */
 const WATCH_MILLISECONDS = 60_000;
+const FIRST_WATCH_MILLISECONDS = 10_000;
 /** JupyterLab shows 140 characters of a notification. */
 const LOG_LETTERS = 80;
 
@@ -113,18 +114,22 @@ function makePanel(
   const watch = new JobWatch();
   const read = async (anew: boolean): Promise<IJobs> => {
     const told = await readJobs(settings, anew);
-    for (const job of watch.take(told.jobs)) {
+    for (const job of watch.take(told.jobs, told.now)) {
       void announce(app, texts, notifier, job);
     }
     return told;
   };
-  new Poll({
+  const ends = new Poll({
+    auto: false,
     name: 'data-scientist-portal:jobs-watch',
     frequency: { interval: WATCH_MILLISECONDS, backoff: true, max: 5 * WATCH_MILLISECONDS },
-    // Nobody waits for what the panel has not shown; what it has shown ends in hidden tabs too.
-    standby: () => (watch.hasOpen ? 'never' : true),
+    // What was seen to run ends in hidden tabs too.
+    standby: () => (watch.hasOpen ? 'never' : 'when-hidden'),
     factory: async () => panel.present(await read(false))
   });
+  void app.restored.then(() =>
+    ends.schedule({ phase: 'started', interval: FIRST_WATCH_MILLISECONDS })
+  );
   panel.id = PANEL;
   panel.title.icon = slurmIcon;
   panel.title.caption = panelLabels(texts).tab;

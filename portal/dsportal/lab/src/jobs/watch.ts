@@ -9,15 +9,25 @@ export class JobWatch {
     return this._open.size > 0;
   }
 
-  /** Take what is known now; return the jobs that were open before and are over. */
-  take(jobs: readonly IJob[]): IJob[] {
-    const ended = jobs.filter(job => job.is_over && this._open.has(job.id));
+  /** Take what is known now; return the jobs that have ended since the last look. */
+  take(jobs: readonly IJob[], now: number): IJob[] {
+    this._since ??= now;
+    const over = jobs.filter(job => job.is_over);
+    const ended = over.filter(job => this._open.has(job.id) || this._cameAndWent(job));
     const open = jobs.filter(job => !job.is_over && !job.is_session);
     this._open = new Set(open.map(job => job.id));
+    this._over = new Set(over.map(job => job.id));
     return ended;
   }
 
+  /** Slurm tells of a job that no look has found open, and that ended after the first. */
+  private _cameAndWent(job: IJob): boolean {
+    return !this._over.has(job.id) && !job.is_session && (job.ends ?? 0) > this._since!;
+  }
+
+  private _since: number | null = null;
   private _open = new Set<string>();
+  private _over = new Set<string>();
 }
 
 /** For how many seconds a job ran; 0 where that is not known. */
