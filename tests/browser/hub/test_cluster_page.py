@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 
 from tests import faults
 from tests.browser.fit import assert_is_fit_to_use
@@ -93,10 +93,17 @@ def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
         one.keyboard.press("Enter")
         expect(chip).to_have_attribute("aria-pressed", "false")
 
-        admin.on("dialog", lambda dialog: dialog.accept())
+        questions: list[str] = []
+
+        def agree(dialog: Dialog) -> None:
+            questions.append(dialog.message)
+            dialog.accept()
+
+        admin.on("dialog", agree)
         admin.get_by_role("button", name=f"Stop the session of {ONE}").click()
         expect(admin.get_by_role("heading", name="Sessions")).to_be_visible()
         until(lambda: not portal.jobs(user=ONE), seconds=60, what="the session is stopped")
+        assert questions == [f"Stop {ONE}'s session (job {job_id}) now? Unsaved work is lost."]
         expect(squares(one, "yours")).to_have_count(0)
         assert one.evaluate("window.isTheSamePage") is True
 

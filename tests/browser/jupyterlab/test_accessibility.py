@@ -69,6 +69,12 @@ def test_panels_and_dialogs_have_no_faults(
     page.get_by_role("menuitem", name="File", exact=True).click()
     page.get_by_role("menuitem", name="Stop Session").click()
     check_dialog(page, "Stop this session?")
+    # And by keyboard alone.
+    page.keyboard.press("Control+Shift+C")
+    page.keyboard.type("Stop Session")
+    expect(page.locator(".lm-CommandPalette-item.lm-mod-active")).to_contain_text("Stop Session")
+    page.keyboard.press("Enter")
+    check_dialog(page, "Stop this session?")
 
     user.stop()
     expect(page.locator(DIALOG)).to_contain_text("Your session has ended")

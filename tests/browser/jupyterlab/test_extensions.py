@@ -86,6 +86,13 @@ def test_git_and_completion_know_a_repository(
 
     patiently(propose)
     photograph(page, "completion")
+    page.keyboard.press("Escape")
+    page.keyboard.type("mps(loss)\n")
+    wrong = page.locator(".jp-FileEditor .cm-lintRange", has_text="loss")
+    expect(wrong).to_be_visible()
+    wrong.hover()
+    expect(page.locator(".cm-tooltip-lint")).to_contain_text("undefined name 'loss'")
+    photograph(page, "diagnostics")
 
     # It speaks over a pipe: the session's port is the only one.
     listening = visit(USER).run(

@@ -159,9 +159,17 @@ def test_a_shared_notebook_opens_for_its_reader(
     assert copy.stat().st_uid == pwd.getpwnam(READER).pw_uid
     theirs.close()
 
+    # With a group, too, who has no names to type.
+    group = owner.session("GET", "/portal/shares").json()["groups"][0]
+    dialog.get_by_label("Share with").select_option(label=f"The group {group}")
+    expect(dialog.get_by_label("User names")).to_be_hidden()
+    dialog.get_by_role("button", name="Share", exact=True).click()
+    expect(dialog.get_by_role("listitem").filter(has_text=group)).to_be_visible()
+
     # Stopped, the link is dead.
-    dialog.get_by_role("button", name=f"Stop sharing with {READER}").click()
-    expect(dialog.get_by_role("listitem")).to_have_count(0)
+    for name in (group, READER):
+        dialog.get_by_role("button", name=f"Stop sharing with {name}").click()
+        expect(dialog.get_by_role("listitem").filter(has_text=name)).to_have_count(0)
     path = link.partition("/hub/user-redirect")[2]
     assert reader.session("GET", path).status_code == 404
 
