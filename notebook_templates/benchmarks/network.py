@@ -39,7 +39,6 @@ sys.path += [str(Path(__file__).resolve().parent.parent / "distributed")]
 from record import run
 
 SERVER, SENDER = (Path(iperf.__file__).with_name(name) for name in ("server.py", "sender.py"))
-_SCONTROL = "/usr/bin/scontrol"
 _SECONDS = 60
 _TRIES = 3
 _NAS_SECONDS = 10
@@ -126,7 +125,7 @@ def nodes_of_job() -> list[str]:
     if not steps.nodes().in_job:
         return []
     listed = os.environ["SLURM_JOB_NODELIST"]
-    return steps.run([_SCONTROL, "show", "hostnames", listed], _SECONDS).split()
+    return steps.run(["scontrol", "show", "hostnames", listed], _SECONDS).split()
 
 
 def links(

@@ -15,7 +15,7 @@ import os
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -314,10 +314,9 @@ def last_word(number: int) -> JobStatus:
 
 
 def _slurm(program: str, *arguments: str, folder: Path | None = None) -> str:
-    argv: Sequence[str] = [f"/usr/bin/{program}", *arguments]
     try:
         done = subprocess.run(
-            argv,
+            [program, *arguments],
             capture_output=True,
             text=True,
             cwd=folder,

@@ -23,7 +23,12 @@ _SCHEMES = ("light", "dark")
 
 
 def assert_is_fit_to_use(page: Page, where: str) -> None:
-    """The page has no serious fault, light or dark, wide or narrow, and nothing is cut off."""
+    """The page has no serious fault, light or dark, wide or narrow, and nothing is cut off.
+
+    And what the hub speaks of is a session, never a server.
+    """
+    words = page.locator("body").inner_text()
+    assert "/hub/" not in page.url or not re.search(r"\bservers?\b", words, re.IGNORECASE), where
     for scheme, width in itertools.product(_SCHEMES, _WIDTHS):
         page.set_viewport_size({"width": width, "height": 900})
         # Without the transitions between the two, whose colours are neither's.

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tomllib
@@ -18,6 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
@@ -33,7 +35,15 @@ from tests.waiting import until
 NAME = f"{PREFIX}attached"
 ETC = Path(f"/etc/data-scientist-{NAME}")
 USER = USERS[0]
-PORTS = ("portal_port", "portal_hub_port", "portal_proxy_api_port", "portal_cluster_port")
+PORTS = (
+    *("portal_port", "portal_hub_port", "portal_proxy_api_port", "portal_cluster_port"),
+    *("monitoring_prometheus_port", "monitoring_alertmanager_port"),
+    *("monitoring_node_port", "monitoring_slurm_port"),
+)
+SLURM_PROGRAMS = (
+    *("sacct", "sacctmgr", "sbatch", "scancel", "scontrol"),
+    *("sdiag", "sinfo", "squeue", "srun"),
+)
 # What a site has of Slurm, munge, sssd and nslcd besides the cluster's own folder.
 SYSTEM = ("slurm", "munge", "sssd", "nslcd.conf", "nsswitch.conf")
 UNITS = ("/etc/systemd/system", "/lib/systemd/system")
@@ -48,6 +58,10 @@ class Site:
     portal: Instance
     before: dict[str, str]
     inventory: Path
+    bin_dir: Path
+    """With the site's programs of Slurm."""
+    slurm_port: int
+    """Where Slurm's figures are."""
     said: str
     """By the deployment."""
 
@@ -107,12 +121,24 @@ def daemons() -> list[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
 
 
-def write_inventory(folder: Path, portal: Instance, slurm: AccountedCluster) -> None:
+def slurm_programs(slurm: AccountedCluster) -> Path:
+    """Make a folder of the site's own with Slurm's programs."""
+    folder = slurm.conf.parent / "programs"
+    folder.mkdir()
+    for name in SLURM_PROGRAMS:
+        (folder / name).symlink_to(f"/usr/bin/{name}")
+    return folder
+
+
+def write_inventory(
+    folder: Path, portal: Instance, slurm: AccountedCluster, bin_dir: Path, ports: list[int]
+) -> None:
     """Copy the inventory, and set what it says."""
     shutil.copytree(ROOT / "deploy/ansible/inventories/attach", folder)
     hosts = yaml.safe_load((folder / "hosts.yml").read_text())
     for name in ("head_node", "compute_nodes"):
         hosts["all"]["children"][name]["hosts"] = {"head": {"ansible_connection": "local"}}
+    hosts["all"]["children"]["monitoring"] = {"children": {"head_node": {}}}
     (folder / "hosts.yml").write_text(yaml.safe_dump(hosts))
     directory = portal.settings["authentication"]["ldap"]
     values = {
@@ -122,9 +148,10 @@ def write_inventory(folder: Path, portal: Instance, slurm: AccountedCluster) -> 
         "doctor_hub_url": "",
         "portal_hub_user": f"hub-{NAME}"[:31],
         "portal_address": "127.0.0.1",
-        **dict(zip(PORTS, free_ports(len(PORTS)), strict=True)),
+        **dict(zip(PORTS, ports, strict=True)),
         "portal_public_name": "127.0.0.1",
         "portal_slurm_conf": str(slurm.conf),
+        "portal_slurm_bin_dir": str(bin_dir),
         "portal_directory_servers": directory["servers"],
         "portal_directory_base": directory["user_base"].partition(",")[2],
         "portal_allowed_groups": portal.settings["authentication"]["allowed_groups"],
@@ -148,14 +175,16 @@ def site(portal: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         group = grp.getgrgid(pwd.getpwnam(USER).pw_gid).gr_name
         slurm.register(accounts=[{"name": group}], qos=[])
         inventory = tmp_path_factory.mktemp("attach") / "site"
-        write_inventory(inventory, portal, slurm)
+        bin_dir, ports = slurm_programs(slurm), free_ports(len(PORTS))
+        write_inventory(inventory, portal, slurm, bin_dir, ports)
         before = state_of(slurm)
         stack.callback(deploy, "down", inventory)
         here = {"~/site": str(inventory)}
         followed(how_to("attach-to-your-slurm.md", 1, here))
         said = followed(how_to("attach-to-your-slurm.md", 2, here))
         settings = tomllib.loads((ETC / "portal.toml").read_text())
-        yield Site(slurm, Instance(settings), before, inventory, " ".join(said.split()))
+        words = " ".join(said.split())
+        yield Site(slurm, Instance(settings), before, inventory, bin_dir, ports[-1], words)
 
 
 @pytest.fixture
@@ -179,6 +208,17 @@ def test_the_deployment_says_what_to_know_of_the_sites_slurm(site: Site) -> None
     assert "warning accounts: AccountingStorageEnforce=" in site.said
     assert f"Slurm refuses the sessions of {refused}, who have no account" in site.said
     assert "warning confinement: " in site.said
+
+
+def test_what_is_measured_is_the_sites_slurm(site: Site) -> None:
+    said = httpx.get(f"http://127.0.0.1:{site.slurm_port}/metrics").text
+    assert re.search(r'^slurm_nodes\{.*state="idle".*\} [1-9]', said, re.M), said
+
+
+def test_a_session_finds_slurm_where_the_site_has_it(site: Site, user: Visitor) -> None:
+    user.start_and_wait(gpus=0)
+    found = user.run("import shutil; print(shutil.which('sbatch'), shutil.which('srun'))")
+    assert found.split() == [str(site.bin_dir / name) for name in ("sbatch", "srun")]
 
 
 def test_the_doctor_asks_the_sites_slurm(site: Site) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SRUN = "/usr/bin/srun"
+SRUN = "srun"
 _SECONDS_TO_LOOK = 120
 _GRACE_SECONDS = 15
 

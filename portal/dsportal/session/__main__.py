@@ -74,6 +74,7 @@ def _settle_in(told: SessionInput) -> Path:
         modules=ModulesEntry(told.modules_init, module_paths),
         programs=command_variables(own, told.environments_conda),
         defaults=mlflow_variables(told.mlflow_folder, account.home, account.name),
+        slurm_bin_dir=told.slurm_bin_dir,
     )
     os.environ.clear()
     os.environ.update(environment)

@@ -83,12 +83,14 @@ def session_environment(
     modules: ModulesEntry = ModulesEntry(),  # frozen
     programs: Mapping[str, str] = MappingProxyType({}),
     defaults: Mapping[str, str] = MappingProxyType({}),
+    slurm_bin_dir: str | None = None,
 ) -> dict[str, str]:
     """Put a session's environment together.
 
     ``inherited`` is what Slurm started the process with, ``given`` what the hub
     sent; where both name a variable, the hub's wins. ``programs``: what leads to programs of ours;
     its PATH comes behind the rest. ``defaults``: what holds where the hub sent nothing else.
+    ``slurm_bin_dir``: where Slurm's programs are, which come first where the system has others.
     """
     environment = {
         "HOME": account.home,
@@ -105,7 +107,8 @@ def session_environment(
     environment |= {**defaults}
     environment |= {name: value for name, value in given.items() if _may_come_from_the_hub(name)}
     environment |= modules.variables() | {**programs}
-    environment["PATH"] = ":".join(filter(None, (SANE_PATH, programs.get("PATH"))))
+    slurm = () if slurm_bin_dir in SANE_PATH.split(":") else (slurm_bin_dir,)
+    environment["PATH"] = ":".join(filter(None, (*slurm, SANE_PATH, programs.get("PATH"))))
     if jupyter_path:
         environment["JUPYTER_PATH"] = ":".join(jupyter_path)
     return environment

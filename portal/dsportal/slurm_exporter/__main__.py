@@ -61,7 +61,7 @@ def main() -> None:
     """Answer Prometheus until told to end."""
     logging.basicConfig(level=logging.INFO, format="[%(levelname).1s %(asctime)s] %(message)s")
     options = _parser().parse_args()
-    client = SlurmClient("/usr/bin", options.slurm_conf, (), _QUESTION_SECONDS)
+    client = SlurmClient(options.bin_dir, options.slurm_conf, (), _QUESTION_SECONDS)
     registry = CollectorRegistry()
     # Before there are threads, which would take the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
@@ -77,6 +77,7 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dsportal.slurm_exporter", description=__doc__)
     parser.add_argument("--slurm-conf", required=True)
+    parser.add_argument("--bin-dir", default="/usr/bin", help="with Slurm's programs (%(default)s)")
     parser.add_argument("--address", required=True)
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--good-seconds", type=float, default=10.0)
