@@ -16,6 +16,7 @@ from pathlib import Path
 import bootstrap
 import pytest
 
+from dsportal.cluster import words
 from tests.debian import software
 from tests.debian.hosts import Hosts
 from tests.debian.machines import Machine
@@ -150,6 +151,12 @@ def test_one_starts_keeps_extends_and_ends_a_session(attached: Attached, user: V
     assert token not in portal.slurm(*ask)
     # It is hidden from others, and the hub sees it all the same.
     assert portal.slurm("squeue", "--noheader", user="user2") == ""
+    # Nor does the cluster page see any job, and says so: JupyterLab asks Slurm as the user.
+    own = user.session("GET", "/portal/jobs").json()
+    assert (own["source"], [job["id"] for job in own["jobs"]]) == ("slurm", [job_id])
+    token = {"Authorization": f"token {user.token()}"}
+    seen = user.http.get("/services/cluster/api/v1/jobs", headers=token).json()
+    assert (seen["jobs"], seen["trouble"]) == ([], words.JOBS_HIDDEN)
     kernel = user.open_kernel()
     user.run_in(kernel, "kept = 6 * 7")
     attached.hosts.head.run("/bin/systemctl", "restart", "portal-hub", seconds=120)

@@ -24,7 +24,7 @@ class SharedView:
     mark: str
     """What the names of this hub's sessions begin with."""
     trouble: str | None = None
-    """In words, why the snapshot is not a new one."""
+    """In words, why the snapshot is not a new one, or not a whole one."""
     _written: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def as_seen_by(self, viewer: Viewer) -> Viewer:

@@ -35,6 +35,11 @@ class Snapshot:
         found = {node.name: node for part in self.cluster.partitions for node in part.nodes}
         return tuple(found[name] for name in sorted(found, key=_by_number))
 
+    @property
+    def hides_jobs(self) -> bool:
+        """Whether jobs hold cores, and none is told: as where Slurm has ``PrivateData=jobs``."""
+        return not self.jobs and any(node.cores_used for node in self.nodes)
+
     @cached_property
     def partitions_of(self) -> Mapping[str, tuple[Partition, ...]]:
         """The partitions of each node."""

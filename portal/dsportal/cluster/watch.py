@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.snapshot import Snapshot
-from dsportal.cluster.words import SLURM_SILENT
+from dsportal.cluster.words import JOBS_HIDDEN, SLURM_SILENT
 from jupyterhub_gpu_slurm.errors import SlurmError
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
@@ -76,7 +76,7 @@ class Watch:
             return await told(self._new_view())
         except SlurmError as error:
             last = self._answer.latest
-            if last is not None and last.trouble is not None:
+            if last is not None and last.trouble == SLURM_SILENT:
                 return last
             if self._answer.failure is None:
                 log.warning("Slurm does not tell how the cluster is: %s", error.detail)
@@ -93,7 +93,8 @@ class Watch:
         )
         if shares is None:
             self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
-        return SharedView(Snapshot(datetime.now(UTC), cluster, jobs, shares or {}), self._mark)
+        found = Snapshot(datetime.now(UTC), cluster, jobs, shares or {})
+        return SharedView(found, self._mark, JOBS_HIDDEN if found.hides_jobs else None)
 
     async def _shares(self) -> dict[int, tuple[GpuAllocation, ...]] | None:
         """Return which job holds which GPU, ``None`` where this Slurm does not tell."""

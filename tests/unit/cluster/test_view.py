@@ -58,6 +58,17 @@ def test_the_same_words_serve_all_who_have_no_jobs() -> None:
     assert shared.jobs_body(ADA) is not first
 
 
+def test_a_slurm_that_tells_no_job_of_a_node_in_use_hides_them() -> None:
+    told = snapshot()
+    busy = replace(NODE, cores_used=8)
+    partition = replace(told.cluster.partitions[0], nodes=(busy,))
+    hidden = replace(told, jobs=(), cluster=replace(told.cluster, partitions=(partition,)))
+    assert hidden.hides_jobs
+    assert not replace(hidden, jobs=told.jobs).hides_jobs
+    idle = replace(partition, nodes=(NODE,))
+    assert not replace(hidden, cluster=replace(told.cluster, partitions=(idle,))).hides_jobs
+
+
 def test_a_users_own_jobs_are_those_of_all_jobs_that_are_theirs() -> None:
     shared = SharedView(snapshot(), "portal")
     bob = Viewer("bob", sees_names=False)

@@ -1,5 +1,6 @@
 """What is said of a Slurm that a site runs itself, before a portal is put on top."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,8 @@ def test_a_slurm_like_ours_is_well() -> None:
         ("SLURM_VERSION = (null)", "Slurm's version", State.FAILED, "does not tell"),
         ("PrivateData = jobs,usage", "hidden jobs", State.OK, "as slurm"),
         ("PrivateData = cloud,reservations", "hidden jobs", State.OK, "sees all"),
+        ("PrivateData = jobs,nodes", "hidden jobs", State.WARNING, "PrivateData=nodes hides"),
+        ("PrivateData = nodes,partitions", "hidden jobs", State.WARNING, "=nodes,partitions"),
         ("JobSubmitPlugins = lua,require_timelimit", "changed jobs", State.WARNING, "lua, require"),
         ("CliFilterPlugins = cli_filter/lua", "changed jobs", State.WARNING, "cli_filter/lua"),
         ("AccountingStorageEnforce = nosteps", "accounts", State.OK, "no job needs"),
@@ -105,6 +108,24 @@ def test_a_setting_is_told(line: str, check: str, state: State, found: str) -> N
     assert finding.state is state
     assert found in finding.found
     assert (finding.next_step == "") is (state is State.OK)
+
+
+@pytest.mark.parametrize("rule", ["OverSubscribe=EXCLUSIVE", "ExclusiveUser=YES"])
+def test_a_partition_may_not_share_its_nodes(rule: str) -> None:
+    text = re.sub(rf"\b{rule.partition('=')[0]}=\w+", rule, PARTITIONS)
+    found = findings(partitions=text)["shared nodes"]
+    assert found.state is State.WARNING
+    assert found.found.startswith("batch: users do not share a node there")
+
+
+def test_a_partition_may_have_a_default_of_memory_of_its_own() -> None:
+    unset = "DefMemPerCPU = UNLIMITED"
+    text = PARTITIONS.replace("DefMemPerNode=UNLIMITED", "DefMemPerCPU=2048")
+    assert findings(unset, partitions=text)["memory"].state is State.OK
+    other = text + PARTITIONS.replace("=batch", "=long")
+    found = findings(unset, partitions=other)["memory"]
+    assert found.state is State.WARNING
+    assert "all of its node's in long (" in found.found
 
 
 def test_hidden_jobs_need_an_operator() -> None:

@@ -6,7 +6,7 @@
 
 However many pages are open, the cluster's service is asked once in a few seconds. Slurm itself is
 asked for what the service does not know, and at most every 15 seconds: how a job ended that has
-left the queue, and everything while the service does not answer.
+left the queue, and everything while the service does not answer or does not see this session.
 """
 
 import asyncio
@@ -97,10 +97,15 @@ class Jobs:
 
     async def _look(self, is_anew: bool) -> None:
         try:
-            self._take(await self._service.jobs())
-            is_heard = True
+            said = await self._service.jobs()
+            # Where Slurm hides users' jobs (PrivateData), the service does not see this one either.
+            is_heard = not self._session_job or any(
+                job.id == self._session_job for job in said.jobs
+            )
         except NoView:
             is_heard = False
+        if is_heard:
+            self._take(said)
         self._is_slurm_wanted |= is_anew or bool(self._gone)
         is_wanted = self._is_slurm_wanted or not is_heard
         if is_wanted and self._now() - self._slurm_asked_at >= _SLURM_SECONDS:

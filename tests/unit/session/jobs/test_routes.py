@@ -27,6 +27,7 @@ class Scene:
         self.folder = folder
         self.service = StandIn()
         self.moment = self.service.as_of = AT_END
+        self.session_job = ""
         self.slurm_says()
 
     def slurm_says(self, *rows: str, code: int = 0) -> None:
@@ -43,7 +44,7 @@ class Scene:
 
     def play(self, act: Callable[[Jobs], Awaitable[None]]) -> None:
         async def listening() -> None:
-            environment = {"JUPYTERHUB_API_TOKEN": "secret", "PORTAL_JOB_ID": "6"}
+            environment = {"JUPYTERHUB_API_TOKEN": "secret", "PORTAL_JOB_ID": self.session_job}
             async with self.service.listening():
                 service = ClusterService(self.service.url, environment, now=lambda: self.moment)
                 slurm = SlurmPrograms(str(self.folder), environment)
@@ -62,6 +63,7 @@ async def states(jobs: Jobs) -> dict[str, str]:
 
 
 def test_many_open_pages_are_one_question(scene: Scene) -> None:
+    scene.session_job = "6"
     scene.service.jobs = [job("6", is_session=True), job("7", "PENDING")]
 
     async def act(jobs: Jobs) -> None:
@@ -75,6 +77,21 @@ def test_many_open_pages_are_one_question(scene: Scene) -> None:
     assert scene.service.requests == {"jobs": 4, "cluster": 2}
     # The first look, for jobs that ended before it.
     assert scene.slurm_calls == 1
+
+
+def test_slurm_is_asked_where_it_hides_the_users_jobs_from_the_service(scene: Scene) -> None:
+    scene.session_job = "6"
+    scene.service.jobs = []
+    scene.slurm_says(row("6", "RUNNING"), row("7", "PENDING"))
+
+    async def act(jobs: Jobs) -> None:
+        told = await jobs.tell()
+        assert told["source"] == "slurm"
+        assert {one["id"] for one in told["jobs"]} == {"6", "7"}
+        # The service still says which GPUs are free.
+        assert told["free"]
+
+    scene.play(act)
 
 
 def test_a_job_that_left_the_queue_says_how_it_ended(scene: Scene) -> None:
@@ -171,6 +188,7 @@ def test_when_nobody_answers_what_was_known_stays(scene: Scene) -> None:
 
 
 def test_the_session_itself_is_not_cancelled(scene: Scene) -> None:
+    scene.session_job = "6"
     program(scene.folder, "scancel", "")
 
     async def act(jobs: Jobs) -> None:

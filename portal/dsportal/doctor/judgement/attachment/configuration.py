@@ -3,6 +3,7 @@
 import re
 
 from dsportal.doctor.finding import Finding, failed, ok, warning
+from dsportal.doctor.judgement.attachment import partitions
 from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
 OLDEST, NEWEST = (22, 5), (25, 5)
@@ -45,8 +46,15 @@ def version(settings: SlurmConfig) -> Finding:
 
 
 def private_data(settings: SlurmConfig, operator: str) -> Finding:
-    """Say whether the hub sees its sessions' jobs."""
-    if "jobs" not in settings.words("PrivateData"):
+    """Say whether the hub sees its sessions' jobs, and what its form shows."""
+    hidden = settings.words("PrivateData")
+    if needed := [word for word in ("nodes", "partitions") if word in hidden]:
+        return warning(
+            f"PrivateData={','.join(needed)} hides from the hub's account what the form offers",
+            "take that out of PrivateData, or make the account an operator in Slurm's accounting: "
+            "`sacctmgr modify user NAME set adminlevel=operator`",
+        )
+    if "jobs" not in hidden:
         return ok("the hub sees all jobs")
     if operator:
         return ok(f"PrivateData=jobs: the hub looks at its sessions' jobs as {operator}")
@@ -83,19 +91,25 @@ def plugins(settings: SlurmConfig) -> Finding:
     )
 
 
-def select(settings: SlurmConfig) -> Finding:
-    """Say whether sessions share a node."""
+def select(settings: SlurmConfig, said: str) -> Finding:
+    """Say whether sessions share a node; ``said`` by ``show partition``."""
     kind = settings.value("SelectType")
-    if kind in ("select/cons_tres", "select/cons_res"):
-        return ok(f"{kind}: several sessions share a node")
-    return warning(
-        f"SelectType={kind or 'unknown'}: each session takes a whole node",
-        "offer the portal a partition for whole nodes, or set select/cons_tres",
-    )
+    if kind not in ("select/cons_tres", "select/cons_res"):
+        return warning(
+            f"SelectType={kind or 'unknown'}: each session takes a whole node",
+            "offer the portal a partition for whole nodes, or set select/cons_tres",
+        )
+    if exclusive := partitions.of_whole_nodes(said):
+        return warning(
+            f"{', '.join(exclusive)}: users do not share a node there (OverSubscribe=EXCLUSIVE "
+            "or ExclusiveUser=YES)",
+            "leave such a partition out of limits.NAME.partitions, if sessions are to share nodes",
+        )
+    return ok(f"{kind}: several sessions share a node")
 
 
-def memory(settings: SlurmConfig) -> Finding:
-    """Say whether memory is given out."""
+def memory(settings: SlurmConfig, said: str) -> Finding:
+    """Say whether memory is given out; ``said`` by ``show partition``."""
     if "memory" not in settings.value("SelectTypeParameters").lower():
         return warning(
             "memory is not a consumable resource: sessions on one node can take each other's",
@@ -104,8 +118,12 @@ def memory(settings: SlurmConfig) -> Finding:
     for name in ("DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU"):
         if settings.value(name):
             return ok(f"{name} is {settings.value(name)} MB")
+    unlimited = partitions.without_default_memory(said)
+    if said and not unlimited:
+        return ok("each partition has a DefMemPerCPU or DefMemPerNode")
+    where = f" in {', '.join(unlimited)}" if unlimited else ""
     return warning(
-        "a job that asks for no memory takes all of its node's (DefMemPerCPU is not set)",
+        f"a job that asks for no memory takes all of its node's{where} (DefMemPerCPU is not set)",
         "set DefMemPerCPU: users submit such jobs from their sessions",
     )
 

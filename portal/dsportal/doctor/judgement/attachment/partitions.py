@@ -1,4 +1,4 @@
-"""The partitions of a site's Slurm: who may use them."""
+"""The partitions of a site's Slurm: who may use them, and what they set differently."""
 
 import re
 
@@ -11,6 +11,24 @@ _RULES = {
     "QOS": re.compile(r"\b(Allow|Deny)Qos=(\S+)"),
     "groups": re.compile(r"\b(Allow|Deny)Groups=(\S+)"),
 }
+_WHOLE_NODES = re.compile(r"\bOverSubscribe=EXCLUSIVE\b|\bExclusiveUser=(?:YES|1)\b")
+_MEMORY = re.compile(r"\bDefMemPer(?:CPU|Node)=(\S+)")
+_NO_LIMIT = ("UNLIMITED", "0")
+
+
+def of_whole_nodes(said: str) -> list[str]:
+    """Return the partitions whose nodes are not shared by sessions of several users."""
+    return [name for name, line in _by_name(said).items() if _WHOLE_NODES.search(line)]
+
+
+def without_default_memory(said: str) -> list[str]:
+    """Return the partitions in which a job that asks for no memory gets all of its node's."""
+    found = {name: _MEMORY.search(line) for name, line in _by_name(said).items()}
+    return [name for name, match in found.items() if not match or match[1] in _NO_LIMIT]
+
+
+def _by_name(said: str) -> dict[str, str]:
+    return {match[1]: line for line in said.splitlines() if (match := _NAME.match(line))}
 
 
 def rules(said: str) -> Finding:

@@ -189,10 +189,11 @@ export function staleness(told: IJobs, texts: ITexts): string {
     return '';
   }
   if (told.source === 'slurm') {
-    return texts.__(
-      'Live data is unavailable; jobs update every %1 s. Free GPUs are not known.',
+    const updates = texts.__(
+      'Live data is unavailable; jobs update every %1 s.',
       told.every_seconds
     );
+    return told.free === null ? `${updates} ${texts.__('Free GPUs are not known.')}` : updates;
   }
   return told.as_of === null
     ? texts.__('Neither the cluster page nor Slurm is responding.')
