@@ -154,8 +154,8 @@ def test_one_starts_keeps_extends_and_ends_a_session(attached: Attached, user: V
     # Nor does the cluster page see any job, and says so: JupyterLab asks Slurm as the user.
     own = user.session("GET", "/portal/jobs").json()
     assert (own["source"], [job["id"] for job in own["jobs"]]) == ("slurm", [job_id])
-    token = {"Authorization": f"token {user.token()}"}
-    seen = user.http.get("/services/cluster/api/v1/jobs", headers=token).json()
+    headers = {"Authorization": f"token {user.token()}"}
+    seen = user.http.get("/services/cluster/api/v1/jobs", headers=headers).json()
     assert (seen["jobs"], seen["trouble"]) == ([], words.JOBS_HIDDEN)
     kernel = user.open_kernel()
     user.run_in(kernel, "kept = 6 * 7")

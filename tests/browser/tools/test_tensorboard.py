@@ -12,6 +12,7 @@ from dsportal.session.tensorboard import words
 from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import drawn_pixels
 from tests.instance import USERS, Instance
+from tests.notebooks.running import framework_python
 from tests.training import curves
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -20,6 +21,19 @@ pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 USER = USERS[1]
 FOLDER = "curves-test"
+# As the template for TensorFlow writes that of its step.
+GRAPH = """
+import sys
+import tensorflow as tf
+
+@tf.function
+def step(x):
+    with tf.name_scope("dense"):
+        return tf.matmul(x, tf.ones((4, 2)))
+
+with tf.summary.create_file_writer(sys.argv[1]).as_default():
+    tf.summary.graph(step.get_concrete_function(tf.TensorSpec((3, 4), tf.float32)).graph)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +152,29 @@ def test_an_empty_folder_shows_its_curves_as_soon_as_there_are(
     assert boards(session) == []
     curves.write(portal, USER, folder / "empty")
     see_curve(board)
+
+
+def test_the_graph_that_a_training_has_written_is_drawn(
+    portal: Instance,
+    session: Visitor,
+    folder: Path,
+    page: Page,
+    photograph: Callable[[Page, str], None],
+) -> None:
+    python = str(framework_python("tensorflow"))
+    portal.slurm(python, "-I", "-c", GRAPH, str(folder / "second"), user=USER)
+    open_lab(page, portal, USER)
+    open_item(page, FOLDER)
+    item(page, "second").click()
+    with page.expect_popup() as popup:
+        page.get_by_role("button", name=re.compile("^Open TensorBoard for")).click()
+    board = popup.value
+    see_curve(board)
+    board.get_by_role("tab", name="Graphs").click()
+    # TensorBoard shows the graph in a frame of its own.
+    drawn = board.locator("iframe").content_frame.locator("g.node", has_text="dense").first
+    expect(drawn).to_be_visible(timeout=60_000)
+    photograph(board, "tensorboard-graph")
 
 
 def test_a_folder_that_has_gone_and_a_stopped_tensorboard_are_said_in_words(
