@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bootstrap
+import httpx
 import pytest
 
 from dsportal.cluster import words
 from tests.debian import software
 from tests.debian.hosts import Hosts
 from tests.debian.machines import Machine
+from tests.instance import trust
 from tests.site.conftest import Site, deployed_without, site_of, visited
 from tests.site.recap import changed_tasks, outcome
 from tests.visitor import Visitor, session_of
@@ -155,8 +157,9 @@ def test_one_starts_keeps_extends_and_ends_a_session(attached: Attached, user: V
     own = user.session("GET", "/portal/jobs").json()
     assert (own["source"], [job["id"] for job in own["jobs"]]) == ("slurm", [job_id])
     headers = {"Authorization": f"token {user.token()}"}
-    seen = user.http.get("/services/cluster/api/v1/jobs", headers=headers).json()
-    assert (seen["jobs"], seen["trouble"]) == ([], words.JOBS_HIDDEN)
+    seen = httpx.get(f"{portal.url}/services/cluster/api/v1/jobs", headers=headers, verify=trust())
+    assert seen.status_code == 200, seen.text
+    assert (seen.json()["jobs"], seen.json()["trouble"]) == ([], words.JOBS_HIDDEN)
     kernel = user.open_kernel()
     user.run_in(kernel, "kept = 6 * 7")
     attached.hosts.head.run("/bin/systemctl", "restart", "portal-hub", seconds=120)
