@@ -30,6 +30,20 @@ def test_scripts_that_are_submitted_know_the_modules() -> None:
     assert environment["MODULEPATH"] == "/opt/modules:/site/modules"
 
 
+@pytest.mark.parametrize(
+    ("folder", "path"),
+    [
+        (None, SANE_PATH),
+        ("/usr/bin", SANE_PATH),
+        ("/opt/slurm/bin", f"/opt/slurm/bin:{SANE_PATH}"),
+    ],
+)
+def test_slurms_programs_are_found_where_the_site_has_them(folder: str | None, path: str) -> None:
+    assert session_environment(ACCOUNT, {}, {}, slurm_bin_dir=folder)["PATH"] == path
+    behind = session_environment(ACCOUNT, {}, {}, programs={"PATH": "/ours"}, slurm_bin_dir=folder)
+    assert behind["PATH"] == f"{path}:/ours"
+
+
 def test_an_account_without_a_shell_gets_sh() -> None:
     assert session_environment(Account("u", "/home/u", ""), {}, {})["SHELL"] == "/bin/sh"
 
