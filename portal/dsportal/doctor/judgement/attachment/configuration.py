@@ -1,9 +1,9 @@
 """The settings of a site's Slurm: slurm.conf(5) and cgroup.conf(5) describe each."""
 
 import re
+from collections.abc import Sequence
 
 from dsportal.doctor.finding import Finding, failed, ok, warning
-from dsportal.doctor.judgement.attachment import partitions
 from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
 OLDEST, NEWEST = (22, 5), (25, 5)
@@ -91,15 +91,15 @@ def plugins(settings: SlurmConfig) -> Finding:
     )
 
 
-def select(settings: SlurmConfig, said: str) -> Finding:
-    """Say whether sessions share a node; ``said`` by ``show partition``."""
+def select(settings: SlurmConfig, exclusive: Sequence[str]) -> Finding:
+    """Say whether sessions share a node; ``exclusive``: partitions in which users do not."""
     kind = settings.value("SelectType")
     if kind not in ("select/cons_tres", "select/cons_res"):
         return warning(
             f"SelectType={kind or 'unknown'}: each session takes a whole node",
             "offer the portal a partition for whole nodes, or set select/cons_tres",
         )
-    if exclusive := partitions.of_whole_nodes(said):
+    if exclusive:
         return warning(
             f"{', '.join(exclusive)}: users do not share a node there (OverSubscribe=EXCLUSIVE "
             "or ExclusiveUser=YES)",
@@ -108,8 +108,8 @@ def select(settings: SlurmConfig, said: str) -> Finding:
     return ok(f"{kind}: several sessions share a node")
 
 
-def memory(settings: SlurmConfig, said: str) -> Finding:
-    """Say whether memory is given out; ``said`` by ``show partition``."""
+def memory(settings: SlurmConfig, unlimited: Sequence[str]) -> Finding:
+    """Say whether memory is given out; ``unlimited``: partitions without a default of their own."""
     if "memory" not in settings.value("SelectTypeParameters").lower():
         return warning(
             "memory is not a consumable resource: sessions on one node can take each other's",
@@ -118,12 +118,11 @@ def memory(settings: SlurmConfig, said: str) -> Finding:
     for name in ("DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU"):
         if settings.value(name):
             return ok(f"{name} is {settings.value(name)} MB")
-    unlimited = partitions.without_default_memory(said)
-    if said and not unlimited:
+    if not unlimited:
         return ok("each partition has a DefMemPerCPU or DefMemPerNode")
-    where = f" in {', '.join(unlimited)}" if unlimited else ""
     return warning(
-        f"a job that asks for no memory takes all of its node's{where} (DefMemPerCPU is not set)",
+        f"a job that asks for no memory takes all of its node's in {', '.join(unlimited)} "
+        "(DefMemPerCPU is not set)",
         "set DefMemPerCPU: users submit such jobs from their sessions",
     )
 

@@ -49,8 +49,12 @@ def judge(answers: SlurmAnswers, *, operator: str) -> list[Line]:
         "stored scripts": configuration.stored(settings),
         "changed jobs": configuration.plugins(settings),
         "job launch": configuration.launch(settings),
-        "shared nodes": configuration.select(settings, answers.partitions),
-        "memory": configuration.memory(settings, answers.partitions),
+        "shared nodes": configuration.select(
+            settings, partitions.of_whole_nodes(answers.partitions)
+        ),
+        "memory": configuration.memory(
+            settings, partitions.without_default_memory(answers.partitions)
+        ),
         "confinement": configuration.confinement(settings),
         "GPUs": nodes.gpus(found),
         "mixed partitions": nodes.mixed(found),
