@@ -157,7 +157,8 @@ def test_one_starts_keeps_extends_and_ends_a_session(attached: Attached, user: V
     own = user.session("GET", "/portal/jobs").json()
     assert (own["source"], [job["id"] for job in own["jobs"]]) == ("slurm", [job_id])
     headers = {"Authorization": f"token {user.token()}"}
-    seen = httpx.get(f"{portal.url}/services/cluster/api/v1/jobs", headers=headers, verify=trust())
+    address = f"{portal.host_of('cluster--service')}/services/cluster/api/v1/jobs"
+    seen = httpx.get(address, headers=headers, verify=trust())
     assert seen.status_code == 200, seen.text
     assert (seen.json()["jobs"], seen.json()["trouble"]) == ([], words.JOBS_HIDDEN)
     kernel = user.open_kernel()
