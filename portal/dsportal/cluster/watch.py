@@ -94,7 +94,10 @@ class Watch:
         if shares is None:
             self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
         found = Snapshot(datetime.now(UTC), cluster, jobs, shares or {})
-        return SharedView(found, self._mark, JOBS_HIDDEN if found.hides_jobs else None)
+        last = self._answer.latest
+        # Once, it may be a job that began between the two questions.
+        is_hidden = found.hides_jobs and (last is None or last.snapshot.hides_jobs)
+        return SharedView(found, self._mark, JOBS_HIDDEN if is_hidden else None)
 
     async def _shares(self) -> dict[int, tuple[GpuAllocation, ...]] | None:
         """Return which job holds which GPU, ``None`` where this Slurm does not tell."""

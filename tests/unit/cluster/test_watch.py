@@ -1,13 +1,13 @@
 """How often Slurm is asked, and what is shown when it does not answer."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.watch import Watch
-from dsportal.cluster.words import SLURM_SILENT
+from dsportal.cluster.words import JOBS_HIDDEN, SLURM_SILENT
 from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, QueuedJob
 from tests.unit.cluster.snapshots import ADAS, SHARES, snapshot
@@ -20,15 +20,18 @@ class FakeClient:
     fails: bool = False
     unexpected: Exception | None = None
     has_json: bool = True
+    hides_jobs: bool = False
     asked: dict[str, int] = field(default_factory=dict)
 
     async def cluster(self) -> Cluster:
         self._count("cluster")
-        return snapshot().cluster
+        (first, *rest) = snapshot().cluster.partitions
+        busy = tuple(replace(node, cores_used=8) for node in first.nodes)
+        return Cluster((replace(first, nodes=busy), *rest))
 
     async def queue(self) -> tuple[QueuedJob, ...]:
         self._count("queue")
-        return (ADAS,)
+        return () if self.hides_jobs else (ADAS,)
 
     async def gpu_allocations(self) -> dict[int, tuple[GpuAllocation, ...]]:
         self._count("gpu_allocations")
@@ -109,6 +112,22 @@ def test_the_last_picture_stays_with_words_when_slurm_does_not_answer() -> None:
     assert during.snapshot is before.snapshot
     assert during.trouble == SLURM_SILENT
     assert after.trouble is None
+
+
+def test_a_slurm_that_hides_jobs_is_said_to_and_a_moment_without_is_not() -> None:
+    client = FakeClient(hides_jobs=True)
+
+    async def look() -> list[str | None]:
+        shared = watch(client, interval=0.0)
+        seen = [(await shared.shared()).trouble for _ in range(2)]
+        client.hides_jobs = False
+        seen.append((await shared.shared()).trouble)
+        # As between two jobs: the next look finds cores in use, and no job yet.
+        client.hides_jobs = True
+        seen.append((await shared.shared()).trouble)
+        return seen
+
+    assert asyncio.run(look()) == [JOBS_HIDDEN, JOBS_HIDDEN, None, None]
 
 
 def test_without_any_picture_the_failure_is_told() -> None:
