@@ -45,14 +45,23 @@ class TensorflowImages:
     files: list[str] = field(default_factory=list)
     """Of pictures to train on."""
     test_files: list[str] = field(default_factory=list)
+    private_threads: int = 0
+    """That read and decode, and do nothing else; 0: TensorFlow's, which all of it shares."""
 
     def batches(self, share: Sampler, epoch: int, first: int, steps: int) -> Iterator[Any]:
         """Give a rank's next batches of an epoch; raise DataError for a file that is broken."""
         try:
-            yield from self.train(share, epoch, first).take(steps)
+            yield from self._in_threads(self.train(share, epoch, first).take(steps))
         except tf.errors.OpError as error:
             order = indexes(share, epoch, first).ravel() if self.files else ()
             raise broken.named((self.files[at] for at in order), error.message) from error
+
+    def _in_threads(self, batches: tf.data.Dataset) -> tf.data.Dataset:
+        if not self.private_threads:
+            return batches
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = self.private_threads
+        return batches.with_options(options)
 
     def test_batches(self, rank: int, ranks: int, batch: int) -> Iterator[Any]:
         """Give a rank's images to test with, each once; raise DataError as ``batches`` does."""

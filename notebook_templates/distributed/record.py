@@ -23,7 +23,8 @@ UNTIMED_STEPS = 10
 # What may be another when a training goes on: it changes nothing that is learned.
 FREE = frozenset(
     {
-        *("results", "mounts", "steps", "rounds", "workers", "compile", "recompute"),
+        *("results", "mounts", "steps", "rounds", "compile", "recompute"),
+        *("workers", "private_threads"),
         *("report_every", "checkpoint_every", "evaluate_every", "mlflow"),
     }
 )
@@ -246,11 +247,10 @@ class Record:
         test_accuracy: float | None,
         versions: Mapping[str, str | bool],
     ) -> None:
-        """Write the summary, by which others know that the training came to its end."""
+        """Write what `summarize` does, of a training of images."""
         if not self.is_ours:
             return
         summary = {
-            "schema": SCHEMA_VERSION,
             "settings": vars(settings),
             "processes": processes,
             "device": device,
@@ -260,11 +260,19 @@ class Record:
             "images_per_second": progress.images_per_second,
             "test_accuracy": test_accuracy,
             **versions,
-            **transport.recorded(os.environ),
         }
-        write_json(self._results / "summary.json", summary)
+        self.summarize(summary)
         speed = progress.images_per_second
         self.say("done" if speed is None else f"done: {speed:.5g} images/s")
+
+    def summarize(self, summary: Mapping[str, object]) -> None:
+        """Write the summary, by which others know that the training came to its end.
+
+        With it stands what NCCL was told; one process writes it.
+        """
+        if self.is_ours:
+            whole = {"schema": SCHEMA_VERSION, **summary, **transport.recorded(os.environ)}
+            write_json(self._results / "summary.json", whole)
 
 
 class Drawing(Protocol):

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 # A copy of this file finds the modules in the home.
@@ -36,6 +37,8 @@ def settings() -> argparse.Namespace:
     """Read the command line."""
     data = "'synthetic', MNIST's folder, folders of pictures, or a folder with TFRecord shards"
     parser = options.parser(data)
+    threads = "threads that only read and decode; 0: those of TensorFlow; papers: 4"
+    parser.add_argument("--private-threads", type=int, default=0, help=threads)
     return parser.parse_args()
 
 
@@ -239,6 +242,7 @@ def main(s: argparse.Namespace) -> None:
     mounts = [mount for mount in s.mounts.split(",") if mount]
     without = results if s.broken == "skip" else None
     data = images.open_images(s.data, s.size, s.images, mounts, here.rank, without)
+    data = replace(data, private_threads=s.private_threads)
     schedule = Schedule.of(s, data.count, here.ranks)
     share = Sampler(data.count, s.batch, here.rank, here.ranks, s.seed)
 

@@ -38,7 +38,6 @@ from devices import AXES, LayoutError, grid_shape, join, megabytes_on_a_device
 from jax.experimental.multihost_utils import process_allgather
 from ranks import place
 from record import (
-    SCHEMA_VERSION,
     Progress,
     Record,
     ResumeError,
@@ -46,7 +45,6 @@ from record import (
     Stop,
     run,
     same_run,
-    write_json,
 )
 from sampler import Sampler
 
@@ -264,7 +262,6 @@ def main(s: argparse.Namespace) -> None:
         if here.is_first:
             save_whole(results / "model.keras", whole, s)
             summary = {
-                "schema": SCHEMA_VERSION,
                 "settings": vars(s),
                 "processes": here.ranks,
                 "devices": jax.device_count(),
@@ -279,7 +276,7 @@ def main(s: argparse.Namespace) -> None:
                 "tf32": is_tf32,
                 "jax": jax.__version__,
             }
-            write_json(results / "summary.json", summary)
+            record.summarize(summary)
             record.say(f"test accuracy at the end {accuracy:.4f}")
     if here.ranks > 1:
         jax.distributed.shutdown()

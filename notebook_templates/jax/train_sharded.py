@@ -39,7 +39,6 @@ from jax.experimental.multihost_utils import process_allgather
 from jax.sharding import NamedSharding
 from ranks import place
 from record import (
-    SCHEMA_VERSION,
     Progress,
     Record,
     ResumeError,
@@ -47,7 +46,6 @@ from record import (
     Stop,
     run,
     same_run,
-    write_json,
 )
 from sampler import Sampler
 
@@ -227,7 +225,6 @@ def main(s: argparse.Namespace) -> None:
         last_loss = float(tested(weights, held_out))
         if here.is_first:
             summary = {
-                "schema": SCHEMA_VERSION,
                 "settings": vars(s),
                 "processes": here.ranks,
                 "devices": jax.device_count(),
@@ -240,7 +237,7 @@ def main(s: argparse.Namespace) -> None:
                 "tf32": is_tf32,
                 "jax": jax.__version__,
             }
-            write_json(results / "summary.json", summary)
+            record.summarize(summary)
             record.say(f"held-out loss {first_loss:.4f} before, {last_loss:.4f} after")
     if here.ranks > 1:
         jax.distributed.shutdown()

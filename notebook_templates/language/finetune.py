@@ -42,14 +42,12 @@ from causal_lm import ModelError, TokenProgress
 from process_group import DataParallel
 from ranks import place
 from record import (
-    SCHEMA_VERSION,
     Record,
     ResumeError,
     StepTimer,
     Stop,
     run,
     same_run,
-    write_json,
 )
 from sampler import Sampler
 from schedule import counted, rate_at
@@ -257,7 +255,6 @@ def main(s: argparse.Namespace) -> None:
             use = None if speed is None else speed * every_token / (fastest * here.ranks)
             losses_of = [reached.loss_before, loss_after]
             summary = {
-                "schema": SCHEMA_VERSION,
                 "settings": vars(s),
                 "processes": here.ranks,
                 "device": torch.cuda.get_device_name() if group.is_on_gpus else "CPU",
@@ -274,7 +271,7 @@ def main(s: argparse.Namespace) -> None:
                 "tf32": is_tf32,
                 "torch": torch.__version__,
             }
-            write_json(results / "summary.json", summary)
+            record.summarize(summary)
             record.say(f"held-out loss {reached.loss_before:.4f} before, {loss_after:.4f} after")
     record.close(is_whole=reached.step >= s.steps)
     group.leave()

@@ -31,7 +31,7 @@ import importance
 import table_files
 import xgboost
 from ranks import place
-from record import Record, ResumeError, Stop, run, same_run, write_json
+from record import Record, ResumeError, Stop, run, same_run
 from scores import baseline, scores
 from table_files import TabularDataError
 
@@ -177,7 +177,7 @@ def main(s: argparse.Namespace) -> None:
         "permutation": importance.permutation(best.booster, model, *part["validation"], s.seed),
         "xgboost": xgboost.__version__,
     }
-    write_json(results / "summary.json", summary)
+    record.summarize(summary)
     record.say(f"best after round {best.rounds} of {trees.rounds}")
     for figure, value in found["test"].items():
         record.say(

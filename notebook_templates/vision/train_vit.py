@@ -46,7 +46,6 @@ from record import (
     Stop,
     run,
     same_run,
-    write_json,
     write_whole,
 )
 from sampler import Sampler
@@ -282,7 +281,7 @@ def main(s: argparse.Namespace) -> None:
             "tf32": is_tf32,
             "torch": torch.__version__,
         }
-        write_json(results / "summary.json", summary)
+        record.summarize(summary)
         record.say(f"best accuracy {best:.4f}, after step {summary['best_step']}")
     record.close(is_whole=progress.step >= last_step)
     group.leave()

@@ -56,8 +56,7 @@ train = importlib.import_module(program)
 for kind, place in places.items():
     sys.argv = [program, f"--results={base}/{kind}", f"--data={place}", "--model=tiny", "--size=32",
                 "--batch=4", "--images=8", "--steps=2", "--report-every=1"]
-    if program == "train_resnet":
-        sys.argv += ["--workers=1"]
+    sys.argv += ["--workers=1" if program == "train_resnet" else "--private-threads=2"]
     train.main(train.settings())
 """
 # Prints each image's colour and label, of a folder's three classes.
@@ -72,9 +71,13 @@ for part in (found.train, found.test):
 """,
     "tensorflow": """
 import images_tensorflow as images, sys
+from dataclasses import replace
 from cuts import MEAN, DEVIATION
 from sampler import Sampler
 found = images.open_images(sys.argv[1], 32, 0, [], 0)
+found = replace(found, private_threads=2)
+options = found._in_threads(images.tf.data.Dataset.range(1)).options()
+assert options.threading.private_threadpool_size == 2
 share = Sampler(found.count, 1, 0, 1, 1)
 for part in (found.batches(share, 0, 0, found.count), found.test_batches(0, 1, 1)):
     for pixels, labels in part:

@@ -35,6 +35,7 @@ def test_only_the_first_process_writes(tmp_path: Path) -> None:
     record = Record(tmp_path, is_ours=False, step=0)
     record.add({"epoch": 1, "step": 1, "loss": 1.0})
     record.finish(argparse.Namespace(), Progress(1, 2, 3.0), 2, "CPU", None, {})
+    record.summarize({})
     assert not list(tmp_path.iterdir())
 
 

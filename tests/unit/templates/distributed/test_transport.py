@@ -80,6 +80,18 @@ def test_each_template_for_several_nodes_has_the_parameter_and_hands_it_on(name:
     assert handed_to_plan(lines)["transport"] == "transport"
 
 
+def test_every_training_leaves_its_summary_to_the_record() -> None:
+    programs = {
+        file.name: text
+        for file in (ROOT / "notebook_templates").glob("*/*.py")
+        if "= Record(results" in (text := file.read_text())
+    }
+    assert programs.keys() >= {"finetune.py", "train_vit.py", "train_keras.py", "train_sharded.py"}
+    for name, text in programs.items():
+        assert "record.summarize(" in text or "record.finish(" in text, name
+        assert '"summary.json"' not in text, name
+
+
 def test_a_result_says_what_was_set_whoever_set_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
