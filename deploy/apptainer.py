@@ -105,8 +105,8 @@ def fetch_locked(folder: Path) -> None:
     for package in packages:
         if _locked(package, folder, (ARCHIVE, f"{SNAPSHOT}/{moment}")) is None:
             raise bootstrap.DeploymentError(
-                f"nobody has {package.file} any more: run `deploy/lock apptainer`, try what it "
-                "takes, and commit it"
+                f"neither {ARCHIVE} nor {SNAPSHOT} gives {package.file}: if both can be reached, "
+                "run `deploy/lock apptainer`, try what it takes, and commit it"
             )
 
 

@@ -109,16 +109,17 @@ class Pages:
         running = [job for job in jobs if job["started"] is not None]
         waiting = [job for job in jobs if job["started"] is None]
         mine = [job for job in jobs if job["is_mine"]]
+        kinds = ("hidden",) * 3 if shared.hides_jobs else ("mine", "waiting", "running")
         facts = (shared.gpus, _mine(nodes), len(running), len(waiting))
         return {
             # A page with other nodes is loaded anew.
             "layout": " ".join(node["name"] for node in nodes),
-            "trouble": self._write("trouble", shared.trouble),
+            "trouble": self._write("trouble", shared.jobs_trouble),
             "summary": self._write("summary", *facts),
             "partitions": self._write("partitions", shared.partitions),
-            "mine": self._write("jobs", mine, len(mine), "mine"),
-            "waiting": self._write("jobs", waiting[:_MOST_ROWS], len(waiting), "waiting"),
-            "running": self._write("jobs", running[:_MOST_ROWS], len(running), "running"),
+            "mine": self._write("jobs", mine, len(mine), kinds[0]),
+            "waiting": self._write("jobs", waiting[:_MOST_ROWS], len(waiting), kinds[1]),
+            "running": self._write("jobs", running[:_MOST_ROWS], len(running), kinds[2]),
             **{f"node-{row['name']}": self._node(shared, row) for row in nodes},
         }
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 from dsportal.cluster import view
 from dsportal.cluster.snapshot import Snapshot
 from dsportal.cluster.view import JobRow, NodeRow, Viewer
+from dsportal.cluster.words import JOBS_HIDDEN
 
 T = TypeVar("T")
 
@@ -24,7 +25,9 @@ class SharedView:
     mark: str
     """What the names of this hub's sessions begin with."""
     trouble: str | None = None
-    """In words, why the snapshot is not a new one, or not a whole one."""
+    """In words, why the snapshot is not a new one."""
+    hides_jobs: bool = False
+    """Whether Slurm does not tell of the jobs that there are."""
     _written: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def as_seen_by(self, viewer: Viewer) -> Viewer:
@@ -62,7 +65,8 @@ class SharedView:
         seen = self.as_seen_by(viewer)
 
         def write() -> str:
-            return f'{self._trouble},"jobs":{_json(self.jobs(seen, only_own=only_own))}'
+            jobs = self.jobs(seen, only_own=only_own)
+            return f'"trouble":{_json(self.jobs_trouble)},"jobs":{_json(jobs)}'
 
         return self.once(("jobs", seen, only_own), write)
 
@@ -81,6 +85,11 @@ class SharedView:
             f'{self._trouble},"gpus":{_json(self.gpus)},"partitions":{_json(self.partitions)}'
             f',"nodes":{_json(self.nodes(viewer))}'
         )
+
+    @property
+    def jobs_trouble(self) -> str | None:
+        """In words, why the jobs are old ones, or none at all."""
+        return self.trouble or (JOBS_HIDDEN if self.hides_jobs else None)
 
     @property
     def _trouble(self) -> str:

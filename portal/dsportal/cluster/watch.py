@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.snapshot import Snapshot
-from dsportal.cluster.words import JOBS_HIDDEN, SLURM_SILENT
+from dsportal.cluster.words import SLURM_SILENT
 from jupyterhub_gpu_slurm.errors import SlurmError
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
@@ -76,7 +76,7 @@ class Watch:
             return await told(self._new_view())
         except SlurmError as error:
             last = self._answer.latest
-            if last is not None and last.trouble == SLURM_SILENT:
+            if last is not None and last.trouble is not None:
                 return last
             if self._answer.failure is None:
                 log.warning("Slurm does not tell how the cluster is: %s", error.detail)
@@ -95,9 +95,9 @@ class Watch:
             self._no_shares_before = time.monotonic() + _SHARES_AGAIN_SECONDS
         found = Snapshot(datetime.now(UTC), cluster, jobs, shares or {})
         last = self._answer.latest
-        # Once, it may be a job that began between the two questions.
-        is_hidden = found.hides_jobs and (last is None or last.snapshot.hides_jobs)
-        return SharedView(found, self._mark, JOBS_HIDDEN if is_hidden else None)
+        # Once, it may be a job that began or ended between the two questions.
+        is_hidden = found.hides_jobs and last is not None and last.snapshot.hides_jobs
+        return SharedView(found, self._mark, hides_jobs=is_hidden)
 
     async def _shares(self) -> dict[int, tuple[GpuAllocation, ...]] | None:
         """Return which job holds which GPU, ``None`` where this Slurm does not tell."""

@@ -107,7 +107,8 @@ def session_environment(
     environment |= {**defaults}
     environment |= {name: value for name, value in given.items() if _may_come_from_the_hub(name)}
     environment |= modules.variables() | {**programs}
-    slurm = () if slurm_bin_dir in SANE_PATH.split(":") else (slurm_bin_dir,)
+    folder = (slurm_bin_dir or "").rstrip("/")
+    slurm = () if folder in SANE_PATH.split(":") else (folder,)
     environment["PATH"] = ":".join(filter(None, (*slurm, SANE_PATH, programs.get("PATH"))))
     if jupyter_path:
         environment["JUPYTER_PATH"] = ":".join(jupyter_path)

@@ -132,7 +132,7 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
     expect(page.get_by_label("Username")).to_be_visible()
 
 
-def test_a_page_says_that_a_session_still_stops(
+def test_a_page_says_that_a_session_is_still_stopping(
     portal: Instance, page: Page, user: Visitor
 ) -> None:
     user.start_and_wait(gpus=0)

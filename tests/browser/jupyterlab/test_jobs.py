@@ -169,7 +169,7 @@ def failing(portal: Instance, user: Visitor, home: Path) -> Iterator[str]:
     portal.cancel(job_id)
 
 
-def test_a_job_that_fails_is_announced_to_who_never_opened_the_panel(
+def test_a_job_that_fails_is_announced_to_users_who_never_opened_the_panel(
     portal: Instance, page: Page, home: Path, failing: str
 ) -> None:
     page.clock.install()

@@ -232,7 +232,7 @@ def test_names_of_others_are_for_whom_they_may_be(
 
 
 @pytest.mark.parametrize(("own", "count"), [("true", 1), ("false", 3)])
-def test_a_user_may_ask_for_the_own_jobs_alone(stand_ins: StandIns, own: str, count: int) -> None:
+def test_a_user_may_ask_for_their_own_jobs_only(stand_ins: StandIns, own: str, count: int) -> None:
     found = answer(room(stand_ins), f"api/v1/jobs?own={own}", "ada's")
     assert len(found.json()["jobs"]) == count
 

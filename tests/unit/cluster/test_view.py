@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dsportal.cluster import view
+from dsportal.cluster import view, words
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.snapshot import Snapshot
 from dsportal.cluster.view import Viewer
@@ -64,6 +64,9 @@ def test_a_slurm_that_tells_no_job_of_a_node_in_use_hides_them() -> None:
     partition = replace(told.cluster.partitions[0], nodes=(busy,))
     hidden = replace(told, jobs=(), cluster=replace(told.cluster, partitions=(partition,)))
     assert hidden.hides_jobs
+    shared = SharedView(hidden, "portal", hides_jobs=True)
+    assert json.loads(shared.dated(shared.jobs_body(ADA)))["trouble"] == words.JOBS_HIDDEN
+    assert json.loads(shared.dated(shared.cluster_body(ADA)))["trouble"] is None
     assert not replace(hidden, jobs=told.jobs).hides_jobs
     idle = replace(partition, nodes=(NODE,))
     assert not replace(hidden, cluster=replace(told.cluster, partitions=(idle,))).hides_jobs

@@ -119,15 +119,15 @@ def test_a_slurm_that_hides_jobs_is_said_to_and_a_moment_without_is_not() -> Non
 
     async def look() -> list[str | None]:
         shared = watch(client, interval=0.0)
-        seen = [(await shared.shared()).trouble for _ in range(2)]
+        seen = [(await shared.shared()).jobs_trouble for _ in range(3)]
         client.hides_jobs = False
-        seen.append((await shared.shared()).trouble)
+        seen.append((await shared.shared()).jobs_trouble)
         # As between two jobs: the next look finds cores in use, and no job yet.
         client.hides_jobs = True
-        seen.append((await shared.shared()).trouble)
+        seen.append((await shared.shared()).jobs_trouble)
         return seen
 
-    assert asyncio.run(look()) == [JOBS_HIDDEN, JOBS_HIDDEN, None, None]
+    assert asyncio.run(look()) == [None, JOBS_HIDDEN, JOBS_HIDDEN, None, None]
 
 
 def test_without_any_picture_the_failure_is_told() -> None:

@@ -1,7 +1,7 @@
 """What role environments says of an environment for sessions that a site's own tool has made.
 
 The environments are stand-ins, programs that say what an interpreter would;
-`tests/deploy/test_sites_own_session.py` makes a real one.
+`tests/site/test_attach.py` makes a real one.
 """
 
 import tomllib

@@ -129,7 +129,7 @@ def test_a_partition_may_have_a_default_of_memory_of_its_own() -> None:
 
 
 def test_hidden_jobs_need_an_operator() -> None:
-    without = findings("PrivateData = jobs", operator="")
+    without = findings("PrivateData = jobs,nodes", operator="")
     assert without["hidden jobs"].state is State.FAILED
     assert "set portal_slurm_operator" in without["hidden jobs"].next_step
     assert findings(operator="")["operator"].state is State.WARNING

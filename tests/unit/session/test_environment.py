@@ -35,6 +35,7 @@ def test_scripts_that_are_submitted_know_the_modules() -> None:
     [
         (None, SANE_PATH),
         ("/usr/bin", SANE_PATH),
+        ("/usr/bin/", SANE_PATH),
         ("/opt/slurm/bin", f"/opt/slurm/bin:{SANE_PATH}"),
     ],
 )

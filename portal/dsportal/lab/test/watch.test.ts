@@ -31,12 +31,16 @@ test('a job that came and went between two looks is told, one of before the firs
     ['2']
   );
   assert.deepEqual(watch.take(told, 320), []);
+  // Nor again, where one was not told of for a while.
+  watch.take([], 380);
+  assert.deepEqual(watch.take(told, 440), []);
 });
 
-test('nobody waits for the end of a session', () => {
+test('nobody waits for the end of a session, nor is it told', () => {
   const watch = new JobWatch();
   watch.take([job('1', 'RUNNING', { is_session: true })], 200);
   assert.ok(!watch.hasOpen);
+  assert.deepEqual(watch.take([job('1', 'TIMEOUT', { is_session: true, ends: 250 })], 260), []);
 });
 
 test('how long a job ran is not made up', () => {

@@ -1,7 +1,7 @@
 """Routes for the user's jobs: those of the terminal and of other sessions too.
 
-``GET /portal/jobs`` gives them, with those that ended lately, and which GPUs are free; with
-``?anew=1`` Slurm is looked at for jobs that came and went unseen.
+``GET /portal/jobs`` gives them, with those that ended lately, and which GPUs are free, but with
+``?free=0``; with ``?anew=1`` Slurm is looked at for jobs that came and went unseen.
 ``POST /portal/jobs/cancel`` with ``{"job": "7"}`` cancels one.
 
 However many pages are open, the cluster's service is asked once in a few seconds. Slurm itself is
@@ -54,13 +54,15 @@ class Jobs:
         self._source: str | None = None
         self._as_of: float | None = None
         self._slurm_asked_at = self._slurm_as_of = -float("inf")
+        # This session was in the queue by then.
+        self._began = now()
         self._is_slurm_wanted = True
 
-    async def tell(self, is_anew: bool = False) -> dict[str, Any]:
-        """Give what the page shows."""
+    async def tell(self, is_anew: bool = False, *, with_free: bool = True) -> dict[str, Any]:
+        """Give what the page shows; without the free GPUs where nobody sees it."""
         async with self._asking:
             await self._look(is_anew)
-            free = await self._free_gpus()
+            free = await self._free_gpus() if with_free else None
         # Each is in one of them.
         jobs = [*self._live.values(), *self._gone.values(), *self._ended.values()]
         return {
@@ -98,10 +100,7 @@ class Jobs:
     async def _look(self, is_anew: bool) -> None:
         try:
             said = await self._service.jobs()
-            # Where Slurm hides users' jobs (PrivateData), the service does not see this one either.
-            is_heard = not self._session_job or any(
-                job.id == self._session_job for job in said.jobs
-            )
+            is_heard = self._is_seen(said)
         except NoView:
             is_heard = False
         if is_heard:
@@ -112,6 +111,13 @@ class Jobs:
             self._slurm_asked_at, self._is_slurm_wanted = self._now(), False
             await self._ask_slurm(is_for_all=not is_heard)
         self._forget_old()
+
+    def _is_seen(self, said: JobsSaid) -> bool:
+        """Whether the service sees this session: it does not where Slurm hides users' jobs."""
+        is_older = said.as_of < self._began
+        return (
+            not self._session_job or is_older or self._session_job in {job.id for job in said.jobs}
+        )
 
     def _take(self, said: JobsSaid) -> None:
         live = {job.id: job for job in said.jobs if not job.is_over}
@@ -128,7 +134,7 @@ class Jobs:
 
     async def _ask_slurm(self, is_for_all: bool) -> None:
         try:
-            found = {job.id: job for job in await self.slurm.own_jobs()}
+            found = {job.id: self._known(job) for job in await self.slurm.own_jobs()}
         except SlurmRefused:
             if is_for_all:
                 self._source = None
@@ -145,10 +151,16 @@ class Jobs:
             self._gone, self._live = {}, open_
             self._as_of, self._source = self._slurm_as_of, "slurm"
 
+    def _known(self, job: UserJob) -> UserJob:
+        """Add what Slurm does not say of a job: whether it is a session."""
+        before = self._live.get(job.id) or self._gone.get(job.id)
+        is_session = job.id == self._session_job or (before is not None and before.is_session)
+        return replace(job, is_session=is_session)
+
     def _forget_old(self) -> None:
         since = self._now() - _KEPT_SECONDS
         kept = [job for job in self._ended.values() if (job.ends or 0) >= since]
-        kept.sort(key=lambda job: job.ends or 0)
+        kept.sort(key=lambda job: (job.ends or 0, job.id))
         self._ended = {job.id: job for job in kept[-_MOST_KEPT:]}
 
 
@@ -184,8 +196,9 @@ class JobsHandler(APIHandler):
     @web.authenticated
     async def get(self) -> None:
         """Give jobs and free GPUs."""
-        is_anew = self.get_query_argument("anew", "") == "1"
-        self.finish(json.dumps(await self.jobs.tell(is_anew)))
+        is_anew, with_free = (self.get_query_argument(name, "") for name in ("anew", "free"))
+        told = await self.jobs.tell(is_anew == "1", with_free=with_free != "0")
+        self.finish(json.dumps(told))
 
 
 class CancelHandler(APIHandler):

@@ -94,6 +94,43 @@ def test_slurm_is_asked_where_it_hides_the_users_jobs_from_the_service(scene: Sc
     scene.play(act)
 
 
+def test_a_session_is_one_also_when_slurm_says_how_it_ended(scene: Scene) -> None:
+    scene.service.jobs = [job("7", is_session=True), job("8")]
+
+    async def act(jobs: Jobs) -> None:
+        await jobs.tell()
+        scene.service.jobs = []
+        scene.slurm_says(row("7", "TIMEOUT"), row("8", "FAILED"))
+        scene.pass_seconds(20)
+        found = {one["id"]: one["is_session"] for one in (await jobs.tell())["jobs"]}
+        assert found == {"7": True, "8": False}
+
+    scene.play(act)
+
+
+def test_what_nobody_sees_is_not_asked_for(scene: Scene) -> None:
+    scene.service.jobs = [job("7")]
+
+    async def act(jobs: Jobs) -> None:
+        told = await jobs.tell(with_free=False)
+        assert [one["id"] for one in told["jobs"]] == ["7"]
+        assert told["free"] is None
+
+    scene.play(act)
+    assert scene.service.requests == {"jobs": 1}
+
+
+def test_a_service_that_looked_before_the_session_began_sees_it_later(scene: Scene) -> None:
+    scene.session_job = "6"
+    scene.service.jobs = []
+
+    async def act(jobs: Jobs) -> None:
+        scene.service.as_of = scene.moment - 60
+        assert (await jobs.tell())["source"] == "service"
+
+    scene.play(act)
+
+
 def test_a_job_that_left_the_queue_says_how_it_ended(scene: Scene) -> None:
     scene.service.jobs = [job("7"), job("8")]
 

@@ -48,20 +48,20 @@ def version(settings: SlurmConfig) -> Finding:
 def private_data(settings: SlurmConfig, operator: str) -> Finding:
     """Say whether the hub sees its sessions' jobs, and what its form shows."""
     hidden = settings.words("PrivateData")
+    if "jobs" in hidden and not operator:
+        return failed(
+            "PrivateData=jobs hides sessions from the hub, which has no operator",
+            "set portal_slurm_operator to your SlurmUser",
+        )
     if needed := [word for word in ("nodes", "partitions") if word in hidden]:
         return warning(
             f"PrivateData={','.join(needed)} hides from the hub's account what the form offers",
             "take that out of PrivateData, or make the account an operator in Slurm's accounting: "
             "`sacctmgr modify user NAME set adminlevel=operator`",
         )
-    if "jobs" not in hidden:
-        return ok("the hub sees all jobs")
-    if operator:
+    if "jobs" in hidden:
         return ok(f"PrivateData=jobs: the hub looks at its sessions' jobs as {operator}")
-    return failed(
-        "PrivateData=jobs hides sessions from the hub, which has no operator",
-        "set portal_slurm_operator to your SlurmUser",
-    )
+    return ok("the hub sees all jobs")
 
 
 def operator(settings: SlurmConfig, operator: str) -> Finding:

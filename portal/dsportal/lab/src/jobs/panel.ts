@@ -20,7 +20,7 @@ import { JobList } from './list';
 import { JobLog } from './log';
 import { lastLines } from './log_text';
 import { JOB_STYLE, slurmIcon } from './style';
-import { cancelJob, readJobs, readLog, type IJobs } from './server';
+import { cancelJob, readJobs, readLog, watchJobs, type IJobs } from './server';
 import { JobWatch, ranSeconds } from './watch';
 import {
   cancelLabels,
@@ -28,13 +28,15 @@ import {
   cancelQuestion,
   commandLabels,
   endOf,
+  endOfMany,
   logCaption,
   logTitle,
   logTitleOf,
   notCancelled,
   notResponding,
   openLogLabel,
-  panelLabels
+  panelLabels,
+  showJobsLabel
 } from './words';
 import { wordsOf } from '../common/server';
 import { INotifier } from '../notify/notifier';
@@ -46,6 +48,8 @@ const READ_MILLISECONDS = 5_000;
 /** How often a job's end is looked for while the panel is not in sight, and when first. */
 const WATCH_MILLISECONDS = 60_000;
 const FIRST_WATCH_MILLISECONDS = 10_000;
+/** Of more that have ended since the last look, one notice says how many. */
+const MOST_ANNOUNCED = 3;
 /** JupyterLab shows 140 characters of a notification. */
 const LOG_LETTERS = 80;
 
@@ -112,11 +116,8 @@ function makePanel(
     openLog: job => showLog(app, texts, job)
   });
   const watch = new JobWatch();
-  const read = async (anew: boolean): Promise<IJobs> => {
-    const told = await readJobs(settings, anew);
-    for (const job of watch.take(told.jobs, told.now)) {
-      void announce(app, texts, notifier, job);
-    }
+  const taking = (told: IJobs): IJobs => {
+    announceAll(app, texts, notifier, watch.take(told.jobs, told.now));
     return told;
   };
   const ends = new Poll({
@@ -125,7 +126,7 @@ function makePanel(
     frequency: { interval: WATCH_MILLISECONDS, backoff: true, max: 5 * WATCH_MILLISECONDS },
     // What was seen to run ends in hidden tabs too.
     standby: () => (watch.hasOpen ? 'never' : 'when-hidden'),
-    factory: async () => panel.present(await read(false))
+    factory: async () => taking(await watchJobs(settings))
   });
   void app.restored.then(() =>
     ends.schedule({ phase: 'started', interval: FIRST_WATCH_MILLISECONDS })
@@ -142,7 +143,7 @@ function makePanel(
       const anew = isAnew;
       isAnew = false;
       try {
-        panel.present(await read(anew));
+        panel.present(taking(await readJobs(settings, anew)));
       } catch (error) {
         panel.fail(notResponding(texts));
         throw error;
@@ -186,6 +187,26 @@ async function isConfirmed(job: IJob, texts: TranslationBundle): Promise<boolean
 
 function showLog(app: JupyterFrontEnd, texts: TranslationBundle, job: IJob): void {
   void app.commands.execute(LOG, { job: job.id, name: logTitle(job, texts) });
+}
+
+/** Say which jobs have ended; of many at once, how many have failed. */
+function announceAll(
+  app: JupyterFrontEnd,
+  texts: TranslationBundle,
+  notifier: INotifier | null,
+  ended: IJob[]
+): void {
+  if (ended.length <= MOST_ANNOUNCED) {
+    ended.forEach(job => void announce(app, texts, notifier, job));
+    return;
+  }
+  const failed = ended.filter(job => lookOf(job) === 'bad').length;
+  const words = endOfMany(ended.length, failed, texts);
+  notifier?.ended(words, Math.max(...ended.map(ranSeconds)), 'jobs');
+  if (failed) {
+    const show = { label: showJobsLabel(texts), callback: () => app.shell.activateById(PANEL) };
+    Notification.error(words, { autoClose: false, actions: [show] });
+  }
 }
 
 /** Say that a job has ended: in the page where it failed, and by the browser where it ran long. */

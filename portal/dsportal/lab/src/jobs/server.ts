@@ -43,6 +43,11 @@ export function readJobs(settings: Settings, anew: boolean): Promise<IJobs> {
   return request(settings, anew ? 'portal/jobs?anew=1' : 'portal/jobs', {});
 }
 
+/** Ask for the jobs alone, where nobody looks. */
+export function watchJobs(settings: Settings): Promise<IJobs> {
+  return request(settings, 'portal/jobs?free=0', {});
+}
+
 /** Cancel a job; fails with Slurm's words. */
 export function cancelJob(settings: Settings, job: string): Promise<unknown> {
   return request(settings, 'portal/jobs/cancel', { method: 'POST', body: JSON.stringify({ job }) });

@@ -16,7 +16,7 @@ export class JobWatch {
     const ended = over.filter(job => this._open.has(job.id) || this._cameAndWent(job));
     const open = jobs.filter(job => !job.is_over && !job.is_session);
     this._open = new Set(open.map(job => job.id));
-    this._over = new Set(over.map(job => job.id));
+    over.forEach(job => this._over.add(job.id));
     return ended;
   }
 

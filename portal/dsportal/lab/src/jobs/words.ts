@@ -242,6 +242,18 @@ export function endOf(job: IJob, texts: ITexts): string {
   return `${nameOf(job, texts)}: ${stateOf(job, texts)}`;
 }
 
+/** Say how many jobs have ended since the last look, and how many of them failed. */
+export function endOfMany(ended: number, failed: number, texts: ITexts): string {
+  return failed
+    ? texts.__('%1 jobs have ended, %2 of them failed', ended, failed)
+    : texts.__('%1 jobs have ended', ended);
+}
+
+/** What shows all jobs. */
+export function showJobsLabel(texts: ITexts): string {
+  return texts.__('Show Jobs');
+}
+
 /** What opens the log of a job that failed. */
 export function openLogLabel(texts: ITexts): string {
   return texts.__('Open Log');
