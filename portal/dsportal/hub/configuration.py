@@ -253,6 +253,7 @@ def configure_pages(c: Config, settings: Settings) -> None:
         "look": look,
         "is_encrypted": settings.hub.is_encrypted,
         "session_tokens": session_tokens.session_tokens,
+        "session_clients": session_tokens.session_clients,
         "has_ssh": settings.session.ssh,
         "has_user_hosts": bool(settings.hub.subdomain_host),
     }

@@ -25,6 +25,7 @@ require(["home"]);
   setInterval(count, 10000);
   // What each session uses: asked for while somebody looks.
   const { base_url: base, xsrf_token: xsrf } = window.jhdata;
+  const ask = (url) => fetch(url, { headers: { "X-XSRFToken": xsrf } }).catch(() => null);
   const gib = (bytes) => `${Number((bytes / 2 ** 30).toFixed(1))}`;
   const words = ({ cores, memory_bytes: memory }, has) => {
     const parts = [];
@@ -37,13 +38,26 @@ require(["home"]);
     if (document.hidden) return;
     for (const use of document.querySelectorAll("[data-use]")) {
       const url = `${base}portal/use?${new URLSearchParams({ server: use.dataset.use })}`;
-      const answer = await fetch(url, { headers: { "X-XSRFToken": xsrf } }).catch(() => null);
+      const answer = await ask(url);
       use.textContent = answer?.ok ? words(await answer.json(), use.dataset) : "Not known";
     }
   };
   measure();
   setInterval(measure, 10000);
   document.addEventListener("visibilitychange", measure);
+  // A session is ready or ends elsewhere, too: by its time, in another tab, by an admin.
+  const state = document.getElementById("state");
+  const shown = state.textContent.trim();
+  const renew = async () => {
+    const isBusy = document.hidden || document.activeElement?.matches("input, select");
+    // What somebody has clicked here is under way.
+    if (isBusy || state.textContent.trim() !== shown) return;
+    const answer = await ask(location.href);
+    if (!answer?.ok || answer.redirected) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (page.getElementById("state")?.textContent.trim() !== shown) window.location.reload();
+  };
+  if (shown !== "Not running") setInterval(renew, 15000);
   const stop = document.getElementById("stop");
   if (!stop) return;
   stop.addEventListener("keydown", (event) => {
@@ -52,7 +66,6 @@ require(["home"]);
       stop.click();
     }
   });
-  const state = document.getElementById("state");
   stop.addEventListener("click", () => {
     state.textContent = "Stopping";
   });

@@ -96,6 +96,20 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     assert (job["TresPerNode"], job["TimeLimit"]) == ("gres:gpu:2", "01:00:00")
 
 
+def test_home_sees_what_becomes_of_a_session_elsewhere(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    with portal.gpus_taken():
+        assert user.start(gpus=4).status_code == 202
+        log_in(page, portal, USER, to="/hub/home")
+        expect(page.locator("#state")).to_have_text("Starting")
+    # The page is left alone.
+    expect(page.locator("#state")).to_have_text("Running", timeout=90_000)
+    user.stop()
+    expect(page.locator("#state")).to_have_text("Not running", timeout=60_000)
+    expect(page.locator("[data-left]")).to_have_count(0)
+
+
 def test_more_time_is_taken_from_the_page_only(portal: Instance, user: Visitor) -> None:
     job_id = user.start_and_wait(gpus=0, hours=1)
     asked = {"server": "", "minutes": "60"}
