@@ -127,6 +127,17 @@ def time_not_taken(asked: timedelta, partition: str, most: timedelta) -> str:
     )
 
 
+def gpus_not_understood(asked: str, stands: int) -> str:
+    """Say of a link's number of GPUs that it is none, and what the form has."""
+    stands_now = _count(stands, "GPU") if stands else "no GPU"
+    return f"{asked} is no number of GPUs. The form has {stands_now} instead."
+
+
+def time_not_understood(asked: str, stands: timedelta) -> str:
+    """Say of a link's time that it is none, or too short, and what the form has."""
+    return f"{asked} is no time that a session can have. The form has {in_hours(stands)} instead."
+
+
 def image_not_taken(asked: str) -> str:
     """Say of a link's image that it is not offered."""
     return f"Image {asked} is not offered. The form is set to the portal's session instead."

@@ -47,7 +47,9 @@ def fill_in(asked: Mapping[str, str], limits: Limits, defaults: Defaults) -> Fil
     most = min(limit.max_gpus, dict(limit.max_of_type).get(gpu_type, limit.max_gpus))
     taken = min(defaults.gpus, most) if gpus is None or gpus > most else gpus
     too_many = ""
-    if gpus is not None and gpus > most:
+    if gpus is None and asked.get("gpus"):
+        too_many = words.gpus_not_understood(asked["gpus"], taken)
+    elif gpus is not None and gpus > most:
         too_many = words.gpus_not_taken(gpus, limit.name, most, taken)
     time, too_long = _time(asked.get("hours", ""), limit, defaults)
     image, not_offered = asked.get("image", ""), ""
@@ -99,17 +101,15 @@ def _choices(asked: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], 
 
 def _time(asked: str, limit: PartitionLimit, defaults: Defaults) -> tuple[timedelta, str]:
     try:
-        time = timedelta(hours=float(asked)) if asked else defaults.time
+        wanted = timedelta(hours=float(asked)) if asked else defaults.time
     except (ValueError, OverflowError):
-        time = defaults.time
-    if time <= timedelta(0):
-        time = defaults.time
+        wanted = timedelta(0)
     # The form takes no less; a session before may have been started by the API for a minute.
-    time = max(time, LEAST)
+    time = max(wanted if wanted > timedelta(0) else defaults.time, LEAST)
     most = limit.max_time
-    if most is None or time <= most:
-        return time, ""
-    return most, words.time_not_taken(time, limit.name, most) if asked else ""
+    if most is not None and time > most:
+        return most, words.time_not_taken(time, limit.name, most) if asked else ""
+    return time, words.time_not_understood(asked, time) if asked and time != wanted else ""
 
 
 def _whole_number(text: str) -> int | None:

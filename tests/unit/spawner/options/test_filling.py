@@ -51,6 +51,21 @@ def test_what_can_be_had_is_taken_and_nothing_is_said_of_it() -> None:
             {"time": timedelta(hours=12)},
             words.time_not_taken(timedelta(hours=48), "sxm2", timedelta(hours=12)),
         ),
+        ({"gpus": "abc"}, {"gpus": 1}, words.gpus_not_understood("abc", 1)),
+        ({"gpus": "10000000"}, {"gpus": 1}, words.gpus_not_understood("10000000", 1)),
+        *[
+            (
+                {"hours": hours},
+                {"time": timedelta(hours=8)},
+                words.time_not_understood(hours, timedelta(hours=8)),
+            )
+            for hours in ("0", "-1", "abc", "nan", "1e400")
+        ],
+        (
+            {"hours": "0.01"},
+            {"time": timedelta(hours=0.1)},
+            words.time_not_understood("0.01", timedelta(hours=0.1)),
+        ),
         ({"gpu_type": "k80"}, {"gpu_type": ""}, words.type_not_taken("k80", "sxm2")),
         ({"image": "gone"}, {"image": ""}, words.image_not_taken("gone")),
     ],
