@@ -24,7 +24,7 @@ OUTCOMES = {
 """By Slurm's state."""
 
 BECAUSE = {
-    Ending.STOPPED: "you stopped it, here or elsewhere",
+    Ending.STOPPED: "you stopped it",
     Ending.STOPPED_BY_OTHER: "an administrator stopped it",
     Ending.UNUSED: "nobody was using it",
     Ending.FINISHED: "you shut it down",
