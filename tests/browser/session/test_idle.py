@@ -74,6 +74,7 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     until(lambda: user.server() is None, seconds=30, what="the hub has seen the end")
     ended = page.get_by_role("dialog").filter(has_text="Your session has ended")
     expect(ended).to_contain_text(because(Ending.UNUSED, timedelta(seconds=18)))
+    expect(warning(page)).to_have_count(0)
     page.goto(f"{portal.url}/hub/spawn/{IDLER}")
     expect(page.get_by_text("not been used for 18 s")).to_be_visible()
     photograph(page, "unused-ended")
