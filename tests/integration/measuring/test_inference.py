@@ -48,7 +48,10 @@ def test_each_precision_is_measured_with_each_batch(desk: Desk, kernel: Callable
     best = max(one["images_per_second"] for one in speeds if one["precision"] == "int8")
     assert summary["figures"]["best_images_per_second"]["int8"] == best
     shown = desk.user.run_in(name, "print(report.markdown(found), report.figure(found)[:4])")
-    assert "| papers |  | int8 |  | from 64 |  |  |  | about 3.7 |" in shown
+    assert (
+        "| papers: ResNet-50, V100, TensorRT 4.0 |  | int8 |  | from 64 |  |  |  | about 3.7 |"
+        in shown
+    )
     assert r"b'\x89PNG'" in shown
 
 

@@ -172,8 +172,9 @@ def test_a_generation_against_the_one_before_has_the_papers_words(
     assert f"| {times:.3f} | {gain} |" in said
     assert (
         "- newer has V100, older has P100. The papers: V100 over P100 in ResNet-50's training "
-        "26 % (TensorFlow, fp32), 52 % (MXNet, fp32), 103 % (TensorFlow, mixed), "
-        "124 % (MXNet, mixed); in inference 3.7 times."
+        "26 % (TensorFlow, fp32, batch 128), 52 % (MXNet, fp32, batch 64), "
+        "103 % (TensorFlow, mixed, batch 256), 124 % (MXNet, mixed, batch 128); "
+        "in inference 3.7 times."
     ) in said
     assert "NVLink" not in said
 
@@ -185,9 +186,10 @@ def test_nvlink_against_pcie_has_the_papers_words(tmp_path: Path) -> None:
     said = markdown(unit, found, measured)
     assert "| 1.120 | +12 % |" in said
     assert (
-        "- nvlink is on NVLink, pcie on PCIe. The papers: NVLink over PCIe 5 to 20 %; peer-" in said
-    )
-    assert "peer-to-peer access alone 3.7 times with MXNet, 3.2 times with Caffe2." in said
+        "- nvlink is on NVLink, pcie on PCIe. The papers: NVLink over PCIe 5 to 20 % in "
+        "ResNet-50's training; peer-to-peer access alone, of 4 GPUs with fp32, 3.7 times with "
+        "MXNet, 3.2 times with Caffe2."
+    ) in said
     assert "P100" not in said
 
 
