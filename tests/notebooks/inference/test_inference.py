@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import printed_by
+from tests.notebooks.running import assert_drawn_live, printed_by
 
 TEMPLATES = ROOT / "notebook_templates"
 SMALL = {"speed_model": "tiny", "speed_size": 32, "speed_seconds": 0.05, "epochs": 2}
@@ -22,7 +22,9 @@ def printed(
     home = tmp_path_factory.mktemp("home")
     (home / "isilon").symlink_to(nas)
     python = python_of("pytorch")
-    return printed_by(TEMPLATES / "inference" / "inference.ipynb", python, home, SMALL)
+    printed = printed_by(TEMPLATES / "inference" / "inference.ipynb", python, home, SMALL)
+    assert_drawn_live(home, "learning.learned(")
+    return printed
 
 
 def test_int8_reads_digits_nearly_as_well_as_fp32(printed: str) -> None:
