@@ -12,13 +12,14 @@ from dsportal.cluster.sessions import SessionList, rows
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.view import Viewer
 from dsportal.cluster.viewer_access import STREAMS_EACH, TooManyStreams, ViewerAccess, viewer_of
+from dsportal.cluster.words import JOBS_HIDDEN
 from dsportal.look import appearance
 from dsportal.settings.look import LookSettings
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
 from dsportal.sizing.words import PAPERS
 from jupyterhub_gpu_slurm.slurm.records import Gres
-from tests.unit.cluster.snapshots import ADAS, BOBS, NODE, snapshot
+from tests.unit.cluster.snapshots import ADAS, BOBS, NODE, WAITING, snapshot
 
 ADMIN = Viewer("root", sees_names=True)
 ADA = Viewer("ada", sees_names=False)
@@ -54,6 +55,32 @@ def test_a_nodes_gpus_are_named_with_the_parts_that_jobs_share() -> None:
     )
     assert "MIG slice 1g.5gb of A100 (5 GB) · 12 shared parts (shards) · 0/40 cores" in first
     assert "shard" not in second
+
+
+def text_of(part: str) -> str:
+    return " ".join(re.sub("<.*?>", " ", part).split())
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "said"),
+    [(0, 0, "0 jobs running 0 waiting"), (1, 1, "1 job running 1 waiting"), (7, 0, "7 jobs run")],
+)
+def test_numbers_agree_with_their_nouns(running: int, waiting: int, said: str) -> None:
+    run = [replace(ADAS, job_id=number, label=f"{number}") for number in range(running)]
+    wait = [replace(WAITING, job_id=100 + number) for number in range(waiting)]
+    shown = SharedView(replace(snapshot(), jobs=(*run, *wait), shares={}), "portal")
+    parts = PAGES.parts(shown, ADA)
+    assert said in text_of(parts["summary"])
+    assert ("The queue is empty." in parts["waiting"]) == (waiting == 0)
+    assert ("No jobs are running." in parts["running"]) == (running == 0)
+
+
+def test_a_queue_that_slurm_hides_is_not_called_empty() -> None:
+    hidden = replace(snapshot(), jobs=(), shares={})
+    parts = PAGES.parts(SharedView(hidden, "portal", hides_jobs=True), ADA)
+    assert JOBS_HIDDEN in html.unescape(parts["trouble"])
+    for name in ("mine", "waiting", "running"):
+        assert text_of(parts[name]) == "Not known."
 
 
 def test_what_people_call_things_is_no_html() -> None:
