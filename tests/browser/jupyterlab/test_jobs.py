@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
+from tests.browser import axe
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -207,6 +208,7 @@ def test_a_job_that_fails_is_announced_with_its_last_lines_and_its_log(
     notice = page.get_by_role("alert").filter(has_text="images")
     expect(notice).to_contain_text("failed, exit code 3")
     expect(notice).to_contain_text("no space left on device")
+    assert axe.faults(page, ".Toastify__toast") == []
     notice.get_by_role("button", name="Open Log").click()
     expect(page.get_by_role("tab", name="Log of images")).to_be_visible()
     expect(page.get_by_role("log")).to_contain_text("loading the images")

@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from jupyterhub_gpu_slurm.session.endings import BECAUSE
 from jupyterhub_gpu_slurm.session.observation import Ending
 from tests import faults
+from tests.browser import axe
 from tests.browser.lab import forget_screen, log_in, wait_for_notebook
 from tests.browser.session.test_clock import EMPTY, time_left
 from tests.instance import ADMIN, USERS, Instance
@@ -67,6 +68,7 @@ def test_a_lost_connection_says_so_and_closes_by_itself(
     page.context.set_offline(True)
     expect(notice(page)).to_contain_text("No connection")
     photograph(page, "offline")
+    assert axe.faults(page, ".portal-Notice") == []
     page.wait_for_timeout(12_000)  # in which JupyterLab's own polls fail
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(notice(page)).to_have_count(1)

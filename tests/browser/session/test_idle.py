@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from jupyterhub_gpu_slurm.session.endings import because
 from jupyterhub_gpu_slurm.session.observation import Ending
+from tests.browser import axe
 from tests.browser.lab import log_in
 from tests.instance import IDLER, Instance
 from tests.visitor import Visitor
@@ -56,6 +57,7 @@ def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     # JupyterLab cuts long words off.
     expect(warning(page)).to_contain_text("to keep it.")
     photograph(page, "unused")
+    assert axe.faults(page, ".Toastify__toast") == []
     held: list[Route] = []
     page.route(re.compile("/portal/idle"), lambda route: hold_post(route, held))
     warning(page).get_by_role("button", name="Keep Session").click()
