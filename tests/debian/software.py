@@ -31,7 +31,8 @@ def installed(base: Path) -> Path:
     """Return what is in the folder for hosts with this root, made where it is missing."""
     ours = build_wheels()
     there = {"dist/data-scientist-portal-0.2.0/*.whl": " ".join(map(str, ours))}
-    commands = f"cd {ROOT}\n{how_to('attach-to-your-slurm.md', 3, there)}{_MODULE}"
+    of_the_page = how_to("attach-to-your-slurm.md", 3, there)
+    commands = f"cd {ROOT}\n{of_the_page}{_MODULE}"
     lent = [ROOT, SYSTEM_AUTHORITIES, *{each.parent for each in ours}, *building.wheel_folders()]
     told = {**building.lent(), "PIP_COMPILE": "0"}
 

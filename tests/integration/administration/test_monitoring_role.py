@@ -56,7 +56,7 @@ def settings(portal: Instance) -> dict[str, Any]:
         "instance_name": f"{portal.mark}-watch",
         "instance_folder_name": FOLDER.parent.name,
         "instance_keep": False,
-        "slurm_conf_dir": str(Path(portal.settings["slurm"]["config_file"]).parent),
+        "monitoring_slurm_conf": portal.settings["slurm"]["config_file"],
         "monitoring_portal_hosts": ["watch"],
         "monitoring_portal_token_file": hub["metrics_token_file"],
         "monitoring_portal_url": portal.url,

@@ -29,7 +29,10 @@ ROLES_OF_THE_INSTANCE = (
 # What boots a fresh machine is in it (tests/debian/roots.py), and not on ours.
 OF_A_BOOTED_MACHINE = {"systemd"}
 # Words that are in orders and answers which no test carries out, and what is only looked for.
-ONLY_WORDS = {"/bin/evil", "/bin/python", "/bin/zsh", "/usr/bin/apptainer", "/usr/bin/nvidia-smi"}
+ONLY_WORDS = {
+    *("/bin/evil", "/bin/python", "/bin/zsh", "/usr/bin/apptainer", "/usr/bin/nvidia-smi"),
+    *("/usr/sbin/getsebool", "/usr/sbin/restorecon"),
+}
 
 _PATH = re.compile(r"(?<![\w/.])/(?:usr/)?s?bin/[\w.+-]*\w")
 _NAME = re.compile(r"[a-z][a-z0-9_+-]*(\.[a-z0-9]+)?")
