@@ -162,6 +162,7 @@ def accuracies(s: argparse.Namespace) -> dict[str, Any]:
         epochs=s.epochs,
         batch=TRAINING_BATCH,
         rate=TRAINING_RATE,
+        reached=lambda step, loss, _: print(f"step {step}  loss {loss:.4f}", flush=True),
     )
     calibration = precisions.Calibration(images, s.calibration_batches, s.calibration_batch)
     ready = precisions.build(network, Path(s.results) / "trained", calibration, images[:2])

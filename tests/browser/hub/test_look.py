@@ -78,8 +78,8 @@ def test_a_sessions_own_token_is_not_revoked_by_a_click(
     user = visit(USER)
     user.start_and_wait(gpus=0)
     # A browser is let in by a token of its own.
-    log_in(page, portal, USER, to=f"/user/{USER}/api")
-    expect(page.get_by_text("version")).to_be_visible()
+    log_in(page, portal, USER, to=f"/user/{USER}/lab")
+    page.wait_for_url(re.compile(f"/user/{USER}/lab"))
     page.goto(f"{portal.url}/hub/token")
     page.wait_for_function("window._jupyterhub_page_loaded")
     own = page.get_by_role("region", name=f"Session at /user/{USER}/", exact=True)
