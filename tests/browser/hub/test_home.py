@@ -75,8 +75,14 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     expect(page.locator("[data-left]")).to_have_text(re.compile("^1 h 5[0-9] min$"))
     assert portal.job(job_id)["TimeLimit"] == "02:00:00"
 
+    for scheme in ("light", "dark"):
+        for width, height in ((1440, 900), (360, 740)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme=scheme)
+            page.reload()
+            expect(page.locator("[data-left]")).not_to_have_text("—")
+    page.wait_for_function("window._jupyterhub_page_loaded")
     # Where there is no room for both in a row, the way in comes first.
-    page.set_viewport_size({"width": 360, "height": 740})
     opening, stop = (page.locator(which).bounding_box() for which in ("#start", "#stop"))
     assert opening is not None
     assert stop is not None
@@ -208,9 +214,11 @@ def test_a_start_shows_what_was_asked_for_and_can_be_changed(
         expect(page.locator("#progress-log")).to_contain_text("Session requested")
         expect(page.locator("#progress-log")).not_to_contain_text("Server")
         assert_is_fit_to_use(page, "waiting, one of two")
-        for width in (360, 1440):
-            page.set_viewport_size({"width": width, "height": 800})
-            assert page.locator(".portal-buttons").evaluate(NEAREST) >= 8
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for width, height in ((360, 740), (1440, 900)):
+                page.set_viewport_size({"width": width, "height": height})
+                assert page.locator(".portal-buttons").evaluate(NEAREST) >= 8
         photograph(page, "waiting-asked")
 
         portal.slurm("scancel", first)

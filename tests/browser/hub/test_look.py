@@ -119,6 +119,7 @@ def test_nobody_is_shut_out_of_the_admins_page(
 ) -> None:
     log_in(page, portal, ADMIN, to="/hub/admin")
     expect(page.get_by_role("button", name=f"Details of {ADMIN}")).to_be_visible()
+    assert not re.search("server", page.locator("#react-admin-hook").inner_text(), re.IGNORECASE)
     assert_is_fit_to_use(page, "admin")
     photograph(page, "admin")
     page.get_by_role("button", name="Add Users").click()

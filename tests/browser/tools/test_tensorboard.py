@@ -71,6 +71,17 @@ def see_curve(board: Page) -> None:
     until(lambda: drawn_pixels(board) > 100, seconds=30, what="a scalar chart is drawn")
 
 
+def board_of_second(page: Page, portal: Instance) -> Page:
+    """Open TensorBoard for the second folder with the file browser's button, and see its curve."""
+    open_lab(page, portal, USER)
+    open_item(page, FOLDER)
+    item(page, "second").click()
+    with page.expect_popup() as popup:
+        page.get_by_role("button", name=re.compile("^Open TensorBoard for")).click()
+    see_curve(popup.value)
+    return popup.value
+
+
 def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
     portal: Instance,
     session: Visitor,
@@ -163,13 +174,7 @@ def test_the_graph_that_a_training_has_written_is_drawn(
 ) -> None:
     python = str(framework_python("tensorflow"))
     portal.slurm(python, "-I", "-c", GRAPH, str(folder / "second"), user=USER)
-    open_lab(page, portal, USER)
-    open_item(page, FOLDER)
-    item(page, "second").click()
-    with page.expect_popup() as popup:
-        page.get_by_role("button", name=re.compile("^Open TensorBoard for")).click()
-    board = popup.value
-    see_curve(board)
+    board = board_of_second(page, portal)
     board.get_by_role("tab", name="Graphs").click()
     expect(board.locator("g.node", has_text="dense").first).to_be_visible(timeout=60_000)
     photograph(board, "tensorboard-graph")
@@ -178,13 +183,7 @@ def test_the_graph_that_a_training_has_written_is_drawn(
 def test_a_folder_that_has_gone_and_a_stopped_tensorboard_are_said_in_words(
     portal: Instance, session: Visitor, folder: Path, page: Page
 ) -> None:
-    open_lab(page, portal, USER)
-    open_item(page, FOLDER)
-    item(page, "second").click()
-    with page.expect_popup() as popup:
-        page.get_by_role("button", name=re.compile("^Open TensorBoard for")).click()
-    board = popup.value
-    see_curve(board)
+    board = board_of_second(page, portal)
     portal.slurm("/bin/rm", "-r", str(folder / "second"), user=USER)
     board.reload()
     expect(board.get_by_role("status")).to_have_text(words.no_folder(f"~/{FOLDER}/second"))

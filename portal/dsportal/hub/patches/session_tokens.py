@@ -47,8 +47,9 @@ class GuardedTokenHandler(UserTokenAPIHandler):  # type: ignore[misc]  # Jupyter
     def find_token_by_id(self, user: Any, token_id: str) -> Any:
         """Find one; it is asked here, after the scopes, by whatever is done to it."""
         token = super().find_token_by_id(user, token_id)
-        is_in_use = token.id in session_tokens(user) or token.client_id in session_clients(user)
-        if self.request.method == "DELETE" and is_in_use:
+        if self.request.method == "DELETE" and (
+            token.id in session_tokens(user) or token.client_id in session_clients(user)
+        ):
             raise web.HTTPError(409, IN_USE)
         return token
 

@@ -33,7 +33,7 @@ def _by_name(said: str) -> dict[str, str]:
 
 def rules(said: str) -> Finding:
     """Say which partitions do not take everybody, by what ``show partition`` says."""
-    found = [words for line in said.splitlines() if (words := _rules_of(line))]
+    found = [words for name, line in _by_name(said).items() if (words := _rules_of(name, line))]
     if not found:
         return ok("any account, QOS and group may use every partition")
     return warning(
@@ -43,13 +43,10 @@ def rules(said: str) -> Finding:
     )
 
 
-def _rules_of(line: str) -> str:
-    name = _NAME.match(line)
-    if not name:
-        return ""
+def _rules_of(name: str, line: str) -> str:
     kept = [
         f"{'takes only' if match[1] == 'Allow' else 'does not take'} the {what} {match[2]}"
         for what, pattern in _RULES.items()
         if (match := pattern.search(line)) and match[2] != "ALL"
     ]
-    return f"{name[1]} {' and '.join(kept)}" if kept else ""
+    return f"{name} {' and '.join(kept)}" if kept else ""
