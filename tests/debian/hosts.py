@@ -19,6 +19,7 @@ What is *not* as on a site, and why:
 By hand: ``python -m tests.debian.hosts up | down | deploy [ARGUMENT...] | run HOST COMMAND...``.
 """
 
+import functools
 import os
 import shutil
 import signal
@@ -178,6 +179,28 @@ def _names(suite: str) -> list[str]:
     return [name for name in wanted if name not in lacking]
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What hosts of one Debian have from the internet, to which they have no way."""
+
+    base: Path
+    """A root."""
+    environments: Environments
+    software: Path
+    """What the tool of a site that attaches the portal has installed."""
+
+
+@functools.cache
+def prepared(suite: str) -> Prepared:
+    """Fetch and make what hosts of a Debian are lent, while we are still in our own network."""
+    tools = ("systemd-container", "openssh-client", "bindfs", "dnsmasq-base")
+    roots.install_tools(*tools, "slapd", "ldap-utils")
+    base = roots.equipped(packages(suite), suite)
+    environments = environments_of(suite, base, _names(suite))
+    images.pack()
+    return Prepared(base, environments, software.installed(base))
+
+
 @contextmanager
 def booted(inventory: str = "example", suite: str = roots.SUITE) -> Iterator[Hosts]:
     """Boot the hosts; all is gone at the end, or when this process dies."""
@@ -191,22 +214,18 @@ def boot(enclosure: Enclosure, inventory: str = "example", suite: str = roots.SU
     ``standby``: five, from ``attach``; else three.
     """
     names = NAMES + (PORTALS if inventory == "standby" else ())
-    tools = ("systemd-container", "openssh-client", "bindfs", "dnsmasq-base")
-    roots.install_tools(*tools, "slapd", "ldap-utils")
-    base = roots.equipped(packages(suite), suite)
-    environments = environments_of(suite, base, _names(suite))
-    # The hosts' deployment cannot fetch it.
-    images.pack()
-    _furnish(enclosure, environments)
+    made = prepared(suite)
+    _furnish(enclosure, made.environments)
     if inventory == "attach":
-        _lend(enclosure, software.installed(base), _SITE / "sw")
+        _lend(enclosure, made.software, _SITE / "sw")
     nas = _serve_nas(enclosure)
     servers = tuple(directories.serve(enclosure, _SITE / "directory", each) for each in DIRECTORIES)
     _make_certificate(enclosure)
     _serve_names(enclosure, MOVING if inventory == "standby" else ADDRESSES["head"])
     head, compute1, compute2, *portals = (
-        _machine(enclosure, name, base, environments) for name in names
+        _machine(enclosure, name, made.base, made.environments) for name in names
     )
+    environments = made.environments
     hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, environments, tuple(portals))
     for machine in hosts.all():
         machine.power_on()

@@ -87,7 +87,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", params=SUITES)
 def suite(request: pytest.FixtureRequest) -> str:
     """The Debian that the hosts have: each test runs with each."""
-    return str(request.param)
+    suite = str(request.param)
+    # Before any fixture is in the network of its hosts, which leads nowhere else.
+    three.prepared(suite)
+    return suite
 
 
 @pytest.fixture(scope="session")
