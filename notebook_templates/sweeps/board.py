@@ -14,29 +14,21 @@ LEAST_FOR_IMPORTANCE = 4  # trials that came to their end
 
 
 class SweepView:
-    """State, table, curves, and the buttons Cancel and Resume."""
+    """State, curves and table, below the cell."""
 
-    def __init__(
-        self, cancel: Callable[[], object], resume: Callable[["SweepView"], object]
-    ) -> None:
-        """Show it below the cell."""
+    def __init__(self) -> None:
+        """Show it."""
         from IPython.display import display
-        from ipywidgets import HTML, Button, HBox, Image, VBox
+        from ipywidgets import HTML, Image, VBox
 
         self._state, self._table = HTML(), HTML()
         self._curves = Image(format="png", layout={"width": "900px", "display": "none"})
-        self._cancel = Button(description="Cancel", icon="stop")
-        self._resume = Button(description="Resume", icon="play", disabled=True)
-        self._cancel.on_click(lambda _: cancel())
-        self._resume.on_click(lambda _: resume(self))
         self._drawn: object = None
-        parts = [self._state, HBox([self._cancel, self._resume]), self._curves, self._table]
-        display(VBox(parts))
+        display(VBox([self._state, self._curves, self._table]))
 
-    def show(self, study: optuna.Study, words: str, is_running: bool, is_done: bool) -> None:
+    def show(self, study: optuna.Study, words: str) -> None:
         """Show the study as it is now."""
         self._state.value = f"<b>{html.escape(words)}</b>"
-        self._cancel.disabled, self._resume.disabled = not is_running, is_running or is_done
         seen = [(t.number, t.state, len(t.intermediate_values)) for t in studies.counted(study)]
         if not seen or seen == self._drawn:
             return
@@ -44,6 +36,25 @@ class SweepView:
         self._table.value = table(study).to_html(index=False, na_rep="")
         self._curves.value = curves(study)
         self._curves.layout.display = "block"
+
+
+class Buttons:
+    """Cancel and Resume, below the cell."""
+
+    def __init__(self, cancel: Callable[[], object], resume: Callable[[], object]) -> None:
+        """Show them."""
+        from IPython.display import display
+        from ipywidgets import Button, HBox
+
+        self._cancel = Button(description="Cancel", icon="stop")
+        self._resume = Button(description="Resume", icon="play", disabled=True)
+        self._cancel.on_click(lambda _: cancel())
+        self._resume.on_click(lambda _: resume())
+        display(HBox([self._cancel, self._resume]))
+
+    def switch(self, *, is_running: bool, is_done: bool) -> None:
+        """Let them be clicked where there is something to do."""
+        self._cancel.disabled, self._resume.disabled = not is_running, is_running or is_done
 
 
 def table(study: optuna.Study) -> Any:

@@ -3,17 +3,19 @@
 sweep = Sweep(folder, plan)     # a Plan of try_all.py, with `array` tasks
 sweep.submit()                  # as many of them at once as Slurm lets the user have
 sweep.watch()                   # table and curves, live, while the notebook goes on
+sweep.search_here()             # in place of both: in this session, one trial after the other
 """
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import optuna
 import studies
-from board import SweepView
+from board import Buttons, SweepView
 
 sys.path += [
     str(Path(__file__).resolve().parent.parent / name) for name in ("distributed", "slurm")
@@ -39,9 +41,31 @@ class Sweep:
 
     def is_done(self) -> bool:
         """Whether all trials have come to their end."""
-        counted = studies.counted(self.study)
-        ended = [trial for trial in counted if trial.state.is_finished()]
-        return len(ended) >= int(self.plan.settings["trials"])
+        return self._ended() >= int(self.plan.settings["trials"])
+
+    def search_here(self) -> None:
+        """Try in this session, one trial after the other; table and curves, live.
+
+        Raises:
+            SystemExit: the program failed; what it printed says how.
+
+        """
+        studies.interrupt_all(self.study)
+        argv = [sys.executable, str(self.plan.program), "--results", str(self.folder)]
+        for key, value in self.plan.settings.items():
+            argv += [f"--{key.replace('_', '-')}", str(value)]
+        view = SweepView()
+        view.show(self.study, self._done())
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as searching:
+            assert searching.stdout
+            for line in searching.stdout:
+                print(line, end="")
+                view.show(self.study, self._done())
+        view.show(self.study, self._done())
+        if searching.returncode != 0:
+            raise SystemExit("The program failed: see above")
 
     def submit(self) -> int:
         """Submit the array, unless one works on the study already; return its number.
@@ -59,22 +83,22 @@ class Sweep:
 
     def watch(self) -> "asyncio.Task[None]":
         """Show how it goes, live; the kernel stays free for other cells."""
-        board = SweepView(self.cancel, self._resume)
-        return self._follow(board)
+        buttons = Buttons(self.cancel, lambda: (self.submit(), self._follow(view, buttons)))
+        view = SweepView()
+        return self._follow(view, buttons)
 
-    def _resume(self, board: SweepView) -> None:
-        self.submit()
-        self._follow(board)
+    def _follow(self, view: SweepView, buttons: Buttons) -> "asyncio.Task[None]":
+        def show(tasks: Mapping[str, int]) -> None:
+            view.show(self.study, f"{self._done()}; {self.array.words(tasks)}")
+            buttons.switch(is_running=bool(tasks), is_done=self.is_done())
 
-    def _follow(self, board: SweepView) -> "asyncio.Task[None]":
-        return self.array.follow(
-            lambda tasks: board.show(self.study, self._words(tasks), bool(tasks), self.is_done())
-        )
+        return self.array.follow(show)
 
-    def _words(self, tasks: Mapping[str, int]) -> str:
-        wanted = self.plan.settings["trials"]
-        ended = sum(trial.state.is_finished() for trial in studies.counted(self.study))
-        return f"{ended} of {wanted} trials done; {self.array.words(tasks)}"
+    def _done(self) -> str:
+        return f"{self._ended()} of {self.plan.settings['trials']} trials done"
+
+    def _ended(self) -> int:
+        return sum(trial.state.is_finished() for trial in studies.counted(self.study))
 
 
 def best_of(study: optuna.Study) -> str:

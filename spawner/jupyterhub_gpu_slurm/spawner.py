@@ -76,7 +76,9 @@ class GpuSlurmSpawner(SpawnerTraits):
     @cached_property
     def reporter(self) -> SessionReporter:
         """What reports the events of its job."""
-        return SessionReporter(self.user.name, self.record, self.session_observer, self.log)
+        return SessionReporter(
+            self.user.name, self.name, self.record, self.session_observer, self.log
+        )
 
     @cached_property
     def job(self) -> SessionJob:

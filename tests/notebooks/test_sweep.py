@@ -82,6 +82,11 @@ def test_the_notebook_finds_a_network_that_reads_digits(
     outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", [])]
     kinds = {kind for one in outputs for kind in one.get("data", {})}
     assert {"image/png", "text/html"} <= kinds
+    # What was drawn while it went on, as it was at the end.
+    widgets = notebook["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]
+    told = [one["state"].get("value", "") for one in widgets["state"].values()]
+    assert "<b>9 of 9 trials done</b>" in told
+    assert any(text.startswith("<table") for text in told)
     # Each trial has a curve, those too that ended early; the first is never pruned.
     trials = sorted((tmp_path / "logs/sweeps/sweep/trials").iterdir())
     assert len(trials) == 9
@@ -144,6 +149,45 @@ def test_a_function_that_fails_says_why_and_ends(
     said, _ = started(python, results, f"{objective}:gone", 2).communicate(timeout=120)
     assert "has no attribute 'gone'" in said
     assert "Traceback" not in said
+
+
+HERE = """
+import re, sys
+from pathlib import Path
+sys.path[:0] = [f"{sys.argv[1]}/{place}" for place in ("sweeps", "distributed")]
+import plans, sweep
+
+class View:
+    def show(self, study, words):
+        print("shown:", words)
+
+sweep.SweepView = View
+settings = {"trials": 3, "direction": "maximize", "seed": 1, "unpruned_steps": 2}
+settings["objective"] = sys.argv[3]
+program = Path(sys.argv[1]) / "sweeps/try_all.py"
+plan = plans.Plan(nodes=1, gpus_per_node=0, settings=settings, launch="once", program=program)
+sweep.Sweep(Path(sys.argv[2]), plan).search_here()
+"""
+
+
+def test_a_search_in_this_session_is_drawn_as_it_goes_on(
+    python_of: Callable[[str], Path], tmp_path: Path, objective: Path
+) -> None:
+    here = [str(python_of("pytorch")), "-B", "-c", HERE, str(SWEEPS.parent), str(tmp_path / "here")]
+    argv = [*here, f"{objective}:objective"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    shown = [line for line in done.stdout.splitlines() if line.startswith("shown:")]
+    assert list(dict.fromkeys(shown)) == [f"shown: {n} of 3 trials done" for n in range(4)]
+    done = subprocess.run(
+        [*here[:-1], str(tmp_path / "other"), f"{objective}:gone"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert "has no attribute 'gone'" in done.stdout
+    assert "The program failed: see above" in done.stderr
 
 
 # In the place of Slurm: an account that may submit three tasks, of which one runs for a moment.

@@ -41,16 +41,20 @@ CREATE TABLE IF NOT EXISTS sessions (
     seen INTEGER NOT NULL,
     ended INTEGER,
     ending TEXT,
-    options TEXT  -- a JSON object; NULL: written before there were options
+    options TEXT,  -- a JSON object; NULL: written before there were options
+    name TEXT NOT NULL DEFAULT ''  -- of the server, JupyterHub's
 ) STRICT;
 CREATE INDEX IF NOT EXISTS sessions_by_start ON sessions (started);
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 _COLUMNS = "PRAGMA table_info(sessions)"
+_LATER_COLUMNS = {"options": "TEXT", "name": "TEXT NOT NULL DEFAULT ''"}
 _SEEN = """\
 INSERT INTO sessions
-(session_id, user, groups, gpus, job_id, partition, node, started, seen, options)
-VALUES (:session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen, :options)
+(session_id, user, groups, gpus, job_id, partition, node, started, seen, options, name)
+VALUES (
+    :session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen, :options, :name
+)
 ON CONFLICT (session_id) DO UPDATE SET
     seen = MAX(seen, excluded.seen), ended = NULL, ending = NULL
 WHERE ending IS NULL OR ending = :unknown
@@ -69,11 +73,11 @@ SELECT user, groups, gpus, started, seen, ended, job_id FROM sessions
 WHERE started < ? AND (ended IS NULL OR ended > ?)
 """
 _PAST = """\
-SELECT job_id, gpus, partition, node, started, ended, ending, options FROM sessions
+SELECT job_id, gpus, partition, node, started, ended, ending, options, name FROM sessions
 WHERE user = ? AND ended IS NOT NULL ORDER BY ended DESC, started DESC LIMIT ?
 """
 _ONE = """\
-SELECT job_id, gpus, partition, node, started, ended, ending, options FROM sessions
+SELECT job_id, gpus, partition, node, started, ended, ending, options, name FROM sessions
 WHERE user = ? AND job_id = ? AND ended IS NOT NULL ORDER BY started DESC LIMIT 1
 """
 
@@ -95,6 +99,8 @@ class PastSession:
     ending: Ending
     options: Mapping[str, Any] = field(default_factory=dict)
     """What its user had chosen; empty where an older release wrote it down."""
+    name: str = ""
+    """Which of the user's sessions it was; the default one where an older release wrote it."""
 
 
 @dataclass(frozen=True)
@@ -164,9 +170,11 @@ class UsageRecord:
             database.execute("PRAGMA synchronous=NORMAL")
         if found < SCHEMA_VERSION:
             database.executescript(_SCHEMA)
-        # No other version: older releases read and write a file with this column, too.
-        if "options" not in {name for _, name, *_ in database.execute(_COLUMNS)}:
-            database.execute("ALTER TABLE sessions ADD COLUMN options TEXT")
+        # No other version: older releases read and write a file with these columns, too.
+        there = {name for _, name, *_ in database.execute(_COLUMNS)}
+        for name, definition in _LATER_COLUMNS.items():
+            if name not in there:
+                database.execute(f"ALTER TABLE sessions ADD COLUMN {name} {definition}")
 
     def _schema_of(self, database: sqlite3.Connection) -> int:
         (found,) = database.execute("PRAGMA user_version").fetchone()
@@ -193,6 +201,7 @@ def _write(database: sqlite3.Connection, news: SessionNews) -> None:
             # What has ended was not seen to run just now.
             "seen": _seconds(news.started if news.ending else news.seen),
             "options": json.dumps(dict(news.options)),
+            "name": news.name,
         }
         database.execute(_SEEN, row)
     if news.ending is not None:
@@ -224,6 +233,7 @@ def _past(
     ended: int,
     ending: str,
     options: str | None,
+    name: str,
 ) -> PastSession:
     return PastSession(
         job_id=job_id,
@@ -234,6 +244,7 @@ def _past(
         ended=_moment(ended),
         ending=Ending(ending),
         options=json.loads(options or "{}"),
+        name=name,
     )
 
 

@@ -77,3 +77,5 @@ class SessionNews:
     """When its job ended, where Slurm says it."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What its user had chosen, by the names of the form's fields."""
+    name: str = ""
+    """Which of the user's sessions it is: JupyterHub's name of the server."""

@@ -18,17 +18,19 @@ for _ending in Ending:
 class SessionReporter:
     """Tells how a session fares: to the hub's metrics, and to the site's observer.
 
-    ``observer`` is the site's own code, or ``None``.
+    ``name`` is which of the user's sessions it is, JupyterHub's name of the server. ``observer`` is the site's own code, or ``None``.
     """
 
     def __init__(
         self,
         username: str,
+        name: str,
         record: SessionRecord,
         observer: Callable[[SessionNews], object] | None,
         log: logging.Logger | logging.LoggerAdapter[Any],
     ) -> None:
         self._username = username
+        self._name = name
         self._record = record
         self._observer = observer
         self.log = log
@@ -136,4 +138,5 @@ class SessionReporter:
             ending=ending,
             ended=job.end if ending and job.state.is_over else None,
             options=state.options,
+            name=self._name,
         )

@@ -1,11 +1,12 @@
 """The design: every page, light and dark, wide and narrow; and the welcome in JupyterLab."""
 
+import itertools
 import json
 import pwd
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from tests.visitor import Visitor
 pytestmark = pytest.mark.browser
 
 USER = USERS[1]
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 Take = Callable[[Page, str], None]
 
 
@@ -70,6 +72,9 @@ def test_nobody_is_shut_out_of_a_users_pages(
     page.goto(f"{portal.url}/hub/user/{USER}/lab")
     expect(page.locator("#not-running")).to_be_visible()
     assert_is_fit_to_use(page, "not running")
+    page.goto(f"{portal.url}/hub/admin")
+    expect(page.get_by_text("Error 403")).to_be_visible()
+    assert_is_fit_to_use(page, "error")
 
 
 def test_a_sessions_own_token_is_not_revoked_by_a_click(
@@ -178,10 +183,14 @@ def test_the_documentation_is_found_and_searched_without_another_site(
         expect(
             page.get_by_role("link", name=re.compile("more time", re.IGNORECASE)).first
         ).to_be_visible()
-        page.goto(f"{portal.url}/hub/portal/docs/how-to/get-more-time.html")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        page.set_viewport_size({"width": 360, "height": 740})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        names = ("index", "how-to/get-more-time", "how-to/use-jupyterlab")
+        for name, scheme, width in itertools.product(names, SCHEMES, (1440, 360)):
+            page.set_viewport_size({"width": width, "height": 740})
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.goto(f"{portal.url}/hub/portal/docs/{name}.html")
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert axe.faults(page) == [], (name, scheme, width)
     assert not [url for url in asked if not url.startswith((portal.url, "data:", "blob:"))]
 
 

@@ -1,8 +1,10 @@
 """What the portal adds to JupyterLab, as axe-core sees it: panels, dialogs, a log."""
 
+import os
 import pwd
 import re
 from collections.abc import Callable, Iterator
+from typing import Literal, get_args
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,10 +18,14 @@ pytestmark = pytest.mark.browser
 
 USER = USERS[2]
 DIALOG = ".jp-Dialog"
+THEME = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
+Scheme = Literal["light", "dark"]
 
 
 @pytest.fixture
-def user(visit: Callable[[str], Visitor]) -> Visitor:
+def user(portal: Instance, visit: Callable[[str], Visitor]) -> Visitor:
+    # Its theme is the system's, unless somebody has chosen one.
+    portal.slurm("/bin/rm", "-rf", f"{pwd.getpwnam(USER).pw_dir}/{THEME}", user=USER)
     user = visit(USER)
     user.leave()
     user.start_and_wait(gpus=1, hours=1)
@@ -36,10 +42,27 @@ def job_id(portal: Instance) -> Iterator[str]:
     portal.cancel(job_id)
 
 
-def check_dialog(page: Page, title: str) -> None:
-    """Look at the dialog that is open, and close it."""
+def set_scheme(page: Page, scheme: Scheme) -> None:
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    is_light = str(scheme == "light").lower()
+    expect(page.locator(f'body[data-jp-theme-light="{is_light}"]')).to_be_attached()
+
+
+def check_dialog(page: Page, title: str, *schemes: Scheme) -> None:
+    """Look at the dialog that is open, light and dark, wide and narrow, and close it."""
     expect(page.locator(DIALOG)).to_contain_text(title)
-    assert axe.faults(page, DIALOG) == [], title
+    for scheme in schemes or get_args(Scheme):
+        set_scheme(page, scheme)
+        for width in (360, 1440):
+            page.set_viewport_size({"width": width, "height": 860})
+            seen = f"{title}, {scheme}, {width} px"
+            if folder := os.environ.get("PORTAL_LOOK"):
+                page.screenshot(path=f"{folder}/{re.sub(r'[^a-z0-9]+', '-', seen.lower())}.png")
+            assert axe.faults(page, DIALOG) == [], seen
+            box = page.locator(f"{DIALOG}-content").bounding_box()
+            assert box is not None, seen
+            assert box["x"] >= 0, seen
+            assert box["x"] + box["width"] <= width, seen
     page.keyboard.press("Escape")
     expect(page.locator(DIALOG)).to_have_count(0)
 
@@ -76,6 +99,10 @@ def test_panels_and_dialogs_have_no_faults(
     page.keyboard.press("Enter")
     check_dialog(page, "Stop this session?")
 
+    # A session that is gone gives no other theme.
+    set_scheme(page, "dark")
     user.stop()
-    expect(page.locator(DIALOG)).to_contain_text("Your session has ended")
-    assert axe.faults(page, DIALOG) == []
+    check_dialog(page, "Your session has ended", "dark")
+    page.get_by_role("tab", name="Log of wrap").click()
+    expect(page.get_by_text("It may have ended").last).to_be_visible()
+    expect(page.get_by_text("Invalid response")).to_have_count(0)

@@ -159,6 +159,35 @@ def test_a_long_cell_notifies_a_user_who_allowed_it(
     expect(page.locator(".execute-time").first).to_contain_text("Last executed")
 
 
+def test_a_long_job_notifies_a_user_who_allowed_it(
+    portal: Instance, home: Path, page: Page
+) -> None:
+    # Who was asked in an earlier visit.
+    page.add_init_script(f"{NOTIFICATIONS}; Notification.permission = 'granted'")
+    argv = ["sbatch", "--parsable", "--mem=50M", "--job-name=training", "--wrap=sleep 15"]
+    open_lab(page, portal, USER)
+    # The panel that is open looks every few seconds.
+    page.get_by_role("tab", name="Slurm: my jobs").click()
+    panel = page.get_by_role("region", name="Slurm: my jobs")
+    expect(panel).to_contain_text("This session")
+    portal.slurm(*argv, user=USER, home=str(home))
+    page.wait_for_function("told.length > 0")
+    ((title, body),) = page.evaluate("told")
+    assert "training" in title
+    assert body == "It ran for under a minute."
+    # One that its user cancels is no news.
+    other = portal.slurm(*argv[:-1], "--wrap=sleep 600", user=USER, home=str(home)).strip()
+    expect(panel.get_by_role("listitem").filter(has_text=f"Job {other} ·")).to_contain_text(
+        "running"
+    )
+    page.wait_for_timeout(3000)
+    portal.cancel(other)
+    expect(panel.get_by_role("listitem").filter(has_text=f"Job {other} ·")).to_contain_text(
+        re.compile("^trainingcancelled"), timeout=60_000
+    )
+    assert page.evaluate("told.length") == 1
+
+
 NOTEBOOK = {
     "cells": [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Aims\n## Data"}],
     "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},

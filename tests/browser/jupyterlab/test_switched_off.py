@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from tests import faults
+from tests.browser.jupyterlab.test_parquet import MAKE
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
@@ -39,6 +40,7 @@ def test_nothing_is_left_of_what_is_switched_off(
             asked.append(path)
 
     page.on("request", note)
+    assert user.run(MAKE) == ""
     open_lab(page, portal, user.name)
     page.get_by_role("button", name=re.compile("^Python 3")).first.click()
     expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
@@ -58,4 +60,14 @@ def test_nothing_is_left_of_what_is_switched_off(
     page.get_by_role("listitem", name=re.compile("^Name: templates")).click(button="right")
     expect(page.get_by_role("menuitem", name="Rename")).to_be_visible()
     expect(page.get_by_role("menuitem", name="Download as ZIP")).to_have_count(0)
+    page.keyboard.press("Escape")
+    # A table is a file like others, and nothing speaks of notifications.
+    page.locator(".jp-DirListing-item", has_text="losses.parquet").dblclick()
+    expect(page.get_by_role("dialog")).to_contain_text("losses.parquet")
+    page.keyboard.press("Escape")
+    expect(page.locator(".dsp-Table")).to_have_count(0)
+    page.keyboard.press("Control+Shift+C")
+    page.keyboard.type("notif")
+    expect(page.locator(".lm-CommandPalette-item").first).to_be_visible()
+    expect(page.get_by_role("menuitem", name=re.compile("long work", re.I))).to_have_count(0)
     assert asked == []

@@ -154,6 +154,34 @@ def test_a_session_whose_time_is_up_says_so(portal: Instance, page: Page, user: 
     expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
 
 
+def test_a_named_session_starts_again_by_its_name(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    """From its own page, and from Home, while the user's other session goes on."""
+    other = user.start_and_wait(gpus=0, hours=1)
+    named = user.at("two")
+    named.start_and_wait(gpus=1, hours=1)
+    own = f"/user/{USER}/two/lab/tree/{NOTEBOOK}"
+    log_in(page, portal, USER, to=own)
+    wait_for_notebook(page)
+    expect(time_left(page)).to_be_visible(timeout=30_000)
+    named.stop()
+    expect(dialog(page)).to_contain_text(BECAUSE[Ending.STOPPED])
+    dialog(page).get_by_role("button", name="Start Again").click()
+    page.wait_for_url(re.compile(f"/hub/spawn-pending/{USER}/two"), wait_until="commit")
+    wait_for_notebook(page)
+    assert page.url.endswith(own)
+
+    named.stop()
+    page.goto(f"{portal.url}/hub/home")
+    last = page.locator("#past").get_by_role("listitem").first
+    expect(last).to_contain_text(re.compile(r"1 GPU on \S+ \(two\)"))
+    last.get_by_role("button", name="Start again: 1 GPU (two)").click()
+    page.wait_for_url(re.compile(f"/user/{USER}/two/lab"), timeout=90_000)
+    assert len(portal.jobs(user=USER)) == 2
+    assert other in portal.jobs(user=USER)
+
+
 def test_what_is_not_saved_is_named(portal: Instance, page: Page, user: Visitor) -> None:
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)

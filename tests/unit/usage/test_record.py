@@ -159,17 +159,31 @@ def test_what_was_chosen_is_told_of_one_that_is_over(record: UsageRecord) -> Non
     assert found.options == chosen
 
 
-def test_a_record_of_before_choices_were_written_down_gets_a_place_for_them(
-    record: UsageRecord,
+def test_one_that_is_over_says_which_of_the_users_it_was(record: UsageRecord) -> None:
+    record.write([replace(SEEN, name="two"), replace(STOPPED, name="two")])
+    assert [one.name for one in record.past("ada", 5)] == ["two"]
+    found = record.ended("ada", 12)
+    assert found is not None
+    assert found.name == "two"
+
+
+@pytest.mark.parametrize(
+    ("column", "without", "other"), [("options", {}, {"gpus": 1}), ("name", "", "two")]
+)
+def test_a_record_of_an_older_release_gets_a_place_for_what_is_new(
+    record: UsageRecord, column: str, without: object, other: object
 ) -> None:
     record.write([STOPPED])
     with closing(sqlite3.connect(record.file)) as database:
-        database.execute("ALTER TABLE sessions DROP COLUMN options")
+        database.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
     (found,) = record.past("ada", 5)
-    assert (found.job_id, found.options) == (12, {})
-    later = replace(STOPPED, session_id="b" * 32, job_id=13, options={"gpus": 1})
+    assert (found.job_id, getattr(found, column)) == (12, without)
+    later = replace(STOPPED, session_id="b" * 32, job_id=13, **{column: other})  # type: ignore[arg-type]
     record.write([later])
-    assert {one.job_id: one.options for one in record.past("ada", 5)} == {13: {"gpus": 1}, 12: {}}
+    assert {one.job_id: getattr(one, column) for one in record.past("ada", 5)} == {
+        13: other,
+        12: without,
+    }
 
 
 @pytest.mark.parametrize(("is_shared", "mode"), [(False, "wal"), (True, "delete")])

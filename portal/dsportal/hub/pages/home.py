@@ -57,6 +57,8 @@ class Ended:
 
     session: PastSession
     why: str
+    is_startable: bool
+    """Whether the same can be started again now: no session of that name is there."""
 
     @property
     def choices(self) -> dict[str, str]:
@@ -134,7 +136,11 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
             told["cards"] = {one: await card_of(user.spawners[one]) for one in {"", *names}}
             past = await self.recorder.past(user.name, _MOST_PAST)
             limit = await idle_limit(user, *past)
-            told["past"] = [Ended(one, endings.because(one.ending, limit)) for one in past]
+            free = {"", *(one.name for one in past)} if self.allow_named_servers else {""}
+            free -= {name for name in names if user.spawners[name].active}
+            told["past"] = [
+                Ended(one, endings.because(one.ending, limit), one.name in free) for one in past
+            ]
         return str(await super().render_template(name, **told))
 
 

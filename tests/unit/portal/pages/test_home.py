@@ -144,7 +144,7 @@ def test_the_idle_limit_is_asked_for_once_for_all_that_were_unused(
             raise AccountUnavailable("It does not answer.")
 
     async def past(*_: object) -> list[Any]:
-        return [SimpleNamespace(ending=one) for one in ends]
+        return [SimpleNamespace(ending=one, name="") for one in ends]
 
     async def render(_: object, name: str, **told: Any) -> str:
         shown.update(told)
@@ -159,6 +159,42 @@ def test_the_idle_limit_is_asked_for_once_for_all_that_were_unused(
     asyncio.run(handler._with_sessions("home.html", user=user))
     assert [one.why for one in shown["past"]] == [because(one) for one in ends]
     assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "active", "startable"),
+    [
+        ({"allow_named_servers": True}, set(), {"", "two", "gone"}),
+        ({"allow_named_servers": True}, {""}, {"two", "gone"}),
+        ({"allow_named_servers": True}, {"two"}, {"", "gone"}),
+        # Not more than one session each any more.
+        ({}, set(), {""}),
+        ({}, {""}, set()),
+    ],
+)
+def test_the_same_can_be_started_again_where_no_session_of_its_name_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, bool],
+    active: set[str],
+    startable: set[str],
+) -> None:
+    shown: dict[str, Any] = {}
+
+    async def past(*_: object) -> list[Any]:
+        return [SimpleNamespace(ending=Ending.STOPPED, name=one) for one in ("", "two", "gone")]
+
+    async def render(_: object, name: str, **told: Any) -> str:
+        shown.update(told)
+        return name
+
+    spawners = {one: StandInSpawner(active=one in active) for one in ("", "two")}
+    user = SimpleNamespace(name="ada", spawners=spawners, orm_spawners=spawners)
+    handler: Any = SessionHomeHandler.__new__(SessionHomeHandler)
+    handler.recorder = SimpleNamespace(past=past)
+    handler.application = SimpleNamespace(settings=settings)
+    monkeypatch.setattr(HomeHandler, "render_template", render)
+    asyncio.run(handler._with_sessions("home.html", user=user))
+    assert {one.session.name for one in shown["past"] if one.is_startable} == startable
 
 
 def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> str:

@@ -164,6 +164,17 @@ export async function request<T>(
   return (await (await ask(settings, path, init)).json()) as T;
 }
 
+/** What the hub answers in the place of a session that has ended. */
+const NOT_RUNNING = 424;
+
+/** Whether nobody answered, or the hub in the session's place. */
+export function isAway(error: unknown): boolean {
+  return (
+    error instanceof ServerConnection.NetworkError ||
+    (error instanceof ServerConnection.ResponseError && error.response.status === NOT_RUNNING)
+  );
+}
+
 /** Say in words what went wrong. */
 export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -9,8 +9,8 @@ import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
 import { LogText, places } from './log_text';
-import { logLabels, logState, logTitleOf, matchText, noMatch } from './words';
-import { wordsOf } from '../common/server';
+import { logLabels, logState, logTitleOf, matchText, noMatch, notResponding } from './words';
+import { isAway, wordsOf } from '../common/server';
 
 const READ_MILLISECONDS = 2_000;
 /** Letters in one part of the text, and how many parts are kept. */
@@ -100,7 +100,7 @@ export class JobLog extends Widget {
       } while (piece.next < piece.size && piece.text && !piece.is_new);
     } catch (error) {
       // The file may come yet, or the server be back.
-      this._foot.textContent = wordsOf(error);
+      this._foot.textContent = isAway(error) ? notResponding(this._texts) : wordsOf(error);
       throw error;
     }
   }
