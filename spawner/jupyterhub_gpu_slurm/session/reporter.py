@@ -18,7 +18,8 @@ for _ending in Ending:
 class SessionReporter:
     """Tells how a session fares: to the hub's metrics, and to the site's observer.
 
-    ``name`` is which of the user's sessions it is, JupyterHub's name of the server. ``observer`` is the site's own code, or ``None``.
+    ``name`` is which of the user's sessions it is, JupyterHub's name of the server. ``observer`` is
+    the site's own code, or ``None``.
     """
 
     def __init__(

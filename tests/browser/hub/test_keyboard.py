@@ -62,9 +62,7 @@ def test_a_session_is_extended_reached_and_left(
     tab_to(page, page.get_by_label("Extend by"))
     page.keyboard.type("30")
     press(page, page.get_by_role("button", name="Extend", exact=True))
-    until(
-        lambda: portal.job(job_id)["TimeLimit"] == "01:30:00", seconds=30, what="it is extended"
-    )
+    until(lambda: portal.job(job_id)["TimeLimit"] == "01:30:00", seconds=30, what="it is extended")
 
     press(page, page.get_by_role("link", name="Connect with SSH or VS Code"))
     expect(page.get_by_role("heading", name="Connect with SSH")).to_be_visible()
