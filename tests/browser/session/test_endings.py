@@ -101,7 +101,7 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     dialog(page).get_by_role("button", name="Start Again").click()
 
     # One click: the same choices, and the way back.
-    page.wait_for_url(re.compile("/hub/spawn-pending/"), wait_until="commit")
+    until(lambda: portal.jobs(user=USER) not in ([], [job_id]), seconds=60, what="another job")
     wait_for_notebook(page)
     assert page.url.endswith(f"/lab/tree/{NOTEBOOK}")
     (again,) = portal.jobs(user=USER)
@@ -167,8 +167,9 @@ def test_a_named_session_starts_again_by_its_name(
     expect(time_left(page)).to_be_visible(timeout=30_000)
     named.stop()
     expect(dialog(page)).to_contain_text(BECAUSE[Ending.STOPPED])
+    assert portal.jobs(user=USER) == [other]
     dialog(page).get_by_role("button", name="Start Again").click()
-    page.wait_for_url(re.compile(f"/hub/spawn-pending/{USER}/two"), wait_until="commit")
+    until(lambda: len(portal.jobs(user=USER)) == 2, seconds=60, what="another job")
     wait_for_notebook(page)
     assert page.url.endswith(own)
 
