@@ -24,6 +24,8 @@ class Visitor:
     name: str
     server_name: str = ""
     http: httpx.Client = field(init=False)
+    stderr: list[str] = field(init=False, default_factory=list)
+    """What code in kernels wrote there, which JupyterLab shows in red."""
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(
@@ -167,7 +169,7 @@ class Visitor:
     def run_in(self, kernel_id: str, code: str, *, seconds: float = 60) -> str:
         """Run code in a kernel that is there; return all that it wrote, errors too."""
         with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
-            return execute(socket, code, seconds)
+            return execute(socket, code, seconds, self.stderr)
 
     def switch_debugger_on(self, kernel_id: str) -> None:
         """Have a kernel's debugger begin, as JupyterLab does; see the Debug Adapter Protocol."""
@@ -235,8 +237,13 @@ def ask(socket: Websocket, channel: str, kind: str, content: dict[str, Any]) -> 
     return message_id
 
 
-def execute(socket: Websocket, code: str, seconds: float) -> str:
-    """Send code over a kernel's websocket; return its output when the kernel is idle again."""
+def execute(
+    socket: Websocket, code: str, seconds: float, stderr: list[str] | None = None
+) -> str:
+    """Send code over a kernel's websocket; return its output when the kernel is idle again.
+
+    What is in it of the standard error is also added to ``stderr``.
+    """
     content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True}
     message_id = ask(socket, "shell", "execute_request", content)
     written = ""
@@ -248,6 +255,8 @@ def execute(socket: Websocket, code: str, seconds: float) -> str:
         kind, content = message["header"]["msg_type"], message["content"]
         if kind == "stream":
             written += content["text"]
+            if stderr is not None and content["name"] == "stderr":
+                stderr.append(content["text"])
         elif kind == "error":
             written += "\n".join(content["traceback"])
         elif kind == "execute_result":

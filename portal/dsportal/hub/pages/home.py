@@ -18,6 +18,7 @@ from jupyterhub.handlers.pages import HomeHandler
 from tornado import web
 
 from dsportal.hub import handlers
+from dsportal.hub.pages import own_sessions
 from dsportal.hub.pages.session_status import idle_limit
 from dsportal.hub.pages.start_again import choices
 from dsportal.usage.record import PastSession
@@ -153,18 +154,10 @@ class HomeExtensionHandler(BaseHandler):  # type: ignore[misc]
         name, minutes = self.get_argument("server", ""), self.get_argument("minutes", "")
         if not (minutes.isascii() and minutes.isdigit() and 0 < len(minutes) < 7 and int(minutes)):
             raise web.HTTPError(400, "minutes must be a whole number, and not 0.")
-        spawner = self._running(name)
+        spawner = own_sessions.running(self.current_user, name)
         with answered(refusal=400):
             await spawner.extend(int(minutes))
         self.redirect(f"{self.hub.base_url}home")
-
-    def _running(self, name: str) -> Any:
-        """Return a session of the user's that runs."""
-        user = self.current_user
-        spawner = user.spawners[name] if name in {"", *user.orm_spawners} else None
-        if spawner is None or not (spawner.ready and spawner.has_job):
-            raise web.HTTPError(409, "This session is not running.")
-        return spawner
 
 
 def install(recorder: Recorder) -> None:

@@ -28,6 +28,7 @@ from tornado.httpclient import HTTPError, HTTPRequest
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
 
 from dsportal.hub import handlers
+from dsportal.hub.pages import own_sessions
 from jupyterhub_gpu_slurm.session.certificates import session_name
 
 PATH = "/portal/use"
@@ -96,10 +97,7 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
     @web.authenticated
     async def get(self) -> None:
         """Ask the session."""
-        user, name = self.current_user, self.get_argument("server", "")
-        spawner = user.spawners[name] if name in {"", *user.orm_spawners} else None
-        if spawner is None or not spawner.ready:
-            raise web.HTTPError(409, "This session is not running.")
+        spawner = own_sessions.running(self.current_user, self.get_argument("server", ""))
         self.set_header("Cache-Control", "no-store")
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps(asdict(await self._ask(spawner))))

@@ -12,6 +12,7 @@ from jupyterhub.handlers import BaseHandler, default_handlers
 from tornado import web
 
 from dsportal.hub import handlers
+from dsportal.hub.pages import own_sessions
 from dsportal.look import WEB
 
 PAGE_PATH = "/portal/ssh"
@@ -40,7 +41,8 @@ class SshPageHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
     async def get(self) -> None:
         """Show it for one of the user's sessions."""
         user, name = self.current_user, self.get_argument("server", "")
-        if name not in {"", *user.orm_spawners}:
+        spawner = own_sessions.find(user, name)
+        if spawner is None:
             raise web.HTTPError(404, "There is no session of this name.")
         address = urljoin(self.request.full_url(), user.server_url(name))
         page = await self.render_template(
@@ -49,7 +51,7 @@ class SshPageHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
             # Of ssh_config(5): what stands for the session.
             alias=f"portal-{name}" if name else "portal",
             session_name=name,
-            is_running=user.spawners[name].ready,
+            is_running=spawner.ready,
             token_days=token_days(self.settings["token_expires_in_max_seconds"]),
         )
         self.finish(page)

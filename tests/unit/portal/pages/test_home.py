@@ -206,7 +206,6 @@ def ask_to_extend(spawner: StandInSpawner, minutes: str, server: str = "") -> st
         redirect=sent_to.append,
         log=SimpleNamespace(warning=lambda *_: None),
     )
-    handler._running = lambda name: HomeExtensionHandler._running(handler, name)
     post: Any = HomeExtensionHandler.post
     asyncio.run(post.__wrapped__(handler))
     return sent_to[0]
