@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ended, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
-import { moment, placeOf, reasonOf, stateOf, timeOf } from '../src/jobs/words';
+import { moment, nameOf, placeOf, reasonOf, stateOf, timeOf } from '../src/jobs/words';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),
@@ -51,6 +51,14 @@ test('a job says what it holds and where', () => {
   );
   assert.equal(placeOf(job({ gpus: 0, nodes: ['a'] }), texts), 'no GPU · a');
   assert.equal(placeOf(job({ nodes: ['a'] }), texts), 'a', 'what is not known is not said');
+});
+
+test('a session is called one, whatever its job is called', () => {
+  const session = { name: 'portal-ada', is_session: true, nodes: ['a'] };
+  assert.equal(nameOf(job(session), texts), 'Session');
+  assert.equal(placeOf(job({ ...session, name: null }), texts), 'Job 7 · a');
+  assert.equal(nameOf(job({ name: 'train' }), texts), 'train');
+  assert.equal(nameOf(job({}), texts), 'Job 7');
 });
 
 test('a running job says what is left first', () => {

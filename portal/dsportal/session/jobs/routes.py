@@ -45,6 +45,10 @@ class Jobs:
         self.slurm = slurm
         self._service = service
         self._session_job = environment.get("PORTAL_JOB_ID", "")
+        # The user's default session, whose name those with names of their own begin with.
+        self._default_name = environment.get("PORTAL_JOB_NAME", "").removesuffix(
+            f".{environment.get('JUPYTERHUB_SERVER_NAME', '')}"
+        )
         self._now = now
         self._asking = asyncio.Lock()
         self._live: dict[str, UserJob] = {}
@@ -154,8 +158,13 @@ class Jobs:
     def _known(self, job: UserJob) -> UserJob:
         """Add what Slurm does not say of a job: whether it is a session."""
         before = self._live.get(job.id) or self._gone.get(job.id)
-        is_session = job.id == self._session_job or (before is not None and before.is_session)
+        is_session = (before is not None and before.is_session) or self._is_session(job)
         return replace(job, is_session=is_session)
+
+    def _is_session(self, job: UserJob) -> bool:
+        default = self._default_name
+        is_named_so = job.name == default or job.name.startswith(f"{default}.")
+        return job.id == self._session_job or (bool(default) and is_named_so)
 
     def _forget_old(self) -> None:
         since = self._now() - _KEPT_SECONDS

@@ -15,9 +15,9 @@ ENDED = "2026-11-21T16:00:23"
 AT_END = 1795276823.0
 
 
-def row(job_id: str, state: str, status: int = 0) -> str:
+def row(job_id: str, state: str, status: int = 0, name: str = "train") -> str:
     fields = [job_id, state, "None", "sxm2", "node001", "1", "", "N/A", "N/A", ENDED, ENDED, ENDED]
-    return "|".join([*fields, str(status), "train", ""])
+    return "|".join([*fields, str(status), name, ""])
 
 
 class Scene:
@@ -28,6 +28,7 @@ class Scene:
         self.service = StandIn()
         self.moment = self.service.as_of = AT_END
         self.session_job = ""
+        self.named: dict[str, str] = {}
         self.slurm_says()
 
     def slurm_says(self, *rows: str, code: int = 0) -> None:
@@ -44,7 +45,11 @@ class Scene:
 
     def play(self, act: Callable[[Jobs], Awaitable[None]]) -> None:
         async def listening() -> None:
-            environment = {"JUPYTERHUB_API_TOKEN": "secret", "PORTAL_JOB_ID": self.session_job}
+            environment = {
+                "JUPYTERHUB_API_TOKEN": "secret",
+                "PORTAL_JOB_ID": self.session_job,
+                **self.named,
+            }
             async with self.service.listening():
                 service = ClusterService(self.service.url, environment, now=lambda: self.moment)
                 slurm = SlurmPrograms(str(self.folder), environment)
@@ -104,6 +109,29 @@ def test_a_session_is_one_also_when_slurm_says_how_it_ended(scene: Scene) -> Non
         scene.pass_seconds(20)
         found = {one["id"]: one["is_session"] for one in (await jobs.tell())["jobs"]}
         assert found == {"7": True, "8": False}
+
+    scene.play(act)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"PORTAL_JOB_NAME": "hub-ada"},
+        {"PORTAL_JOB_NAME": "hub-ada.two", "JUPYTERHUB_SERVER_NAME": "two"},
+    ],
+)
+def test_other_sessions_are_known_where_only_slurm_tells_of_them(
+    scene: Scene, named: dict[str, str]
+) -> None:
+    scene.named = named
+    scene.service.jobs = []
+    scene.session_job = "6"
+    rows = {"6": "hub-ada", "7": "hub-ada.two", "8": "hub-adam", "9": "training"}
+    scene.slurm_says(*(row(number, "RUNNING", name=name) for number, name in rows.items()))
+
+    async def act(jobs: Jobs) -> None:
+        found = {one["id"]: one["is_session"] for one in (await jobs.tell())["jobs"]}
+        assert found == {"6": True, "7": True, "8": False, "9": False}
 
     scene.play(act)
 

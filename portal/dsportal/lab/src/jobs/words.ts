@@ -70,6 +70,9 @@ export function logLabels(texts: ITexts) {
 
 /** What to call a job. */
 export function nameOf(job: IJob, texts: ITexts): string {
+  if (job.is_session) {
+    return texts.__('Session');
+  }
   return job.name || texts.__('Job %1', job.id);
 }
 
@@ -110,7 +113,7 @@ function failure(job: IJob, texts: ITexts): string {
 export function placeOf(job: IJob, texts: ITexts): string {
   const gpus = job.gpus === null ? '' : texts._n('%1 GPU', '%1 GPUs', job.gpus);
   return [
-    job.name ? texts.__('Job %1', job.id) : '',
+    job.name || job.is_session ? texts.__('Job %1', job.id) : '',
     job.gpus === 0 ? texts.__('no GPU') : gpus,
     nodesOf(job.nodes, texts) || (job.partition ?? '')
   ]
