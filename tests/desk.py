@@ -26,7 +26,7 @@ class Desk:
     ) -> str:
         """Run a template's cells with these parameters; return all that they wrote.
 
-        Where its job came to its end, none of that is a warning.
+        Fails if the job completed and anything was written to standard error.
         """
         usual, *codes = codes_of(notebook)
         return self._run(kernel, usual + _assigned(parameters), *codes)
@@ -39,10 +39,12 @@ class Desk:
         return self._run(kernel, _assigned(parameters), *codes_of(notebook)[cell:])
 
     def _run(self, kernel: str, *codes: str) -> str:
-        self.user.stderr.clear()
-        said = "".join(self.user.run_in(kernel, code, seconds=self.patience) for code in codes)
+        red: list[str] = []
+        said = "".join(
+            self.user.run_in(kernel, code, seconds=self.patience, stderr=red) for code in codes
+        )
         if "The job completed" in said:
-            assert self.user.stderr == []
+            assert red == []
         return said
 
 

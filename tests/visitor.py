@@ -24,8 +24,6 @@ class Visitor:
     name: str
     server_name: str = ""
     http: httpx.Client = field(init=False)
-    stderr: list[str] = field(init=False, default_factory=list)
-    """What code in kernels wrote there, which JupyterLab shows in red."""
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(
@@ -166,10 +164,15 @@ class Visitor:
         started.raise_for_status()
         return str(started.json()["id"])
 
-    def run_in(self, kernel_id: str, code: str, *, seconds: float = 60) -> str:
-        """Run code in a kernel that is there; return all that it wrote, errors too."""
+    def run_in(
+        self, kernel_id: str, code: str, *, seconds: float = 60, stderr: list[str] | None = None
+    ) -> str:
+        """Run code in a kernel that is there; return all that it wrote, errors too.
+
+        What it wrote to standard error, which JupyterLab shows in red, is also added to ``stderr``.
+        """
         with self.socket(f"/api/kernels/{kernel_id}/channels") as socket:
-            return execute(socket, code, seconds, self.stderr)
+            return execute(socket, code, seconds, stderr)
 
     def switch_debugger_on(self, kernel_id: str) -> None:
         """Have a kernel's debugger begin, as JupyterLab does; see the Debug Adapter Protocol."""
@@ -237,12 +240,10 @@ def ask(socket: Websocket, channel: str, kind: str, content: dict[str, Any]) -> 
     return message_id
 
 
-def execute(
-    socket: Websocket, code: str, seconds: float, stderr: list[str] | None = None
-) -> str:
+def execute(socket: Websocket, code: str, seconds: float, stderr: list[str] | None = None) -> str:
     """Send code over a kernel's websocket; return its output when the kernel is idle again.
 
-    What is in it of the standard error is also added to ``stderr``.
+    What it wrote to standard error is also added to ``stderr``.
     """
     content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True}
     message_id = ask(socket, "shell", "execute_request", content)

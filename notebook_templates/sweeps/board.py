@@ -53,7 +53,7 @@ class Buttons:
         display(HBox([self._cancel, self._resume]))
 
     def switch(self, *, is_running: bool, is_done: bool) -> None:
-        """Let them be clicked where there is something to do."""
+        """Enable those that can do something now."""
         self._cancel.disabled, self._resume.disabled = not is_running, is_running or is_done
 
 

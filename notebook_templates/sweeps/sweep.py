@@ -10,6 +10,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,6 +25,8 @@ import jobs
 from plans import Plan
 from runs.job_array import JobArray
 
+# Drawing takes a part of a second of the session's processors.
+DRAW_SECONDS = 2.0
 # What notebooks use.
 __all__ = ["Sweep", "best_of", "jobs", "studies"]
 
@@ -41,7 +44,7 @@ class Sweep:
 
     def is_done(self) -> bool:
         """Whether all trials have come to their end."""
-        return self._ended() >= int(self.plan.settings["trials"])
+        return self._ended_trials() >= int(self.plan.settings["trials"])
 
     def search_here(self) -> None:
         """Try in this session, one trial after the other; table and curves, live.
@@ -54,16 +57,18 @@ class Sweep:
         argv = [sys.executable, str(self.plan.program), "--results", str(self.folder)]
         for key, value in self.plan.settings.items():
             argv += [f"--{key.replace('_', '-')}", str(value)]
-        view = SweepView()
-        view.show(self.study, self._done())
+        view, shown_at = SweepView(), -DRAW_SECONDS
+        view.show(self.study, self._progress())
         with subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as searching:
             assert searching.stdout
             for line in searching.stdout:
                 print(line, end="")
-                view.show(self.study, self._done())
-        view.show(self.study, self._done())
+                if time.monotonic() - shown_at >= DRAW_SECONDS:
+                    view.show(self.study, self._progress())
+                    shown_at = time.monotonic()
+        view.show(self.study, self._progress())
         if searching.returncode != 0:
             raise SystemExit("The program failed: see above")
 
@@ -83,21 +88,26 @@ class Sweep:
 
     def watch(self) -> "asyncio.Task[None]":
         """Show how it goes, live; the kernel stays free for other cells."""
-        buttons = Buttons(self.cancel, lambda: (self.submit(), self._follow(view, buttons)))
+
+        def resume() -> None:
+            self.submit()
+            self._follow(view, buttons)
+
+        buttons = Buttons(self.cancel, resume)
         view = SweepView()
         return self._follow(view, buttons)
 
     def _follow(self, view: SweepView, buttons: Buttons) -> "asyncio.Task[None]":
         def show(tasks: Mapping[str, int]) -> None:
-            view.show(self.study, f"{self._done()}; {self.array.words(tasks)}")
+            view.show(self.study, f"{self._progress()}; {self.array.words(tasks)}")
             buttons.switch(is_running=bool(tasks), is_done=self.is_done())
 
         return self.array.follow(show)
 
-    def _done(self) -> str:
-        return f"{self._ended()} of {self.plan.settings['trials']} trials done"
+    def _progress(self) -> str:
+        return f"{self._ended_trials()} of {self.plan.settings['trials']} trials done"
 
-    def _ended(self) -> int:
+    def _ended_trials(self) -> int:
         return sum(trial.state.is_finished() for trial in studies.counted(self.study))
 
 

@@ -1,12 +1,13 @@
 """Whether a page is fit to use: light and dark, on a desk and on a phone.
 
-With ``PORTAL_LOOK=FOLDER`` the pictures of all these pages are put there, to be looked at.
+With ``PORTAL_LOOK=FOLDER`` the pictures of all these pages, and of JupyterLab's dialogs, are put
+there, to be looked at.
 """
 
 import itertools
 import os
 import re
-from typing import Literal
+from typing import Literal, get_args
 
 from playwright.sync_api import Page
 
@@ -18,8 +19,15 @@ BRIGHTNESS = """
   return (Number(red) + Number(green) + Number(blue)) / 3;
 }
 """
-_WIDTHS = (1440, 360)
-_SCHEMES = ("light", "dark")
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+WIDTHS = (1440, 360)
+
+
+def keep_picture(page: Page, seen: str) -> None:
+    """Put a picture of the page there where pictures are wanted."""
+    if folder := os.environ.get("PORTAL_LOOK"):
+        page.screenshot(path=f"{folder}/{re.sub(r'\W+', '-', seen)}.png", full_page=True)
 
 
 def assert_is_fit_to_use(page: Page, where: str) -> None:
@@ -29,16 +37,13 @@ def assert_is_fit_to_use(page: Page, where: str) -> None:
     """
     words = page.locator("body").inner_text()
     assert "/hub/" not in page.url or not re.search(r"\bservers?\b", words, re.IGNORECASE), where
-    for scheme, width in itertools.product(_SCHEMES, _WIDTHS):
+    for scheme, width in itertools.product(SCHEMES, WIDTHS):
         page.set_viewport_size({"width": width, "height": 900})
         # Without the transitions between the two, whose colours are neither's.
-        chosen: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
-        page.emulate_media(color_scheme=chosen, reduced_motion="reduce")
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.wait_for_function(f"document.documentElement.dataset.bsTheme === '{scheme}'")
         seen = f"{where}, {scheme}, {width} px"
-        if folder := os.environ.get("PORTAL_LOOK"):
-            name = re.sub(r"\W+", "-", f"{where}-{scheme}-{width}")
-            page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        keep_picture(page, seen)
         assert axe.faults(page) == [], seen
         assert page.evaluate("document.documentElement.scrollWidth") <= width, seen
         assert (page.evaluate(BRIGHTNESS) < 128) == (scheme == "dark"), seen

@@ -31,6 +31,12 @@ def forget_screen(portal: Instance, name: str) -> None:
     portal.slurm("/bin/rm", "-rf", workspaces, user=name)
 
 
+def forget_theme(portal: Instance, name: str) -> None:
+    """Have JupyterLab's theme follow the system, also where somebody has chosen one."""
+    own = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
+    portal.slurm("/bin/rm", "-rf", f"{pwd.getpwnam(name).pw_dir}/{own}", user=name)
+
+
 def _choose(page: Page, menu: str, name: str) -> None:
     page.get_by_role("menuitem", name=menu, exact=True).click()
     page.get_by_role("menuitem", name=name).click()

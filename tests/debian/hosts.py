@@ -181,10 +181,10 @@ def _names(suite: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What hosts of one Debian have from the internet, to which they have no way."""
+    """What the hosts of one Debian are lent, since they cannot reach the internet."""
 
     base: Path
-    """A root."""
+    """The root file system that they start from."""
     environments: Environments
     software: Path
     """What the tool of a site that attaches the portal has installed."""
@@ -215,7 +215,8 @@ def boot(enclosure: Enclosure, inventory: str = "example", suite: str = roots.SU
     """
     names = NAMES + (PORTALS if inventory == "standby" else ())
     made = prepared(suite)
-    _furnish(enclosure, made.environments)
+    environments = made.environments
+    _furnish(enclosure, environments)
     if inventory == "attach":
         _lend(enclosure, made.software, _SITE / "sw")
     nas = _serve_nas(enclosure)
@@ -223,9 +224,8 @@ def boot(enclosure: Enclosure, inventory: str = "example", suite: str = roots.SU
     _make_certificate(enclosure)
     _serve_names(enclosure, MOVING if inventory == "standby" else ADDRESSES["head"])
     head, compute1, compute2, *portals = (
-        _machine(enclosure, name, made.base, made.environments) for name in names
+        _machine(enclosure, name, made.base, environments) for name in names
     )
-    environments = made.environments
     hosts = Hosts(enclosure, head, compute1, compute2, servers, nas, environments, tuple(portals))
     for machine in hosts.all():
         machine.power_on()

@@ -152,42 +152,55 @@ def test_a_function_that_fails_says_why_and_ends(
 
 
 HERE = """
-import re, sys
+import sys
 from pathlib import Path
 sys.path[:0] = [f"{sys.argv[1]}/{place}" for place in ("sweeps", "distributed")]
 import plans, sweep
 
+folder = Path(sys.argv[2])
+
 class View:
     def show(self, study, words):
         print("shown:", words)
+        (folder / f"shown-{words.split()[0]}").touch()
 
-sweep.SweepView = View
+sweep.SweepView, sweep.DRAW_SECONDS = View, 0
 settings = {"trials": 3, "direction": "maximize", "seed": 1, "unpruned_steps": 2}
 settings["objective"] = sys.argv[3]
 program = Path(sys.argv[1]) / "sweeps/try_all.py"
 plan = plans.Plan(nodes=1, gpus_per_node=0, settings=settings, launch="once", program=program)
-sweep.Sweep(Path(sys.argv[2]), plan).search_here()
+sweep.Sweep(folder, plan).search_here()
+"""
+# Each trial but the first ends when the one before was shown.
+SHOWN_FIRST = """
+import time
+from pathlib import Path
+
+def objective(trial):
+    while trial.number and not Path(f"{folder}/shown-{trial.number}").exists():
+        time.sleep(0.05)
+    return -abs(trial.suggest_float("x", -1, 1))
 """
 
 
 def test_a_search_in_this_session_is_drawn_as_it_goes_on(
-    python_of: Callable[[str], Path], tmp_path: Path, objective: Path
+    python_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    here = [str(python_of("pytorch")), "-B", "-c", HERE, str(SWEEPS.parent), str(tmp_path / "here")]
-    argv = [*here, f"{objective}:objective"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    folder, file = tmp_path / "here", tmp_path / "mine.py"
+    file.write_text(f"folder = {str(folder)!r}\n{SHOWN_FIRST}")
+    here = [str(python_of("pytorch")), "-B", "-c", HERE, str(SWEEPS.parent)]
+
+    def searched(folder: Path, function: str) -> subprocess.CompletedProcess[str]:
+        argv = [*here, str(folder), f"{file}:{function}"]
+        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+
+    done = searched(folder, "objective")
     assert done.returncode == 0, done.stderr
     shown = [line for line in done.stdout.splitlines() if line.startswith("shown:")]
     assert list(dict.fromkeys(shown)) == [f"shown: {n} of 3 trials done" for n in range(4)]
-    done = subprocess.run(
-        [*here[:-1], str(tmp_path / "other"), f"{objective}:gone"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
-    assert "has no attribute 'gone'" in done.stdout
-    assert "The program failed: see above" in done.stderr
+    failed = searched(tmp_path / "other", "gone")
+    assert "has no attribute 'gone'" in failed.stdout
+    assert "The program failed: see above" in failed.stderr
 
 
 # In the place of Slurm: an account that may submit three tasks, of which one runs for a moment.

@@ -40,15 +40,17 @@ CREATE TABLE IF NOT EXISTS sessions (
     started INTEGER NOT NULL,  -- seconds of Unix time, as all times here
     seen INTEGER NOT NULL,
     ended INTEGER,
-    ending TEXT,
-    options TEXT,  -- a JSON object; NULL: written before there were options
-    name TEXT NOT NULL DEFAULT ''  -- of the server, JupyterHub's
+    ending TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS sessions_by_start ON sessions (started);
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 _COLUMNS = "PRAGMA table_info(sessions)"
-_LATER_COLUMNS = {"options": "TEXT", "name": "TEXT NOT NULL DEFAULT ''"}
+# No other version of the schema: older releases read and write a file with these, too.
+_LATER_COLUMNS = {
+    "options": "TEXT",  # a JSON object; NULL: written before there were options
+    "name": "TEXT NOT NULL DEFAULT ''",  # JupyterHub's, of the server
+}
 _SEEN = """\
 INSERT INTO sessions
 (session_id, user, groups, gpus, job_id, partition, node, started, seen, options, name)
@@ -56,7 +58,8 @@ VALUES (
     :session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen, :options, :name
 )
 ON CONFLICT (session_id) DO UPDATE SET
-    seen = MAX(seen, excluded.seen), ended = NULL, ending = NULL
+    seen = MAX(seen, excluded.seen), ended = NULL, ending = NULL,
+    options = excluded.options, name = excluded.name
 WHERE ending IS NULL OR ending = :unknown
 """
 # The end that Slurm tells, else the moment at which the session was last seen.
@@ -100,7 +103,7 @@ class PastSession:
     options: Mapping[str, Any] = field(default_factory=dict)
     """What its user had chosen; empty where an older release wrote it down."""
     name: str = ""
-    """Which of the user's sessions it was; the default one where an older release wrote it."""
+    """The session's name; empty for the default session, and in rows of an older release."""
 
 
 @dataclass(frozen=True)
@@ -170,11 +173,13 @@ class UsageRecord:
             database.execute("PRAGMA synchronous=NORMAL")
         if found < SCHEMA_VERSION:
             database.executescript(_SCHEMA)
-        # No other version: older releases read and write a file with these columns, too.
-        there = {name for _, name, *_ in database.execute(_COLUMNS)}
-        for name, definition in _LATER_COLUMNS.items():
-            if name not in there:
-                database.execute(f"ALTER TABLE sessions ADD COLUMN {name} {definition}")
+        if _columns_lacking(database):
+            with database:
+                # Whoever else opens it now waits, and then finds them there.
+                database.execute("BEGIN IMMEDIATE")
+                for name in _columns_lacking(database):
+                    added = f"ALTER TABLE sessions ADD COLUMN {name} {_LATER_COLUMNS[name]}"
+                    database.execute(added)
 
     def _schema_of(self, database: sqlite3.Connection) -> int:
         (found,) = database.execute("PRAGMA user_version").fetchone()
@@ -184,6 +189,11 @@ class UsageRecord:
                 "deploy the release that wrote it, or move the file away to begin a new record"
             )
         return int(found)
+
+
+def _columns_lacking(database: sqlite3.Connection) -> list[str]:
+    there = {name for _, name, *_ in database.execute(_COLUMNS)}
+    return [name for name in _LATER_COLUMNS if name not in there]
 
 
 def _write(database: sqlite3.Connection, news: SessionNews) -> None:

@@ -2,11 +2,10 @@
 
 import itertools
 import json
-import pwd
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import httpx
 import pytest
@@ -14,15 +13,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import faults
 from tests.browser import axe
-from tests.browser.fit import BRIGHTNESS, assert_is_fit_to_use
-from tests.browser.lab import log_in
+from tests.browser.fit import BRIGHTNESS, SCHEMES, WIDTHS, assert_is_fit_to_use
+from tests.browser.lab import forget_theme, log_in
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 
 pytestmark = pytest.mark.browser
 
 USER = USERS[1]
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 Take = Callable[[Page, str], None]
 
 
@@ -155,10 +153,9 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(
 def test_jupyterlab_follows_the_system_as_the_other_pages_do(
     portal: Instance, chromium: Browser, visit: Callable[[str], Visitor]
 ) -> None:
-    forget = "/.jupyter/lab/user-settings/@jupyterlab/apputils-extension"
-    portal.slurm("/bin/rm", "-rf", f"{pwd.getpwnam(USER).pw_dir}{forget}", user=USER)
+    forget_theme(portal, USER)
     visit(USER).start_and_wait(gpus=0)
-    for scheme in ("light", "dark"):
+    for scheme in SCHEMES:
         with browsing(chromium, color_scheme=scheme) as page:
             log_in(page, portal, USER, to=f"/user/{USER}/lab?reset")
             body = page.locator(f'body[data-jp-theme-light="{str(scheme == "light").lower()}"]')
@@ -184,7 +181,7 @@ def test_the_documentation_is_found_and_searched_without_another_site(
             page.get_by_role("link", name=re.compile("more time", re.IGNORECASE)).first
         ).to_be_visible()
         names = ("index", "how-to/get-more-time", "how-to/use-jupyterlab")
-        for name, scheme, width in itertools.product(names, SCHEMES, (1440, 360)):
+        for name, scheme, width in itertools.product(names, SCHEMES, WIDTHS):
             page.set_viewport_size({"width": width, "height": 740})
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.goto(f"{portal.url}/hub/portal/docs/{name}.html")

@@ -5,9 +5,11 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dsportal.usage import record as record_module
 from dsportal.usage.record import SCHEMA_VERSION, NewerRecordError, UsageRecord
 from dsportal.usage.report import Use
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
@@ -173,17 +175,41 @@ def test_one_that_is_over_says_which_of_the_users_it_was(record: UsageRecord) ->
 def test_a_record_of_an_older_release_gets_a_place_for_what_is_new(
     record: UsageRecord, column: str, without: object, other: object
 ) -> None:
-    record.write([STOPPED])
+    running = replace(SEEN, session_id="b" * 32, job_id=13)
+    record.write([STOPPED, running])
     with closing(sqlite3.connect(record.file)) as database:
         database.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
     (found,) = record.past("ada", 5)
     assert (found.job_id, getattr(found, column)) == (12, without)
-    later = replace(STOPPED, session_id="b" * 32, job_id=13, **{column: other})  # type: ignore[arg-type]
-    record.write([later])
+    # The hub knows it of one that goes on.
+    new: dict[str, Any] = {column: other}
+    over = replace(STOPPED, session_id="b" * 32, job_id=13)
+    record.write([replace(running, **new), replace(over, **new)])
     assert {one.job_id: getattr(one, column) for one in record.past("ada", 5)} == {
         13: other,
         12: without,
     }
+
+
+def test_two_that_open_an_older_record_at_once_both_read_it(
+    record: UsageRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record.write([STOPPED])
+    with closing(sqlite3.connect(record.file)) as database:
+        database.execute("ALTER TABLE sessions DROP COLUMN name")
+    looks: list[list[str]] = []
+    lacking = record_module._columns_lacking
+
+    def look(database: sqlite3.Connection) -> list[str]:
+        found = lacking(database)
+        looks.append(found)
+        if len(looks) == 1:
+            # Another comes between the first look and what follows from it.
+            assert len(record.past("ada", 5)) == 1
+        return found
+
+    monkeypatch.setattr(record_module, "_columns_lacking", look)
+    assert len(record.past("ada", 5)) == 1
 
 
 @pytest.mark.parametrize(("is_shared", "mode"), [(False, "wal"), (True, "delete")])

@@ -58,8 +58,10 @@ class Ended:
 
     session: PastSession
     why: str
+    title: str
+    """What its user calls it; empty for the default session."""
     is_startable: bool
-    """Whether the same can be started again now: no session of that name is there."""
+    """Whether it can be started again now: it still exists, and is neither running nor starting."""
 
     @property
     def choices(self) -> dict[str, str]:
@@ -137,10 +139,16 @@ class SessionHomeHandler(HomeHandler):  # type: ignore[misc]  # JupyterHub has n
             told["cards"] = {one: await card_of(user.spawners[one]) for one in {"", *names}}
             past = await self.recorder.past(user.name, _MOST_PAST)
             limit = await idle_limit(user, *past)
-            free = {"", *(one.name for one in past)} if self.allow_named_servers else {""}
-            free -= {name for name in names if user.spawners[name].active}
+            idle = {one for one in {"", *names} if not user.spawners[one].active}
+            titles = {one: spawner.display_name for one, spawner in user.orm_spawners.items()}
             told["past"] = [
-                Ended(one, endings.because(one.ending, limit), one.name in free) for one in past
+                Ended(
+                    session=one,
+                    why=endings.because(one.ending, limit),
+                    title=(titles.get(one.name) or one.name) if one.name else "",
+                    is_startable=one.name in idle,
+                )
+                for one in past
             ]
         return str(await super().render_template(name, **told))
 

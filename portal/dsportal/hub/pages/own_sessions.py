@@ -1,7 +1,7 @@
 """The sessions of whoever asks for a page, by their names.
 
-JupyterHub's ``user.spawners[name]`` makes a session of a name that there is none of, so nothing
-else looks there with a name that a browser gave.
+JupyterHub's ``user.spawners[name]`` raises `ValueError` for a name that the user has no session of;
+the pages look names up here.
 
 Tried with JupyterHub 6.1.1.
 """

@@ -162,9 +162,10 @@ class Jobs:
         return replace(job, is_session=is_session)
 
     def _is_session(self, job: UserJob) -> bool:
-        default = self._default_name
-        is_named_so = job.name == default or job.name.startswith(f"{default}.")
-        return job.id == self._session_job or (bool(default) and is_named_so)
+        if job.id == self._session_job:
+            return True
+        default, name = self._default_name, job.name or ""
+        return bool(default) and (name == default or name.startswith(f"{default}."))
 
     def _forget_old(self) -> None:
         since = self._now() - _KEPT_SECONDS
