@@ -27,7 +27,8 @@ WIDTHS = (1440, 360)
 def keep_picture(page: Page, seen: str) -> None:
     """Put a picture of the page there where pictures are wanted."""
     if folder := os.environ.get("PORTAL_LOOK"):
-        page.screenshot(path=f"{folder}/{re.sub(r'\W+', '-', seen)}.png", full_page=True)
+        name = re.sub(r"\W+", "-", seen)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
 def assert_is_fit_to_use(page: Page, where: str) -> None:
