@@ -10,6 +10,8 @@ from tests.instance import ROOT
 from tests.visitor import Visitor
 
 PATIENCE = 120.0
+# Matplotlib's, once in a home, where it has taken five seconds.
+_ON_SLOW_MACHINES = "Matplotlib is building the font cache"
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Desk:
             self.user.run_in(kernel, code, seconds=self.patience, stderr=red) for code in codes
         )
         if "The job completed" in said:
-            assert red == []
+            assert [text for text in red if _ON_SLOW_MACHINES not in text] == []
         return said
 
 
