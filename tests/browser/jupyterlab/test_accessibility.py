@@ -2,13 +2,13 @@
 
 import pwd
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import axe
-from tests.browser.fit import SCHEMES, WIDTHS, Scheme, keep_picture
+from tests.browser.fit import SCHEMES, Scheme, forms
 from tests.browser.lab import forget_theme, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -38,26 +38,22 @@ def job_id(portal: Instance) -> Iterator[str]:
     portal.cancel(job_id)
 
 
-def set_scheme(page: Page, scheme: Scheme) -> None:
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+def wait_for_theme(page: Page, scheme: Scheme) -> None:
     is_light = str(scheme == "light").lower()
     expect(page.locator(f'body[data-jp-theme-light="{is_light}"]')).to_be_attached()
 
 
-def check_dialog(page: Page, title: str, *schemes: Scheme) -> None:
+def check_dialog(page: Page, title: str, schemes: Iterable[Scheme] = SCHEMES) -> None:
     """Look at the dialog that is open, light and dark, wide and narrow, and close it."""
     expect(page.locator(DIALOG)).to_contain_text(title)
-    for scheme in schemes or SCHEMES:
-        set_scheme(page, scheme)
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 860})
-            seen = f"{title}, {scheme}, {width} px"
-            keep_picture(page, seen)
-            assert axe.faults(page, DIALOG) == [], seen
-            box = page.locator(f"{DIALOG}-content").bounding_box()
-            assert box is not None, seen
-            assert box["x"] >= 0, seen
-            assert box["x"] + box["width"] <= width, seen
+    for scheme, seen in forms(page, title, schemes):
+        wait_for_theme(page, scheme)
+        assert axe.faults(page, DIALOG) == [], seen
+        box = page.locator(f"{DIALOG}-content").bounding_box()
+        assert box is not None, seen
+        assert box["x"] >= 0, seen
+        assert box["x"] + box["width"] <= page.evaluate("innerWidth"), seen
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.keyboard.press("Escape")
     expect(page.locator(DIALOG)).to_have_count(0)
 
@@ -95,8 +91,9 @@ def test_panels_and_dialogs_have_no_faults(
     check_dialog(page, "Stop this session?")
 
     # A session that is gone gives no other theme.
-    set_scheme(page, "dark")
+    page.emulate_media(color_scheme="dark")
+    wait_for_theme(page, "dark")
     user.stop()
-    check_dialog(page, "Your session has ended", "dark")
+    check_dialog(page, "Your session has ended", ["dark"])
     log = page.locator(f"#data-scientist-portal-log-{job_id}")
     expect(log).to_contain_text("Your session is not responding. It may have ended.")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dsportal.session.tensorboard import words
+from tests.browser.fit import assert_has_no_faults, forms
 from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import drawn_pixels
 from tests.instance import USERS, Instance
@@ -188,5 +189,9 @@ def test_a_folder_that_has_gone_and_a_stopped_tensorboard_are_said_in_words(
     board.reload()
     expect(board.get_by_role("status")).to_have_text(words.no_folder(f"~/{FOLDER}/second"))
     assert boards(session) == []
+    for _, seen in forms(board, "a folder that has gone"):
+        assert_has_no_faults(board, seen)
     board.reload()
     expect(board.get_by_role("heading")).to_have_text(words.STOPPED)
+    for _, seen in forms(board, "a stopped TensorBoard"):
+        assert_has_no_faults(board, seen)
