@@ -10,8 +10,8 @@ MUST_CHANGE = (
     "your account, then log in again; {contact} can help."
 )
 NOT_ALLOWED = "Your account is not allowed to use the portal; ask {contact} for access."
-DIRECTORY_SILENT = "The directory does not answer; try again in a minute."
-PAM_SILENT = "The login service does not answer; try again in a minute."
+DIRECTORY_SILENT = "The directory is not responding; try again in a minute."
+PAM_SILENT = "The login service is not responding; try again in a minute."
 
 
 def too_many(seconds: int) -> str:

@@ -4,12 +4,12 @@ NOT_LOGGED_IN = "Log in to the portal, or send a token that may access this serv
 NOT_ALLOWED = "This login or token may not access the cluster page."
 OWN_IS_TRUE_OR_FALSE = "own must be true or false."
 ADMINS_ONLY = "Only the portal's admins may see or do this."
-SLURM_SILENT = "Slurm does not answer at the moment; these are its last figures."
+SLURM_SILENT = "Slurm is not responding at the moment; these are its last figures."
 JOBS_HIDDEN = "Slurm hides users' jobs from this page; the panel in JupyterLab shows your own."
-SESSIONS_OLD = "The hub does not answer at the moment; this list may be out of date."
-NO_SUCH_SESSION = "The hub knows no such session, or this token may not stop it."
+SESSIONS_OLD = "The hub is not responding at the moment; this list may be out of date."
+NO_SUCH_SESSION = "The hub does not know this session, or this token may not stop it."
 NOT_STOPPED = "The hub did not stop the session. Reload the page and try again."
-HUB_SILENT = "The hub does not answer; try again in a moment."
+HUB_SILENT = "The hub is not responding; try again in a moment."
 NO_RECORD = "The record of GPU hours cannot be read now."
 
 

@@ -56,7 +56,7 @@ class Pull:
         self._refuse_without_room(found, layout)
         progress = PullProgress(found.size, self.say)
         registry.fetch(found, layout, progress.at)
-        self.say("All has arrived. Making a file of it ...")
+        self.say("Download complete. Building the image file ...")
         made = self._built(layout, workplace / "image.sif")
         record = ImageRecord(
             file=file,

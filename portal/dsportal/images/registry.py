@@ -148,6 +148,6 @@ _WORDS = {
         "put its authority into /etc/containers/certs.d"
     ),
     ("rejected", "signature"): (
-        "{reference} has not the signature that this site asks for in /etc/containers/policy.json"
+        "{reference} lacks the signature that this site requires in /etc/containers/policy.json"
     ),
 }

@@ -118,7 +118,7 @@ def _fed(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     if asked.storage_nodes is None or found.gpus_fed is None or found.hosts_fed is None:
         return []
     there = plural(asked.storage_nodes, "node")
-    hosts = f"{plural(found.hosts_fed, 'host')} of {plural(asked.gpus_per_host, 'GPU')}"
+    hosts = f"{plural(found.hosts_fed, 'host')} with {plural(asked.gpus_per_host, 'GPU')} each"
     how = f"{there} x {tenths(found.gpus_per_node)} GPUs; {hosts}"
     if found.mb_per_gpu is not None:
         node = rounded(found.gpus_per_node * found.mb_per_gpu)
@@ -130,7 +130,9 @@ def _host(asked: Question, found: SizingAnswer) -> list[SizingRow]:
     mount = f"{rounded(mount_mb_per_second(asked))} MB/s"
     filling = f"{plural(found.mounts_per_link, 'mount')} of {mount}"
     how = f"{filling} fill one of {float(asked.link_gbps):g} Gb/s"
-    hosts = SizingRow("Hosts", f"{found.hosts:,}", f"of {plural(asked.gpus_per_host, 'GPU')}")
+    hosts = SizingRow(
+        "Hosts", f"{found.hosts:,}", f"with {plural(asked.gpus_per_host, 'GPU')} each"
+    )
     if found.mb_per_host is None:
         return [hosts, SizingRow("Mounts for each link of a host", f"{found.mounts_per_link}", how)]
     return [

@@ -23,8 +23,8 @@ FOLDER = Path(__file__).parent
 CHUNK_BYTES = 65536
 # What the portal answers in the place of a session that takes SSH.
 ANSWERS = {
-    401: "the token is not valid (any more): create another one",
-    403: "the token is not valid (any more), or does not open this session: create another one",
+    401: "the token is invalid or has expired: create another one",
+    403: "the token is invalid or has expired, or does not open this session: create another one",
     404: "this session does not take SSH connections",
     424: "the session is not running: start it in the portal",
     503: "the session is not running: start it in the portal",
@@ -79,7 +79,7 @@ def address_of(session: str) -> str:
     """Return where a session takes connections; ends the program for what is no address."""
     parts = urlsplit(session)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        sys.exit(f"portal_ssh: {session} is no address such as https://host/user/name/")
+        sys.exit(f"portal_ssh: {session} is not an address such as https://host/user/name/")
     folder = session if session.endswith("/") else f"{session}/"
     return re.sub("^http", "ws", urljoin(folder, "portal/ssh"))
 

@@ -86,7 +86,7 @@ def no_such_feature(feature: str, partition: str) -> str:
 
 def not_chosen(what: str, name: str, unchosen: str) -> str:
     """Say of a link's account, QOS, reservation or feature that it is not offered."""
-    instead = f" The form has instead: {unchosen}." if unchosen else ""
+    instead = f" The form has “{unchosen}” instead." if unchosen else ""
     return f"{what} {name} is not offered to you.{instead}"
 
 
@@ -130,12 +130,12 @@ def time_not_taken(asked: timedelta, partition: str, most: timedelta) -> str:
 def gpus_not_understood(asked: str, stands: int) -> str:
     """Say of a link's number of GPUs that it is none, and what the form has."""
     stands_now = _count(stands, "GPU") if stands else "no GPU"
-    return f"{asked} is no number of GPUs. The form has {stands_now} instead."
+    return f"{asked} is not a number of GPUs. The form has {stands_now} instead."
 
 
 def time_not_understood(asked: str, stands: timedelta) -> str:
     """Say of a link's time that it is none, or too short, and what the form has."""
-    return f"{asked} is no time that a session can have. The form has {in_hours(stands)} instead."
+    return f"{asked} is not a valid session time. The form has {in_hours(stands)} instead."
 
 
 def image_not_taken(asked: str) -> str:

@@ -119,7 +119,7 @@ def _longest(
         if left <= none:
             return (
                 none,
-                f"{whose} may last at most {in_hours(longest)}, and this one already does.",
+                f"{whose} may last at most {in_hours(longest)}, and this one has reached that.",
             )
         added = min(added, left)
     return added, ""

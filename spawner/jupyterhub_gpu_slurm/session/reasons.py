@@ -51,7 +51,7 @@ REASONS = {
         "a shorter session may fit before the maintenance; otherwise choose another partition",
     ),
     "NodeDown": Reason("a node that it needs is down", "choose another partition, or wait"),
-    "FrontEndDown": Reason("the cluster's front end is down", "wait; the administrators know"),
+    "FrontEndDown": Reason("the cluster's front end is down", "wait, or tell the administrators"),
     "PartitionDown": Reason(
         "the administrators have closed the partition", "choose another partition, or wait"
     ),

@@ -117,7 +117,8 @@ def _no_launcher(username: str, words: str) -> AccountUnavailable | LauncherUnav
     if any(part in told for part in _NO_ACCOUNT):
         return account_unavailable(username, told)
     return LauncherUnavailable(
-        "The portal cannot act in your name on the cluster at the moment; tell its administrators.",
+        "The portal cannot act on your behalf on the cluster at the moment; tell its "
+        "administrators.",
         detail=f"the launcher for {username} did not begin: {told or 'no reason given'}",
     )
 

@@ -71,7 +71,7 @@ async def in_time(name: str, seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise CommandTimedOut(
-            "Slurm does not answer at the moment; try again in a minute.",
+            "Slurm is not responding at the moment; try again in a minute.",
             detail=f"{name} did not answer in {seconds:g} s",
         ) from error
 

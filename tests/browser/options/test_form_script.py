@@ -281,7 +281,7 @@ def test_how_long_it_takes_in_words(page: Page, hub: StandIn, minutes: float, wo
     ("status", "body", "words"),
     [
         (503, "<html>the proxy's own page</html>", "not responding"),
-        (403, "{}", "login has ended"),
+        (403, "{}", "login has expired"),
         (400, '{"message": "The session time must be a number."}', "must be a number."),
     ],
 )

@@ -2,8 +2,8 @@ from dsportal.cluster import words
 
 
 def test_what_is_out_of_date_names_whose_answer_is_missing() -> None:
-    assert "Slurm does not answer" in words.SLURM_SILENT
-    assert "hub does not answer" in words.SESSIONS_OLD
+    assert "Slurm is not responding" in words.SLURM_SILENT
+    assert "hub is not responding" in words.SESSIONS_OLD
     assert "out of date" in words.SESSIONS_OLD
 
 

@@ -153,7 +153,7 @@ def test_the_guides_storage_feeds_seventy_nodes() -> None:
     assert (found.gpus_fed, found.hosts_fed) == (70, 70)
     (row,) = (row for row in words.rows(asked, found) if "feed" in row.what)
     assert row.value == "70 GPUs"
-    assert row.how == "3 nodes x 7,000 MB/s / 300 MB/s; 70 hosts of 1 GPU"
+    assert row.how == "3 nodes x 7,000 MB/s / 300 MB/s; 70 hosts with 1 GPU each"
 
 
 def test_hosts_that_are_fed_are_whole_ones() -> None:
@@ -165,7 +165,7 @@ def test_hosts_that_are_fed_are_whole_ones() -> None:
 def test_storage_without_a_rate_feeds_a_number_of_gpus() -> None:
     asked = question({"card": "A100", "storage_nodes": "2"})
     (row,) = (row for row in words.rows(asked, answer(asked)) if "feed" in row.what)
-    assert (row.value, row.how) == ("16 GPUs", "2 nodes x 8.0 GPUs; 2 hosts of 8 GPUs")
+    assert (row.value, row.how) == ("16 GPUs", "2 nodes x 8.0 GPUs; 2 hosts with 8 GPUs each")
 
 
 def test_a_hosts_link_and_the_storages_are_two_numbers() -> None:

@@ -266,7 +266,7 @@ def test_a_session_that_ends_before_slurm_names_its_node(spawner: Any, slurm: St
     "refusal",
     [
         NO_ACCOUNT,
-        LauncherUnavailable("The portal cannot act in your name."),
+        LauncherUnavailable("The portal cannot act on your behalf."),
         SubmissionRefused("Your account is closed."),
     ],
 )

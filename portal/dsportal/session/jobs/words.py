@@ -5,7 +5,7 @@ NO_OUTPUT = (
     "This job has no output file: only jobs submitted with sbatch have one. The output of "
     "srun and salloc appears where you started them."
 )
-SLURM_SILENT = "Slurm does not answer; try again in a minute."
+SLURM_SILENT = "Slurm is not responding; try again in a minute."
 
 
 def no_job(job_id: str) -> str:
@@ -26,8 +26,8 @@ def slurm_says(complaint: str) -> str:
 def no_file(path: str) -> str:
     """Say that the output is not there."""
     return (
-        f"There is no file {path} yet, or not on this node: a job makes it when it starts, and "
-        "folders such as /tmp are each node's own."
+        f"There is no file {path} yet, or not on this node: a job creates it when it starts, and "
+        "each node has its own folders such as /tmp."
     )
 
 
@@ -43,4 +43,4 @@ def no_plain_file(path: str) -> str:
 
 def silent_files(path: str) -> str:
     """Say that the file server does not answer."""
-    return f"The storage of {path} does not answer; try again later."
+    return f"The storage that holds {path} is not responding; try again later."

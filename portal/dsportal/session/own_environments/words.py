@@ -1,13 +1,13 @@
 """What the user is told of environments of their own."""
 
 NOT_A_NAME = (
-    "{name!r} cannot be an environment's name. Take letters, digits and . _ - and begin with a "
+    "{name!r} cannot be an environment's name. Use letters, digits and . _ - and begin with a "
     "letter or a digit; 50 characters at most."
 )
 NOT_A_MODULE = "{name!r} is not the name of a module, such as pytorch/2.13."
 NOT_A_PACKAGE = (
-    "{text!r} is not a package that pip can be asked for, such as einops, 'einops>=0.8' or a file "
-    "NAME.whl. Options of pip are not accepted: list packages in a file and pass it with -r."
+    "{text!r} is not something that pip can install, such as einops, 'einops>=0.8' or a file "
+    "NAME.whl. pip's options are not accepted: list packages in a file and pass it with -r."
 )
 NOT_A_FOLDER = (
     "Environments cannot be stored in {folder}: its path may have letters, digits and / . _ + @ - "
@@ -25,9 +25,9 @@ NO_CONDA = (
 )
 CONDA_ALONE = "An environment is built on a module or made by conda: leave out --on or --conda."
 EXISTS = (
-    "There is an environment {name} already, in {folder}. Remove it first, or take another name."
+    "There is already an environment {name}, in {folder}. Remove it first, or choose another name."
 )
-IS_A_MODULE = "There is a module {name} already. Take another name for the environment."
+IS_A_MODULE = "There is already a module {name}. Choose another name for the environment."
 IS_BUSY = (
     "{name} is being created or removed at the moment. Wait until that is done, then try again."
 )
@@ -36,7 +36,7 @@ NO_MODULES = (
     "There are no environment modules here, so there is nothing called {base} to build on. "
     "Leave --on out for an environment of plain Python."
 )
-NO_PYTHON = "{base} brings no Python that can make environments: {said}"
+NO_PYTHON = "{base} has no Python that can create environments: {said}"
 NO_VENV = (
     "Python cannot make environments on this node. Tell the administrators: the package "
     "python3-venv is missing. {said}"
@@ -66,7 +66,7 @@ REMOVED_HALF = "Removed what was left of {name}, which had not been finished."
 NONE = "No environments yet. Create one: portal env create NAME --on MODULE PACKAGE..."
 NO_ANSWER = "{name} is left out: {reason}.\n"
 USED = "{name}: {used} of {size} used"
-USE_UNKNOWN = "{name}: not known how full it is"
+USE_UNKNOWN = "{name}: usage not known"
 USED_OF_QUOTA = "{name}: {used} of your quota of {size} used"
 UNFINISHED = "not finished: remove it, or create it again"
 NEWER = "made with a newer release of the portal, which this session is too old for"

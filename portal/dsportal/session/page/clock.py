@@ -134,7 +134,7 @@ class SessionClock:
         except HTTPClientError as error:
             raise HubRefusal(_words_of(error)) from error
         except (OSError, ValueError) as error:
-            raise HubRefusal("The hub does not answer; try again in a minute.") from error
+            raise HubRefusal("The hub is not responding; try again in a minute.") from error
 
 
 def reading_from(body: bytes) -> ClockReading:
@@ -176,7 +176,7 @@ def _words_of(error: HTTPClientError) -> str:
         message = None
     if isinstance(message, str) and message and error.code < 600:
         return message
-    return "The hub does not answer; try again in a minute."
+    return "The hub is not responding; try again in a minute."
 
 
 class ClockHandler(APIHandler):

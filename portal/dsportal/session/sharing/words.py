@@ -22,9 +22,7 @@ NOT_READ = "{path} cannot be read: {reason}."
 NO_SHARE = "You do not share this any more."
 OFF = "Sharing is off on this cluster."
 BAD_ORDER = 'The body must be {"path": TEXT, "kind": TEXT, "names": [TEXT]}, and nothing else.'
-NOT_FOR_YOU = (
-    "{owner} does not share this with you, or does not share it any more. Ask for a new link."
-)
+NOT_FOR_YOU = "{owner} has not shared this with you, or no longer shares it. Ask for a new link."
 NOT_SHOWN = (
     "This notebook cannot be shown: it is damaged, too large, or takes too long. "
     "A copy may open in JupyterLab."

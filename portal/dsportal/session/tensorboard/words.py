@@ -63,7 +63,7 @@ def is_a_file(name: str) -> str:
 
 def silent_files(name: str) -> str:
     """Say that the file server does not answer."""
-    return f"The storage of {name} does not answer. Try again later."
+    return f"The storage that holds {name} is not responding. Try again later."
 
 
 def not_started(name: str) -> str:
@@ -77,8 +77,9 @@ def not_started(name: str) -> str:
 def too_many(running: int) -> str:
     """Refuse one more."""
     return (
-        f"{running} TensorBoards are in use, the most that a session may have. Stop one in "
-        "JupyterLab, under Running Terminals and Kernels, or try again in a minute."
+        f"{running} TensorBoard{' is' if running == 1 else 's are'} in use, the most that a "
+        "session may have. Stop one in JupyterLab, under Running Terminals and Kernels, or try "
+        "again in a minute."
     )
 
 

@@ -160,8 +160,8 @@
         ? `The session time must be ${hours.min} hours or more.`
         : `The session time must be from ${hours.min} to ${rowOf().max_hours} hours.`,
     unknown: (answer) => `The start time is not known at the moment. ${answer.why}`.trim(),
-    kept: "It is free, but Slurm is keeping it for others.",
-    loggedOut: "Your login has ended; load this page again.",
+    kept: "These resources are free, but Slurm is keeping them for other jobs.",
+    loggedOut: "Your login has expired; reload this page.",
     silent: "The portal is not responding.",
   };
   // "Now" held when there was as much free as then; Slurm is being asked again.

@@ -83,7 +83,7 @@ def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_yet_is_explained() -> None:
-    assert "a job makes it when it starts" in words_of(FileNotFoundError(2, "no"), "/scratch/a")
+    assert "a job creates it when it starts" in words_of(FileNotFoundError(2, "no"), "/scratch/a")
     assert words_of(PermissionError(13, "Permission denied"), "/a") == (
         "/a cannot be read: Permission denied."
     )

@@ -207,7 +207,7 @@ def test_slurms_refusal_is_told(tmp_path: Path) -> None:
 def test_a_program_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dsportal.session.jobs.slurm._SECONDS", 0.2)
     program(tmp_path, "squeue", "exec sleep 60")
-    with pytest.raises(SlurmRefused, match="does not answer"):
+    with pytest.raises(SlurmRefused, match="is not responding"):
         asyncio.run(SlurmPrograms(str(tmp_path), {}).own_jobs())
 
 

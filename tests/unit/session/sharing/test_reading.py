@@ -30,7 +30,7 @@ def test_a_share_lies_where_its_owner_and_number_say() -> None:
     ],
 )
 def test_no_name_leads_elsewhere(owner: str, name: str) -> None:
-    with pytest.raises(SharingError, match="does not share this with you"):
+    with pytest.raises(SharingError, match="has not shared this with you"):
         place_of(SETTING, owner, ID, name)
 
 
@@ -51,9 +51,9 @@ def test_what_is_not_the_owners_file_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "large.ipynb").touch()
     os.truncate(tmp_path / "large.ipynb", MAX_BYTES + 1)
     for name in ("link", "folder", "pipe", "large", "none"):
-        with pytest.raises(SharingError, match="does not share this with you"):
+        with pytest.raises(SharingError, match="has not shared this with you"):
             read(str(tmp_path / f"{name}.ipynb"), SELF)
     # Somebody else's file below the owner's name, by a link on the way: the reader's own, say.
     for owner in ("daemon", "no-such-user"):
-        with pytest.raises(SharingError, match="does not share this with you"):
+        with pytest.raises(SharingError, match="has not shared this with you"):
             read(str(kept), owner)

@@ -53,7 +53,9 @@ def test_a_file_server_that_is_away_is_said_in_words_and_holds_nothing_up(
 
     async def ask() -> str:
         for _ in range(20):
-            with pytest.raises(FolderError, match="The storage of ~/isilon does not answer"):
+            with pytest.raises(
+                FolderError, match="The storage that holds ~/isilon is not responding"
+            ):
                 await empty(home).has_events("isilon")
         # The threads of others are free.
         return await asyncio.wait_for(asyncio.to_thread(lambda: "works"), 10)

@@ -14,7 +14,7 @@ from dsportal.session.tensorboard import words
         (words.unreadable("~/a"), ("not read ~/a.",)),
         (words.cannot_be_opened("~/a", "File exists"), ("~/a cannot be opened: File exists.",)),
         (words.is_a_file("~/a"), ("~/a is a file",)),
-        (words.silent_files("~/a"), ("storage of ~/a does not answer",)),
+        (words.silent_files("~/a"), ("storage that holds ~/a is not responding",)),
         (words.not_started("~/a"), ("for ~/a did not start", "log")),
         (words.too_many(2), ("2 TensorBoards", "Stop one")),
         (words.no_curves("~/a"), ("No curves in ~/a",)),

@@ -78,7 +78,7 @@ def test_a_directory_that_does_not_answer_is_told_and_nothing_is_done(
 
 
 def test_a_launcher_that_is_not_there_is_no_matter_of_accounts(tmp_path: Path) -> None:
-    with pytest.raises(LauncherUnavailable, match="cannot act in your name"):
+    with pytest.raises(LauncherUnavailable, match="cannot act on your behalf"):
         order(sudo(tmp_path, "echo 'sudo: /x/slurm-launcher: command not found' >&2", "exit 1"))
 
 

@@ -91,8 +91,8 @@ export function notReached(state: State, texts: ITexts): string {
     return texts.__('Your session is stopping.');
   }
   return state === 'running'
-    ? texts.__('Your session does not answer. It is still running; reconnecting.')
-    : texts.__('No connection. Your session keeps running; reconnecting.');
+    ? texts.__('Your session is not responding. It is still running; reconnecting.')
+    : texts.__('No connection. This alone does not stop your session; reconnecting.');
 }
 
 /** Say that the hub does not know who asks. */
