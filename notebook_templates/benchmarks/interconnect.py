@@ -100,7 +100,7 @@ def groups(nodes: Sequence[int], each: Sequence[int]) -> list[Group]:
     """Return all that can add up: one process alone cannot. Raises `SettingError` for none."""
     found = [Group(one, many) for one in nodes for many in each if one * many > 1]
     if not found:
-        raise SettingError("one process has nothing to add up with: set processes or nodes to 2")
+        raise SettingError("an all-reduce needs two processes: set processes or nodes to 2")
     return found
 
 

@@ -114,8 +114,8 @@ def nodes_of(asked: str, of_job: Sequence[str], least: int = 2) -> list[str]:
         )
     if len(set(chosen)) < max(least, len(chosen)):
         raise SettingError(
-            f"a network needs two nodes, or one and nas_addresses, and there is only "
-            f"{', '.join(chosen) or 'none'}: submit it to Slurm for so many nodes"
+            f"two nodes are needed, or one and nas_addresses, but there is only "
+            f"{', '.join(chosen) or 'none'}: submit it to Slurm with more nodes"
         )
     return chosen
 

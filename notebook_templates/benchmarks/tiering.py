@@ -53,7 +53,7 @@ def settings() -> argparse.Namespace:
     add("--nas-api", required=True, help=nas_sampler.HELP)
     add("--hot", default="hot", help="the tier of what is in use")
     add("--cold", default="cold", help="the tier of what is not")
-    add("--days", type=int, default=30, help="after so many without a read the NAS's rule is cold")
+    add("--days", type=int, default=30, help="days without a read before a file goes cold")
     add("--gib", type=float, default=8, help="of files; more than other users write meanwhile")
     add("--files", type=int, default=30, help="number of files that they are divided into")
     add("--depth", type=int, default=32, help="requests at once")

@@ -125,7 +125,7 @@ def opened(encoded: bytes) -> Jpeg | Decoded:
         except PictureError as error:
             raise DataError(str(error)) from error
     if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
-        raise DataError("is cut short: it has no end mark")
+        raise DataError("is truncated: it has no end-of-image marker")
     at = 2
     while at + 10 <= len(encoded) and encoded[at] == 0xFF:
         code = encoded[at + 1]

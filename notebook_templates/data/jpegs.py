@@ -64,7 +64,7 @@ def size_of(encoded: bytes) -> tuple[int, int]:
         image.draft("RGB", (width // 8, height // 8))
         image.load()
     if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
-        raise PictureError("is cut short: it has no end mark")
+        raise PictureError("is truncated: it has no end-of-image marker")
     return height, width
 
 

@@ -28,7 +28,7 @@ def parser(data: str, models: Sequence[str] | None = MODELS) -> argparse.Argumen
         "--broken",
         default="stop",
         choices=("stop", "skip"),
-        help="what a picture in a folder does that cannot be read; skip: all are looked at first",
+        help="what to do if a picture in a folder cannot be read; skip: check all of them first",
     )
     add("--epochs", type=int, default=3, help="times that each image is seen; papers: 90")
     add("--steps", type=int, default=0, help="stop after this many steps; 0: after the epochs")

@@ -88,7 +88,7 @@ class Tracker:
             try:
                 client.update_run(known["run"], status="RUNNING")
             except MlflowException as error:
-                self._say(f"a new run begins in MLflow, the last is not there any more: {error}")
+                self._say(f"starting a new MLflow run, as the last one is gone: {error}")
             else:
                 return str(known["run"])
         folder = self._results.resolve()

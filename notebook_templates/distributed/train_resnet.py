@@ -39,9 +39,9 @@ def settings() -> argparse.Namespace:
     """Read the command line: options.py says what each may be, and these add to it."""
     parser = options.parser("'synthetic', or a folder: MNIST's, folders of pictures, shards", None)
     add = parser.add_argument
-    add("--engine", default="ddp", choices=ENGINES, help="what carries gradients")
+    add("--engine", default="ddp", choices=ENGINES, help="what averages the gradients")
     add("--compile", default="auto", choices=compiling.CHOICES, help="auto: with a GPU")
-    add("--workers", type=int, default=-1, help="reading processes per process; -1: its cores")
+    add("--workers", type=int, default=-1, help="data workers per process; -1: its cores minus 1")
     return parser.parse_args()
 
 

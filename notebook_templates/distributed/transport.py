@@ -28,7 +28,7 @@ def checked(wanted: Mapping[str, object]) -> dict[str, str]:
     for name in wanted:
         if not _NAME.fullmatch(name):
             raise TransportError(
-                f"{name!r} is no variable of the libraries that carry gradients: their names begin "
+                f"{name!r} is not a variable of the communication libraries: their names begin "
                 f"with {', '.join(PREFIXES[:-1])} or {PREFIXES[-1]}, as NCCL_ALGO does"
             )
     return {name: str(wanted[name]) for name in sorted(wanted)}

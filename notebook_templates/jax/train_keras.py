@@ -71,7 +71,7 @@ def settings() -> argparse.Namespace:
     add("--width", type=int, default=512, help="outputs of the layer that is divided")
     add("--dropout", type=float, default=0.4, help="share of them that each step leaves out")
     add("--model-devices", type=int, default=1, help="devices that work on the same images")
-    add("--cpu-devices", type=int, default=1, help="without GPUs: devices that a process pretends")
+    add("--cpu-devices", type=int, default=1, help="without GPUs: simulated devices per process")
     add("--precision", default="fp32", choices=("fp32", "bf16"), help="of what is computed")
     add("--rate", type=float, default=1e-3, help="learning rate of Adam")
     add("--seed", type=int, default=1, help="same seed: same training, on any number of devices")
@@ -149,9 +149,9 @@ def main(s: argparse.Namespace) -> None:
     shares = min(groups, here.ranks)
     if s.images % groups or groups % shares or s.width % s.model_devices:
         raise LayoutError(
-            f"{groups} groups of devices must divide images, {s.images}, and {here.ranks} "
-            "processes the groups, or the groups the processes; model_devices, "
-            f"{s.model_devices}, must divide width, {s.width}"
+            f"images ({s.images}) must be a multiple of the {groups} groups of devices; of these "
+            f"groups and the {here.ranks} processes, one number must be a multiple of the other; "
+            f"width ({s.width}) must be a multiple of model_devices ({s.model_devices})"
         )
     keras.distribution.set_distribution(distribution)
 

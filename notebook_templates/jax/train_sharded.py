@@ -59,11 +59,11 @@ def settings() -> argparse.Namespace:
     add("--steps", type=int, default=100, help="of training; more with the same folder continue")
     add("--texts", type=int, default=32, help="of a step, on all devices together")
     add("--length", type=int, default=128, help="bytes of a text")
-    add("--width", type=int, default=128, help="numbers that are known of each byte")
-    add("--layers", type=int, default=3, help="blocks of attention and layers")
-    add("--heads", type=int, default=4, help="of attention; model-devices must divide them")
+    add("--width", type=int, default=128, help="hidden size")
+    add("--layers", type=int, default=3, help="transformer blocks")
+    add("--heads", type=int, default=4, help="attention heads; a multiple of model-devices")
     add("--model-devices", type=int, default=1, help="devices that work on the same texts")
-    add("--cpu-devices", type=int, default=1, help="without GPUs: devices that a process pretends")
+    add("--cpu-devices", type=int, default=1, help="without GPUs: simulated devices per process")
     add("--precision", default="fp32", choices=("fp32", "bf16"), help="of what is computed")
     add("--rate", type=float, default=2e-3, help="learning rate, after the first steps")
     add("--rising", type=int, default=10, help="first steps, in which the rate rises")
@@ -98,16 +98,16 @@ def main(s: argparse.Namespace) -> None:
     share = Sampler(len(train), s.texts, 0, 1, s.seed)
     if share.steps == 0:
         raise texts.TextError(
-            f"{len(blocks)} texts of {s.length} bytes do not fill a step of {s.texts} and as many "
-            "that are held out. Set fewer texts or a smaller length, or give more text."
+            f"{len(blocks)} texts of {s.length} bytes are too few: {s.texts} are needed for a step "
+            "and as many to hold out. Set fewer texts or a smaller length, or give more text."
         )
 
     # The devices, and a model that never is in one place.
     mesh = sharded_lm.grid(s.model_devices)
     if s.texts % mesh.shape["data"] or s.heads % s.model_devices or s.width % s.heads:
         raise LayoutError(
-            f"{mesh.shape['data']} groups of devices must divide texts, {s.texts}; model_devices, "
-            f"{s.model_devices}, must divide heads, {s.heads}, which must divide width, {s.width}"
+            f"texts ({s.texts}) must be a multiple of the {mesh.shape['data']} groups of devices, "
+            f"heads ({s.heads}) of model_devices ({s.model_devices}), width ({s.width}) of heads"
         )
     numbers = jnp.bfloat16 if s.precision == "bf16" else jnp.float32
 

@@ -43,8 +43,8 @@ class Chat:
         """Give it the plain form, where it has no chat template; raises `TextError`."""
         if not tokenizer.is_fast or tokenizer.eos_token_id is None:
             raise TextError(
-                "For conversations the model needs a tokenizer.json, and its tokenizer a token for "
-                "the end of a text"
+                "To train on conversations, the model needs a tokenizer.json, and its tokenizer an "
+                "end-of-text token"
             )
         self.is_plain = tokenizer.chat_template is None
         self._tokenizer = tokenizer

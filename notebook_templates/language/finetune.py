@@ -88,8 +88,8 @@ def settings() -> argparse.Namespace:
     add("--held-out-blocks", type=int, default=32, help="so many of these are tested, at most")
     add("--seed", type=int, default=1, help="same seed and processes: same training")
     add("--prompt", default="This License", help="what the model continues, before and after")
-    add("--questions", type=int, default=8, help="of conversations: so many it answers instead")
-    add("--new-tokens", type=int, default=40, help="how far")
+    add("--questions", type=int, default=8, help="with conversations: questions to answer instead")
+    add("--new-tokens", type=int, default=40, help="tokens to write, at most")
     add("--report-every", type=int, default=10, help="steps between two lines of progress")
     add("--evaluate-every", type=int, default=0, help="steps between held-out losses; 0: reports")
     add("--checkpoint-every", type=int, default=50, help="steps between checkpoints, at a report")
@@ -131,7 +131,7 @@ def main(s: argparse.Namespace) -> None:
     falls_until = (s.schedule_steps or s.steps) if s.schedule == "cosine" else 0
     if falls_until and s.steps > falls_until:
         raise ModelError(
-            f"steps is {s.steps}; the rate is 0 from schedule_steps, {falls_until}, on"
+            f"steps is {s.steps}; the learning rate is 0 from {falls_until} (schedule_steps) on"
         )
 
     # What is learnt, and how.
@@ -179,7 +179,7 @@ def main(s: argparse.Namespace) -> None:
         f"held-out loss before: {reached.loss_before:.4f}",
     )
     if s.recompute == "yes":
-        record.say("layers are computed again in the backward pass, which saves their memory")
+        record.say("activation checkpointing: layers are recomputed in the backward pass")
     if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
         way.trained = torch.compile(way.trained)
     if reached.step:

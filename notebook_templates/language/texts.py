@@ -55,9 +55,9 @@ def objects_of(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             found = json.loads(line)
         except json.JSONDecodeError as error:
-            raise TextError(f"{file}, line {number}: this is no JSON ({error.msg})") from error
+            raise TextError(f"{file}, line {number}: this is not JSON ({error.msg})") from error
         if not isinstance(found, dict):
-            raise TextError(f"{file}, line {number}: this is no JSON object with fields")
+            raise TextError(f"{file}, line {number}: this is not a JSON object with fields")
         yield number, found
 
 

@@ -47,8 +47,8 @@ def advice(shares: TimeShares) -> str:
     if shares.gpu is None:
         if shares.waiting < WAITING:
             return (
-                f"No GPU: the CPU cores compute. Only {waits}: a session with a GPU is what makes "
-                "it faster."
+                "No GPU: the CPU cores do the computing; the training waits for data only "
+                f"{shares.waiting:.0%} of the time. A session with a GPU would make it faster."
             )
         return f"No GPU. {waits}: load it in other processes (workers), or keep it unpacked."
     if shares.gpu >= BUSY:

@@ -38,9 +38,9 @@ def settings() -> argparse.Namespace:
     add = parser.add_argument
     add("--results", required=True, help="a folder for what is found")
     add("--training", required=True, help="FILE.py:FUNCTION: returns batches and a step")
-    add("--options", type=json.loads, default={}, help="what the function is given, as JSON")
-    add("--steps", type=int, default=30, help="that are timed, and then as many that are traced")
-    add("--warm-up", type=int, default=10, help="steps before: compiling, first allocations")
+    add("--options", type=json.loads, default={}, help="arguments of the function, as JSON")
+    add("--steps", type=int, default=30, help="steps to time; then as many again are traced")
+    add("--warm-up", type=int, default=10, help="untimed steps first: compiling, allocations")
     return parser.parse_args()
 
 

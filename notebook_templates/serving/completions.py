@@ -103,9 +103,9 @@ def text_request(body: object) -> TextRequest:
     prompt = given.get("prompt")
     prompts = [prompt] if isinstance(prompt, str) else prompt
     if not isinstance(prompts, list) or not all(isinstance(one, str) and one for one in prompts):
-        raise RequestError("prompt must be a text, or a list of texts, none of them empty")
+        raise RequestError("prompt must be a non-empty string or a list of them")
     if not 1 <= len(prompts) <= MOST_PROMPTS:
-        raise RequestError(f"prompt has {len(prompts)} texts; it may have 1 to {MOST_PROMPTS}")
+        raise RequestError(f"prompt has {len(prompts)} strings; it may have 1 to {MOST_PROMPTS}")
     sampling = _sampling(given, "max_tokens", _NEW_TOKENS)
     return TextRequest(tuple(prompts), sampling, _delivery(given))
 
@@ -115,7 +115,7 @@ def chat_request(body: object) -> ChatRequest:
     given = _checked(body, ("messages", "max_tokens", "max_completion_tokens"))
     messages = given.get("messages")
     if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
-        raise RequestError("messages must be a list of objects with the texts role and content")
+        raise RequestError("messages must be a list of objects with the strings role and content")
     length = "max_completion_tokens" if "max_completion_tokens" in given else "max_tokens"
     return ChatRequest(tuple(messages), _sampling(given, length, None), _delivery(given))
 
@@ -129,7 +129,7 @@ def until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
 def _delivery(given: Mapping[str, Any]) -> Delivery:
     model, stream, options = (given.get(name) for name in _DELIVERY)
     if not isinstance(model, str | None):
-        raise RequestError("model must be a text: GET /v1/models has it")
+        raise RequestError("model must be a string: GET /v1/models has it")
     if not isinstance(stream, bool | None):
         raise RequestError(f"stream is {stream!r}; it must be true or false")
     if options is None:
@@ -157,7 +157,7 @@ def _sampling(given: Mapping[str, Any], length: str, tokens: int | None) -> Samp
     stop = given.get("stop") or []
     stops = [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(one, str) and one for one in stops):
-        raise RequestError("stop must be a text or a list of texts")
+        raise RequestError("stop must be a string or a list of strings")
     return Sampling(
         max_tokens=_whole(given, length, tokens, 1, MOST_TOKENS),
         temperature=_number(given, "temperature", 1.0, 0.0, 2.0),

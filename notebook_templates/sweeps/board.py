@@ -94,7 +94,7 @@ def curves(study: optuna.Study) -> bytes:
     if len(complete) >= LEAST_FOR_IMPORTANCE and len(set(reached)) > 1:
         share = optuna.importance.get_param_importances(study)
         matters.barh(list(share)[::-1], list(share.values())[::-1])
-    matters.set(title="share in what makes a difference")
+    matters.set(title="importance of hyper-parameters")
     picture = io.BytesIO()
     figure.savefig(picture, dpi=80)
     return picture.getvalue()

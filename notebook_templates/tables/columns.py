@@ -144,7 +144,9 @@ def learned_from(
         if name not in training or name == target:
             raise TabularDataError(f"{name!r} is not a column beside the target {target!r}")
     if wrong := [name for name in training if set(name) & set(NOT_IN_NAMES)]:
-        raise TabularDataError(f"rename column {wrong[0]!r}: XGBoost takes none of {NOT_IN_NAMES}")
+        raise TabularDataError(
+            f"rename column {wrong[0]!r}: XGBoost allows none of {NOT_IN_NAMES} in names"
+        )
     categories: dict[str, tuple[str, ...]] = {}
     names, left_out = [], {name: "ignored" for name in ignore}
     for name in training.columns.drop([target, *ignore]):
@@ -194,11 +196,11 @@ def _numbers(values: pd.Series) -> pd.Series:
     strange = values[numbers.isna() & values.notna()]
     if len(strange):
         raise TabularDataError(
-            f"{values.name!r} is a column of numbers; {len(strange):,} values are none, such as "
+            f"{values.name!r} is a column of numbers; {len(strange):,} values are not, such as "
             f"{strange.iloc[0]!r}"
         )
     if numbers.map(math.isinf).any():
         raise TabularDataError(
-            f"{values.name!r} has infinite values: make them missing, or numbers"
+            f"{values.name!r} has infinite values: replace them, or leave them empty"
         )
     return numbers

@@ -48,7 +48,7 @@ def main(s: argparse.Namespace) -> None:
     table = table_files.read(Path(s.table).expanduser(), [*model.categories, *model.left_out])
     features, unknown = model.features(table)
     for name, count in unknown.items():
-        print(f"{name}: {count:,} values are categories that the model does not know: missing")
+        print(f"{name}: {count:,} values are unknown categories, treated as missing")
     found = boosting.predictions(booster, features, len(model.classes))
     output = Path(s.output).expanduser()
     text = told(table, found, model).to_csv(index=False).encode()

@@ -127,7 +127,7 @@ def main(s: argparse.Namespace) -> None:
         ", ".join(f"{len(chosen):,} rows for {name}" for name, chosen in rows.items()),
         *(f"left out: {name} ({why})" for name, why in model.left_out.items()),
         *(
-            f"{name}: {count:,} values are categories that no row to train on has"
+            f"{name}: {count:,} values are categories that no training row has"
             for name, count in unknown.items()
         ),
     )

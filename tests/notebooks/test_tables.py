@@ -288,10 +288,10 @@ def test_a_table_with_other_columns_is_refused_by_name(
     assert "Traceback" not in said
     assert not (tmp_path / "predictions.csv").exists()
     said = predict(python, run, written(tmp_path / "texts.csv", texts))
-    assert "'size' is a column of numbers; 3 values are none, such as 'large'" in said
+    assert "'size' is a column of numbers; 3 values are not, such as 'large'" in said
     assert "Traceback" not in said
     said = predict(python, run, written(tmp_path / "strange.csv", strange))
-    assert "postcode: 7 values are categories that the model does not know: missing" in said
+    assert "postcode: 7 values are unknown categories, treated as missing" in said
     assert "20 predictions in" in said
 
 

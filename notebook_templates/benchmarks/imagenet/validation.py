@@ -44,7 +44,7 @@ def found(folder: Path, labels: Path | None = None) -> list[Labelled]:
     folder = folder / "val" if (folder / "val").is_dir() else folder
     if names := folders.class_names(folder):
         if labels:
-            raise ImagenetError(f"{folder} has folders of classes: labels is to be empty")
+            raise ImagenetError(f"{folder} has class folders: labels must be empty")
         return _in_classes(folder, names)
     pictures = folders.pictures_in(folder)
     if not pictures:

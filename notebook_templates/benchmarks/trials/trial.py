@@ -59,8 +59,8 @@ def parser(description: str) -> argparse.ArgumentParser:
     add(
         "--kernels",
         default="",
-        help="where those of other frameworks are: NAME=MODULES or NAME=PYTHON, between commas; "
-        "'': each is the module of its name",
+        help="other frameworks' modules or Pythons: NAME=MODULES or NAME=PYTHON, comma-separated; "
+        "'': for each, the module of that name",
     )
     add("--flush-nas", default="", help=caches.FLUSH_HELP.format("run from files"))
     add("--caches-program", default=caches.DROP, help="what drops a node's caches, by sudo")

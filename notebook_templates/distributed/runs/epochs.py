@@ -53,7 +53,7 @@ def markdown(lines: Iterable[Mapping[str, Any]], accuracy: float) -> str:
     found = epochs(lines)
     if not found:
         return "No epoch is known yet."
-    table = ["| epoch | seconds | since the begin | test accuracy |", "| --- | --- | --- | --- |"]
+    table = ["| epoch | seconds | since the start | test accuracy |", "| --- | --- | --- | --- |"]
     for one in found:
         tested = "" if one.test_accuracy is None else f"{one.test_accuracy:.2%}"
         cells = (str(one.number), f"{one.seconds:,.1f}", f"{one.elapsed_seconds:,.1f}", tested)

@@ -152,7 +152,7 @@ def test_outside_a_job_it_says_what_to_do(portal: Instance, home: Path) -> None:
         argv, user=USERS[1], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
-    assert "a network needs two nodes" in done.stderr
+    assert "two nodes are needed" in done.stderr
     assert "submit it to Slurm" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -243,7 +243,7 @@ def test_a_session_is_known_again(laptop: Laptop, portal: Instance, owner: Visit
 @pytest.mark.parametrize(
     ("token", "words"),
     [
-        ("0" * 64, "the token is not valid"),
+        ("0" * 64, "the token is invalid or has expired"),
         ("another user's", "does not open this session"),
     ],
 )

@@ -331,7 +331,7 @@ def test_labels_are_read_in_each_form_and_another_is_refused(ask: Ask, tmp_path:
         assert told[form] == right, form
     assert "has classes up to 1,000; they count from 0 to 999" in told["from one"]
     assert "whose classes are in another order" in told["numbers alone"]
-    assert "labels is to be empty" in told["both"]
+    assert "labels must be empty" in told["both"]
     assert "no list of labels lies beside them" in told["none"]
     assert "has no label for ILSVRC2012_val_00000002.JPEG (1 without)" in told["lacking"]
     assert "has 999 folders of classes; the networks know ImageNet's 1,000" in told["a class"]

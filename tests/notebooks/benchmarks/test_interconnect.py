@@ -123,7 +123,7 @@ def test_a_copy_through_the_host_is_whole_and_overwrites_no_piece_that_is_not_re
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--processes=1",), "one process has nothing to add up with"),
+        (("--processes=1",), "an all-reduce needs two processes"),
         (("--nodes=2",), "nodes is '2', and there are 1"),
         (("--least=3",), "the smallest must be a multiple of 4"),
         (("--all-reduce-perf=/nowhere",), "there is no such program"),

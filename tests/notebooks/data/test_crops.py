@@ -188,7 +188,7 @@ def test_a_part_that_the_decoder_made_smaller_is_almost_so(
 def test_a_broken_picture_is_an_error_that_says_so(told: Callable[..., Any]) -> None:
     said = told(BREAK)
     assert said["whole"] == [224, 224, 3]
-    assert said["half"] == "is cut short: it has no end mark"
+    assert said["half"] == "is truncated: it has no end-of-image marker"
     assert said["empty"] == said["text"] == "is not a picture, or of a kind that is not known"
     assert "no size in its header" in said["head"]
     assert "no size in its header" in said["flat"]
@@ -207,7 +207,7 @@ def test_a_folders_pictures_follow_from_epoch_and_index(
     assert said["test"]
     assert said["batch"]
     assert "a/5.jpg cannot be read: [Errno 2]" in said["missing"]
-    assert "a/4.jpg cannot be read: is cut short" in said["broken"]
+    assert "a/4.jpg cannot be read: is truncated" in said["broken"]
     assert said["error"] < 1e-5
     assert said["channels last"]
 
@@ -228,4 +228,4 @@ def test_a_broken_picture_in_a_shard_is_named_by_the_shard(
     options = ["--shards", "1", "--format", "recordio"]
     subprocess.run([*argv, str(folder), *options], check=True, capture_output=True, timeout=60)
     said = told(SHARD, folder)
-    assert said.endswith("train-00000-of-00001.rec is cut short: it has no end mark")
+    assert said.endswith("train-00000-of-00001.rec is truncated: it has no end-of-image marker")

@@ -88,9 +88,9 @@ def test_it_is_the_same_on_any_devices_and_processes_and_after_a_break(
     ("options", "words"),
     [
         ({"cpu_devices": 4, "model_devices": 3}, "model_devices is 3; it must divide the 4"),
-        ({"cpu_devices": 4, "texts": 6}, "4 groups of devices must divide texts, 6"),
+        ({"cpu_devices": 4, "texts": 6}, "texts (6) must be a multiple of the 4 groups"),
         ({"data": "/nowhere"}, "there are no .txt"),
-        ({"length": 100_000}, "do not fill a step of 16"),
+        ({"length": 100_000}, "are too few: 16 are needed"),
     ],
 )
 def test_what_cannot_be_is_said_in_words(

@@ -65,7 +65,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     assert sorted(lines_of(broken)) == [10, 20, 30]
     said = finetune(python, broken, steps=60, recompute="yes", **real)
     assert "resumed after step 30 of 60" in said
-    assert "layers are computed again in the backward pass" in said
+    assert "layers are recomputed in the backward pass" in said
     found, wanted = lines_of(broken), lines_of(unbroken)
     assert sorted(found) == sorted(wanted)
     for value in ("loss", "held_out_loss"):

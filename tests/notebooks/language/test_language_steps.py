@@ -144,7 +144,7 @@ def test_a_broken_run_with_a_cosine_and_a_decay_is_the_unbroken_one(
     said = finetune(python, broken, steps=16, **{**same, "accumulate": 4}, **other)
     for words in ("accumulate = 2, not 4", "schedule_steps = 8, not 16", "decay = 0.1, not 0.2"):
         assert words in said
-    assert "the rate is 0 from schedule_steps, 8, on" in finetune(
+    assert "the learning rate is 0 from 8 (schedule_steps) on" in finetune(
         python, broken, steps=9, **same, **cosine
     )
 

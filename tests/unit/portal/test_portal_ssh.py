@@ -29,7 +29,7 @@ def test_a_sessions_address_leads_to_its_way_in(session: str, address: str) -> N
 
 @pytest.mark.parametrize("session", ["portal.org/user/a", "ftp://portal.org/", "https:///user/a"])
 def test_what_is_no_address_is_refused(session: str) -> None:
-    with pytest.raises(SystemExit, match="is no address"):
+    with pytest.raises(SystemExit, match="is not an address"):
         portal_ssh.address_of(session)
 
 

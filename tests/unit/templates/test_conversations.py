@@ -63,8 +63,8 @@ def test_a_folder_has_either(tmp_path: Path) -> None:
     [
         ({"question": "k?", "reply": "l"}, 'This one has "question", "reply"'),
         ({"text": "one"}, 'This one has "text"'),
-        ("{not json", "this is no JSON"),
-        ("[1, 2]", "no JSON object"),
+        ("{not json", "this is not JSON"),
+        ("[1, 2]", "not a JSON object"),
         ({"prompt": "k?", "answer": None}, "what the assistant says is None"),
         ({"messages": "k?"}, '"messages" is not a list'),
         ({"messages": [{"role": "user"}]}, 'a "role" and a "content"'),

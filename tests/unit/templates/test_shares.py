@@ -49,7 +49,7 @@ def test_only_what_the_gpu_does_is_its_time() -> None:
     ("shares", "words"),
     [
         (TimeShares(0.65, None), "No GPU. 65% of the time the training waits for data"),
-        (TimeShares(0.02, None), "a session with a GPU"),
+        (TimeShares(0.02, None), "A session with a GPU"),
         (TimeShares(0.5, 0.95), "nothing holds it up"),
         (
             TimeShares(0.4, 0.5),

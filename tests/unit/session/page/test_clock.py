@@ -111,8 +111,8 @@ def test_an_extension_moves_the_deadline() -> None:
     ("status", "body", "words"),
     [
         (403, {"status": 403, "message": "Partition sxm2 allows 12 hours."}, "sxm2 allows 12"),
-        (502, "no JSON of ours", "does not answer"),
-        (200, {"deadline": "soon"}, "does not answer"),
+        (502, "no JSON of ours", "is not responding"),
+        (200, {"deadline": "soon"}, "is not responding"),
     ],
 )
 def test_the_hubs_no_is_told_in_its_own_words(status: int, body: object, words: str) -> None:

@@ -210,7 +210,7 @@ def test_groups_are_all_that_have_somebody_to_add_up_with() -> None:
     found = groups([1, 2, 3], [1, 4])
     assert [group.processes for group in found] == [4, 2, 8, 3, 12]
     assert found[1].name == "2 processes on 2 nodes"
-    with pytest.raises(SettingError, match="nothing to add up with"):
+    with pytest.raises(SettingError, match="an all-reduce needs two processes"):
         groups([1], [1])
 
 

@@ -218,7 +218,7 @@ def test_nodes_are_those_of_the_job() -> None:
     with pytest.raises(SettingError, match="nodes names z, but the job has a, b"):
         nodes_of("a,z", ["a", "b"])
     for alone in ("", "a,a", "a"):
-        with pytest.raises(SettingError, match=r"needs two nodes.*submit it to Slurm"):
+        with pytest.raises(SettingError, match=r"two nodes are needed.*submit it to Slurm"):
             nodes_of(alone, ["a"])
     assert nodes_of("", ["a"], least=1) == ["a"]
     with pytest.raises(SettingError, match=r"there is only none: submit it to Slurm"):
