@@ -119,7 +119,10 @@ def prepare(folder: Path) -> None:
     (PLACE / "gres.conf").write_text("".join(lines))
     (PLACE / "cgroup.conf").write_text((folder / "cgroup.conf").read_text() + NO_SYSTEMD)
     program = ROOT / "deploy/ansible/roles/slurm_node/files/epilog.py"
-    (PLACE / "epilog").write_text(f"#!/bin/sh\nexec /usr/bin/python3 -ISB {PLACE}/epilog.py\n")
+    # slurmd gives it none of its own variables, and without this one it may not end (`tests.uml`).
+    tunables = f"GLIBC_TUNABLES={os.environ['GLIBC_TUNABLES']}"
+    argv = f"/usr/bin/env {tunables} /usr/bin/python3 -ISB {PLACE}/epilog.py"
+    (PLACE / "epilog").write_text(f"#!/bin/sh\nexec {argv}\n")
     (PLACE / "epilog").chmod(0o755)
     (PLACE / "epilog.py").write_text(program.read_text())
     settings = {"log": str(PLACE / "epilog.log"), "drain": False}

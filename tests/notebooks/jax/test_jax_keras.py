@@ -135,7 +135,10 @@ def test_a_run_that_is_told_to_stop_goes_on_as_if_it_had_not_been(
     [
         ({"cpu_devices": 4, "model_devices": 3}, "model_devices is 3; it must divide the 4"),
         ({"cpu_devices": 4, "images": 42}, "images (42) must be a multiple of the 4 groups"),
-        ({"cpu_devices": 2, "model_devices": 2, "width": 65}, "width (65) must be a multiple of"),
+        (
+            {"cpu_devices": 2, "model_devices": 2, "width": 65},
+            "width (65) must be a multiple of model_devices (2)",
+        ),
         ({"data": "/nowhere"}, "/nowhere/train-images-idx3-ubyte.gz is missing"),
         ({"images": 100_000}, "a step of 100000 images is more than all there are"),
     ],
