@@ -8,7 +8,6 @@ sweep.search_here()             # in place of both: in this session, one trial a
 
 import asyncio
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ sys.path += [
 import jobs
 from plans import Plan
 from runs.job_array import JobArray
+from runs.programs import print_lines
 
 # Drawing takes a part of a second of the session's processors.
 DRAW_SECONDS = 2.0
@@ -59,17 +59,16 @@ class Sweep:
             argv += [f"--{key.replace('_', '-')}", str(value)]
         view, shown_at = SweepView(), -DRAW_SECONDS
         view.show(self.study, self._progress())
-        with subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as searching:
-            assert searching.stdout
-            for line in searching.stdout:
-                print(line, end="")
-                if time.monotonic() - shown_at >= DRAW_SECONDS:
-                    view.show(self.study, self._progress())
-                    shown_at = time.monotonic()
+
+        def show() -> None:
+            nonlocal shown_at
+            if time.monotonic() - shown_at >= DRAW_SECONDS:
+                view.show(self.study, self._progress())
+                shown_at = time.monotonic()
+
+        code = print_lines(argv, show)
         view.show(self.study, self._progress())
-        if searching.returncode != 0:
+        if code != 0:
             raise SystemExit("The program failed: see above")
 
     def submit(self) -> int:

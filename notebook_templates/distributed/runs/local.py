@@ -1,7 +1,6 @@
 """A training in this session, without a job: its lines, a bar and curves, as it goes on."""
 
 import html
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 from plans import Plan
 
 from runs import views
+from runs.programs import print_lines
 from runs.run import Run, here, jobs
 
 # Drawing takes a part of a second of the session's processors.
@@ -82,14 +82,8 @@ def train_here(plan: Plan, base: Path) -> Run:
     error = run.folder / "error.txt"
     error.unlink(missing_ok=True)
     screen = Screen(run)
-    with subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as training:
-        assert training.stdout
-        for line in training.stdout:
-            print(line, end="")
-            screen.refresh()
-    screen.end(is_complete=training.returncode == 0)
-    if training.returncode != 0:
+    code = print_lines(argv, screen.refresh)
+    screen.end(is_complete=code == 0)
+    if code != 0:
         raise SystemExit(jobs.tail(error) or "The program failed: see above")
     return run

@@ -1,0 +1,16 @@
+"""A program in this session, whose lines are printed as they come."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+
+
+def print_lines(argv: Sequence[str], after_each: Callable[[], object]) -> int:
+    """Run a program; after each line that it wrote call ``after_each``. Return its exit code."""
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        assert running.stdout
+        for line in running.stdout:
+            print(line, end="")
+            after_each()
+    return running.returncode
