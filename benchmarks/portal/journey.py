@@ -1,6 +1,7 @@
 """From the login to a training's first line and chart: seconds and clicks, beside upstream's hub.
 
-    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.journey [--runs 5]
+    export PYTHONPATH=deploy
+    "$(deploy/venv dev)"/bin/python -m benchmarks.portal.journey [--runs 5] [--profiles kept]
 
 As root, with ``PORTAL_TEST_KEEP=1`` on the portal of the tests where it runs. In turn, each time in
 a fresh profile of one Chromium, two people do the same on the same cluster, with one GPU each:
@@ -18,6 +19,9 @@ of JupyterLab begins to load; *usable* when JupyterLab's launcher has the focus,
 of all; *training* when the notebook shows the line of the first 100 steps; *chart* when TensorBoard
 has drawn the first point. Nobody hesitates, so it is the time that a person waits. A click is a
 click, a double-click, or a key in place of one; the name and the password that are typed are none.
+
+With ``--profiles kept`` each keeps the profile of the journey before, without its cookies: the
+browser has JupyterLab's files and what it compiled of them, as on anybody's second day.
 
 The last line is one JSON object: seconds (medians, minima, maxima), clicks and ratios.
 """
@@ -184,18 +188,35 @@ def _upstream(portal: Instance, folder: Path) -> Iterator[HubApi]:
         yield hub
 
 
-@contextmanager
-def _context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, ignore_https_errors=True)
-    context.set_default_timeout(_MOST_MILLISECONDS)
-    yield context
-    context.close()
+@dataclass
+class Profiles:
+    """The browser's profiles: a fresh one for each journey, or each person's own."""
+
+    browser: Browser
+    are_kept: bool
+    _kept: dict[str, BrowserContext] = field(default_factory=dict)
+
+    @contextmanager
+    def lent(self, name: str) -> Iterator[BrowserContext]:
+        """Lend the person of this name one in which nobody is logged in."""
+        context = self._kept.pop(name, None) or self.browser.new_context(
+            viewport={"width": 1440, "height": 900}, ignore_https_errors=True
+        )
+        context.set_default_timeout(_MOST_MILLISECONDS)
+        yield context
+        if not self.are_kept:
+            context.close()
+            return
+        for page in context.pages:
+            page.close()
+        context.clear_cookies()
+        self._kept[name] = context
 
 
 def measure(
-    portal: Instance, browser: Browser, upstream: HubApi, runs: int, last: str
+    portal: Instance, profiles: Profiles, upstream: HubApi, runs: int, last: str
 ) -> dict[str, list[dict[str, Milestone]]]:
-    """Let both go in turn; the first of each warms up."""
+    """Let both go in turn, each in its profile; the first of each warms up."""
     visitor = Visitor(portal, USER)
     visitor.log_in().raise_for_status()
     visitor.leave()
@@ -211,7 +232,7 @@ def measure(
     for run in range(runs + 1):
         for kind, (name, go, leave) in ways.items():
             _forget(portal, name)
-            with _context(browser) as context:
+            with profiles.lent(kind) as context:
                 eye = Eye.of(context)
                 person = Person(context.new_page())
                 go(person, eye)
@@ -231,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=5, help="journeys of each kind")
+    parser.add_argument("--profiles", choices=("fresh", "kept"), default="fresh")
     parser.add_argument("--to", choices=MOMENTS, default=MOMENTS[-1], help="the last moment")
     given = parser.parse_args(arguments)
     runs = given.runs
@@ -242,7 +264,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _upstream(portal, Path(name)) as upstream,
     ):
         browser = launch(playwright)
-        series = measure(portal, browser, upstream, runs, given.to)
+        profiles = Profiles(browser, given.profiles == "kept")
+        series = measure(portal, profiles, upstream, runs, given.to)
         browser.close()
     seconds = {
         kind: {what: [each[what].seconds for each in journeys] for what in journeys[0]}
@@ -260,6 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             {
                 "benchmark": "journey",
                 "runs": runs,
+                "profiles": given.profiles,
                 "seconds": {
                     kind: {what: summary(values) for what, values in reached.items()}
                     for kind, reached in seconds.items()
