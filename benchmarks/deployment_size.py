@@ -1,5 +1,6 @@
 """How the deployment of the head grows with the number of the cluster's nodes.
 
+    export PYTHONPATH=deploy:portal:spawner
     "$(deploy/venv dev)"/bin/python -m benchmarks.deployment_size [--nodes 50 500] [--rounds 3]
 
 Run as root. Each round asks, for a site of each size in turn, what `deploy/up SITE --limit head`

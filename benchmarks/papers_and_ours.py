@@ -14,7 +14,7 @@ from measurement import papers
 HEAD = """\
 # The papers and ours
 
-<!-- Made by `python -m benchmarks.papers_and_ours docs/reference/papers-and-ours.md`: change
+<!-- Made by `benchmarks.papers_and_ours`: change
 notebook_templates/benchmarks/measurement/papers.json, not this page. -->
 
 Every table, picture and procedure with numbers of [the documents][], what reproduces it here, and

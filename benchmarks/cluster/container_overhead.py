@@ -1,6 +1,6 @@
 """What an image costs: the templates' training and inference, and a kernel's start, beside bare.
 
-    export PYTHONPATH=deploy
+    export PYTHONPATH=deploy:portal:spawner
     "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.container_overhead [--rounds 100]
 
 As root, which runs each measurement as ``nobody``, before all other programs (``--nice``). Bare and

@@ -1,5 +1,6 @@
 """Images per second that one core reads, decodes and cuts out: our readers beside others.
 
+    export PYTHONPATH=deploy
     "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.data_pipeline --folder /var/tmp/pipeline
 
 As root, to drop the page cache. Compared are the readers of `benchmarks.cluster.data_readers` on

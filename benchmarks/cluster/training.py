@@ -1,6 +1,6 @@
 """What a training job costs: `train_resnet.py` in a job beside bare, on two nodes beside one.
 
-    "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.training [--rounds 3]
+    PYTHONPATH=deploy "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.training [--rounds 3]
 
 As root, on a private cluster of two virtual nodes (`benchmarks.portal.virtual_cluster`), whose jobs
 run on this machine's cores. Six trainings of the same network on synthetic images take turns, each

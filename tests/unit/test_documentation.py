@@ -1,5 +1,6 @@
 """The documentation's links lead somewhere, and its commands exist."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -162,3 +163,37 @@ def test_a_walk_has_the_files_and_the_returns_that_it_is_said_to_have() -> None:
         assert [step.is_return for step in walk].count(True) == returns
         for index, step in enumerate(walk):
             assert step.is_return == (step.file in {before.file for before in walk[:index]}), step
+
+
+def commands_of_benchmarks(text: str) -> Iterator[tuple[str, str]]:
+    """Give each benchmark that a text says how to run, after the folders that it is to import from."""
+    exported = ""
+    for line in text.splitlines():
+        words = line.split()
+        path = next((word for word in words if word.startswith("PYTHONPATH=")), exported)
+        if words[:1] == ["export"]:
+            exported = path
+        elif words[:1] in ([], ["```"]):
+            exported = ""
+        for module in re.findall(r" -m (benchmarks\.[a-z_.]+)(?![\w.])", line):
+            yield path.removeprefix("PYTHONPATH="), module
+
+
+def test_each_benchmark_can_be_run_as_its_texts_say() -> None:
+    texts = [ROOT / "docs/reference/benchmarks.md", *(ROOT / "benchmarks").rglob("*.py")]
+    modules: dict[str, set[str]] = {}
+    for text in texts:
+        for path, module in commands_of_benchmarks(text.read_text(encoding="utf-8")):
+            modules.setdefault(path, set()).add(module)
+    assert sum(len(names) for names in modules.values()) > 30
+    for path, names in modules.items():
+        imports = "\n".join(f"import {name}" for name in sorted(names))
+        run = subprocess.run(
+            [sys.executable, "-c", imports],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, (path, run.stderr)
