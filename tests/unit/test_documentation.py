@@ -166,7 +166,7 @@ def test_a_walk_has_the_files_and_the_returns_that_it_is_said_to_have() -> None:
 
 
 def commands_of_benchmarks(text: str) -> Iterator[tuple[str, str]]:
-    """Give each benchmark that a text says how to run, after the folders that it is to import from."""
+    """Give each benchmark that a text says how to run, after its ``PYTHONPATH``."""
     exported = ""
     for line in text.splitlines():
         words = line.split()
