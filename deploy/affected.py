@@ -5,6 +5,7 @@ says which unit tests look at them; a file that is not there may touch all.
 """
 
 import ast
+import re
 import subprocess
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
@@ -31,6 +32,7 @@ HERE = (Path("tests/integration"), Path("tests/browser"), DEPLOYMENT, NOTEBOOKS)
 """Those that need a portal on this machine."""
 MACHINES = (Path("tests/site"), Path("tests/machine"))
 """Those that make machines of their own: sites of three hosts, and Debian as it comes."""
+_OF_MACHINES = Path("tests/debian")
 PARTS = (*DISTRIBUTIONS, "notebook_templates")
 READERS = {
     "deploy": (UNIT / "deploy",),
@@ -52,6 +54,7 @@ _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
 _OF_EVERY_CLASS = UNIT / "test_names.py"
 _OF_EVERY_FOLDER = UNIT / "test_structure.py"
 _OF_EVERY_PAGE = UNIT / "test_documentation.py"
+_OF_EVERY_HOW_TO = Path("tests/integration/administration/test_how_to_commands.py")
 
 
 def changed_files(root: Path, since: str = "HEAD") -> list[Path]:
@@ -97,7 +100,7 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
         if path.suffix == ".py" and path.parts[0] in _IMPORTED:
             touched = {module_of(path)}
         elif path.suffix in (".md", ".png"):
-            known.add(_OF_EVERY_PAGE)
+            known |= {_OF_EVERY_PAGE, *naming(path, (UNIT,), root)}
         elif path.parts[0] in DISTRIBUTIONS and not known:
             touched = set(modules_beside(path, root))
         modules |= touched
@@ -116,6 +119,16 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
     if UNIT in found:
         return [UNIT]
     return sorted(path for path in found if (root / path).exists())
+
+
+def naming(page: Path, folders: Iterable[Path], root: Path) -> set[Path]:
+    """Return which tests name a page, in these folders; where a shared module does, its folder."""
+    name = re.compile(rf'["/]{re.escape(page.name)}"')
+    files = [file for folder in folders for file in (root / folder).rglob("*.py")]
+    found = [file for file in files if name.search(file.read_text(encoding="utf-8"))]
+    return {
+        (file if file.name.startswith("test_") else file.parent).relative_to(root) for file in found
+    }
 
 
 class Scope(NamedTuple):
@@ -141,7 +154,8 @@ EVERYTHING = Scope(HERE, MACHINES)
 def scope(changed: Collection[Path], root: Path) -> Scope:
     """Return what changes touch.
 
-    All, when they are in the deployment, in what is asked for, or in more than one part.
+    All, when they are in the deployment, in what is asked for, or in more than one part. A page of
+    the documentation touches the tests that follow it.
 
     What is in `DISTRIBUTIONS` is on the way to a notebook, and not in it.
     """
@@ -154,13 +168,19 @@ def scope(changed: Collection[Path], root: Path) -> Scope:
             tests.add(path)
         elif path.parts[0] in PARTS:
             parts.add(path.parts[0])
+        elif path.is_relative_to("docs") and path.suffix == ".md":
+            tests |= naming(path, (*HERE, *MACHINES), root)
+            if naming(path, (_OF_MACHINES,), root):
+                tests.update(MACHINES)
+            if path.is_relative_to("docs/how-to"):
+                tests.add(_OF_EVERY_HOW_TO)
         elif path.parts[0] not in _WORDS and not path.is_relative_to(UNIT):
             return EVERYTHING
     if len(parts) > 1:
         return EVERYTHING
 
     def among(folders: Iterable[Path]) -> tuple[Path, ...]:
-        found = (test for test in tests for folder in folders if test.is_relative_to(folder))
+        found = {test for test in tests for folder in folders if test.is_relative_to(folder)}
         return tuple(sorted(test for test in found if (root / test).exists()))
 
     if not parts:

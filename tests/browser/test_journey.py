@@ -167,7 +167,8 @@ def test_the_page_says_why_a_session_waits(
         expect(status).to_contain_text("PENDING, Resources")
         expect(page.get_by_role("heading", level=1)).to_have_text("Waiting for 4 GPUs")
         expect(status).to_contain_text(REASONS["Resources"].why)
-        expect(page.locator("#progress-expected")).to_contain_text("about", timeout=60_000)
+        expected = page.locator("#progress-expected")
+        expect(expected).to_have_text(re.compile(r"^by .+ \(within .+\)$"), timeout=60_000)
         expect(page.get_by_role("timer")).to_have_text(re.compile(r"^\d+ (s|min)$"))
         bar = page.get_by_role("progressbar")
         assert 0 < int(bar.get_attribute("aria-valuenow") or 0) < 100

@@ -288,14 +288,15 @@ def test_a_second_run_changes_nothing(site: Site) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_deployment_of_slurm_is_refused_there(site: Site, tmp_path: Path) -> None:
+def test_what_would_deploy_or_remove_a_slurm_is_refused_there(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "over"
     shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
     over = {"slurm_conf_dir": str(site.slurm.conf.parent)}
     (folder / "group_vars/all/zz_over.yml").write_text(json.dumps(over))
-    for asked in ([], ["--stage", "slurm"]):
+    programs = (["up"], ["up", "--stage", "slurm"], ["down"], ["remove", "--keep-data"])
+    for program, *asked in programs:
         with pytest.raises(AssertionError) as refusal:
-            deploy("up", folder, *asked)
+            deploy(program, folder, *asked)
         said = " ".join(str(refusal.value).split())
         assert "has a Slurm that this deployment has not set up" in said
         assert "copy of deploy/ansible/inventories/attach" in said

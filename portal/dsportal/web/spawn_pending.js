@@ -35,7 +35,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     position: ({ position, waiting, partition }) => `${position} of ${waiting} in ${partition}, by priority`,
     silent: "the hub is not responding",
     notCancelled: (why) => `It could not be cancelled: ${why.replace(/\.$/, "")}.`,
-    about: (when, left) => `about ${when} (in ${left})`,
+    by: (when, left) => `by ${when} (within ${left})`,
   };
   const data = JSON.parse(document.getElementById("spawn-data").textContent);
   const api = new JHAPI(window.jhdata.base_url);
@@ -69,7 +69,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     if (expected !== null) {
       const left = (expected - Date.now()) / 1000;
       part("progress-expected").textContent =
-        left > 0 ? WORDS.about(`${day(expected)}${clock(expected)}`, span(left)) : WORDS.soon;
+        left > 0 ? WORDS.by(`${day(expected)}${clock(expected)}`, span(left)) : WORDS.soon;
     }
   };
 

@@ -23,6 +23,7 @@ LEAVING = {"Stop Session…", "Hub Control Panel", "Log Out"}
 TWICE = {"Simple Interface", "Presentation Mode", "Fullscreen Mode"}
 SETTLES = 400
 """Milliseconds in which what was chosen shows itself, or its failure."""
+FAILURE = re.compile(r"error|fail|cannot|could not|can't", re.IGNORECASE)
 ITEM = ".lm-Menu-item:visible:not([data-type=separator]):not(.lm-mod-disabled)"
 
 
@@ -54,7 +55,7 @@ class Walk:
     failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.on("response", self._note)
+        self.page.context.on("response", self._note)
 
     def through(self, *path: str) -> None:
         """Choose each entry of a menu, which a path of names leads to, and of the menus in it."""
@@ -97,10 +98,9 @@ class Walk:
             self._failed(f"{response.request.method} {response.url}: {response.status}")
 
     def _look(self) -> None:
-        for seen in self.page.locator(".jp-Dialog-header, .Toastify__toast--error").all():
-            words = seen.inner_text()
-            if re.search("error|fail|cannot|not ", words, re.IGNORECASE):
-                self._failed(words)
+        dialogs = self.page.locator(".jp-Dialog").filter(has_text=FAILURE)
+        for seen in dialogs.or_(self.page.locator(".Toastify__toast--error")).all():
+            self._failed(seen.inner_text())
 
     def _failed(self, what: str) -> None:
         self.failures.append(f"{self.chosen[-1] if self.chosen else 'before'}: {what}")

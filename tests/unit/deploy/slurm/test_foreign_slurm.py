@@ -54,6 +54,15 @@ def test_both_kinds_of_machine_are_looked_at_with_every_stage() -> None:
     assert play["hosts"] == "slurm_controller:slurm_node"
 
 
+def test_what_stops_and_removes_looks_at_whose_slurm_it_is_before_a_job_is_ended() -> None:
+    plays = yaml.safe_load((ROLES.parent / "down.yml").read_text())
+    order = [play.get("import_playbook", play["name"]) for play in plays]
+    assert order.index("stages/owner.yml") < order.index("No job is left")
+    changes = yaml.safe_load((ROLES.parent / "remove.yml").read_text())
+    imported = [play.get("import_playbook") for play in changes]
+    assert imported.index("down.yml") < len(imported) - 1  # the rest is removed after it
+
+
 def test_the_attaching_inventory_has_no_machine_of_slurms() -> None:
     file = bootstrap.DEPLOY / "ansible/inventories/attach/hosts.yml"
     groups = yaml.safe_load(file.read_text())["all"]["children"].keys()

@@ -148,6 +148,28 @@ def test_a_whole_run_leaves_out_what_no_change_touches(
     assert scope([Path(name) for name in changed], tmp_path) == touched
 
 
+@pytest.mark.parametrize(
+    ("page", "followers", "machines"),
+    [
+        ("measure-the-network", ["tests/integration/measuring/test_network.py"], ()),
+        ("use-the-spawner-alone", ["tests/deploy/test_spawner_alone.py"], ()),
+        # What machines are lent follows it, too.
+        ("attach-to-your-slurm", ["tests/deploy/test_attach.py"], MACHINES),
+    ],
+)
+def test_a_how_to_touches_the_tests_that_follow_it(
+    page: str, followers: list[str], machines: tuple[Path, ...]
+) -> None:
+    of_every = "tests/integration/administration/test_how_to_commands.py"
+    here = tuple(Path(name) for name in sorted([*followers, of_every]))
+    assert scope([Path(f"docs/how-to/{page}.md")], ROOT) == Scope(here, tuple(sorted(machines)))
+
+
+def test_a_unit_test_that_follows_a_how_to_is_touched_by_it() -> None:
+    follows = Path("tests/unit/deploy/programs/test_release.py")
+    assert follows in affected([Path("docs/how-to/install-without-network.md")], ROOT)
+
+
 def test_of_notebooks_the_portals_part_is_run_each_time() -> None:
     assert HERE[-1] == NOTEBOOKS
     assert Scope(HERE, ()).without_notebooks() == Scope(WITHOUT_NOTEBOOKS, ())

@@ -1,0 +1,54 @@
+"""What counts as growth, in a day of many users."""
+
+from importlib.util import find_spec
+from typing import cast
+
+import pytest
+
+from benchmarks.portal.soak.growth import HOUR_LIMITS, MOST, PROCESSES, SERVICES, Growth
+from tests.instance import Instance
+
+HOUR = 3600
+
+
+def growth_of(name: str, per_hour: float, *, seconds: int = HOUR, start: float = 1) -> list[str]:
+    """Return what is said of a figure that grows by so much, while all else stays as it is."""
+    growth = Growth(cast("Instance", None))
+    for process in PROCESSES:
+        growth.samples[f"{process} threads"] = {1: [(float(at), 4.0) for at in range(0, HOUR, 60)]}
+    line = [(float(at), start + per_hour * at / HOUR) for at in range(0, seconds + 1, 60)]
+    growth.samples[name] = {1: line}
+    return list(growth.broken())
+
+
+def test_the_services_are_modules_of_ours() -> None:
+    for module in SERVICES:
+        assert find_spec(module), module
+
+
+@pytest.mark.parametrize(
+    "name", ["hub memory_mb", "culler threads", "cluster descriptors", "database_mb", "logs_mb"]
+)
+def test_each_figure_may_grow_by_its_limit_and_not_by_more(name: str) -> None:
+    limit = HOUR_LIMITS[name.rpartition(" ")[2]]
+    assert growth_of(name, 0.9 * limit) == []
+    (found,) = growth_of(name, 1.5 * limit)
+    assert found.startswith(f"{name} grows by {1.5 * limit:.1f} an hour")
+
+
+def test_a_slope_is_not_judged_within_the_first_hour() -> None:
+    assert growth_of("hub memory_mb", 30, seconds=HOUR - 60) == []
+
+
+@pytest.mark.parametrize("name", ["hub memory_mb", "reconciler threads", "database_mb", "logs_mb"])
+def test_each_figure_has_a_maximum(name: str) -> None:
+    most = MOST[name.rpartition(" ")[2]]
+    assert growth_of(name, 0, start=most) == []
+    assert growth_of(name, 0, start=most + 1) == [
+        f"{name} was {most + 1:.1f}, more than {most:.0f}"
+    ]
+
+
+def test_a_process_that_was_never_seen_is_named() -> None:
+    growth = Growth(cast("Instance", None))
+    assert list(growth.broken()) == [f"{name} was never seen" for name in PROCESSES]
