@@ -21,7 +21,7 @@ Every table, picture and procedure with numbers of [the documents][], what repro
 how far. *To the letter*: the same procedure, and on this project's own machine the same outcome
 where it does not depend on the hardware. *Small here*: it runs, but not at the papers' size, as no
 such GPUs and no such NAS are at hand; on a cluster that has them it is the same notebook with
-larger settings.
+larger settings. *Not run yet*: it is written, and needs what is not at hand to run at all.
 
 A figure without framework, network version, card, precision or batch (of each GPU) is one for which
 our notes of the document do not say it. Where pages are named, these were read in excerpts for this
@@ -29,7 +29,7 @@ table; the others' figures are from our notes alone.
 
 [the documents]: ../explanation/measuring.md#the-documents-that-the-figures-come-from
 """
-HOW_FAR = {"whole": "to the letter", "small": "small here"}
+HOW_FAR = {"whole": "to the letter", "small": "small here", "unrun": "not run yet"}
 
 
 def number(value: float, unit: str) -> str:

@@ -58,7 +58,7 @@ class PublishedTable:
     title: str
     notebook: str
     reproduced: str
-    """``whole``; ``small``: for want of that hardware."""
+    """``whole``; for want of that hardware ``small``, or ``unrun``: not at all."""
     remark: str
     figures: tuple[Figure, ...]
     pages: str = ""
