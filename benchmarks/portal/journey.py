@@ -290,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 },
                 "clicks": clicks,
                 "ours_over_upstream": ratios,
-                "goal": "6 clicks, and half of upstream's seconds to usable",
+                "goal": "6 clicks; usable in 2.5 s, and in half of upstream's seconds",
                 "load": round(os.getloadavg()[0], 1),
                 **circumstances(measured),
             }
