@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 USER = USERS[4]
 NOTEBOOK = "Untitled.ipynb"
 MENUS = ("File", "Edit", "View", "Run", "Kernel", "Git", "Tabs", "Settings", "Help")
-# They lead away from JupyterLab: tests/browser/session has them.
+# They lead away from JupyterLab: `test_journey` and `test_endings` choose two, the last is below.
 LEAVING = {"Stop Session…", "Hub Control Panel", "Log Out"}
 # What these turn on stands in the way of the next.
 TWICE = {"Simple Interface", "Presentation Mode", "Fullscreen Mode"}
@@ -142,3 +142,11 @@ def test_no_entry_of_a_menu_fails(notebook: Page, menu: str) -> None:
         "Kernel > Shut Down All Kernels…",
         "Run > Run Selected Cell and All Below",
     }
+
+
+def test_who_chooses_to_log_out_is_asked_what_becomes_of_the_session(notebook: Page) -> None:
+    notebook.on("dialog", lambda dialog: dialog.accept())
+    notebook.get_by_role("menuitem", name="File", exact=True).click()
+    notebook.get_by_role("menuitem", name="Log Out", exact=True).click()
+    expect(notebook).to_have_url(re.compile("/hub/logout"))
+    expect(notebook.locator("#stop-and-leave")).to_be_visible()

@@ -1,5 +1,8 @@
 """A Slurm that the site runs itself is refused before anything changes."""
 
+import re
+from pathlib import Path
+
 import bootstrap
 import pytest
 import yaml
@@ -69,3 +72,20 @@ def test_the_attaching_inventory_has_no_machine_of_slurms() -> None:
     theirs = {"directory", "accounts", "munge"}
     theirs |= {"slurm_controller", "slurm_accounting", "slurm_node"}
     assert not groups & theirs
+
+
+@pytest.mark.parametrize(
+    "system", sorted((ROLES / "packages/vars/systems").glob("*.yml")), ids=lambda file: file.stem
+)
+def test_the_attaching_inventory_installs_no_package_of_theirs(system: Path) -> None:
+    file = bootstrap.DEPLOY / "ansible/inventories/attach/hosts.yml"
+    groups = yaml.safe_load(file.read_text())["all"]["children"].keys()
+    wanted = {
+        package
+        for role, packages in yaml.safe_load(system.read_text())["packages_of"].items()
+        if any(role == group or role.startswith(f"{group}_") for group in groups)
+        for package in packages
+    }
+    assert "nginx" in wanted
+    theirs = re.compile("slurm|munge|sssd|nslcd|ldap")
+    assert [package for package in sorted(wanted) if theirs.search(package)] == []
