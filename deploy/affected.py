@@ -54,6 +54,7 @@ _OF_EVERY_MODULE = UNIT / "portal/test_log_messages.py"
 _OF_EVERY_CLASS = UNIT / "test_names.py"
 _OF_EVERY_FOLDER = UNIT / "test_structure.py"
 _OF_EVERY_PAGE = UNIT / "test_documentation.py"
+_HOW_TOS = Path("docs/how-to")
 _OF_EVERY_HOW_TO = Path("tests/integration/administration/test_how_to_commands.py")
 
 
@@ -100,7 +101,9 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
         if path.suffix == ".py" and path.parts[0] in _IMPORTED:
             touched = {module_of(path)}
         elif path.suffix in (".md", ".png"):
-            known |= {_OF_EVERY_PAGE, *naming(path, (UNIT,), root)}
+            known.add(_OF_EVERY_PAGE)
+            if path.is_relative_to(_HOW_TOS):
+                known |= naming(path, (UNIT,), root)
         elif path.parts[0] in DISTRIBUTIONS and not known:
             touched = set(modules_beside(path, root))
         modules |= touched
@@ -122,7 +125,7 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
 
 
 def naming(page: Path, folders: Iterable[Path], root: Path) -> set[Path]:
-    """Return which tests name a page, in these folders; where a shared module does, its folder."""
+    """Return which tests in these folders name a how-to; of a shared module that does, its folder."""
     name = re.compile(rf'["/]{re.escape(page.name)}"')
     files = [file for folder in folders for file in (root / folder).rglob("*.py")]
     found = [file for file in files if name.search(file.read_text(encoding="utf-8"))]
@@ -154,8 +157,8 @@ EVERYTHING = Scope(HERE, MACHINES)
 def scope(changed: Collection[Path], root: Path) -> Scope:
     """Return what changes touch.
 
-    All, when they are in the deployment, in what is asked for, or in more than one part. A page of
-    the documentation touches the tests that follow it.
+    All, when they are in the deployment, in what is asked for, or in more than one part. A how-to
+    touches the tests that follow it.
 
     What is in `DISTRIBUTIONS` is on the way to a notebook, and not in it.
     """
@@ -168,12 +171,10 @@ def scope(changed: Collection[Path], root: Path) -> Scope:
             tests.add(path)
         elif path.parts[0] in PARTS:
             parts.add(path.parts[0])
-        elif path.is_relative_to("docs") and path.suffix == ".md":
-            tests |= naming(path, (*HERE, *MACHINES), root)
+        elif path.is_relative_to(_HOW_TOS):
+            tests |= {_OF_EVERY_HOW_TO, *naming(path, (*HERE, *MACHINES), root)}
             if naming(path, (_OF_MACHINES,), root):
                 tests.update(MACHINES)
-            if path.is_relative_to("docs/how-to"):
-                tests.add(_OF_EVERY_HOW_TO)
         elif path.parts[0] not in _WORDS and not path.is_relative_to(UNIT):
             return EVERYTHING
     if len(parts) > 1:

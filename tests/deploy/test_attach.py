@@ -291,7 +291,9 @@ def test_a_second_run_changes_nothing(site: Site) -> None:
 def test_what_would_deploy_or_remove_a_slurm_is_refused_there(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "over"
     shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
-    over = {"slurm_conf_dir": str(site.slurm.conf.parent)}
+    # By a name of its own: nothing of the instance is at stake where it is not refused.
+    named = {"instance_name": "portal-over", "instance_folder_name": "data-scientist-portal-over"}
+    over = {"slurm_conf_dir": str(site.slurm.conf.parent), **named}
     (folder / "group_vars/all/zz_over.yml").write_text(json.dumps(over))
     programs = (["up"], ["up", "--stage", "slurm"], ["down"], ["remove", "--keep-data"])
     for program, *asked in programs:
@@ -299,5 +301,6 @@ def test_what_would_deploy_or_remove_a_slurm_is_refused_there(site: Site, tmp_pa
             deploy(program, folder, *asked)
         said = " ".join(str(refusal.value).split())
         assert "has a Slurm that this deployment has not set up" in said
-        assert "copy of deploy/ansible/inventories/attach" in said
+        way_out = "a copy of deploy/ansible/inventories/attach"
+        assert (way_out if program == "up" else "take its machines out of the") in said
         assert state_of(site.slurm) == site.before

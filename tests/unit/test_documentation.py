@@ -195,5 +195,6 @@ def test_each_benchmark_can_be_run_as_its_texts_say() -> None:
             capture_output=True,
             text=True,
             check=False,
+            timeout=120,
         )
         assert run.returncode == 0, (path, run.stderr)

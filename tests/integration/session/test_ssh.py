@@ -135,6 +135,21 @@ def test_a_command_runs_in_the_session_s_job(laptop: Laptop, owner: Visitor) -> 
     assert f"job_{job}/" in "".join(groups)
 
 
+def test_an_open_connection_ends_with_the_session(portal: Instance, tmp_path: Path) -> None:
+    with session_of(portal, OTHER, gpus=0) as visitor:
+        laptop = Laptop(tmp_path)
+        laptop.install(visitor, token_of(visitor))
+        argv = [SSH, "-F", str(laptop.folder / "config"), "portal", "echo here; exec sleep 300"]
+        with subprocess.Popen(argv, env=laptop.variables, stdout=subprocess.PIPE) as held:
+            try:
+                assert held.stdout is not None
+                assert held.stdout.readline() == b"here\n"
+                visitor.leave()
+                assert held.wait(timeout=60) != 0
+            finally:
+                held.kill()
+
+
 def test_a_command_sees_the_gpus_and_programs_of_a_terminal(laptop: Laptop, owner: Visitor) -> None:
     command = "echo $CUDA_VISIBLE_DEVICES; command -v portal; module avail 2>&1 | head -3"
     done = laptop.run(SSH, "portal", f"bash -c '{command}'")

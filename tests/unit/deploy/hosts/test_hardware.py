@@ -193,7 +193,9 @@ def test_hosts_with_adapters_and_no_others_get_their_programs(
 def test_what_cannot_work_is_refused_before_anything_changes(
     said: str, host: str, words: str
 ) -> None:
-    before, _, _ = said.partition("TASK [nvidia : Whether a driver runs")
+    before, found, _ = said.partition("TASK [nvidia : Whether a driver runs")
+    assert found
+    assert set(roles.refusals(before)) == {"unmanaged", "apart"}
     assert words in " ".join(roles.refusals(before)[host].split())
 
 
@@ -202,7 +204,7 @@ def test_a_host_that_got_all_is_told_that_no_port_is_active(
     said: str, host: str, adapters: int
 ) -> None:
     words = " ".join(roles.refusals(said)[host].split())
-    assert f"{host} has {adapters} adapters and no active port (the kernel shows none)" in words
+    assert f"{host} has {adapters} adapters and no active port (" in words
 
 
 @pytest.mark.parametrize(

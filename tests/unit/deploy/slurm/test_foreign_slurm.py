@@ -47,6 +47,22 @@ def test_the_refusal_names_the_file_and_says_what_to_do(refusals: dict[str, str]
     assert "docs/how-to/attach-to-your-slurm.md" in said
 
 
+def test_who_removes_is_told_how_to_leave_that_slurm_out(tmp_path: Path) -> None:
+    conf = tmp_path / "theirs.conf"
+    conf.write_text(FILES["theirs"] or "")
+    variables = {
+        "slurm_conf": str(conf),
+        "instance_state": "/var/lib/data-scientist-portal",
+        "instance_has_systemd": False,
+        "slurm_owner_removes": True,
+    }
+    tasks = [{"import_tasks": str(ROLES / "slurm/tasks/owner.yml")}]
+    (said,) = roles.refusals(roles.played(tmp_path, {"one": {}}, variables, tasks)).values()
+    words = " ".join(said.split())
+    assert "take its machines out of the inventory" in words
+    assert "inventories/attach" not in words
+
+
 def test_both_kinds_of_machine_are_looked_at_with_every_stage() -> None:
     plays = yaml.safe_load((ROLES.parent / "site.yml").read_text())
     imported = {play["import_playbook"]: play["tags"] for play in plays}
@@ -61,9 +77,15 @@ def test_what_stops_and_removes_looks_at_whose_slurm_it_is_before_a_job_is_ended
     plays = yaml.safe_load((ROLES.parent / "down.yml").read_text())
     order = [play.get("import_playbook", play["name"]) for play in plays]
     assert order.index("stages/owner.yml") < order.index("No job is left")
-    changes = yaml.safe_load((ROLES.parent / "remove.yml").read_text())
-    imported = [play.get("import_playbook") for play in changes]
-    assert imported.index("down.yml") < len(imported) - 1  # the rest is removed after it
+    plays = yaml.safe_load((ROLES.parent / "remove.yml").read_text())
+    order = [play.get("import_playbook", play["name"]) for play in plays]
+    erasing = "Nothing is left that the instances of a machine share"
+    assert order.index("down.yml") < order.index(erasing)
+
+
+def test_a_refused_machine_stops_what_would_change_the_others() -> None:
+    (play,) = yaml.safe_load((ROLES.parent / "stages/owner.yml").read_text())
+    assert play["any_errors_fatal"] is True
 
 
 def test_the_attaching_inventory_has_no_machine_of_slurms() -> None:

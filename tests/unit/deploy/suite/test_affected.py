@@ -104,7 +104,7 @@ def test_the_readers_of_every_folder_are_there() -> None:
     ("changed", "touched"),
     [
         ([], Scope((), ())),
-        (["docs/how-to/use-https.md", "README.md"], Scope((), ())),
+        (["docs/reference/settings.md", "README.md"], Scope((), ())),
         (["tests/unit/deploy/suite/test_affected.py", "tests/unit/conftest.py"], Scope((), ())),
         (
             ["portal/dsportal/hub/patches/gate.py", "portal/dsportal/web/error.html", "docs/x.md"],
