@@ -3,10 +3,11 @@
 import pwd
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Locator, Page, Response, expect
+from playwright.sync_api import Error, Locator, Page, Response, expect
 
 from tests.browser.lab import open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
@@ -23,6 +24,8 @@ LEAVING = {"Stop Session…", "Hub Control Panel", "Log Out"}
 TWICE = {"Simple Interface", "Presentation Mode", "Fullscreen Mode"}
 SETTLES = 400
 """Milliseconds in which what was chosen shows itself, or its failure."""
+ATTEMPTS = 3
+"""A dialog that the entry before has opened late closes the menu."""
 FAILURE = re.compile(r"error|fail|cannot|could not|can't", re.IGNORECASE)
 ITEM = ".lm-Menu-item:visible:not([data-type=separator]):not(.lm-mod-disabled)"
 
@@ -84,21 +87,25 @@ class Walk:
 
     def _choose(self, *path: str) -> None:
         where = " > ".join(path)
-        entry = _entry(self._opened(*path[:-1]), path[-1])
-        if not entry.count():
-            self.gone.append(where)
-        else:
-            self.chosen.append(where)
-            entry.click()
-            self.page.wait_for_timeout(SETTLES)
-            self._look()
+        self.chosen.append(where)
+        for _ in range(ATTEMPTS):
+            entry = _entry(self._opened(*path[:-1]), path[-1])
+            if not entry.count():
+                self.gone.append(where)
+                return
+            with suppress(Error):
+                entry.click(timeout=5_000)
+                self.page.wait_for_timeout(SETTLES)
+                return
+            self._come_back()
+        self._failed("the menu closes by itself")
 
     def _note(self, response: Response) -> None:
         if response.status >= 400:
             self._failed(f"{response.request.method} {response.url}: {response.status}")
 
     def _look(self) -> None:
-        dialogs = self.page.locator(".jp-Dialog").filter(has_text=FAILURE)
+        dialogs = self.page.locator(".jp-Dialog-header").filter(has_text=FAILURE)
         for seen in dialogs.or_(self.page.locator(".Toastify__toast--error")).all():
             self._failed(seen.inner_text())
 
@@ -111,6 +118,7 @@ class Walk:
         for other in page.context.pages:
             if other is not page:
                 other.close()
+        self._look()
         open_ones = page.locator(".lm-Menu:visible, .jp-Dialog, #modal-command-palette:visible")
         for _ in range(5):
             if open_ones.count():
