@@ -125,7 +125,7 @@ def affected(changed: Iterable[Path], root: Path) -> list[Path]:
 
 
 def naming(page: Path, folders: Iterable[Path], root: Path) -> set[Path]:
-    """Return which tests in these folders name a how-to; of a shared module that does, its folder."""
+    """Return which of these tests name a how-to; of a shared module that does, its folder."""
     name = re.compile(rf'["/]{re.escape(page.name)}"')
     files = [file for folder in folders for file in (root / folder).rglob("*.py")]
     found = [file for file in files if name.search(file.read_text(encoding="utf-8"))]
