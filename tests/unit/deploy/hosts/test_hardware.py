@@ -187,7 +187,7 @@ def test_hosts_with_adapters_and_no_others_get_their_programs(
     ("host", "words"),
     [
         ("unmanaged", "4 NVSwitches, without whose fabric manager"),
-        ("apart", "no InfiniBand adapter"),
+        ("apart", "which has no InfiniBand adapter"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_changes(

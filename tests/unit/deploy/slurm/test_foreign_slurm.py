@@ -24,12 +24,13 @@ FILES = {
 def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What is said to each host that is refused: one for each file, to start Ansible once."""
     folder = tmp_path_factory.mktemp("foreign")
-    hosts = {}
+    hosts: dict[str, dict[str, object]] = {}
     for name, text in FILES.items():
         conf = folder / f"{name}.conf"
         hosts[name] = {"slurm_conf": str(conf)}
         if text is not None:
             conf.write_text(text)
+    hosts["removed"] = hosts["theirs"] | {"slurm_owner_removes": True}
     variables = {"instance_state": "/var/lib/data-scientist-portal", "instance_has_systemd": False}
     tasks = [{"import_tasks": str(ROLES / "slurm/tasks/owner.yml")}]
     found = roles.refusals(roles.played(folder, hosts, variables, tasks))
@@ -37,7 +38,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_a_slurm_of_the_site_is_refused(refusals: dict[str, str]) -> None:
-    assert refusals.keys() == {"theirs", "commented"}
+    assert refusals.keys() == {"theirs", "commented", "removed"}
 
 
 def test_the_refusal_names_the_file_and_says_what_to_do(refusals: dict[str, str]) -> None:
@@ -47,20 +48,9 @@ def test_the_refusal_names_the_file_and_says_what_to_do(refusals: dict[str, str]
     assert "docs/how-to/attach-to-your-slurm.md" in said
 
 
-def test_who_removes_is_told_how_to_leave_that_slurm_out(tmp_path: Path) -> None:
-    conf = tmp_path / "theirs.conf"
-    conf.write_text(FILES["theirs"] or "")
-    variables = {
-        "slurm_conf": str(conf),
-        "instance_state": "/var/lib/data-scientist-portal",
-        "instance_has_systemd": False,
-        "slurm_owner_removes": True,
-    }
-    tasks = [{"import_tasks": str(ROLES / "slurm/tasks/owner.yml")}]
-    (said,) = roles.refusals(roles.played(tmp_path, {"one": {}}, variables, tasks)).values()
-    words = " ".join(said.split())
-    assert "take its machines out of the inventory" in words
-    assert "inventories/attach" not in words
+def test_who_removes_is_told_how_to_leave_that_slurm_out(refusals: dict[str, str]) -> None:
+    assert "take its machines out of the inventory" in refusals["removed"]
+    assert "inventories/attach" not in refusals["removed"]
 
 
 def test_both_kinds_of_machine_are_looked_at_with_every_stage() -> None:
