@@ -134,9 +134,9 @@ class Hosts:
     def all(self) -> tuple[Machine, ...]:
         return (self.head, self.compute1, self.compute2, *self.portals)
 
-    def deploy(self, *arguments: str, sources: Path = ROOT) -> str:
+    def deploy(self, *arguments: str, sources: Path = ROOT, inventory: Path = INVENTORY) -> str:
         """Run ``deploy/up`` over ssh, as an administrator would; return what it printed."""
-        return self.enclosure.run(sources / "deploy/up", INVENTORY, *arguments, seconds=900)
+        return self.enclosure.run(sources / "deploy/up", inventory, *arguments, seconds=900)
 
     def remove(self) -> str:
         """Do as ``deploy/remove --delete-data``, but for its end: the cache is this machine's."""
@@ -233,7 +233,7 @@ def boot(enclosure: Enclosure, inventory: str = "example", suite: str = roots.SU
         machine.wait_until_up()
     for number, machine in enumerate((hosts.compute1, hosts.compute2)):
         _add_gpus(machine, first_minor=20 + 4 * number)
-    _write_inventory(enclosure, inventory)
+    write_inventory(enclosure, inventory)
     _know_hosts(enclosure, names)
     return hosts
 
@@ -324,9 +324,9 @@ def _add_gpus(machine: Machine, first_minor: int) -> None:
         machine.run("/bin/mknod", "-m", "666", device, "c", "4", str(first_minor + number))
 
 
-def _write_inventory(enclosure: Enclosure, name: str) -> None:
+def write_inventory(enclosure: Enclosure, name: str, to: Path = INVENTORY) -> None:
     """Copy the inventory, and add what only this site has."""
-    folder = enclosure.path(INVENTORY)
+    folder = enclosure.path(to)
     base = "attach" if name == "standby" else name
     shutil.copytree(bootstrap.DEPLOY / "ansible/inventories" / base, folder, dirs_exist_ok=True)
     values = (_TWO_PORTALS if name == "standby" else _ONE_PORTAL) | _SET

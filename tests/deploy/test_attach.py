@@ -289,18 +289,34 @@ def test_a_second_run_changes_nothing(site: Site) -> None:
 
 @pytest.mark.timeout(600)
 def test_what_would_deploy_or_remove_a_slurm_is_refused_there(site: Site, tmp_path: Path) -> None:
-    folder = tmp_path / "over"
-    shutil.copytree(ROOT / "deploy/ansible/inventories/test", folder)
     # By a name of its own: nothing of the instance is at stake where it is not refused.
     named = {"instance_name": "portal-over", "instance_folder_name": "data-scientist-portal-over"}
-    over = {"slurm_conf_dir": str(site.slurm.conf.parent), **named}
-    (folder / "group_vars/all/zz_over.yml").write_text(json.dumps(over))
-    programs = (["up"], ["up", "--stage", "slurm"], ["down"], ["remove", "--keep-data"])
-    for program, *asked in programs:
+    port = re.search(r"(?m)^SlurmctldPort=(\d+)", site.slurm.conf.read_text())
+    assert port is not None
+    places = {
+        "settings": {"slurm_conf_dir": str(site.slurm.conf.parent)},
+        "port": {"slurm_conf_dir": str(tmp_path / "none"), "slurm_controller_port": int(port[1])},
+    }
+    for place, values in places.items():
+        shutil.copytree(ROOT / "deploy/ansible/inventories/test", tmp_path / place)
+        over = json.dumps(named | values)
+        (tmp_path / place / "group_vars/all/zz_over.yml").write_text(over)
+    signs = {
+        "settings": f"{site.slurm.conf} keeps no state in",
+        "port": "its slurmctld, process",
+    }
+    programs = (
+        ("settings", ["up"]),
+        ("port", ["up", "--stage", "slurm"]),
+        ("settings", ["down"]),
+        ("port", ["remove", "--keep-data"]),
+    )
+    for place, (program, *asked) in programs:
         with pytest.raises(AssertionError) as refusal:
-            deploy(program, folder, *asked)
+            deploy(program, tmp_path / place, *asked)
         said = " ".join(str(refusal.value).split())
         assert "has a Slurm that this deployment has not set up" in said
+        assert signs[place] in said
         way_out = "a copy of deploy/ansible/inventories/attach"
         assert (way_out if program == "up" else "take its machines out of the") in said
         assert state_of(site.slurm) == site.before

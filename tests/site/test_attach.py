@@ -19,7 +19,7 @@ import pytest
 
 from dsportal.cluster import words
 from tests.debian import software
-from tests.debian.hosts import Hosts
+from tests.debian.hosts import INVENTORY, Hosts, write_inventory
 from tests.debian.machines import Machine
 from tests.instance import trust
 from tests.site.conftest import Site, deployed_without, site_of, visited
@@ -44,6 +44,18 @@ find etc/systemd/system -lname /dev/null
 for unit in munge nslcd mariadb physics-slurmdbd physics-slurmctld physics-slurmd; do
     systemctl show -p Id,MainPID,UnitFileState,NRestarts,ActiveState "$unit"
 done
+"""
+# A unit of the distribution's name that runs; what it runs does not matter.
+UNIT_RUNS = """
+unit=/run/systemd/system/slurmd.service
+printf '[Service]\\nExecStart=/bin/sleep infinity\\n' > $unit
+systemctl daemon-reload
+systemctl start slurmd
+"""
+UNIT_IS_GONE = """
+systemctl stop slurmd
+rm /run/systemd/system/slurmd.service
+systemctl daemon-reload
 """
 # What a portal has outside the shared folder, and its processes.
 OURS = """
@@ -236,6 +248,21 @@ def test_a_second_run_changes_nothing(attached: Attached) -> None:
     again = attached.hosts.deploy()
     assert {numbers["changed"] for numbers in outcome(again).values()} == {0}, changed_tasks(again)
     assert states_of(attached.hosts) == attached.before
+
+
+def test_a_deployment_with_a_slurm_of_its_own_is_refused_on_every_host(attached: Attached) -> None:
+    hosts, inventory = attached.hosts, INVENTORY.with_name(f"{INVENTORY.name}-with-slurm")
+    write_inventory(hosts.enclosure, "example", inventory)
+    hosts.compute2.run("/bin/sh", "-ec", UNIT_RUNS)
+    with pytest.raises(RuntimeError) as refused:
+        hosts.deploy(inventory=inventory)
+    hosts.compute2.run("/bin/sh", "-ec", UNIT_IS_GONE)
+    said = " ".join(str(refused.value).split())
+    for host, daemon in {"head": "slurmctld", "compute1": "slurmd", "compute2": "slurmd"}.items():
+        begin = f"{host} has a Slurm that this deployment has not set up"
+        assert re.search(rf"{begin}: .*?its {daemon}, process \d+, listens at a port", said), said
+    assert "its slurmctld.service or slurmd.service runs; its slurmd, process" in said
+    assert states_of(hosts) == attached.before
 
 
 @pytest.mark.timeout(900)

@@ -1,6 +1,10 @@
 """A Slurm that the site runs itself is refused before anything changes."""
 
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import bootstrap
@@ -8,6 +12,7 @@ import pytest
 import yaml
 
 from tests import roles
+from tests.network.sockets import free_port
 
 ROLES = roles.ROLES
 OURS = "StateSaveLocation=/var/lib/data-scientist-portal/slurmctld\n"
@@ -18,6 +23,25 @@ FILES = {
     "theirs": "ClusterName=site\nStateSaveLocation=/var/spool/slurmctld\n",
     "commented": f"#{OURS}StateSaveLocation=/var/spool/slurmctld\n",
 }
+
+
+# Stands for slurmctld: a process of its name that listens, with a file of settings.
+LISTENER = """\
+import socket, sys, time
+open("/proc/self/comm", "w").write("slurmctld")
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def slurmctld(conf: Path) -> Iterator[tuple[int, int]]:
+    """Give its port and its process."""
+    argv = [sys.executable, "-c", LISTENER, "-f", str(conf)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline()), process.pid
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +55,28 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if text is not None:
             conf.write_text(text)
     hosts["removed"] = hosts["theirs"] | {"slurm_owner_removes": True}
-    variables = {"instance_state": "/var/lib/data-scientist-portal", "instance_has_systemd": False}
+    variables = {
+        "instance_state": "/var/lib/data-scientist-portal",
+        "instance_has_systemd": False,
+        "slurm_ports_here": [free_port()],
+    }
     tasks = [{"import_tasks": str(ROLES / "slurm/tasks/owner.yml")}]
-    found = roles.refusals(roles.played(folder, hosts, variables, tasks))
+    elsewhere, own = folder / "physics/slurm.conf", folder / "new.conf"
+    with slurmctld(elsewhere) as (port, _), slurmctld(own) as (own_port, _):
+        hosts["elsewhere"] = hosts["new"] | {"slurm_ports_here": [free_port(), port]}
+        hosts["again"] = hosts["new"] | {"slurm_ports_here": [own_port]}
+        found = roles.refusals(roles.played(folder, hosts, variables, tasks))
     return {name: " ".join(words.split()) for name, words in found.items()}
 
 
 def test_a_slurm_of_the_site_is_refused(refusals: dict[str, str]) -> None:
-    assert refusals.keys() == {"theirs", "commented", "removed"}
+    assert refusals.keys() == {"theirs", "commented", "removed", "elsewhere"}
+
+
+def test_a_slurm_of_other_settings_is_known_by_the_port(refusals: dict[str, str]) -> None:
+    said = refusals["elsewhere"]
+    assert re.search(r"its slurmctld, process \d+, listens at a port of this one\.", said)
+    assert "keeps no state" not in said
 
 
 def test_the_refusal_names_the_file_and_says_what_to_do(refusals: dict[str, str]) -> None:
