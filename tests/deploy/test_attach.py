@@ -293,13 +293,13 @@ def test_what_would_deploy_or_remove_a_slurm_is_refused_there(site: Site, tmp_pa
     named = {"instance_name": "portal-over", "instance_folder_name": "data-scientist-portal-over"}
     port = re.search(r"(?m)^SlurmctldPort=(\d+)", site.slurm.conf.read_text())
     assert port is not None
-    places = {
+    places: dict[str, dict[str, object]] = {
         "settings": {"slurm_conf_dir": str(site.slurm.conf.parent)},
         "port": {"slurm_conf_dir": str(tmp_path / "none"), "slurm_controller_port": int(port[1])},
     }
     for place, values in places.items():
         shutil.copytree(ROOT / "deploy/ansible/inventories/test", tmp_path / place)
-        over = json.dumps(named | values)
+        over = json.dumps({**named, **values})
         (tmp_path / place / "group_vars/all/zz_over.yml").write_text(over)
     signs = {
         "settings": f"{site.slurm.conf} keeps no state in",
