@@ -76,6 +76,9 @@ PATCHED = {
     "dsportal/hub/patches/session_tokens.py": {
         "jupyterhub.apihandlers.users:UserTokenAPIHandler": "9ec419cfc3c4",
     },
+    "dsportal/hub/patches/shared_tls.py": {
+        "jupyterhub.utils:make_ssl_context": "f97c6ad619f5",
+    },
     "dsportal/session/upstream/child_output.py": {
         "ipykernel.iostream:IOPubThread": "52a0adcd2281",
     },

@@ -39,6 +39,7 @@ from dsportal.hub.patches import (
     request_log,
     second_start,
     session_tokens,
+    shared_tls,
 )
 from dsportal.hub.patches.gate import Gate
 from dsportal.hub.proxy import FollowedProxy
@@ -147,6 +148,7 @@ def configure_encryption(c: Config, settings: Settings) -> None:
     c.JupyterHub.internal_ssl = hub.internal_ssl
     if hub.internal_ssl:
         managed_services.use_internal_tls()
+        shared_tls.install()
     c.JupyterHub.internal_certs_location = hub.certificates_dir
     c.JupyterHub.trusted_alt_names = internal_tls.names(hub)
     if hub.subdomain_host:

@@ -7,20 +7,16 @@ import ssl
 from pathlib import Path
 
 from dsportal.settings.hub import HubSettings
+from dsportal.tls_context import tls_context
 
 
 def context(hub: HubSettings, purpose: ssl.Purpose) -> ssl.SSLContext | None:
-    """Return how a service of the hub speaks to the other parts; ``None`` without TLS.
-
-    Only the hub's own authorities count, not those that the machine trusts.
-    """
+    """Return how a service of the hub speaks to the other parts; ``None`` without TLS."""
     if not hub.internal_ssl:
         return None
     folder = Path(hub.certificates_dir)
-    made = ssl.create_default_context(purpose, cafile=str(trusted(folder)))
-    made.verify_mode = ssl.CERT_REQUIRED
-    made.load_cert_chain(*pair(folder))
-    return made
+    certificate, key = pair(folder)
+    return tls_context(str(key), str(certificate), str(trusted(folder)), purpose)
 
 
 def client_context(hub: HubSettings) -> ssl.SSLContext | None:

@@ -9,6 +9,7 @@ import ssl
 from pathlib import Path
 
 from dsportal.session_schema import Certificate
+from dsportal.tls_context import tls_context
 
 _KEY, _CERTIFICATE, _TRUSTED = (
     "JUPYTERHUB_SSL_KEYFILE",
@@ -45,8 +46,4 @@ def _context(purpose: ssl.Purpose) -> ssl.SSLContext | None:
     key_file = os.environ.get(_KEY)
     if not key_file:
         return None
-    # Without the authorities that the machine trusts: a certificate of theirs is nobody's here.
-    context = ssl.create_default_context(purpose, cafile=os.environ[_TRUSTED])
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_cert_chain(os.environ[_CERTIFICATE], key_file)
-    return context
+    return tls_context(key_file, os.environ[_CERTIFICATE], os.environ[_TRUSTED], purpose)

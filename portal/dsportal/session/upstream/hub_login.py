@@ -14,8 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dsportal.lazy_imports import postponed
+from dsportal.tls_context import share
 
 with postponed():
+    from jupyterhub.services import auth
     from jupyterhub.singleuser.extension import JupyterHubIdentityProvider, JupyterHubSingleUser
 
 # How Jupyter Server's extensions change what JupyterLab's page is told.
@@ -43,6 +45,7 @@ class HubLogin(JupyterHubSingleUser):  # type: ignore[misc]
 
     def initialize(self, args: Any = None) -> None:
         """Add the hub's login, and take from the page what a session has no use for."""
+        share(auth)
         super().initialize(args)
         settings = self.serverapp.web_app.settings
         settings["page_config_hook"] = _without_plugins(settings["page_config_hook"])
