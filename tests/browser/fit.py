@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser import axe
 
@@ -35,11 +35,15 @@ def forms(
         yield scheme, f"{where}, {scheme}, {width} px"
 
 
-def assert_has_no_faults(page: Page, seen: str) -> None:
-    """The page has no serious fault as it is, and nothing is cut off."""
+def _look(page: Page, seen: str) -> None:
     if folder := os.environ.get("PORTAL_LOOK"):
         name = re.sub(r"\W+", "-", seen)
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+def assert_has_no_faults(page: Page, seen: str) -> None:
+    """The page has no serious fault as it is, and nothing is cut off."""
+    _look(page, seen)
     assert axe.faults(page) == [], seen
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), seen
 
@@ -57,3 +61,39 @@ def assert_is_fit_to_use(page: Page, where: str) -> None:
         assert (page.evaluate(BRIGHTNESS) < 128) == (scheme == "dark"), seen
     page.set_viewport_size({"width": 1280, "height": 860})
     page.emulate_media(color_scheme="light")
+
+
+def wait_for_theme(page: Page, scheme: Scheme) -> None:
+    """Wait until JupyterLab is as light or as dark as the system is."""
+    is_light = str(scheme == "light").lower()
+    expect(page.locator(f'body[data-jp-theme-light="{is_light}"]')).to_be_attached()
+
+
+def assert_part_is_fit(
+    page: Page,
+    where: str,
+    part: str,
+    schemes: Iterable[Scheme] = SCHEMES,
+    *,
+    box: str | None = None,
+) -> None:
+    """A part of JupyterLab has no serious fault in any form, and does not leave the page.
+
+    ``box`` is what is seen of the part, where that is not all of it, as of a dialog.
+    """
+    for scheme, seen in forms(page, where, schemes):
+        wait_for_theme(page, scheme)
+        _look(page, seen)
+        assert axe.faults(page, part) == [], seen
+        edges = page.locator(box or part).last.bounding_box()
+        assert edges is not None, seen
+        assert edges["x"] >= 0, seen
+        assert edges["x"] + edges["width"] <= page.evaluate("innerWidth"), seen
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.emulate_media(color_scheme="light")
+
+
+def assert_dialog_is_fit(page: Page, title: str, schemes: Iterable[Scheme] = SCHEMES) -> None:
+    """The dialog of this title is open, and fit to use."""
+    expect(page.locator(".jp-Dialog")).to_contain_text(title)
+    assert_part_is_fit(page, title, ".jp-Dialog", schemes, box=".jp-Dialog-content")

@@ -7,8 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import axe
-from tests.browser.fit import SCHEMES, Scheme, forms
+from tests.browser.fit import (
+    SCHEMES,
+    Scheme,
+    assert_dialog_is_fit,
+    assert_part_is_fit,
+    wait_for_theme,
+)
 from tests.browser.lab import forget_theme, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -16,7 +21,6 @@ from tests.visitor import Visitor
 pytestmark = pytest.mark.browser
 
 USER = USERS[2]
-DIALOG = ".jp-Dialog"
 
 
 @pytest.fixture
@@ -38,30 +42,18 @@ def job_id(portal: Instance) -> Iterator[str]:
     portal.cancel(job_id)
 
 
-def wait_for_theme(page: Page, scheme: Scheme) -> None:
-    is_light = str(scheme == "light").lower()
-    expect(page.locator(f'body[data-jp-theme-light="{is_light}"]')).to_be_attached()
-
-
 def check_dialog(page: Page, title: str, schemes: Iterable[Scheme] = SCHEMES) -> None:
-    """Look at the dialog that is open, light and dark, wide and narrow, and close it."""
-    expect(page.locator(DIALOG)).to_contain_text(title)
-    for scheme, seen in forms(page, title, schemes):
-        wait_for_theme(page, scheme)
-        assert axe.faults(page, DIALOG) == [], seen
-        box = page.locator(f"{DIALOG}-content").bounding_box()
-        assert box is not None, seen
-        assert box["x"] >= 0, seen
-        assert box["x"] + box["width"] <= page.evaluate("innerWidth"), seen
-    page.set_viewport_size({"width": 1440, "height": 900})
+    """Look at the dialog that is open, and close it."""
+    assert_dialog_is_fit(page, title, schemes)
     page.keyboard.press("Escape")
-    expect(page.locator(DIALOG)).to_have_count(0)
+    expect(page.locator(".jp-Dialog")).to_have_count(0)
 
 
 def test_panels_and_dialogs_have_no_faults(
     portal: Instance, page: Page, user: Visitor, job_id: str
 ) -> None:
     open_lab(page, portal, USER)
+    assert_part_is_fit(page, "launcher", ".jp-Launcher")
     page.locator(".jp-LauncherCard", has_text="New from Template").last.click()
     expect(page.get_by_role("dialog").get_by_role("radio").first).to_be_visible()
     check_dialog(page, "New from Template")
@@ -69,14 +61,14 @@ def test_panels_and_dialogs_have_no_faults(
     page.get_by_role("tab", name="Slurm: my jobs").click()
     page.get_by_role("button", name=f"Log of job {job_id}").click()
     expect(page.get_by_role("log")).to_contain_text("step 1")
-    assert axe.faults(page, "#data-scientist-portal-jobs") == []
-    assert axe.faults(page, f"#data-scientist-portal-log-{job_id}") == []
+    assert_part_is_fit(page, "Slurm panel", "#data-scientist-portal-jobs")
+    assert_part_is_fit(page, "log", f"#data-scientist-portal-log-{job_id}")
     page.get_by_role("button", name=f"Cancel job {job_id}").click()
     check_dialog(page, "Cancel job")
 
     page.get_by_role("tab", name="My GPUs").click()
     expect(page.locator("#data-scientist-portal-use").get_by_role("img").first).to_be_visible()
-    assert axe.faults(page, "#data-scientist-portal-use") == []
+    assert_part_is_fit(page, "My GPUs", "#data-scientist-portal-use")
 
     page.get_by_role("button", name=re.compile("left$")).click()
     check_dialog(page, "Extend Session")

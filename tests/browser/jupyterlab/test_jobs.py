@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
-from tests.browser import axe
-from tests.browser.lab import open_lab
+from tests.browser.fit import assert_part_is_fit
+from tests.browser.keyboard import press
+from tests.browser.lab import forget_theme, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -60,13 +61,6 @@ def jobs(portal: Instance, user: Visitor, home: Path) -> Iterator[dict[str, str]
 
 def row(panel: Locator, job_id: str) -> Locator:
     return panel.get_by_role("listitem").filter(has_text=f"Job {job_id} ·")
-
-
-def press(page: Page, button: Locator) -> None:
-    """Use a button as a keyboard does."""
-    button.focus()
-    expect(button).to_be_focused()
-    page.keyboard.press("Enter")
 
 
 def test_jobs_are_watched_and_cancelled_by_keyboard(
@@ -199,8 +193,9 @@ def test_a_job_that_fails_is_announced_to_users_who_never_opened_the_panel(
 def test_a_job_that_fails_is_announced_with_its_last_lines_and_its_log(
     portal: Instance, page: Page, home: Path, failing: str
 ) -> None:
+    forget_theme(portal, USER)
     open_lab(page, portal, USER)
-    page.get_by_role("tab", name="Slurm: my jobs").click()
+    press(page, page.get_by_role("tab", name="Slurm: my jobs"))
     panel = page.get_by_role("region", name="Slurm: my jobs")
     expect(row(panel, failing)).to_contain_text("running")
     portal.slurm("/usr/bin/touch", str(home / "go"), user=USER)
@@ -208,8 +203,8 @@ def test_a_job_that_fails_is_announced_with_its_last_lines_and_its_log(
     notice = page.get_by_role("alert").filter(has_text="images")
     expect(notice).to_contain_text("failed, exit code 3")
     expect(notice).to_contain_text("no space left on device")
-    assert axe.faults(page, ".Toastify__toast") == []
-    notice.get_by_role("button", name="Open Log").click()
+    assert_part_is_fit(page, "a job has failed", ".Toastify__toast")
+    press(page, notice.get_by_role("button", name="Open Log"))
     expect(page.get_by_role("tab", name="Log of images")).to_be_visible()
     expect(page.get_by_role("log")).to_contain_text("loading the images")
     expect(page.get_by_role("log")).to_contain_text("no space left on device")

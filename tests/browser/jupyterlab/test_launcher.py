@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
@@ -88,6 +88,36 @@ def test_each_card_opens_what_it_says(
     card(page, "Notebook", "New from Template").click()
     expect(page.get_by_role("dialog").get_by_role("radio").first).to_be_visible()
     page.keyboard.press("Escape")
+
+
+@pytest.mark.usefixtures("home")
+def test_cells_that_are_run_before_their_kernel_is_there_run_when_it_is(
+    portal: Instance, page: Page
+) -> None:
+    open_lab(page, portal, USER)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            held.append(route)
+        else:
+            route.fallback()
+
+    page.route(re.compile(r"/api/sessions\b"), hold)
+    card(page, "Notebook", "Python 3").click()
+    notebook = page.locator(".jp-Notebook:visible")
+    notebook.locator(".cm-content").click()
+    page.keyboard.insert_text("answer = 6 * 7")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.insert_text("print(answer)")
+    page.keyboard.press("Control+Enter")
+    expect(notebook.locator(".jp-CodeCell .jp-InputPrompt")).to_have_text(["[*]:", "[*]:"])
+    expect(notebook.locator(".jp-OutputArea-output")).to_have_count(0)
+    (start,) = held
+    page.unroute_all()
+    start.continue_()
+    expect(notebook.locator(".jp-OutputArea-output")).to_have_text("42")
+    expect(notebook.locator(".jp-CodeCell .jp-InputPrompt")).to_have_text(["[1]:", "[2]:"])
 
 
 def opened_by_key(page: Page) -> Page:

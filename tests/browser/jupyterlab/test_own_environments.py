@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dsportal.session.own_environments.sizes import size_words
-from tests.browser import axe
+from tests.browser.fit import assert_part_is_fit
 from tests.browser.jupyterlab.test_launcher import card
-from tests.browser.lab import open_lab
+from tests.browser.lab import forget_theme, open_lab
 from tests.instance import PREFIX, USERS, Instance
 from tests.packages import wheel
 from tests.visitor import Visitor
@@ -51,6 +51,7 @@ def test_an_environment_is_made_and_removed(
     page: Page,
     photograph: Callable[[Page, str], None],
 ) -> None:
+    forget_theme(portal, USER)
     open_lab(page, portal, USER)
     card(page, "Other", "My Environments").click()
     view = page.locator(".portal-Environments")
@@ -70,7 +71,7 @@ def test_an_environment_is_made_and_removed(
     disk = shutil.disk_usage(on_nas)
     use = f" of {size_words(disk.used + disk.free)} used"
     expect(view).to_contain_text(re.compile(rf"isilon: [0-9.]+ [KMGTP]?i?B{re.escape(use)}"))
-    assert axe.faults(page, ".portal-Environments") == []
+    assert_part_is_fit(page, "My Environments", ".portal-Environments")
     photograph(page, "my-environments")
     page.get_by_role("tab", name="Launcher").click()
     # Playwright's own expressions take no slash.

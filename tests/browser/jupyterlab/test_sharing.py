@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import axe
-from tests.browser.lab import item, log_in, open_lab, wait_for_notebook
+from tests.browser.fit import assert_dialog_is_fit
+from tests.browser.keyboard import press, tab_to
+from tests.browser.lab import forget_theme, item, log_in, open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -102,6 +104,7 @@ def test_a_shared_notebook_opens_for_its_reader(
     reader: Visitor,
     photograph: Callable[[Page, str], None],
 ) -> None:
+    forget_theme(portal, OWNER)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=portal.url)
     open_lab(page, portal, OWNER)
     item(page, NAME).click(button="right")
@@ -117,14 +120,8 @@ def test_a_shared_notebook_opens_for_its_reader(
     dialog.get_by_label("User names").press("Enter")
     expect(dialog.get_by_role("listitem")).to_contain_text(READER)
     expect(dialog.get_by_role("status")).to_contain_text("The link was copied")
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        # Whether the theme follows is the user's choice, which earlier tests may have made.
-        page.wait_for_timeout(1500)
-        for width, height in ((360, 740), (1440, 900)):
-            page.set_viewport_size({"width": width, "height": height})
-            photograph(page, f"share-{scheme}-{width}")
-    assert axe.faults(page, ".jp-Dialog") == []
+    assert_dialog_is_fit(page, NAME)
+    photograph(page, "share")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link.startswith(f"{portal.url}/hub/user-redirect/portal/shared/{OWNER}/")
 
@@ -172,6 +169,29 @@ def test_a_shared_notebook_opens_for_its_reader(
         expect(dialog.get_by_role("listitem").filter(has_text=name)).to_have_count(0)
     path = link.partition("/hub/user-redirect")[2]
     assert reader.session("GET", path).status_code == 404
+
+
+@pytest.mark.usefixtures("owner")
+def test_it_is_shared_and_taken_back_by_keyboard(portal: Instance, page: Page) -> None:
+    open_lab(page, portal, OWNER)
+    item(page, NAME).click()
+    page.keyboard.press("Enter")
+    wait_for_notebook(page)
+    page.keyboard.press("Control+Shift+C")
+    page.keyboard.type("Share…")
+    expect(page.locator(".lm-CommandPalette-item.lm-mod-active")).to_contain_text("Share…")
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Share with")).to_be_focused()
+    tab_to(page, dialog.get_by_label("User names"))
+    page.keyboard.type(READER)
+    press(page, dialog.get_by_role("button", name="Share", exact=True))
+    shared = dialog.get_by_role("listitem").filter(has_text=READER)
+    expect(shared).to_be_visible()
+    press(page, dialog.get_by_role("button", name=f"Stop sharing with {READER}"))
+    expect(shared).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
 
 
 def test_only_those_can_read_it_with_whom_it_is_shared(

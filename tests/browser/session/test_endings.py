@@ -13,6 +13,8 @@ from jupyterhub_gpu_slurm.session.endings import BECAUSE
 from jupyterhub_gpu_slurm.session.observation import Ending
 from tests import faults
 from tests.browser import axe
+from tests.browser.fit import assert_dialog_is_fit
+from tests.browser.keyboard import press
 from tests.browser.lab import forget_screen, log_in, wait_for_notebook
 from tests.browser.session.test_clock import EMPTY, time_left
 from tests.instance import ADMIN, USERS, Instance
@@ -93,12 +95,14 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     expect(dialog(page)).to_contain_text(re.compile(rf"ended at \d.* {why}"))
     expect(dialog(page)).to_contain_text(re.compile(r"saved.* at \d"))
     photograph(page, "ended")
+    # A session that is gone gives no other theme.
+    assert_dialog_is_fit(page, "Your session has ended", ["light"])
     # Nothing counts any more, and what was said can be read again.
     expect(time_left(page)).to_have_count(0)
     expect(use(page)).to_have_count(0)
-    dialog(page).get_by_role("button", name="Close").click()
-    page.get_by_role("button", name="Session ended").click()
-    dialog(page).get_by_role("button", name="Start Again").click()
+    press(page, dialog(page).get_by_role("button", name="Close"))
+    press(page, page.get_by_role("button", name="Session ended"))
+    press(page, dialog(page).get_by_role("button", name="Start Again"))
 
     # One click: the same choices, and the way back.
     until(lambda: portal.jobs(user=USER) not in ([], [job_id]), seconds=60, what="another job")
@@ -177,7 +181,7 @@ def test_a_named_session_starts_again_by_its_name(
     page.goto(f"{portal.url}/hub/home")
     last = page.locator("#past").get_by_role("listitem").first
     expect(last).to_contain_text(re.compile(r"1 GPU on \S+ \(two\)"))
-    last.get_by_role("button", name="Start again: 1 GPU (two)").click()
+    press(page, last.get_by_role("button", name="Start again: 1 GPU (two)"))
     page.wait_for_url(re.compile(f"/user/{USER}/two/lab"), timeout=90_000)
     assert len(portal.jobs(user=USER)) == 2
     assert other in portal.jobs(user=USER)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Dialog, Page, expect
 
-from tests.browser import axe
-from tests.browser.lab import open_lab
+from tests.browser.fit import assert_dialog_is_fit
+from tests.browser.keyboard import press
+from tests.browser.lab import forget_theme, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -84,6 +85,7 @@ def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
     user = visit(USER)
     user.leave()
     user.start_and_wait(gpus=2, hours=1)
+    forget_theme(portal, USER)
     open_lab(page, portal, USER)
     asked = watch(page)
     page.wait_for_timeout(2000)
@@ -91,17 +93,11 @@ def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(re.compile(r"2 GPUs stay reserved for you until \d+:\d\d"))
     assert asked == ["beforeunload"]
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        # Whether the theme follows is the user's choice, which earlier tests may have made.
-        page.wait_for_timeout(1500)
-        for width, height in ((360, 740), (1440, 900)):
-            page.set_viewport_size({"width": width, "height": height})
-            photograph(page, f"leaving-{scheme}-{width}")
-    assert axe.faults(page, ".jp-Dialog") == []
-    dialog.get_by_role("button", name="Stop Session…").click()
+    assert_dialog_is_fit(page, "2 GPUs stay reserved")
+    photograph(page, "leaving")
+    press(page, dialog.get_by_role("button", name="Stop Session…"))
     expect(page.get_by_role("dialog")).to_contain_text("Stop this session?")
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    press(page, page.get_by_role("dialog").get_by_role("button", name="Cancel"))
     expect(page.get_by_role("dialog")).to_have_count(0)
 
     with page.expect_event("close"):

@@ -19,6 +19,7 @@ BELOW: dict[str, set[str]] = {
     "common": set(),
     "environments": {"common"},
     "jobs": {"common", "notify"},
+    "kernels": set(),
     "launcher": {"common", "look"},
     "look": {"common"},
     "notify": {"common"},

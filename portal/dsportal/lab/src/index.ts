@@ -11,6 +11,7 @@ import { look } from './look/look';
 import { notices } from './storage/notices';
 import { notify } from './notify/plugin';
 import { environments } from './environments/plugin';
+import { executor } from './kernels/plugin';
 import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
 import { share } from './share/plugin';
@@ -29,6 +30,7 @@ export default [
   documentation,
   download,
   environments,
+  executor,
   idle,
   jobs,
   leave,
