@@ -248,13 +248,19 @@ def test_the_installed_doctor_says_it_all(site: Site) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_jobs_that_are_hidden_need_an_operator(site: Site, tmp_path: Path) -> None:
+def test_hidden_jobs_need_an_operator_and_limits_names_that_slurm_has(
+    site: Site, tmp_path: Path
+) -> None:
     folder = tmp_path / "without"
     shutil.copytree(site.inventory, folder)
-    (folder / "group_vars/all/zz_without.yml").write_text('portal_slurm_operator: ""\n')
+    limits = {"default": {"account": "no-such", "qos": "normal", "partitions": ["sxm2"]}}
+    values = {"portal_slurm_operator": "", "portal_settings": {"limits": limits}}
+    (folder / "group_vars/all/zz_without.yml").write_text(json.dumps(values))
     with pytest.raises(AssertionError) as refusal:
         deploy("up", folder, "--stage", "validate")
-    assert "set portal_slurm_operator to your SlurmUser" in " ".join(str(refusal.value).split())
+    said = " ".join(str(refusal.value).split())
+    assert "set portal_slurm_operator to your SlurmUser" in said
+    assert "limits name the account no-such, unknown to Slurm" in said
 
 
 @pytest.mark.timeout(600)

@@ -10,6 +10,7 @@ from pathlib import Path
 from dsportal.doctor import expected, finding, plan, rounds, textfile
 from dsportal.doctor.checks import attachment
 from dsportal.doctor.finding import Line, State
+from dsportal.doctor.judgement.attachment import limits
 
 FOLDER = Path("/etc/data-scientist-portal/doctor.d")
 SLURM_CONF = Path("/etc/slurm/slurm.conf")
@@ -69,6 +70,13 @@ def add_options(described: argparse.ArgumentParser) -> None:
         metavar="A,B",
         help="the groups that may log in: has everybody in them an account in Slurm",
     )
+    described.add_argument(
+        "--limits",
+        type=limits.read,
+        default={},
+        metavar="JSON",
+        help="the table limits of portal.toml: has Slurm what it names",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -88,7 +96,11 @@ def run(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> list[Line]:
     if options.attach:
         return attachment.asked(
-            str(options.attach), options.slurm_bin, options.operator, options.groups
+            str(options.attach),
+            options.slurm_bin,
+            options.operator,
+            options.groups,
+            options.limits,
         )
     checks = plan.checks_of(expected.load(options.expected))
     return rounds.run(checks, is_root=os.geteuid() == 0)

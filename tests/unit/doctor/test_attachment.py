@@ -1,10 +1,13 @@
 """What is said of a Slurm that a site runs itself, before a portal is put on top."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dsportal.doctor import command
 from dsportal.doctor.checks import attachment as checks
 from dsportal.doctor.finding import Finding, State
 from dsportal.doctor.judgement.attachment import nodes
@@ -39,12 +42,19 @@ def findings(
     reservations: str = NONE_RESERVED,
     accounting: AccountingRecords | None = None,
     logins: dict[str, str] | None = None,
+    limits: dict[str, Any] | None = None,
     operator: str = "slurm",
 ) -> dict[str, Finding]:
     """Judge the captured settings, with lines that differ, and other answers."""
     config = "\n".join([CONFIG, *lines])
     answers = SlurmAnswers(
-        config, nodes, partitions, reservations, accounting or AccountingRecords(), logins or {}
+        config,
+        nodes,
+        partitions,
+        reservations,
+        accounting or AccountingRecords(),
+        logins or {},
+        limits or {},
     )
     return {line.check: line.finding for line in judge(answers, operator=operator)}
 
@@ -329,6 +339,8 @@ def site(folder: Path, *lines: str) -> Path:
         "sinfo": NODES,
         "sacctmgr --noheader --parsable2 show clusters": "portal-test11|\n",
         "sacctmgr --noheader --parsable2 show associations clusters=portal-test11": ASSOCIATIONS,
+        "sacctmgr --noheader --parsable2 show account format=Account": "physics\nroot",
+        "sacctmgr --noheader --parsable2 show qos format=Name": "interactive\nnormal",
     }
     for name in ("scontrol", "sinfo", "sacctmgr"):
         answers = "".join(
@@ -341,8 +353,8 @@ def site(folder: Path, *lines: str) -> Path:
     return folder / "asked"
 
 
-def asked(folder: Path, *groups: str) -> dict[str, Finding]:
-    lines = checks.asked(str(folder / "slurm.conf"), str(folder), "slurm", groups)
+def asked(folder: Path, *groups: str, limits: dict[str, Any] | None = None) -> dict[str, Finding]:
+    lines = checks.asked(str(folder / "slurm.conf"), str(folder), "slurm", groups, limits or {})
     return {line.check: line.finding for line in lines}
 
 
@@ -389,3 +401,58 @@ def test_partitions_that_do_not_take_everybody_are_named(
     assert line.state is State.WARNING
     assert line.found.startswith(found)
     assert "limits.default.qos" in line.next_step
+
+
+RECORDS = AccountingRecords(accounts="physics\nroot\n", qos="interactive\nnormal\n")
+
+
+@pytest.mark.parametrize(
+    ("limits", "state", "found"),
+    [
+        ({}, State.OK, "limits name nothing of Slurm's"),
+        ({"default": {"max_gpus": 2}}, State.OK, "limits name nothing of Slurm's"),
+        (
+            {"default": {"account": "Physics", "qos": "Interactive"}},
+            State.OK,
+            "Slurm has what limits name: the QOS Interactive, account Physics",
+        ),
+        (
+            {"groups": {"students": {"qos": "interactiv", "partitions": ["gpus"]}}},
+            State.FAILED,
+            "limits name the QOS interactiv, partition gpus, unknown to Slurm: sessions with it",
+        ),
+        ({"default": {"account": "maths"}}, State.FAILED, "the account maths, unknown"),
+        ({"default": {"constraints": ["nvlink"]}}, State.FAILED, "the feature nvlink, unknown"),
+        ({"default": {"constraints": ["a100"], "reservations": ["course"]}}, State.OK, "a100"),
+        ({"default": {"reservation": "next"}}, State.WARNING, "reservation next, unknown to Slurm"),
+    ],
+)
+def test_what_limits_name_must_be_there(limits: dict[str, Any], state: State, found: str) -> None:
+    told = findings(
+        limits=limits,
+        accounting=RECORDS,
+        reservations=COURSE,
+        nodes="dgx|node001|40|393216|gpu:v100:4|a100,ib\n",
+    )["names in limits"]
+    assert told.state is state
+    assert found in told.found
+
+
+def test_a_name_of_what_could_not_be_asked_is_not_taken_for_a_wrong_one() -> None:
+    told = findings(limits={"default": {"qos": "interactive"}})["names in limits"]
+    assert told.state is State.WARNING
+    assert "whether Slurm has the QOS interactive of limits could not be read" in told.found
+
+
+def test_the_command_takes_limits_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    site(tmp_path, KEPT, ENFORCED)
+    options = ["--attach", str(tmp_path / "slurm.conf"), "--slurm-bin", str(tmp_path)]
+    wrong = json.dumps({"default": {"account": "physics", "qos": "night"}})
+    assert command.main([*options, "--limits", wrong]) == 1
+    assert "limits name the QOS night, unknown to Slurm" in capsys.readouterr().out
+    for text in ("night", "[]", '{"default": []}', '{"groups": []}'):
+        with pytest.raises(SystemExit):
+            command.main([*options, "--limits", text])

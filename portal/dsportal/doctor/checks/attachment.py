@@ -3,9 +3,11 @@
 import grp
 import os
 import pwd
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from dsportal.doctor.finding import Line
 from dsportal.doctor.judgement import slurm
@@ -43,8 +45,17 @@ class _Slurm:
         return answer.said if answer.status == 0 else None
 
 
-def asked(conf: str, bin_dir: str, operator: str, groups: Sequence[str] = ()) -> list[Line]:
-    """Ask Slurm for its settings, nodes and accounts; ``groups``: those that may log in."""
+def asked(
+    conf: str,
+    bin_dir: str,
+    operator: str,
+    groups: Sequence[str] = (),
+    limits: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Line]:
+    """Ask Slurm for its settings, nodes and accounts.
+
+    ``groups`` may log in, ``limits`` name what they get.
+    """
     site = _Slurm(conf, bin_dir)
     answers = [site.ask(*question) for question in _QUESTIONS]
     for answer in answers:
@@ -52,7 +63,8 @@ def asked(conf: str, bin_dir: str, operator: str, groups: Sequence[str] = ()) ->
             return [Line("slurmctld", slurm.judge_refusal(answer.last_words))]
     config, found, divided, reserved = (answer.said for answer in answers)
     kept = _accounting(site, SlurmConfig(config), groups)
-    return judge(SlurmAnswers(config, found, divided, reserved, kept, _logins()), operator=operator)
+    said = SlurmAnswers(config, found, divided, reserved, kept, _logins(), limits)
+    return judge(said, operator=operator)
 
 
 def _accounting(site: _Slurm, settings: SlurmConfig, groups: Sequence[str]) -> AccountingRecords:
@@ -67,6 +79,8 @@ def _accounting(site: _Slurm, settings: SlurmConfig, groups: Sequence[str]) -> A
             site.listed("associations", accounting.ASSOCIATION_FIELDS, own) if is_root else None
         ),
         members={group: _members(group) for group in groups},
+        accounts=site.listed("account", "Account") if is_root else None,
+        qos=site.listed("qos", "Name"),
     )
 
 

@@ -22,6 +22,10 @@ class AccountingRecords:
     """Of this cluster."""
     members: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     """Of the groups that may log in."""
+    accounts: str | None = None
+    """A name a line."""
+    qos: str | None = None
+    """A name a line."""
 
 
 def has_slurmdbd(settings: SlurmConfig) -> bool:

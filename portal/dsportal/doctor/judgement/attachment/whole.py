@@ -1,12 +1,14 @@
 """All findings about a site's Slurm, in the order in which they are shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from dsportal.doctor.finding import Line
 from dsportal.doctor.judgement.attachment import (
     accounting,
     configuration,
+    limits,
     logins,
     nodes,
     partitions,
@@ -30,6 +32,8 @@ class SlurmAnswers:
     accounting: AccountingRecords
     logins: Mapping[str, str]
     """The files of /etc/pam.d by name."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """The table of portal.toml, as `limits.read` gives it."""
 
 
 def judge(answers: SlurmAnswers, *, operator: str) -> list[Line]:
@@ -39,6 +43,13 @@ def judge(answers: SlurmAnswers, *, operator: str) -> list[Line]:
     """
     settings = SlurmConfig(answers.config)
     found = nodes.read(answers.nodes)
+    known = limits.known(
+        answers.partitions,
+        answers.reservations,
+        {name for node in found for name in node.features},
+        answers.accounting.accounts,
+        answers.accounting.qos,
+    )
     judged = {
         "Slurm's version": configuration.version(settings),
         "hidden jobs": configuration.private_data(settings, operator),
@@ -60,6 +71,7 @@ def judge(answers: SlurmAnswers, *, operator: str) -> list[Line]:
         "mixed partitions": nodes.mixed(found),
         "features": nodes.features(found),
         "reservations": nodes.reservations(answers.reservations),
+        "names in limits": limits.names(answers.limits, known),
         "logins to nodes": logins.judge(answers.logins),
     }
     return [Line(check, finding) for check, finding in judged.items()]
