@@ -18,6 +18,8 @@ MAX_BYTES = 32 * 2**20
 """Of a shared notebook: whoever opens it has it in memory several times."""
 
 _RECORD = ".share.json"
+_VERSION = 1
+"""Of the record: rises when this release would read a later one wrongly."""
 _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -101,6 +103,7 @@ class Shares:
         place = self._folder / share.id
         place.mkdir(mode=0o700)
         record = {
+            "version": _VERSION,
             "path": share.path,
             "name": share.name,
             "kind": share.audience.kind,
@@ -122,9 +125,11 @@ class Shares:
     def _read(self, id: str) -> Share | None:  # noqa: A002
         try:
             told = json.loads((self._folder / id / _RECORD).read_bytes())
+            if int(told.get("version", _VERSION)) > _VERSION:
+                return None
             audience = Audience(str(told["kind"]), tuple(map(str, told["names"])))
             return Share(id, str(told["path"]), str(told["name"]), audience, int(told["at"]))
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
     def _forget(self, id: str) -> None:  # noqa: A002

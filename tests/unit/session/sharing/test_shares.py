@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -39,6 +40,24 @@ def test_shares_are_listed_and_removed(shares: Shares, tmp_path: Path) -> None:
     (tmp_path / "shared" / ("0" * 32)).mkdir()
     (tmp_path / "shared" / "notes").mkdir()
     assert shares.all() == [second]
+
+
+def test_records_of_other_releases_are_read_as_far_as_they_can_be(
+    shares: Shares, tmp_path: Path
+) -> None:
+    old, new = (shares.add(name, b"{}", LINK) for name in ("a.ipynb", "b.ipynb"))
+
+    def change(share_id: str, **values: object) -> None:
+        file = tmp_path / "shared" / share_id / ".share.json"
+        told = {**json.loads(file.read_text()), **values}
+        file.write_text(json.dumps({key: one for key, one in told.items() if one is not None}))
+
+    change(old.id, version=None)
+    change(new.id, version=2)
+    assert shares.all() == [old]
+    assert (tmp_path / "shared" / new.id / "b.ipynb").exists()
+    change(old.id, version=1)
+    assert shares.all() == [old]
 
 
 def test_nothing_is_left_of_a_share_that_cannot_be_made(
