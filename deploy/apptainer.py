@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Pack Debian sid's Apptainer for a folder of a Debian, which has none; print where it is.
 
-deploy/apptainer.py FOLDER [ARCHIVE]
+deploy/apptainer.py [--newest] FOLDER [ARCHIVE]
 
 FOLDER is where it will be, ARCHIVE a mirror of Debian's. Runs on the machine that deploys. Nothing
 is installed here or there: packages are fetched and unpacked. The programs need a newer C library
@@ -9,7 +9,8 @@ than Debian 12 has, so they are told to use the one beside them.
 
 The packages are those of ``deploy/locks/apptainer.sha256``: from a release's packages, Debian's
 archive, or snapshot.debian.org, which keeps what the archive has replaced. Where none of them has
-one, the archive's present version is taken, by apt, which checks its signature; and this is said.
+one, that is an error; with ``--newest`` the archive's present version is taken, by apt, which
+checks its signature, and this is said.
 """
 
 from __future__ import annotations
@@ -84,30 +85,29 @@ def read_lock(text: str) -> tuple[str, list[Package]]:
     return moment, [Package(*line.split()) for line in lines]
 
 
-def fetch(folder: Path, archive: str = ARCHIVE) -> list[Path]:
-    """Fetch the packages into a folder: those of the lock, or what the archive has today."""
-    moment, packages = read_lock(LOCK.read_text())
-    archives = (archive, f"{SNAPSHOT}/{moment}")
-    return [
-        _locked(package, folder, archives) or _newest(package, folder, archive)
-        for package in packages
-    ]
+def fetch(folder: Path, archive: str = ARCHIVE, *, takes_newest: bool = False) -> list[Path]:
+    """Fetch the packages of the lock into a folder.
 
-
-def fetch_locked(folder: Path) -> None:
-    """Fetch the packages of the lock and no others, for a release.
+    ``takes_newest``: what the archive has today, in the place of one that nobody has any more.
 
     Raises:
-        bootstrap.DeploymentError: nobody has one any more.
+        bootstrap.DeploymentError: nobody has one, and no other is taken.
 
     """
     moment, packages = read_lock(LOCK.read_text())
+    archives = (archive, f"{SNAPSHOT}/{moment}")
+    files = []
     for package in packages:
-        if _locked(package, folder, (ARCHIVE, f"{SNAPSHOT}/{moment}")) is None:
+        file = _locked(package, folder, archives)
+        if file is None and not takes_newest:
             raise bootstrap.DeploymentError(
-                f"neither {ARCHIVE} nor {SNAPSHOT} gives {package.file}: if both can be reached, "
-                "run `deploy/lock apptainer`, try what it takes, and commit it"
+                f"neither {archive} nor {SNAPSHOT} gives {package.file}. If both can be reached, "
+                "run `deploy/lock apptainer`, and try what it takes. Else bring the packages of a "
+                "release, leave the group apptainer empty, or set apptainer_takes_newest, which "
+                "takes an untried version"
             )
+        files.append(file or _newest(package, folder, archive))
+    return files
 
 
 def _locked(package: Package, folder: Path, archives: tuple[str, str]) -> Path | None:
@@ -224,13 +224,13 @@ def patch(patchelf: Path, tree: Path, prefix: Path) -> None:
         bootstrap.call([patchelf, *loader, *rpath, tree / program])
 
 
-def build(folder: Path, prefix: Path, archive: str) -> Path:
+def build(folder: Path, prefix: Path, archive: str, *, takes_newest: bool) -> Path:
     """Make the tree in ``folder`` and return it."""
     unpacked, tools, tree, packages = (
         folder / name for name in ("unpacked", "tools", "tree", "packages")
     )
     packages.mkdir()
-    for package in fetch(packages, archive):
+    for package in fetch(packages, archive, takes_newest=takes_newest):
         is_tool = package.name.startswith("patchelf_")
         bootstrap.call(["/usr/bin/dpkg", "-x", package, tools if is_tool else unpacked])
     arrange(unpacked, tree)
@@ -241,7 +241,8 @@ def build(folder: Path, prefix: Path, archive: str) -> Path:
 def main() -> int:
     """Write the archive under the name of what it is made of, once."""
     os.umask(0o022)
-    prefix, archive, *_ = (*sys.argv[1:], ARCHIVE)
+    takes_newest = "--newest" in sys.argv
+    prefix, archive, *_ = (*(each for each in sys.argv[1:] if each != "--newest"), ARCHIVE)
     name = bootstrap.content_hash([Path(__file__), LOCK], prefix.encode())
     final = PACKED / f"{name}.tar"
     with bootstrap.only_one(PACKED, "packing"):
@@ -249,7 +250,7 @@ def main() -> int:
             building = PACKED / ".building"
             shutil.rmtree(building, ignore_errors=True)
             building.mkdir()
-            tree = build(building, Path(prefix), archive)
+            tree = build(building, Path(prefix), archive, takes_newest=takes_newest)
             with tarfile.open(building / "tar", "w") as opened:
                 opened.add(tree, ".")
             (building / "tar").rename(final)

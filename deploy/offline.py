@@ -36,7 +36,7 @@ def pack(archive: Path, name: str, locks: Sequence[str], work: Path) -> None:
         fetch_javascript(lock, work / "packages/npm", work / "npm")
     bootstrap.say("fetching Apptainer")
     (work / "packages/debian").mkdir()
-    apptainer.fetch_locked(work / "packages/debian")
+    apptainer.fetch(work / "packages/debian")
     with tarfile.open(archive, "w") as opened:
         for part in (name, "packages"):
             opened.add(work / part, part, filter=owned_by_root)

@@ -29,7 +29,7 @@ TRAINING = "opt/training"
 
 def pack() -> str:
     """Have what role apptainer unpacks in the cache, and return its file."""
-    argv = ["/usr/bin/python3", str(_PACK), str(PREFIX)]
+    argv = ["/usr/bin/python3", str(_PACK), "--newest", str(PREFIX)]
     done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600)
     return done.stdout.strip()
 

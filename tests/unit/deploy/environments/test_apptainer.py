@@ -33,8 +33,9 @@ def put(folder: Path, content: bytes) -> None:
     (folder / FILE).write_bytes(content)
 
 
-def fetched(folder: Path) -> bytes:
-    (file,) = apptainer.fetch(folder / "fetched", f"file://{folder}/archive")
+def fetched(folder: Path, *, takes_newest: bool = False) -> bytes:
+    archive = f"file://{folder}/archive"
+    (file,) = apptainer.fetch(folder / "fetched", archive, takes_newest=takes_newest)
     return file.read_bytes()
 
 
@@ -53,7 +54,7 @@ def test_what_the_archive_has_not_comes_from_the_day_of_the_lock(
     assert fetched(archives) == CONTENT
 
 
-def test_another_version_is_taken_only_where_nobody_has_that_and_it_is_said(
+def test_another_version_is_taken_only_where_that_is_wanted_and_it_is_said(
     archives: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # In the place of apt, whose archive is signed by Debian.
@@ -62,17 +63,10 @@ def test_another_version_is_taken_only_where_nobody_has_that_and_it_is_said(
     get.chmod(0o755)
     monkeypatch.setattr(Apt, "update", lambda _: None)
     monkeypatch.setattr(Apt, "get", lambda _: [str(get)])
-    assert fetched(archives) == b"apptainer/sid\n"
+    with pytest.raises(bootstrap.DeploymentError, match="apptainer_takes_newest"):
+        fetched(archives)
+    assert fetched(archives, takes_newest=True) == b"apptainer/sid\n"
     assert f"nobody has {FILE} any more: apptainer_2.0-1_amd64.deb" in capfd.readouterr().err
-
-
-def test_a_release_takes_no_other_version(archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apptainer, "ARCHIVE", f"file://{archives}/archive")
-    with pytest.raises(bootstrap.DeploymentError, match="deploy/lock apptainer"):
-        apptainer.fetch_locked(archives / "fetched")
-    put(archives / "snapshot" / MOMENT / Path(PATH).parent, CONTENT)
-    apptainer.fetch_locked(archives / "fetched")
-    assert (archives / "fetched" / FILE).read_bytes() == CONTENT
 
 
 def test_packages_that_were_brought_along_are_taken_and_checked(archives: Path) -> None:
