@@ -208,6 +208,20 @@ def test_it_can_be_asked_what_it_would_change(hosts: Hosts, portal: Site) -> Non
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.usefixtures("portal")
+def test_a_run_that_is_limited_leaves_the_other_machines_alone(hosts: Hosts) -> None:
+    programs = [each.files / "usr/local/bin/portal" for each in (hosts.compute1, hosts.compute2)]
+    for program in programs:
+        program.unlink()
+    for name, expected in (("compute1", [True, False]), ("compute2", [True, True])):
+        said = hosts.deploy("--limit", name)
+        found = outcome(said)
+        assert found.keys() == {name}, said
+        assert found[name]["failed"] == 0, said
+        assert [program.exists() for program in programs] == expected
+
+
+@pytest.mark.timeout(900)
 def test_a_host_that_has_gone_off_is_remembered_and_the_others_are_deployed(
     portal: Site, hosts: Hosts
 ) -> None:
