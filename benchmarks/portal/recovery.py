@@ -5,9 +5,11 @@
 As root, with ``PORTAL_TEST_KEEP=1`` on the portal of the tests where it runs. One session is there.
 Each part gets a SIGKILL, in turn, and what only it can answer is asked for without a pause, until
 it is answered: a page of the session for the proxy, the cluster's nodes for the cluster service,
-the user's own record for the hub. The front stays.
+the user's own record for the hub. The front stays. Of the hub, its log tells when it had imported
+its modules, when it knew its sessions, and when it listened.
 
-The last line is one JSON object: seconds (median, minimum, maximum) of each part.
+The last line is one JSON object: seconds (median, minimum, maximum) of each part, and of the hub's
+phases, each from the kill on.
 """
 
 import argparse
@@ -15,20 +17,28 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 import httpx
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.session_start import summary
 from tests import faults, instance
-from tests.instance import USERS, Instance
+from tests.instance import LOGS, USERS, Instance
 from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 _GIVEN_UP_SECONDS = 60
 _BETWEEN_SECONDS = 0.02
+_PHASES = {
+    "imported": "Running JupyterHub version",
+    "knows_sessions": "spawners in",
+    "listens": "Hub API listening",
+}
+"""What the hub's log says at the end of each."""
 
 
 def _seconds(pid: int, ask: Callable[[], httpx.Response]) -> float:
@@ -52,7 +62,34 @@ def _is_answered(ask: Callable[[], httpx.Response]) -> bool:
         return False
 
 
-def _measured(portal: Instance, user: Visitor, runs: int) -> dict[str, dict[str, float]]:
+def phases_of(said: str, killed: float) -> Mapping[str, float]:
+    """Return when each of the hub's phases ended, in seconds after it was killed.
+
+    >>> line = "[I 2026-11-29 11:24:31.445 JupyterHub app:3913] Hub API listening on https://head"
+    >>> phases_of(line, datetime(2026, 11, 29, 11, 24, 28).timestamp())
+    {'listens': 3.445}
+    """
+    found = {}
+    for line in said.splitlines():
+        for phase, words in _PHASES.items():
+            if words in line and phase not in found:
+                moment = datetime.fromisoformat(" ".join(line.split()[1:3])).astimezone()
+                found[phase] = round(moment.timestamp() - killed, 3)
+    return found
+
+
+def _killed_hub(log: Path, kill: Callable[[], float]) -> tuple[float, Mapping[str, float]]:
+    """Return how long it was away, and its phases."""
+    begin, killed = log.stat().st_size, time.time()
+    seconds = kill()
+    with log.open(encoding="utf-8", errors="replace") as file:
+        file.seek(begin)
+        return seconds, phases_of(file.read(), killed)
+
+
+def _measured(
+    portal: Instance, user: Visitor, runs: int
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
     token = {"Authorization": f"token {user.token()}"}
     with httpx.Client(base_url=portal.url, headers=token, timeout=2) as client:
         parts: dict[str, tuple[Callable[[], int], str]] = {
@@ -64,11 +101,22 @@ def _measured(portal: Instance, user: Visitor, runs: int) -> dict[str, dict[str,
             "hub": (lambda: int(faults.service("pid", "hub")), f"/hub/api/users/{user.name}"),
         }
         found: dict[str, list[float]] = {name: [] for name in parts}
+        ended: dict[str, list[float]] = {phase: [] for phase in _PHASES}
         for _ in range(runs):
             for name, (pid, path) in parts.items():
-                found[name].append(_seconds(pid(), partial(client.get, path)))
+                kill = partial(_seconds, pid(), partial(client.get, path))
+                if name == "hub":
+                    seconds, phases = _killed_hub(LOGS / "hub.log", kill)
+                    for phase, times in ended.items():
+                        times.append(phases[phase])
+                else:
+                    seconds = kill()
+                found[name].append(seconds)
                 faults.wait_for_hub(portal)
-    return {name: summary(times) for name, times in found.items()}
+    return (
+        {name: summary(times) for name, times in found.items()},
+        {phase: summary(times) for phase, times in ended.items()},
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -78,10 +126,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     measured = commit()
     with instance.running() as portal, session_of(portal, USERS[0]) as user:
-        seconds = _measured(portal, user, given.runs)
+        seconds, phases = _measured(portal, user, given.runs)
     result = {
         "benchmark": "recovery",
         "seconds": seconds,
+        "hub_phases": phases,
         "runs": given.runs,
         "goal": "hub within 2 s, proxy within 1 s, cluster service within 3 s",
         "load": round(os.getloadavg()[0], 1),
