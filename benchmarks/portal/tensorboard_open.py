@@ -6,9 +6,11 @@ Both are measured in one Chromium on the test instance, in turn, with the same c
 until the curve's colour is on the picture of the page. *ours*: from the click on the button in
 JupyterLab's file browser; a new TensorBoard each time, behind the hub's proxy and the session's
 login. *shell*: from the start of ``tensorboard --logdir`` of the same environment on a TCP port,
-opened in the browser as soon as it answers; nobody has to read its address.
+opened in the browser as soon as it answers; nobody has to read its address. The browser's own
+times tell when the page had come, when the last of its scripts, and when the first points.
 
-The last line is one JSON object: seconds (medians, minima, maxima) and their ratio.
+The last line is one JSON object: seconds (medians, minima, maxima) of each phase from the click or
+the start on, and the ratio of the wholes.
 """
 
 import argparse
@@ -20,10 +22,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Error, Page, Request, sync_playwright
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.session_start import answers, free_port, ratio, summary
@@ -39,6 +41,38 @@ from tests.waiting import until
 USER = USERS[0]
 FOLDER = "tensorboard-open"
 CHART = "scalar-card line-chart canvas"
+
+
+PHASES = ("page", "scripts", "points", "chart")
+
+
+@dataclass
+class Arrivals:
+    """When what a page asks for has come, by the browser's own clock."""
+
+    times: dict[str, list[float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, context: BrowserContext) -> "Arrivals":
+        """Note them from now on, for all pages."""
+        arrivals = cls()
+        context.on("requestfinished", arrivals._note)
+        return arrivals
+
+    def _note(self, request: Request) -> None:
+        kind = "points" if "/data/plugin/" in request.url else request.resource_type
+        ended = (request.timing["startTime"] + request.timing["responseEnd"]) / 1000
+        self.times.setdefault(kind, []).append(ended)
+
+    def phases(self, began: float) -> dict[str, float]:
+        """Return the seconds since a moment of `time.time`; forget all."""
+        found = {
+            "page": min(self.times["document"]),
+            "scripts": max(self.times["script"]),
+            "points": min(self.times["points"]),
+        }
+        self.times.clear()
+        return {phase: moment - began for phase, moment in found.items()}
 
 
 @dataclass(frozen=True)
@@ -67,30 +101,34 @@ class Eye:
         return int(self.counter.evaluate(COUNT_PIXELS, [url, RUN_COLOUR])) >= pixels
 
 
-def time_ours(visitor: Visitor, lab: Page, eye: Eye) -> float:
-    """Click; return the seconds until the chart. The TensorBoard is stopped afterwards."""
+def time_ours(visitor: Visitor, lab: Page, eye: Eye, arrivals: Arrivals) -> dict[str, float]:
+    """Click; return the seconds of each phase. The TensorBoard is stopped afterwards."""
     button = lab.get_by_role("button", name=f"Open TensorBoard for ~/{FOLDER}/curve")
     button.wait_for()
-    started = time.perf_counter()
+    arrivals.times.clear()
+    started = time.time()
     with lab.expect_popup() as popup:
         button.click()
     eye.wait_for_chart(popup.value)
-    seconds = time.perf_counter() - started
+    seconds = {"chart": time.time() - started, **arrivals.phases(started)}
     popup.value.close()
     for board in visitor.session("GET", "/portal/tensorboard").json()["boards"]:
         visitor.session("DELETE", f"/portal/tensorboard/{board['id']}").raise_for_status()
     return seconds
 
 
-def time_a_shells(portal: Instance, folder: Path, context: BrowserContext, eye: Eye) -> float:
-    """Start one by hand; return the seconds until the chart."""
+def time_a_shells(
+    portal: Instance, folder: Path, context: BrowserContext, eye: Eye, arrivals: Arrivals
+) -> dict[str, float]:
+    """Start one by hand; return the seconds of each phase."""
     program = Path(portal.settings["session"]["tensorboard_python"]).with_name("tensorboard")
     port = free_port()
     argv = ["/usr/sbin/runuser", "-u", USER, "--", str(program)]
     argv += [f"--logdir={folder}", "--host=127.0.0.1", f"--port={port}"]
     # It leaves a folder that all may write to in the temporary one.
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": str(folder.parent)}
-    started = time.perf_counter()
+    arrivals.times.clear()
+    started = time.time()
     process = subprocess.Popen(
         argv, env=environment, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -100,7 +138,7 @@ def time_a_shells(portal: Instance, folder: Path, context: BrowserContext, eye: 
         until(lambda: answers(url), seconds=60, every=0.01, what="TensorBoard answers")
         page.goto(url)
         eye.wait_for_chart(page)
-        return time.perf_counter() - started
+        return {"chart": time.time() - started, **arrivals.phases(started)}
     finally:
         page.close()
         process.terminate()
@@ -123,25 +161,31 @@ def session(portal: Instance) -> Iterator[tuple[Visitor, Path]]:
         portal.slurm("/bin/rm", "-rf", str(home / FOLDER), user=USER)
 
 
-def measure(portal: Instance, context: BrowserContext, runs: int) -> dict[str, list[float]]:
+def measure(
+    portal: Instance, context: BrowserContext, runs: int
+) -> dict[str, dict[str, list[float]]]:
     """Open each in turn; the first of each warms up."""
-    series: dict[str, list[float]] = {"ours": [], "shell": []}
+    series: dict[str, dict[str, list[float]]] = {
+        what: {phase: [] for phase in PHASES} for what in ("ours", "shell")
+    }
     with session(portal) as (visitor, folder):
         eye = Eye.of(context)
         lab = context.new_page()
         open_lab(lab, portal, USER)
         open_item(lab, FOLDER)
         item(lab, "curve").click()
-        ways: dict[str, Callable[[], float]] = {
-            "ours": lambda: time_ours(visitor, lab, eye),
-            "shell": lambda: time_a_shells(portal, folder, context, eye),
+        arrivals = Arrivals.of(context)
+        ways: dict[str, Callable[[], dict[str, float]]] = {
+            "ours": lambda: time_ours(visitor, lab, eye, arrivals),
+            "shell": lambda: time_a_shells(portal, folder, context, eye, arrivals),
         }
         for run in range(runs + 1):
             once = {what: way() for what, way in ways.items()}
-            words = "  ".join(f"{what} {seconds:.2f} s" for what, seconds in once.items())
+            words = "  ".join(f"{what} {found['chart']:.2f} s" for what, found in once.items())
             print(f"{'warm-up' if run == 0 else f'run {run:2}'}  {words}", flush=True)
-            for what, seconds in once.items() if run else ():
-                series[what].append(seconds)
+            for what, found in once.items() if run else ():
+                for phase, seconds in found.items():
+                    series[what][phase].append(seconds)
     return series
 
 
@@ -157,11 +201,15 @@ def main() -> None:
     result = {
         "benchmark": "tensorboard_open",
         "runs": runs,
-        "seconds": {what: summary(values) for what, values in series.items()},
-        "ours_over_shell": ratio(series["ours"], series["shell"]),
+        "seconds": {what: summary(phases["chart"]) for what, phases in series.items()},
+        "phases": {
+            what: {phase: summary(values) for phase, values in phases.items()}
+            for what, phases in series.items()
+        },
+        "ours_over_shell": ratio(series["ours"]["chart"], series["shell"]["chart"]),
         **circumstances(commit()),
     }
-    print(f"ours median {statistics.median(series['ours']):.2f} s, to reach 1")
+    print(f"ours median {statistics.median(series['ours']['chart']):.2f} s, to reach 1")
     print(json.dumps(result))
 
 
