@@ -1,26 +1,27 @@
-"""A study on the screen: a table of the best trials and curves, while processes work on it."""
+"""A study on the screen: a progress bar, curves and the best trials, while processes work on it."""
 
 import html
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import optuna
 import studies
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 ROWS = 10
 LEAST_FOR_IMPORTANCE = 4  # trials that came to their end
 
 
 class SweepView:
-    """State, curves and table, below the cell."""
+    """Progress, curves and table, below the cell."""
 
-    def __init__(self) -> None:
-        """Show it."""
+    def __init__(self, trials: int) -> None:
+        """Show it; ``trials`` are all that are asked for."""
         from IPython.display import display
         from ipywidgets import HTML, Image, VBox
 
+        self._trials = trials
         self._state, self._table = HTML(), HTML()
         self._curves = Image(format="png", layout={"width": "900px", "display": "none"})
         self._drawn: object = None
@@ -28,8 +29,9 @@ class SweepView:
 
     def show(self, study: optuna.Study, words: str) -> None:
         """Show the study as it is now."""
-        self._state.value = f"<b>{html.escape(words)}</b>"
-        seen = [(t.number, t.state, len(t.intermediate_values)) for t in studies.counted(study)]
+        found = studies.counted(study)
+        self._state.value = progress(found, self._trials, words)
+        seen = [(t.number, t.state, len(t.intermediate_values)) for t in found]
         if not seen or seen == self._drawn:
             return
         self._drawn = seen
@@ -55,6 +57,13 @@ class Buttons:
     def switch(self, *, is_running: bool, is_done: bool) -> None:
         """Enable those that can do something now."""
         self._cancel.disabled, self._resume.disabled = not is_running, is_running or is_done
+
+
+def progress(found: Sequence[FrozenTrial], trials: int, words: str) -> str:
+    """Return how many of the trials have ended, as a bar in HTML with these words."""
+    ended = sum(trial.state.is_finished() for trial in found)
+    bar = f'<progress max="{trials}" value="{ended}" aria-label="Trials"></progress>'
+    return f"{bar} <b>{html.escape(words)}</b>"
 
 
 def table(study: optuna.Study) -> Any:

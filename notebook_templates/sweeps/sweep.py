@@ -57,7 +57,7 @@ class Sweep:
         argv = [sys.executable, str(self.plan.program), "--results", str(self.folder)]
         for key, value in self.plan.settings.items():
             argv += [f"--{key.replace('_', '-')}", str(value)]
-        view, shown_at = SweepView(), -DRAW_SECONDS
+        view, shown_at = self._view(), -DRAW_SECONDS
         view.show(self.study, self._progress())
 
         def show() -> None:
@@ -93,7 +93,7 @@ class Sweep:
             self._follow(view, buttons)
 
         buttons = Buttons(self.cancel, resume)
-        view = SweepView()
+        view = self._view()
         return self._follow(view, buttons)
 
     def _follow(self, view: SweepView, buttons: Buttons) -> "asyncio.Task[None]":
@@ -102,6 +102,9 @@ class Sweep:
             buttons.switch(is_running=bool(tasks), is_done=self.is_done())
 
         return self.array.follow(show)
+
+    def _view(self) -> SweepView:
+        return SweepView(int(self.plan.settings["trials"]))
 
     def _progress(self) -> str:
         return f"{self._ended_trials()} of {self.plan.settings['trials']} trials done"
