@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
 RETRY_SECONDS = 0.1
+ALL_TOLD = "/portal-all-told"
+"""Where the proxy hears that it knows all routes; until then it answers for those it lacks."""
 
 
 class FollowedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]  # untyped
@@ -37,6 +39,7 @@ class FollowedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]  # untyped
             reader, writer = await self._connected()
             try:
                 await super().check_routes(users, services)
+                await self.api_request(ALL_TOLD, method="POST")
             except Exception as error:  # noqa: BLE001  the next round may fare better
                 self.log.warning("The proxy could not be told its routes: %s", error)
             with suppress(OSError):

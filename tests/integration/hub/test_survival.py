@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests import faults
-from tests.instance import USERS, Instance
+from tests.instance import USERS, Instance, trust
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -102,6 +102,29 @@ def test_a_killed_proxy_has_its_routes_before_the_hub_looks_for_them(
 
         until(has_its_routes, seconds=30, what="the proxy has its routes again")
         assert_all_are_well(portal, five)
+
+
+def test_a_proxy_without_its_routes_says_not_now_by_itself(
+    portal: Instance, five: list[Living]
+) -> None:
+    """However many ask for them: the hub, which is to tell the routes, hears nothing of it."""
+
+    def asked(path: str) -> httpx.Response:
+        return httpx.get(f"{portal.url}{path}", verify=trust(), timeout=5)
+
+    def says_so() -> bool:
+        return "just started" in asked("/services/cluster/").text
+
+    with faults.frozen("hub"):
+        faults.kill("proxy")
+        until(says_so, seconds=10, what="the proxy answers")
+        for path in ("/services/cluster/", f"/user/{five[0].user.name}/lab"):
+            answer = asked(path)
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
+    faults.wait_for_hub(portal)
+    assert_all_are_well(portal, five)
+    # Once it was told all, the hub answers for what is not there.
+    assert asked("/services/no-such").status_code == 404
 
 
 def test_a_killed_cluster_service_keeps_every_session(portal: Instance, five: list[Living]) -> None:

@@ -26,6 +26,7 @@ const { defaultLogger } = await import(
 );
 
 const SESSION = /^\/user\/([^/?]+)/;
+const BEHIND = /^\/(user|services)\//;
 const TOKEN = /^(token|bearer)\s+\S/i;
 // What a browser keeps for the whole origin, or for the host on all its ports.
 const FOR_THE_ORIGIN = [
@@ -46,6 +47,12 @@ const UNUSED_BEHIND_MS = 20_000;
 // How many connections may wait to be accepted: as many as the kernel lets. To a socket in a folder
 // the next one is refused at once, and the front then says that the portal is away.
 const WAITING = 4096;
+// The hub says when a proxy that has just started knows all routes (portal/dsportal/hub/proxy.py). Until
+// then the proxy itself says "not now" for those that it does not know: if the hub had to, with hundreds
+// of pages that try again, it would not come to tell them. A hub of an older release does not say it.
+const ALL_TOLD = "/api/routes/portal-all-told";
+const UNTOLD_MS = 60_000;
+const NOT_NOW = { "Retry-After": "3", Refresh: "3" };
 const gateKey = createHmac("sha256", process.env.CONFIGPROXY_AUTH_TOKEN)
   .update("portal gate")
   .digest();
@@ -118,6 +125,8 @@ function curb(headers, prefix, address, isShared) {
 }
 
 class PortalProxy extends ConfigurableProxy {
+  #toldAt = Date.now() + UNTOLD_MS;
+
   constructor(options) {
     super(options);
     this.proxy.on("proxyRes", (found, request) => this.#curb(found, request));
@@ -130,8 +139,10 @@ class PortalProxy extends ConfigurableProxy {
   async handleProxy(kind, request, answer, head) {
     if (!isReadable(request.url)) return refuse(request, answer, 400, "The address cannot be read.\n");
     const route = await this.targetForReq(request);
-    const path = this.hostRouting ? route?.prefix.replace(/^\/[^/]+/, "") : route?.prefix;
-    const session = SESSION.exec(path ?? "");
+    const path = (this.hostRouting ? route?.prefix.replace(/^\/[^/]+/, "") : route?.prefix) ?? "";
+    if (Date.now() < this.#toldAt && BEHIND.test(request.url) && !BEHIND.test(`${path}/`))
+      return refuse(request, answer, 503, "The portal has just started: try again.\n", NOT_NOW);
+    const session = SESSION.exec(path);
     // A host of the user's own is the user's whole.
     const prefix = this.hostRouting ? "" : session?.[0];
     if (session) request.session = { prefix, isShared: !this.hostRouting };
@@ -143,6 +154,10 @@ class PortalProxy extends ConfigurableProxy {
   handleApiRequest(request, answer) {
     const [, token] = /^token\s+(\S+)$/.exec(request.headers.authorization ?? "") ?? [];
     if (token !== this.authToken) return refuse(request, answer, 403, "A token is needed.\n");
+    if (request.method === "POST" && request.url === ALL_TOLD) {
+      this.#toldAt = Date.now();
+      return refuse(request, answer, 201, "");
+    }
     return super.handleApiRequest(request, answer);
   }
 
@@ -204,8 +219,7 @@ process.on("uncaughtException", (error) => console.error(error));
 const proxy = new PortalProxy({
   log: defaultLogger({ level: "warn" }),
   authToken: process.env.CONFIGPROXY_AUTH_TOKEN,
-  // Until the hub has told a restarted proxy its routes, the hub answers for the sessions: a browser
-  // then hears "not now" instead of "no such kernel".
+  // The hub answers for sessions that are not there.
   defaultTarget: settings.hub_url,
   errorTarget: `${settings.hub_url}/hub/error`,
   hostRouting: settings.host_routing,
