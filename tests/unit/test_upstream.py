@@ -67,6 +67,7 @@ PATCHED = {
         "jupyterhub.handlers.base:BaseHandler.get_next_url": "75669b79b5f1",
     },
     "dsportal/hub/patches/request_log.py": {
+        "jupyterhub._xsrf_utils:_needs_check_xsrf": "eb7950a40013",
         "jupyterhub.log:log_request": "2cabe0099e0e",
         "tornado.web:RequestHandler.log_exception": "3f42543117dc",
     },

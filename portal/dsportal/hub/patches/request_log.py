@@ -22,7 +22,7 @@ LONGEST_ADDRESS = 300
 
 
 def install() -> None:
-    """Keep quiet of strangers' mistakes, and of each browser that is given a form's secret."""
+    """Keep quiet of strangers' mistakes, and of how forms are kept from being forged."""
 
     def log_exception(handler: Any, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, web.HTTPError) and error.status_code < 500 and not _is_known(handler):
@@ -56,4 +56,7 @@ _log_exception = BaseHandler.log_exception
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    return record.module != "_xsrf_utils" or record.levelno > logging.INFO
+    # Each browser that is given a form's secret; each that reads and does not say for which kind of
+    # page, as none does over plain HTTP.
+    is_routine = record.levelno <= logging.INFO or record.funcName == "_needs_check_xsrf"
+    return record.module != "_xsrf_utils" or not is_routine

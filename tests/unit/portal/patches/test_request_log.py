@@ -4,6 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jupyterhub import _xsrf_utils
+from tornado.log import app_log
 
 from dsportal.hub.patches import request_log
 
@@ -46,3 +48,21 @@ def test_an_address_is_cut(lines: list[str]) -> None:
     request_log.log_known(handler(200, is_known=True, address="/hub/" + "x" * 5000))
     (line,) = lines
     assert len(line) <= request_log.LONGEST_ADDRESS
+
+
+def test_a_request_that_only_reads_leaves_no_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = SimpleNamespace(headers={}, method="GET", path="/hub/home")
+    reading: Any = SimpleNamespace(request=request)
+    monkeypatch.setattr(app_log, "propagate", True)
+    assert _xsrf_utils._needs_check_xsrf(reading) is False
+    assert "Skipping XSRF check" in caplog.text
+    caplog.clear()
+    app_log.addFilter(request_log._is_worth_a_line)
+    try:
+        assert _xsrf_utils._needs_check_xsrf(reading) is False
+        app_log.warning("of something else")
+    finally:
+        app_log.removeFilter(request_log._is_worth_a_line)
+    assert caplog.messages == ["of something else"]
