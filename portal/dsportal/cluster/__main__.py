@@ -37,7 +37,7 @@ from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import file_of, load
 from dsportal.slurm_client import client_of
-from dsportal.tls_context import share
+from dsportal.tls_context import reuse_contexts
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.sources import UsageSource
 
@@ -115,7 +115,7 @@ def _log_request(handler: RequestHandler) -> None:
 async def serve(settings: Settings) -> None:
     """Answer, as long as the hub that started this process is there."""
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
-    share(hub_login)
+    reuse_contexts(hub_login)
     auth = HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
     request_limits.bound_cache(auth)
     app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)

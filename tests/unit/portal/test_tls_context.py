@@ -35,7 +35,7 @@ def hub(tmp_path: Path) -> HubSettings:
 @pytest.fixture
 def patch() -> Iterator[None]:
     with restored(auth, *HUB):
-        tls_context.share(auth)
+        tls_context.reuse_contexts(auth)
         shared_tls.install()
         yield
 

@@ -6,9 +6,9 @@ Tried with JupyterHub 6.1.1.
 
 from jupyterhub import app, objects, user
 
-from dsportal.tls_context import share
+from dsportal.tls_context import reuse_contexts
 
 
 def install() -> None:
     """Put it into the hub."""
-    share(app, objects, user)
+    reuse_contexts(app, objects, user)

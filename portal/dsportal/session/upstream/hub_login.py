@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dsportal.lazy_imports import postponed
-from dsportal.tls_context import share
+from dsportal.tls_context import reuse_contexts
 
 with postponed():
     from jupyterhub.services import auth
@@ -45,7 +45,7 @@ class HubLogin(JupyterHubSingleUser):  # type: ignore[misc]
 
     def initialize(self, args: Any = None) -> None:
         """Add the hub's login, and take from the page what a session has no use for."""
-        share(auth)
+        reuse_contexts(auth)
         super().initialize(args)
         settings = self.serverapp.web_app.settings
         settings["page_config_hook"] = _without_plugins(settings["page_config_hook"])
