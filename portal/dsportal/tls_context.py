@@ -3,7 +3,7 @@
 JupyterHub 6.1.1 makes a context for each question about a login, and for each session that it waits
 for. Each reads all authorities that the machine trusts, which takes 40 ms and 1 MB with Debian's,
 while the event loop waits. And since the HTTP client uses a connection again only with the same
-context, each question has a connection and a handshake of its own. `reuse_contexts` puts an end to that.
+context, each question has a connection and a handshake of its own. `reuse_contexts` ends that.
 """
 
 import ssl
