@@ -114,10 +114,10 @@ def test_cells_that_are_run_before_their_kernel_is_there_run_when_it_is(
     expect(notebook.locator(".jp-CodeCell .jp-InputPrompt")).to_have_text(["[*]:", "[*]:"])
     expect(notebook.locator(".jp-OutputArea-output")).to_have_count(0)
     (start,) = held
-    page.unroute_all()
     start.continue_()
     expect(notebook.locator(".jp-OutputArea-output")).to_have_text("42")
     expect(notebook.locator(".jp-CodeCell .jp-InputPrompt")).to_have_text(["[1]:", "[2]:"])
+    page.unroute_all()
 
 
 def opened_by_key(page: Page) -> Page:

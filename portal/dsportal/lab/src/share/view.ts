@@ -169,6 +169,8 @@ export class ShareView extends Widget {
       await stopSharing(this._settings, one.id);
       this._status.textContent = stopped(who, texts);
       await this._refresh();
+      // With the button its focus has gone: no key would reach the dialog any more.
+      this._with.focus();
     });
     stop.setAttribute('aria-label', stopLabel(who, texts));
     row.append(words, copy, stop);
