@@ -35,15 +35,15 @@ def forms(
         yield scheme, f"{where}, {scheme}, {width} px"
 
 
-def _look(page: Page, seen: str) -> None:
+def _look(page: Page, seen: str, *, full_page: bool) -> None:
     if folder := os.environ.get("PORTAL_LOOK"):
         name = re.sub(r"\W+", "-", seen)
-        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
 
 
 def assert_has_no_faults(page: Page, seen: str) -> None:
     """The page has no serious fault as it is, and nothing is cut off."""
-    _look(page, seen)
+    _look(page, seen, full_page=True)
     assert axe.faults(page) == [], seen
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), seen
 
@@ -83,7 +83,8 @@ def assert_part_is_fit(
     """
     for scheme, seen in forms(page, where, schemes):
         wait_for_theme(page, scheme)
-        _look(page, seen)
+        # Of a full page Chromium takes it in a way after which JupyterLab is not told of dark mode.
+        _look(page, seen, full_page=False)
         assert axe.faults(page, part) == [], seen
         edges = page.locator(box or part).last.bounding_box()
         assert edges is not None, seen
