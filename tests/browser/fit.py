@@ -6,7 +6,9 @@ With ``PORTAL_LOOK=FOLDER`` the pictures of all these pages are put there, to be
 import itertools
 import os
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Literal, get_args
 
 from playwright.sync_api import Page, expect
@@ -35,15 +37,15 @@ def forms(
         yield scheme, f"{where}, {scheme}, {width} px"
 
 
-def _look(page: Page, seen: str, *, full_page: bool) -> None:
-    if folder := os.environ.get("PORTAL_LOOK"):
-        name = re.sub(r"\W+", "-", seen)
-        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
+def _picture(seen: str) -> Path | None:
+    folder = os.environ.get("PORTAL_LOOK")
+    return Path(folder, re.sub(r"\W+", "-", seen) + ".png") if folder else None
 
 
 def assert_has_no_faults(page: Page, seen: str) -> None:
     """The page has no serious fault as it is, and nothing is cut off."""
-    _look(page, seen, full_page=True)
+    if file := _picture(seen):
+        page.screenshot(path=file, full_page=True)
     assert axe.faults(page) == [], seen
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), seen
 
@@ -83,8 +85,11 @@ def assert_part_is_fit(
     """
     for scheme, seen in forms(page, where, schemes):
         wait_for_theme(page, scheme)
-        # Of a full page Chromium takes it in a way after which JupyterLab is not told of dark mode.
-        _look(page, seen, full_page=False)
+        if file := _picture(seen):
+            # After Playwright's own pictures JupyterLab is not told of dark mode any more.
+            chromium = page.context.new_cdp_session(page)
+            file.write_bytes(b64decode(chromium.send("Page.captureScreenshot")["data"]))
+            chromium.detach()
         assert axe.faults(page, part) == [], seen
         edges = page.locator(box or part).last.bounding_box()
         assert edges is not None, seen

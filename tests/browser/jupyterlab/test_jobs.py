@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.browser.fit import assert_part_is_fit
-from tests.browser.keyboard import press
+from tests.browser.keyboard import tab_to
 from tests.browser.lab import forget_theme, open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -61,6 +61,13 @@ def jobs(portal: Instance, user: Visitor, home: Path) -> Iterator[dict[str, str]
 
 def row(panel: Locator, job_id: str) -> Locator:
     return panel.get_by_role("listitem").filter(has_text=f"Job {job_id} ·")
+
+
+def press(page: Page, button: Locator) -> None:
+    """Use a button as a keyboard does."""
+    button.focus()
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
 
 
 def test_jobs_are_watched_and_cancelled_by_keyboard(
@@ -177,7 +184,7 @@ def test_a_job_that_fails_is_announced_to_users_who_never_opened_the_panel(
             page.clock.fast_forward("01:00")
         return {job["id"] for job in answer.value.json()["jobs"]}
 
-    assert failing in look()
+    until(lambda: failing in look(), seconds=30, what="the page is told of the job")
     expect(notice).to_have_count(0)
     portal.slurm("/usr/bin/touch", str(home / "go"), user=USER)
 
@@ -204,7 +211,8 @@ def test_a_job_that_fails_is_announced_with_its_last_lines_and_its_log(
     expect(notice).to_contain_text("failed, exit code 3")
     expect(notice).to_contain_text("no space left on device")
     assert_part_is_fit(page, "a job has failed", ".Toastify__toast")
-    press(page, notice.get_by_role("button", name="Open Log"))
+    tab_to(page, notice.get_by_role("button", name="Open Log"))
+    page.keyboard.press("Enter")
     expect(page.get_by_role("tab", name="Log of images")).to_be_visible()
     expect(page.get_by_role("log")).to_contain_text("loading the images")
     expect(page.get_by_role("log")).to_contain_text("no space left on device")
