@@ -1,14 +1,12 @@
 """Whether a page is fit to use: light and dark, on a desk and on a phone.
 
-With ``PORTAL_LOOK=FOLDER`` the pictures of all these pages are put there, to be looked at.
+With ``PORTAL_LOOK=FOLDER`` the pictures of the hub's pages are put there, to be looked at.
 """
 
 import itertools
 import os
 import re
-from base64 import b64decode
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Literal, get_args
 
 from playwright.sync_api import Page, expect
@@ -37,15 +35,11 @@ def forms(
         yield scheme, f"{where}, {scheme}, {width} px"
 
 
-def _picture(seen: str) -> Path | None:
-    folder = os.environ.get("PORTAL_LOOK")
-    return Path(folder, re.sub(r"\W+", "-", seen) + ".png") if folder else None
-
-
 def assert_has_no_faults(page: Page, seen: str) -> None:
     """The page has no serious fault as it is, and nothing is cut off."""
-    if file := _picture(seen):
-        page.screenshot(path=file, full_page=True)
+    if folder := os.environ.get("PORTAL_LOOK"):
+        name = re.sub(r"\W+", "-", seen)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
     assert axe.faults(page) == [], seen
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), seen
 
@@ -81,15 +75,11 @@ def assert_part_is_fit(
 ) -> None:
     """A part of JupyterLab has no serious fault in any form, and does not leave the page.
 
-    ``box`` is what is seen of the part, where that is not all of it, as of a dialog.
+    ``box`` is what is seen of the part, where that is not all of it, as of a dialog. No pictures are
+    taken here: after one, Chromium does not tell JupyterLab of dark mode any more.
     """
     for scheme, seen in forms(page, where, schemes):
         wait_for_theme(page, scheme)
-        if file := _picture(seen):
-            # After Playwright's own pictures JupyterLab is not told of dark mode any more.
-            chromium = page.context.new_cdp_session(page)
-            file.write_bytes(b64decode(chromium.send("Page.captureScreenshot")["data"]))
-            chromium.detach()
         assert axe.faults(page, part) == [], seen
         edges = page.locator(box or part).last.bounding_box()
         assert edges is not None, seen
