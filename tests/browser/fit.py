@@ -75,8 +75,8 @@ def assert_part_is_fit(
 ) -> None:
     """A part of JupyterLab has no serious fault in any form, and does not leave the page.
 
-    ``box`` is what is seen of the part, where that is not all of it, as of a dialog. No pictures are
-    taken here: after one, Chromium does not tell JupyterLab of dark mode any more.
+    ``box`` is what is seen of the part, where that is not all of it, as of a dialog. No pictures
+    are taken here.
     """
     for scheme, seen in forms(page, where, schemes):
         wait_for_theme(page, scheme)
