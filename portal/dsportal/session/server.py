@@ -131,7 +131,7 @@ def settings(place: SessionContext) -> Config:
                     lab_defaults.write(
                         place.runtime_folder,
                         place.told.extensions,
-                        place.told.follows_system_theme and not lab_defaults.has_chosen(place.home),
+                        place.told.follows_system_theme,
                     )
                 ),
                 # Not those of the home: what a user has installed must not break the page.

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.browser.fit import assert_part_is_fit
 from tests.browser.keyboard import tab_to
-from tests.browser.lab import forget_theme, open_lab
+from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -200,7 +200,6 @@ def test_a_job_that_fails_is_announced_to_users_who_never_opened_the_panel(
 def test_a_job_that_fails_is_announced_with_its_last_lines_and_its_log(
     portal: Instance, page: Page, home: Path, failing: str
 ) -> None:
-    forget_theme(portal, USER)
     open_lab(page, portal, USER)
     press(page, page.get_by_role("tab", name="Slurm: my jobs"))
     panel = page.get_by_role("region", name="Slurm: my jobs")

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from dsportal.session.own_environments.sizes import size_words
 from tests.browser.fit import assert_part_is_fit
 from tests.browser.jupyterlab.test_launcher import card
-from tests.browser.lab import forget_theme, open_lab
+from tests.browser.lab import open_lab
 from tests.instance import PREFIX, USERS, Instance
 from tests.packages import wheel
 from tests.visitor import Visitor
@@ -51,7 +51,6 @@ def test_an_environment_is_made_and_removed(
     page: Page,
     photograph: Callable[[Page, str], None],
 ) -> None:
-    forget_theme(portal, USER)
     open_lab(page, portal, USER)
     card(page, "Other", "My Environments").click()
     view = page.locator(".portal-Environments")

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.browser.fit import assert_part_is_fit
 from tests.browser.keyboard import press
-from tests.browser.lab import forget_theme, open_lab
+from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 
@@ -38,7 +38,6 @@ def test_its_rows_are_seen_page_by_page(
         if "losses.parquet" in request.url:
             asked.append(request.url)
 
-    forget_theme(portal, USER)
     open_lab(page, portal, USER)
     page.on("request", note)
     page.locator(".jp-DirListing-item", has_text="losses.parquet").click()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser import axe
 from tests.browser.fit import assert_dialog_is_fit
 from tests.browser.keyboard import press, tab_to
-from tests.browser.lab import forget_theme, item, log_in, open_lab, wait_for_notebook
+from tests.browser.lab import item, log_in, open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -104,7 +104,6 @@ def test_a_shared_notebook_opens_for_its_reader(
     reader: Visitor,
     photograph: Callable[[Page, str], None],
 ) -> None:
-    forget_theme(portal, OWNER)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=portal.url)
     open_lab(page, portal, OWNER)
     item(page, NAME).click(button="right")

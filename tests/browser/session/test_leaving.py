@@ -8,7 +8,7 @@ from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.fit import assert_dialog_is_fit
 from tests.browser.keyboard import press
-from tests.browser.lab import forget_theme, open_lab
+from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -85,7 +85,6 @@ def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
     user = visit(USER)
     user.leave()
     user.start_and_wait(gpus=2, hours=1)
-    forget_theme(portal, USER)
     open_lab(page, portal, USER)
     asked = watch(page)
     page.wait_for_timeout(2000)

@@ -1,17 +1,16 @@
 """Where JupyterLab's defaults differ from its own: the toolbar, light and dark, extensions.
 
-Light and dark follow the system, as on the other pages, until one is chosen.
+Light and dark follow the system, as on the other pages, until one is chosen: JupyterLab then writes
+that it does not follow any more into the user's settings, which count more. (While it follows, it
+writes down which theme that led to.)
 """
 
 import json
 from collections.abc import Collection
 from pathlib import Path
 
-import json5
-
 from dsportal.session.page.extensions import EXTENSIONS, switched_off
 
-_CHOICE = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
 _FOLLOWS_SYSTEM = {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}
 # What a template is opened for takes one click; JupyterLab has it in a menu only, and in its place
 # what also restarts the kernel, and asks first. There is no room for both beside a kernel's name.
@@ -29,15 +28,6 @@ _RUN_ALL = {
         ]
     }
 }
-
-
-def has_chosen(home: Path) -> bool:
-    """Say whether the user has chosen a theme; one who did keeps it, whatever the default is."""
-    try:
-        chosen = json5.loads((home / _CHOICE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(chosen, dict) and "theme" in chosen
 
 
 def write(folder: Path, extensions: Collection[str], follows_system: bool) -> Path:

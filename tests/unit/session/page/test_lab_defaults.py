@@ -9,11 +9,10 @@ import pytest
 from jupyterlab_server.config import get_page_config
 
 from dsportal.session.page.extensions import EXTENSIONS, page_settings, server_parts
-from dsportal.session.page.lab_defaults import has_chosen, write
+from dsportal.session.page.lab_defaults import write
 from dsportal.session.upstream.hub_login import DISABLED_PLUGINS
 from dsportal.settings.session import ExtensionName
 
-CHOICE = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
 THEMES = "@jupyterlab/apputils-extension:themes"
 
 
@@ -30,23 +29,6 @@ def test_a_notebooks_toolbar_runs_all(tmp_path: Path) -> None:
         "restart-and-run": None,
         "run-all": "notebook:run-all-cells",
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "is_kept"),
-    [
-        ('{"theme": "JupyterLab Dark"}', True),
-        ('// a comment\n{"theme": "JupyterLab Light", "adaptive-theme": false}', True),
-        ('{"theme-scrollbars": true}', False),
-        ("{broken", False),
-        ("[]", False),
-    ],
-)
-def test_a_theme_that_was_chosen_is_kept(tmp_path: Path, text: str, is_kept: bool) -> None:
-    file = tmp_path / CHOICE
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-    assert has_chosen(tmp_path) is is_kept
 
 
 def test_the_setting_and_the_session_know_the_same_extensions() -> None:
