@@ -101,6 +101,7 @@ def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_noteboo
     expect(time_left(page)).to_have_count(0)
     expect(use(page)).to_have_count(0)
     press(page, dialog(page).get_by_role("button", name="Close"))
+    page.keyboard.press("Escape")  # out of the cell, in which Tab indents
     press(page, page.get_by_role("button", name="Session ended"))
     press(page, dialog(page).get_by_role("button", name="Start Again"))
 
