@@ -62,7 +62,13 @@ export const use: JupyterFrontEndPlugin<void> = {
     restorer?.add(panel, panel.id);
 
     const item = new Item(() => void app.commands.execute(SHOW), texts);
-    statusBar?.registerStatusItem(panel.id, { item, align: 'left', rank: 100 });
+    statusBar?.registerStatusItem(panel.id, {
+      item,
+      align: 'left',
+      rank: 100,
+      isActive: () => !life.isOver,
+      activeStateChanged: life.over
+    });
     app.commands.addCommand(SHOW, {
       label: labels.label,
       caption: labels.caption,
@@ -108,10 +114,7 @@ class Watch {
         void poll.refresh();
       }
     });
-    this._life.over.connect(() => {
-      poll.dispose();
-      this._item.hide();
-    });
+    this._life.over.connect(() => poll.dispose());
   }
 
   private _frequency(): { interval: number; backoff: boolean; max: number } {
