@@ -28,8 +28,10 @@ ACCURACY = re.compile(
 
 @pytest.fixture
 def clean_user(portal: Instance) -> Iterator[str]:
-    """A user without a session or anything of an earlier one on the screen."""
+    """A user without a session or anything of an earlier one on the screen, who is welcomed."""
     forget_screen(portal, USER)
+    own = ".jupyter/lab/user-settings/data-scientist-portal"
+    portal.slurm("/bin/rm", "-rf", f"{pwd.getpwnam(USER).pw_dir}/{own}", user=USER)
     yield USER
     visitor = Visitor(portal, USER)
     visitor.log_in()

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
 from tests import faults
-from tests.browser.lab import log_in
+from tests.browser.lab import forget_screen, log_in
 from tests.browser.tools.test_tensorboard import see_curve
 from tests.hostile.session import HostileSession, hostile
 from tests.instance import (
@@ -267,6 +267,7 @@ def test_an_editor_attaches_with_a_token_and_runs_code(user: Visitor) -> None:
 def test_a_session_that_has_ended_starts_again_there_in_one_click(
     named: Instance, chromium: Browser
 ) -> None:
+    forget_screen(named, ANOTHER)
     with session_of(named, ANOTHER) as session, screen_of(named, chromium, ANOTHER) as screen:
         page, launcher = screen.page, screen.page.get_by_role("tab", name="Launcher").first
         page.goto(f"{named.url}/hub/user/{ANOTHER}/lab")
