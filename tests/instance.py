@@ -7,6 +7,7 @@ users of its own. Missing parts are errors, never skips.
 import os
 import ssl
 import subprocess
+import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -189,10 +190,14 @@ def _trust_its_authority() -> None:
 
 
 def trust() -> ssl.SSLContext:
-    """Return what takes the test's certificate; to read all authorities costs tens of ms."""
-    return _trust(os.environ.get("SSL_CERT_FILE"))
+    """Return what takes the test's certificate; to read all authorities costs tens of ms.
+
+    Each thread has its own: httpcore changes it at each connection, and another that begins one at
+    that moment sends half of it (seen twice among thousands of the soak's).
+    """
+    return _trust(os.environ.get("SSL_CERT_FILE"), threading.get_ident())
 
 
 @cache
-def _trust(bundle: str | None) -> ssl.SSLContext:
+def _trust(bundle: str | None, _thread: int) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=bundle)

@@ -40,7 +40,7 @@ ADDS_UP = {
     "mxnet": "int(__import__('mxnet').nd.ones(42).sum().asscalar())",
 }
 CELL = "import time; began = time.perf_counter(); print({}, time.perf_counter() - began)"
-OUTPUT = re.compile(r"^42 [\d.]+\s*$")
+OUTPUT = re.compile(r"^42 [\d.e-]+\s*$")
 PHASES = ("whole", "typing", "process", "import", "rest")
 
 
