@@ -10,6 +10,7 @@ import yaml
 from inventory import EXAMPLE, FOLDER
 
 from tests.instance import PREFIX
+from tests.network.sockets import free_port
 
 NAME = f"{PREFIX}many"
 FOLDER_NAME = f"data-scientist-{NAME}"
@@ -22,6 +23,7 @@ _SETTINGS = {
     "instance_name": NAME,
     "instance_folder_name": FOLDER_NAME,
     "slurm_conf_dir": f"/etc/slurm-{NAME}",
+    "slurm_controller_port": free_port(),
     "slurm_node_adopts_logins": False,
     "nas_mounts_made_here": False,
     "nfs_server_exports": False,

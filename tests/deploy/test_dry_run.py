@@ -8,6 +8,7 @@ import pytest
 from tests.deploy import many_nodes
 from tests.deploy.deploying import copied, deploy, said
 from tests.instance import PREFIX
+from tests.network.sockets import free_ports
 
 NEW = f"{PREFIX}new"
 NEW_FOLDER = f"data-scientist-{NEW}"
@@ -46,11 +47,14 @@ def there() -> list[Path]:
 
 
 def new_host(tmp_path: Path, **variables: object) -> Path:
-    """Return the folder of an inventory for an instance that is not there."""
+    """Return the folder of an inventory for an instance that is not there, beside the one that is."""
+    controller, node = free_ports(2)
     named: dict[str, object] = {
         "instance_name": NEW,
         "instance_folder_name": NEW_FOLDER,
         "slurm_conf_dir": f"/etc/slurm-{NEW}",
+        "slurm_controller_port": controller,
+        "slurm_virtual_nodes": [{"name": f"{NEW}001", "port": node}],
     }
     return copied(tmp_path, **(named | variables))
 
