@@ -47,7 +47,7 @@ def there() -> list[Path]:
 
 
 def new_host(tmp_path: Path, **variables: object) -> Path:
-    """Return the folder of an inventory for an instance that is not there, beside the one that is."""
+    """Return the folder of an inventory for an instance that is not there, beside ours."""
     controller, node = free_ports(2)
     named: dict[str, object] = {
         "instance_name": NEW,
