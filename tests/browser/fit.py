@@ -1,6 +1,6 @@
 """Whether a page is fit to use: light and dark, on a desk and on a phone.
 
-With ``PORTAL_LOOK=FOLDER`` the pictures of the hub's pages are put there, to be looked at.
+With ``PORTAL_LOOK=FOLDER`` the pictures of all these pages are put there, to be looked at.
 """
 
 import itertools
@@ -36,11 +36,15 @@ def forms(
         yield scheme, f"{where}, {scheme}, {width} px"
 
 
-def assert_has_no_faults(page: Page, seen: str) -> None:
-    """The page has no serious fault as it is, and nothing is cut off."""
+def _look(page: Page, seen: str, *, full_page: bool) -> None:
     if folder := os.environ.get("PORTAL_LOOK"):
         name = re.sub(r"\W+", "-", seen)
-        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
+
+
+def assert_has_no_faults(page: Page, seen: str) -> None:
+    """The page has no serious fault as it is, and nothing is cut off."""
+    _look(page, seen, full_page=True)
     assert axe.faults(page) == [], seen
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), seen
 
@@ -76,11 +80,11 @@ def assert_part_is_fit(
 ) -> None:
     """A part of JupyterLab has no serious fault in any form, and does not leave the page.
 
-    ``box`` is what is seen of the part, where that is not all of it, as of a dialog. No pictures
-    are taken here.
+    ``box`` is what is seen of the part, where that is not all of it, as of a dialog.
     """
     for scheme, seen in forms(page, where, schemes):
         wait_for_theme(page, scheme)
+        _look(page, seen, full_page=False)
         assert axe.faults(page, part) == [], seen
         until(
             lambda: _is_on_the_page(page, box or part, is_fitted=box is not None),
