@@ -15,8 +15,7 @@ import argparse
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from playwright.sync_api import Page, Response, expect, sync_playwright
 
@@ -26,7 +25,7 @@ from tests import instance
 from tests.browser.chromium import launch
 from tests.browser.lab import open_lab
 from tests.instance import USERS, Instance
-from tests.visitor import Visitor
+from tests.visitor import session_of
 
 USER = USERS[0]
 PYTHON = "python3"
@@ -41,6 +40,7 @@ ADDS_UP = {
 }
 CELL = "import time; began = time.perf_counter(); print({}, time.perf_counter() - began)"
 OUTPUT = re.compile(r"^42 [\d.e-]+\s*$")
+CLEAR_UP = "import glob, os; [os.remove(each) for each in glob.glob('Untitled*.ipynb')]"
 PHASES = ("whole", "typing", "process", "import", "rest")
 
 
@@ -77,20 +77,6 @@ def time_one(page: Page, card: str, expression: str) -> dict[str, float]:
     }
 
 
-@contextmanager
-def session(portal: Instance) -> Iterator[Visitor]:
-    """Give a user with a session; the notebooks go with it."""
-    visitor = Visitor(portal, USER)
-    visitor.log_in().raise_for_status()
-    try:
-        visitor.start_and_wait(gpus=0)
-        yield visitor
-    finally:
-        visitor.run("import glob, os; [os.remove(each) for each in glob.glob('Untitled*.ipynb')]")
-        visitor.leave()
-        visitor.close()
-
-
 def measure(
     portal: Instance, page: Page, kernels: Sequence[str], runs: int
 ) -> dict[str, dict[str, list[float]]]:
@@ -101,7 +87,7 @@ def measure(
     series: dict[str, dict[str, list[float]]] = {
         name: {phase: [] for phase in PHASES} for name in kernels
     }
-    with session(portal):
+    with session_of(portal, USER) as visitor:
         for run in range(runs + 1):
             for name in kernels:
                 open_lab(page, portal, USER)
@@ -110,6 +96,7 @@ def measure(
                 print(f"{name:10} {'warm-up' if run == 0 else f'run {run:2}'}  {words}", flush=True)
                 for phase, seconds in found.items() if run else ():
                     series[name][phase].append(seconds)
+        visitor.run(CLEAR_UP)
     return series
 
 

@@ -7,7 +7,8 @@ until the curve's colour is on the picture of the page. *ours*: from the click o
 JupyterLab's file browser; a new TensorBoard each time, behind the hub's proxy and the session's
 login. *shell*: from the start of ``tensorboard --logdir`` of the same environment on a TCP port,
 opened in the browser as soon as it answers; nobody has to read its address. The browser's own
-times tell when the page had come, when the last of its scripts, and when the first points.
+times tell when the page had come, when the last of its scripts, and when the first answer with data
+(``points``).
 
 The last line is one JSON object: seconds (medians, minima, maxima) of each phase from the click or
 the start on, and the ratio of the wholes.
@@ -35,7 +36,7 @@ from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import COUNT_PIXELS, RUN_COLOUR
 from tests.instance import USERS, Instance
 from tests.training import curves
-from tests.visitor import Visitor
+from tests.visitor import Visitor, session_of
 from tests.waiting import until
 
 USER = USERS[0]
@@ -150,14 +151,10 @@ def session(portal: Instance) -> Iterator[tuple[Visitor, Path]]:
     """Give a user with a session and a folder with a curve."""
     home = Path(pwd.getpwnam(USER).pw_dir)
     curves.write(portal, USER, home / FOLDER / "curve")
-    visitor = Visitor(portal, USER)
-    visitor.log_in().raise_for_status()
     try:
-        visitor.start_and_wait(gpus=0)
-        yield visitor, home / FOLDER / "curve"
+        with session_of(portal, USER) as visitor:
+            yield visitor, home / FOLDER / "curve"
     finally:
-        visitor.leave()
-        visitor.close()
         portal.slurm("/bin/rm", "-rf", str(home / FOLDER), user=USER)
 
 

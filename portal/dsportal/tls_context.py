@@ -16,7 +16,7 @@ def tls_context(
     key: str,
     certificate: str,
     authorities: str | None,
-    purpose: ssl.Purpose = ssl.Purpose.SERVER_AUTH,
+    purpose: ssl.Purpose,
 ) -> ssl.SSLContext:
     """Return how a part shows its certificate, and whose it asks for.
 

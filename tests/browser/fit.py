@@ -12,7 +12,6 @@ from typing import Literal, get_args
 from playwright.sync_api import Page, expect
 
 from tests.browser import axe
-from tests.waiting import until
 
 BRIGHTNESS = """
 () => {
@@ -86,20 +85,14 @@ def assert_part_is_fit(
         wait_for_theme(page, scheme)
         _look(page, seen, full_page=False)
         assert axe.faults(page, part) == [], seen
-        until(
-            lambda: _is_on_the_page(page, box or part, is_fitted=box is not None),
-            seconds=5,
-            what=f"{seen}: it is where it stays",
-        )
+        edges = page.locator(box or part).last.bounding_box()
+        assert edges is not None, seen
+        assert edges["x"] >= 0, seen
+        # JupyterLab itself is wider than a phone.
+        most = page.evaluate("innerWidth" if box else "document.documentElement.scrollWidth")
+        assert edges["x"] + edges["width"] <= most, seen
     page.set_viewport_size({"width": 1440, "height": 900})
     page.emulate_media(color_scheme="light")
-
-
-def _is_on_the_page(page: Page, part: str, *, is_fitted: bool) -> bool:
-    # JupyterLab itself is wider than a phone.
-    most = page.evaluate("innerWidth" if is_fitted else "document.documentElement.scrollWidth")
-    edges = page.locator(part).last.bounding_box()
-    return edges is not None and edges["x"] >= 0 and edges["x"] + edges["width"] <= most
 
 
 def assert_dialog_is_fit(page: Page, title: str, schemes: Iterable[Scheme] = SCHEMES) -> None:

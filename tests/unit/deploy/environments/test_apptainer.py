@@ -69,6 +69,13 @@ def test_another_version_is_taken_only_where_that_is_wanted_and_it_is_said(
     assert f"nobody has {FILE} any more: apptainer_2.0-1_amd64.deb" in capfd.readouterr().err
 
 
+def test_a_release_takes_no_other_version(archives: Path) -> None:
+    with pytest.raises(bootstrap.DeploymentError, match="deploy/lock apptainer"):
+        fetched(archives)
+    put(archives / "snapshot" / MOMENT / Path(PATH).parent, CONTENT)
+    assert fetched(archives) == CONTENT
+
+
 def test_packages_that_were_brought_along_are_taken_and_checked(archives: Path) -> None:
     put(archives / "packages/debian", CONTENT)
     assert fetched(archives) == CONTENT
