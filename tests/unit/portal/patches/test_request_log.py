@@ -56,6 +56,8 @@ def test_a_request_that_only_reads_leaves_no_warning(
     request = SimpleNamespace(headers={}, method="GET", path="/hub/home")
     reading: Any = SimpleNamespace(request=request)
     monkeypatch.setattr(app_log, "propagate", True)
+    # A test that reads the hub's settings installs it.
+    monkeypatch.setattr(app_log, "filters", [])
     assert _xsrf_utils._needs_check_xsrf(reading) is False
     assert "Skipping XSRF check" in caplog.text
     caplog.clear()
