@@ -13,6 +13,7 @@ from websockets.exceptions import WebSocketException
 
 from benchmarks.portal.soak.day import PlainJob, PlannedVisit
 from benchmarks.portal.soak.findings import Findings
+from benchmarks.portal.soak.jupyterlab import OpenJupyterLab
 from benchmarks.portal.soak.stays import Stays, StayState
 from tests.instance import Instance
 from tests.visitor import Visitor
@@ -37,7 +38,6 @@ _FAILURES = (
 )
 """What a fault looks like from outside: no answer, half of one, or one that says "not now"."""
 JOB_NAME = "soak-multi-node"
-_COUNT = "counter = globals().get('counter', 0) + 1; print(counter)"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Crowd:
     findings: Findings
     stays: Stays
     real: frozenset[str]
-    """Whose sessions are JupyterLab, with a kernel that counts."""
+    """Whose sessions are JupyterLab, with a kernel that counts and TensorBoards."""
     over: threading.Event
 
     def live(self, name: str, visits: Sequence[PlannedVisit]) -> None:
@@ -101,16 +101,16 @@ class Crowd:
         return ""
 
     def _work(self, user: Visitor, visit: PlannedVisit) -> None:
-        kernel = _Kernel(user) if user.name in self.real else None
+        lab = OpenJupyterLab(user) if user.name in self.real else None
         while not self._sleeps_until(min(visit.end, self.findings.now() + LOOK_SECONDS)):
             begun = self.findings.now()
             if begun >= visit.end:
                 return
             try:
-                if kernel is None:
+                if lab is None:
                     user.session("GET", "/api/status").raise_for_status()
                 else:
-                    kernel.count(self.findings)
+                    lab.look(self.findings)
                 self.findings.count("looks at sessions")
             except _FAILURES as error:
                 if not self.findings.excuses(begun):
@@ -216,22 +216,3 @@ def _reason(user: Visitor) -> str:
         return json.dumps(answer.text[-300:])
     except _FAILURES as error:
         return repr(error)
-
-
-class _Kernel:
-    """A kernel that counts; it must never begin anew."""
-
-    def __init__(self, user: Visitor) -> None:
-        self._user = user
-        self._id = ""
-        self._last = 0
-
-    def count(self, findings: Findings) -> None:
-        """Count on by one."""
-        self._id = self._id or self._user.open_kernel()
-        said = self._user.run_in(self._id, _COUNT).strip()
-        # An answer that was lost counted all the same.
-        if not said.isdecimal() or int(said) <= self._last:
-            findings.add("counter reset", f"{self._user.name}: {said!r} after {self._last}")
-        else:
-            self._last = int(said)

@@ -1,0 +1,53 @@
+"""A session with JupyterLab as its user has it open: a kernel that counts, and TensorBoards."""
+
+import pwd
+from pathlib import Path
+
+from benchmarks.portal.soak.findings import Findings
+from tests.training import curves
+from tests.visitor import Visitor
+
+BOARDS = 2
+"""Folders of curves whose TensorBoards are open in each of these sessions."""
+_COUNT = "counter = globals().get('counter', 0) + 1; print(counter)"
+
+
+class OpenJupyterLab:
+    """What one visit has open; it must never begin anew, nor lose what it shows."""
+
+    def __init__(self, user: Visitor) -> None:
+        self._user = user
+        self._kernel_id = ""
+        self._count = 0
+        self._board_ids: list[str] = []
+
+    def look(self, findings: Findings) -> None:
+        """Let the kernel count on by one, and look at each TensorBoard."""
+        self._count_on(findings)
+        if len(self._board_ids) < BOARDS:
+            self._board_ids.append(self._opened(len(self._board_ids) + 1))
+        for board_id in self._board_ids:
+            answer = self._user.session("GET", f"/tensorboard/{board_id}/data/runs")
+            answer.raise_for_status()
+            findings.count("looks at TensorBoards")
+            if answer.json() != ["run"]:
+                findings.add("TensorBoard lost", f"{self._user.name}: {answer.text[:200]}")
+
+    def _count_on(self, findings: Findings) -> None:
+        self._kernel_id = self._kernel_id or self._user.open_kernel()
+        said = self._user.run_in(self._kernel_id, _COUNT).strip()
+        # An answer that was lost counted all the same.
+        if not said.isdecimal() or int(said) <= self._count:
+            findings.add("counter reset", f"{self._user.name}: {said!r} after {self._count}")
+        else:
+            self._count = int(said)
+
+    def _opened(self, number: int) -> str:
+        """Open the TensorBoard of a folder with one run; return its name in the session."""
+        folder = Path(pwd.getpwnam(self._user.name).pw_dir, f"curves-{number}")
+        if not (folder / "run").exists():
+            curves.write(self._user.instance, self._user.name, folder / "run")
+        answer = self._user.session("GET", "/tensorboard/", params={"folder": str(folder)})
+        if not answer.has_redirect_location:
+            raise RuntimeError(f"no TensorBoard: {answer.status_code}")
+        return answer.headers["Location"].rstrip("/").rpartition("/")[2]
