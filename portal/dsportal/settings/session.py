@@ -36,6 +36,8 @@ ExtensionName = Literal[
     "code_formatter",
     "debugger",
     "search",
+    "csv",
+    "toc",
     "parquet",
     "download",
     "notify",
@@ -137,9 +139,9 @@ class Session(Table):
     extensions: Annotated[tuple[ExtensionName, ...], Strict(False)] = setting(
         get_args(ExtensionName),
         "What JupyterLab has besides: a Git panel, completion and hints by a language server, "
-        "how long each cell took, a formatter, a debugger, a search in all files of a folder, "
-        "Parquet files as tables, folders as ZIP files, and notifications of the browser's. Leave "
-        "one out to turn it off for everybody.",
+        "how long each cell took, a formatter, a debugger, a search in all files of a folder, CSV "
+        "and Parquet files as tables, a table of contents, folders as ZIP files, and notifications "
+        "of the browser's. Leave one out to turn it off for everybody.",
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(

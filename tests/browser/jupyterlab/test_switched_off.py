@@ -40,7 +40,7 @@ def test_nothing_is_left_of_what_is_switched_off(
             asked.append(path)
 
     page.on("request", note)
-    assert user.run(MAKE) == ""
+    assert user.run(f'{MAKE}\ntable.to_csv("losses.csv")') == ""
     open_lab(page, portal, user.name)
     page.get_by_role("button", name=re.compile("^Python 3")).first.click()
     expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
@@ -49,7 +49,8 @@ def test_nothing_is_left_of_what_is_switched_off(
     page.keyboard.press("Shift+Enter")
     expect(page.locator(".jp-OutputArea-output").first).to_have_text("42")
 
-    for tab in ("Git", "Search and Replace", "Debugger"):
+    expect(page.get_by_role("tab", name="File Browser")).to_have_count(1)
+    for tab in ("Git", "Search and Replace", "Debugger", "Table of Contents"):
         expect(page.get_by_role("tab", name=tab)).to_have_count(0)
     expect(page.get_by_role("button", name="Enable Debugger")).to_have_count(0)
     expect(page.locator(".execute-time")).to_have_count(0)
@@ -66,6 +67,10 @@ def test_nothing_is_left_of_what_is_switched_off(
     expect(page.get_by_role("dialog")).to_contain_text("losses.parquet")
     page.keyboard.press("Escape")
     expect(page.locator(".dsp-Table")).to_have_count(0)
+    # One whose columns are divided by commas is a text.
+    page.locator(".jp-DirListing-item", has_text="losses.csv").dblclick()
+    expect(page.locator(".cm-content", has_text="step,loss")).to_be_visible()
+    expect(page.locator(".jp-CSVViewer")).to_have_count(0)
     page.keyboard.press("Control+Shift+C")
     page.keyboard.type("notif")
     shown = page.locator(".lm-CommandPalette-item")

@@ -1,9 +1,9 @@
 """What a session's JupyterLab has besides, as ``session.extensions`` names it.
 
-The extensions of others, and three parts of our own. All are in the session's environment; one
-that is not wanted is switched off, in the page and in the server. Tried with jupyterlab-git 0.55,
-jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3, jupyterlab-code-formatter 3.1 and
-jupyterlab-search-replace 1.1.
+Others' extensions, parts of JupyterLab, and three parts of our own. All are in the session's
+environment; one that is not wanted is switched off, in the page and in the server. Tried with
+jupyterlab-git 0.55, jupyterlab-lsp 5.3, jupyterlab-execute-time 3.3, jupyterlab-code-formatter 3.1
+and jupyterlab-search-replace 1.1.
 """
 
 import sys
@@ -79,12 +79,15 @@ EXTENSIONS: Mapping[str, LabExtension] = {
             }
         },
     ),
-    # JupyterLab's own; what it asks of kernels is in upstream/debugger.py.
-    "debugger": LabExtension("@jupyterlab/debugger-extension"),
     # It runs ripgrep, which follows no links: the NAS is searched only where somebody is there.
     "search": LabExtension(
         "jupyterlab-search-replace", ServerPart("dsportal.session.upstream.search", r"search/.*")
     ),
+    # JupyterLab's own; what the debugger asks of kernels is in upstream/debugger.py.
+    "debugger": LabExtension("@jupyterlab/debugger-extension"),
+    "csv": LabExtension("@jupyterlab/csvviewer-extension"),
+    # What provides the headings stays: notebooks and documents require it.
+    "toc": LabExtension("@jupyterlab/toc-extension:tracker"),
     # Parts of the portal's own extension.
     "parquet": LabExtension("data-scientist-portal:tables"),
     "download": LabExtension("data-scientist-portal:download-folder"),
