@@ -192,6 +192,18 @@ def test_no_other_site_may_show_it_in_a_frame(user: Visitor) -> None:
     assert policy.endswith("frame-ancestors 'self'")
 
 
+def test_a_page_of_another_user_cannot_send_it_anything(user: Visitor) -> None:
+    address = asked(user, "second").headers["Location"]
+    points = f"{address}data/plugin/timeseries/timeSeries"
+    # With the cookies of a browser, as a form on any page would be sent.
+    assert user.http.get(address).status_code == 200
+    others_page = {"Referer": f"{user.instance.url}/user/{OTHER}/lab"}
+    for headers in ({}, others_page):
+        assert user.http.post(points, data={"requests": "[]"}, headers=headers).status_code == 403
+    own_page = {"Referer": f"{user.instance.url}{address}"}
+    assert user.http.post(points, data={"requests": "[]"}, headers=own_page).json() == []
+
+
 def test_a_stopped_one_does_not_start_again_by_itself(user: Visitor) -> None:
     address = asked(user, "second").headers["Location"]
     board_id = address.rstrip("/").rpartition("/")[2]

@@ -14,10 +14,10 @@ from dsportal.session.tensorboard.boards import BoardError
 from dsportal.session.tensorboard.log_folders import FolderError
 from dsportal.session.tensorboard.routes import NAME, TensorBoards, finish_with_words
 from dsportal.session.web.confirmation import is_from_elsewhere, is_visit
-from dsportal.session.web.proxied import without_secrets
+from dsportal.session.web.proxied import guarded
 
 
-class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
+class BoardProxy(guarded(LocalProxyHandler)):  # type: ignore[misc]
     """One board's pages and data; the class it extends asks for the login."""
 
     def initialize(self, tensorboards: TensorBoards) -> None:
@@ -60,10 +60,6 @@ class BoardProxy(LocalProxyHandler):  # type: ignore[misc]
     async def open(self, board_id: str, path: str) -> None:
         """Refuse: TensorBoard has no websockets."""
         self.close()
-
-    def proxy_request_headers(self) -> Any:
-        """Keep what lets the user in."""
-        return without_secrets(super().proxy_request_headers())
 
 
 def _with_frames_of_ours(response: Any) -> None:
