@@ -44,10 +44,11 @@ class OpenJupyterLab:
 
     def _opened(self, number: int) -> str:
         """Open the TensorBoard of a folder with one run; return its name in the session."""
-        folder = Path(pwd.getpwnam(self._user.name).pw_dir, f"curves-{number}")
-        if not (folder / "run").exists():
-            curves.write(self._user.instance, self._user.name, folder / "run")
-        answer = self._user.session("GET", "/tensorboard/", params={"folder": str(folder)})
+        home, folder = Path(pwd.getpwnam(self._user.name).pw_dir), f"curves-{number}"
+        run = home / folder / "run"
+        if not run.exists():
+            curves.write(self._user.instance, self._user.name, run)
+        answer = self._user.session("GET", "/tensorboard/", params={"folder": folder})
         if not answer.has_redirect_location:
             raise RuntimeError(f"no TensorBoard: {answer.status_code}")
         return answer.headers["Location"].rstrip("/").rpartition("/")[2]
