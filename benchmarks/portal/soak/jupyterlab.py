@@ -6,9 +6,11 @@ from pathlib import Path
 from benchmarks.portal.soak.findings import Findings
 from tests.training import curves
 from tests.visitor import Visitor
+from tests.waiting import until
 
 BOARDS = 2
 """Folders of curves whose TensorBoards are open in each of these sessions."""
+_RUNS = ["run"]
 _COUNT = "counter = globals().get('counter', 0) + 1; print(counter)"
 
 
@@ -27,11 +29,10 @@ class OpenJupyterLab:
         if len(self._board_ids) < BOARDS:
             self._board_ids.append(self._opened(len(self._board_ids) + 1))
         for board_id in self._board_ids:
-            answer = self._user.session("GET", f"/tensorboard/{board_id}/data/runs")
-            answer.raise_for_status()
+            runs = self._runs_of(board_id)
             findings.count("looks at TensorBoards")
-            if answer.json() != ["run"]:
-                findings.add("TensorBoard lost", f"{self._user.name}: {answer.text[:200]}")
+            if runs != _RUNS:
+                findings.add("TensorBoard lost", f"{self._user.name}: {runs}")
 
     def _count_on(self, findings: Findings) -> None:
         self._kernel_id = self._kernel_id or self._user.open_kernel()
@@ -45,10 +46,17 @@ class OpenJupyterLab:
     def _opened(self, number: int) -> str:
         """Open the TensorBoard of a folder with one run; return its name in the session."""
         home, folder = Path(pwd.getpwnam(self._user.name).pw_dir), f"curves-{number}"
-        run = home / folder / "run"
+        run = home / folder / _RUNS[0]
         if not run.exists():
             curves.write(self._user.instance, self._user.name, run)
         answer = self._user.session("GET", "/tensorboard/", params={"folder": folder})
         if not answer.has_redirect_location:
             raise RuntimeError(f"no TensorBoard: {answer.status_code}")
-        return answer.headers["Location"].rstrip("/").rpartition("/")[2]
+        board_id: str = answer.headers["Location"].rstrip("/").rpartition("/")[2]
+        until(lambda: self._runs_of(board_id) == _RUNS, seconds=30, what="the run is read")
+        return board_id
+
+    def _runs_of(self, board_id: str) -> object:
+        answer = self._user.session("GET", f"/tensorboard/{board_id}/data/runs")
+        answer.raise_for_status()
+        return answer.json()
