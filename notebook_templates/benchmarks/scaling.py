@@ -62,9 +62,9 @@ def main(s: argparse.Namespace) -> None:
     """Measure the same training on ever more processes."""
     there = steps.nodes()
     framework, kernels = FRAMEWORKS[s.framework or PYTORCH.name], frameworks.places(s.kernels)
-    reason = frameworks.obstacle(
-        framework, s, s.model, s.precision, there.count * there.tasks
-    ) or frameworks.missing(framework, kernels)
+    reason = frameworks.obstacle(framework, s, s.model, s.precision) or frameworks.missing(
+        framework, kernels
+    )
     if reason:
         raise protocol.ProtocolError(reason)
     where = placements(there.count, there.tasks)

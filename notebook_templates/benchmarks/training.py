@@ -73,10 +73,7 @@ def main(s: argparse.Namespace) -> None:
     for framework in map(FRAMEWORKS.__getitem__, with_):
         lacking = frameworks.missing(framework, kernels)
         for one in (Training(framework, m, p) for m in names for p in precisions):
-            processes = there.count * there.tasks
-            reason = lacking or frameworks.obstacle(
-                framework, s, one.model, one.precision, processes
-            )
+            reason = lacking or frameworks.obstacle(framework, s, one.model, one.precision)
             if reason:
                 not_measured.append(one.not_measured(reason))
             else:

@@ -32,8 +32,6 @@ class Framework:
     title: str
     program: Path
     precisions: tuple[str, ...]
-    trains_in_several: bool = True
-    """Processes, which exchange gradients."""
 
 
 def _program(name: str) -> Path:
@@ -53,13 +51,7 @@ FRAMEWORKS = {
             _program("train_speed_tensorflow.py"),
             ("fp32", "tf32", "bf16", "fp16"),
         ),
-        Framework(
-            "mxnet",
-            "MXNet",
-            _program("train_speed_mxnet.py"),
-            ("fp32", "fp16"),
-            trains_in_several=False,
-        ),
+        Framework("mxnet", "MXNet", _program("train_speed_mxnet.py"), ("fp32", "fp16")),
     )
 }
 """By their names."""
@@ -148,16 +140,12 @@ def missing(framework: Framework, kernels: Mapping[str, str]) -> str | None:
     return None
 
 
-def obstacle(
-    framework: Framework, s: argparse.Namespace, model: str, precision: str, processes: int
-) -> str | None:
+def obstacle(framework: Framework, s: argparse.Namespace, model: str, precision: str) -> str | None:
     """Say why a framework does not train this here, wherever its kernel is; ``None``: it does."""
     if model not in BUILT_WITH[framework.name]:
         return f"{framework.title}'s model zoo has no {model}"
     if precision not in framework.precisions:
         return f"{framework.title} is measured with {' and '.join(framework.precisions)}"
-    if processes > 1 and not framework.trains_in_several:
-        return f"{framework.title} is measured with one process"
     if framework is PYTORCH:
         return None
     for option, usual in (("data", "synthetic"), ("compile", "no"), ("image", "")):

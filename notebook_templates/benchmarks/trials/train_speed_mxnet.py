@@ -1,12 +1,14 @@
 #!/usr/bin/env python
 """Train a network with MXNet for some steps, and print how fast: as train_speed.py does.
 
-One process, on one GPU or on the CPU. The network is one graph, which is built and tuned during the
-warm-up; MXNet computes while Python goes on, so each step is waited for.
+The network is one graph, which is built and tuned during the warm-up; MXNet computes while Python
+goes on, so each step is waited for. Several processes add up their gradients on MXNet's parameter
+servers (`mxnet_group`).
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -21,19 +23,21 @@ sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in (".", "
 import mxnet as mx
 import record
 from mxnet import autograd, gluon, nd
+from ranks import place
 
 from architectures import networks_gluon
 from measurement import machine
 from trials import noise, protocol, timed
-from trials.traces import StepTime, Trace
+from trials.mxnet_group import MxnetGroup
+from trials.traces import StepTime
 
 
 class GluonTrainer:
     """A network that learns, step by step."""
 
-    def __init__(self, s: argparse.Namespace) -> None:
+    def __init__(self, s: argparse.Namespace, group: MxnetGroup) -> None:
         """Bring it to the device."""
-        self.device = mx.gpu() if mx.context.num_gpus() else mx.cpu()
+        self._group, self.device = group, group.device
         if s.precision == "fp16" and self.device == mx.cpu():
             raise protocol.ProtocolError("MXNet has fp16 on GPUs only: use fp32 on a CPU")
         self._mean, self._deviation = (
@@ -46,10 +50,16 @@ class GluonTrainer:
         self._network.cast(self._number)
         self._network.hybridize(static_alloc=True, static_shape=True)
         self._loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
-        # The sum of a batch's losses is divided by its images in `step`.
+        # The sum of all losses is divided by the images of all processes in `step`.
         learning = {"learning_rate": 0.001, "momentum": 0.9, "wd": 5e-5}
         learning["multi_precision"] = s.precision == "fp16"
-        self._optimizer = gluon.Trainer(self._network.collect_params(), "sgd", learning)
+        parameters = self._network.collect_params()
+        self._optimizer = gluon.Trainer(parameters, "sgd", learning, kvstore=None)
+        # Before an image is seen, the number of its channels is not known.
+        size = timed.image_size(s)
+        self._network(nd.zeros((1, 3, size, size), self.device, self._number))
+        self._learning = [one for one in parameters.values() if one.grad_req != "null"]
+        group.share([one.data() for one in self._learning])
 
     def step_times(self, batches: Iterator[Any], steps: int) -> list[StepTime]:
         """Train for some steps."""
@@ -62,7 +72,8 @@ class GluonTrainer:
         with autograd.record():
             loss = self._loss_of(self._network(pixels).astype("float32"), labels)
         loss.backward()
-        self._optimizer.step(len(labels))
+        self._group.add_up([one.grad() for one in self._learning])
+        self._optimizer.step(len(labels) * self._group.here.ranks)
         nd.waitall()
 
 
@@ -73,18 +84,28 @@ def stream(s: argparse.Namespace) -> Iterator[Any]:
     return repeat(sent)
 
 
-def main(s: argparse.Namespace) -> None:
+def measured(s: argparse.Namespace, group: MxnetGroup) -> dict[str, Any]:
     """Warm up, and train with the clock."""
+    steps = timed.steps(s, s.images, group.here.ranks)
+    trainer, batches = GluonTrainer(s, group), stream(s)
+    trainer.step_times(batches, s.warmup)
+    group.sums([0.0])  # all begin together
+    began = time.time()
+    mine = trainer.step_times(batches, steps)
+    every = timed.everybodys(group.here.rank, group.here.ranks, group.sums, s.batch, mine)
+    gpus = machine.gpus() if group.device.device_type == "gpu" else []
+    device = gpus[0]["name"] if gpus else "CPU"
+    return timed.found_of_whole_steps(s, every, began, mx.__version__, device)
+
+
+def main(s: argparse.Namespace) -> None:
+    """Train with all processes; the first one tells the results."""
     timed.use_gpus("MXNet", mx.context.num_gpus())
     mx.random.seed(s.seed)
-    steps = timed.steps(s, s.images, 1)
-    trainer, batches = GluonTrainer(s), stream(s)
-    trainer.step_times(batches, s.warmup)
-    began = time.time()
-    every = [Trace(s.batch, trainer.step_times(batches, steps))]
-    gpus = machine.gpus() if trainer.device.device_type == "gpu" else []
-    device = gpus[0]["name"] if gpus else "CPU"
-    print(json.dumps(timed.found_of_whole_steps(s, every, began, mx.__version__, device)))
+    with MxnetGroup(place(os.environ)) as group:
+        found = measured(s, group)
+    if group.here.is_first:
+        print(json.dumps(found))
 
 
 if __name__ == "__main__":

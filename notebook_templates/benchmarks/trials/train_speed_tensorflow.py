@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from ranks import place
 
 from architectures import networks_keras
 from trials import noise, protocol, timed
-from trials.traces import StepTime, Trace
+from trials.traces import StepTime
 
 
 class TensorflowTrainer:
@@ -82,20 +82,6 @@ def stream(s: argparse.Namespace) -> Iterator[Any]:
     return repeat((pixels, labels))
 
 
-def everybodys(
-    group: training.TensorflowGroup, batch: int, mine: Sequence[StepTime]
-) -> list[Trace]:
-    """Return what each process measured, by rank."""
-    seconds = [value for step in mine for value in (step.data, step.network)]
-    ranks, rank = group.here.ranks, group.here.rank
-    # Each adds its own to zeros.
-    rows = [seconds if number == rank else [0.0] * len(seconds) for number in range(ranks)]
-    every = iter(group.sums(*(value for row in rows for value in row)))
-    return [
-        Trace(batch, [StepTime(next(every), next(every), 0.0) for _ in mine]) for _ in range(ranks)
-    ]
-
-
 def main(s: argparse.Namespace) -> None:
     """Warm up, and train with the clock."""
     group = training.TensorflowGroup(place(os.environ))
@@ -109,7 +95,10 @@ def main(s: argparse.Namespace) -> None:
     trainer.step_times(batches, s.warmup)
     group.sums(0)  # all begin together
     began = time.time()
-    every = everybodys(group, s.batch, trainer.step_times(batches, steps))
+    mine = trainer.step_times(batches, steps)
+    every = timed.everybodys(
+        here.rank, here.ranks, lambda values: group.sums(*values), s.batch, mine
+    )
     if here.is_first:
         version, device = tf.__version__, group.device
         print(json.dumps(timed.found_of_whole_steps(s, every, began, version, device)))

@@ -75,29 +75,27 @@ def test_a_kernel_of_nothing_is_refused(words: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("framework", "model", "precision", "processes", "changed", "said"),
+    ("framework", "model", "precision", "changed", "said"),
     [
-        ("tensorflow", "resnet50_v1", "bf16", 8, {}, None),
-        ("mxnet", "alexnet", "fp32", 1, {}, None),
-        ("pytorch", "googlenet", "bf16", 8, {"data": "/data", "compile": "yes"}, None),
-        ("tensorflow", "googlenet", "fp32", 1, {}, "TensorFlow's model zoo has no googlenet"),
-        ("mxnet", "resnet50", "bf16", 1, {}, "MXNet is measured with fp32 and fp16"),
-        ("mxnet", "resnet50", "fp32", 2, {}, "MXNet is measured with one process"),
-        ("tensorflow", "resnet50", "fp32", 1, {"data": "/data"}, "data is '/data', which is for"),
-        ("tensorflow", "resnet50", "fp32", 1, {"image": "a.sif"}, "image is 'a.sif', which is for"),
-        ("mxnet", "resnet50", "fp32", 1, {"compile": "yes"}, "compile is 'yes', which is for"),
+        ("tensorflow", "resnet50_v1", "bf16", {}, None),
+        ("mxnet", "alexnet", "fp32", {}, None),
+        ("pytorch", "googlenet", "bf16", {"data": "/data", "compile": "yes"}, None),
+        ("tensorflow", "googlenet", "fp32", {}, "TensorFlow's model zoo has no googlenet"),
+        ("mxnet", "resnet50", "bf16", {}, "MXNet is measured with fp32 and fp16"),
+        ("tensorflow", "resnet50", "fp32", {"data": "/data"}, "data is '/data', which is for"),
+        ("tensorflow", "resnet50", "fp32", {"image": "a.sif"}, "image is 'a.sif', which is for"),
+        ("mxnet", "resnet50", "fp32", {"compile": "yes"}, "compile is 'yes', which is for"),
     ],
 )
 def test_what_a_framework_does_not_train_here_has_a_reason(
     framework: str,
     model: str,
     precision: str,
-    processes: int,
     changed: dict[str, str],
     said: str | None,
 ) -> None:
     s = argparse.Namespace(**{**vars(USUAL), **changed})
-    reason = frameworks.obstacle(FRAMEWORKS[framework], s, model, precision, processes)
+    reason = frameworks.obstacle(FRAMEWORKS[framework], s, model, precision)
     if said is None:
         assert reason is None
     else:
