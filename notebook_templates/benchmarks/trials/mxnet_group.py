@@ -1,7 +1,7 @@
 """MXNet's processes that train together: beside each runs one of MXNet's parameter servers.
 
-MXNet calls what holds gradients a *key-value store*. Its servers listen on the nodes' network, as
-all frameworks' processes do that train together, and ask nobody who they are.
+MXNet calls what its servers hold a *key-value store*. They listen on the nodes' network, as all
+frameworks' processes do that train together, and do not ask who connects.
 """
 
 import os

@@ -85,15 +85,16 @@ def test_one_notebook_measures_each_framework_in_its_own_module(
     printed = desk.run_all(name, "benchmarks/training.ipynb", **settings)
     assert "The job completed" in printed, printed
     summary = summary_of(desk, "frameworks/training-2x1cpu")
-    # TensorFlow's processes on two nodes train together.
+    # Each framework's processes on two nodes train together.
     parts = {part["framework"]: part for part in summary["parts"]}
     assert {name: part["processes"] for name, part in parts.items()} == {
         "pytorch": 2,
         "tensorflow": 2,
+        "mxnet": 2,
     }
     assert "kernel-tensorflow-" in parts["tensorflow"]["python"]
-    (told,) = summary["figures"]["not_measured"]
-    assert (told["framework"], told["reason"]) == ("mxnet", "MXNet is measured with one process")
+    assert "kernel-mxnet-" in parts["mxnet"]["python"]
+    assert summary["figures"]["not_measured"] == []
 
     settings |= {"nodes": 1, "frameworks": "pytorch,mxnet,tensorflow"}
     settings["kernels"] = {"tensorflow": "no-such-module"}
@@ -110,25 +111,27 @@ def test_one_notebook_measures_each_framework_in_its_own_module(
     assert "- tiny fp32 on 2 with TensorFlow: " in shown
 
 
-def test_tensorflows_scaling_is_measured_from_the_same_notebook(
-    desk: Desk, kernel: Callable[..., str]
+@pytest.mark.parametrize("framework", ["tensorflow", "mxnet"])
+def test_another_frameworks_scaling_is_measured_from_the_same_notebook(
+    framework: str, desk: Desk, kernel: Callable[..., str]
 ) -> None:
     name = kernel()
     settings = {**SMALL, "model": "tiny", "precision": "fp32", "runs_of_each": 1, "wait": True}
-    printed = desk.run_all(name, "benchmarks/scaling.ipynb", **settings, framework="tensorflow")
+    printed = desk.run_all(name, "benchmarks/scaling.ipynb", **settings, framework=framework)
     assert "The job completed" in printed, printed
-    summary = summary_of(desk, "scaling/scaling-tiny-fp32-2x1cpu-tensorflow")
+    summary = summary_of(desk, f"scaling/scaling-tiny-fp32-2x1cpu-{framework}")
     points = summary["figures"]["points"]
     assert [(point["framework"], point["processes"]) for point in points] == [
-        ("tensorflow", 1),
-        ("tensorflow", 2),
+        (framework, 1),
+        (framework, 2),
     ]
     times = points[1]["images_per_second"] / points[0]["images_per_second"]
     assert points[1]["speed_up"] == pytest.approx(times)
     assert all(point["shares"].keys() == {"data", "training"} for point in points)
     shown = desk.user.run_in(name, "print(report.markdown(found))")
     assert "| tiny fp32, CPU, " in shown
-    assert f" | TensorFlow {points[0]['version']} | 1 | 1 | 16 | " in shown
+    title = {"tensorflow": "TensorFlow", "mxnet": "MXNet"}[framework]
+    assert f" | {title} {points[0]['version']} | 1 | 1 | 16 | " in shown
 
 
 @pytest.fixture(scope="module")

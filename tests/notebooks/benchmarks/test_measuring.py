@@ -236,7 +236,8 @@ import json, time
 from trials import timed, traces, train_speed_mxnet as program
 
 s = timed.parser().parse_args(["--results=/nowhere", "--model=tiny", "--batch=32"])
-trainer, batches = program.GluonTrainer(s), program.stream(s)
+trainer = program.GluonTrainer(s, program.MxnetGroup(program.place({})))
+batches = program.stream(s)
 finish = program.nd.waitall
 """,
 }
