@@ -43,7 +43,10 @@ class MxnetGroup:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """Leave the others, who wait for that; after an error they are ended by Slurm."""
+        """Leave the others, who wait for that; after an error Slurm ends them."""
+        if error is not None and self._store is not None:
+            # It would not end before the others have come to their end.
+            self._store.handle = None
         self._store = None
 
     def share(self, weights: Sequence[nd.NDArray]) -> None:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +40,27 @@ print(json.dumps({"weights": [float(one.sum()) for one in weights], "sums": sums
 """
 
 
+FAIL = """
+import os
+from trials import train_speed_mxnet as program
+
+here = program.place(os.environ)
+with program.MxnetGroup(here) as group:
+    group.sums([1.0])
+    if not here.is_first:
+        raise SystemExit("failed")
+    group.sums([1.0])
+"""
+Program = Callable[..., list[subprocess.Popen[str]]]
+
+
 @pytest.fixture
-def learned(
-    python_of: Callable[[str], Path], tmp_path: Path
-) -> Callable[..., list[dict[str, Any]]]:
-    """Let so many processes learn, as `srun` would start them; return what each says.
+def started(python_of: Callable[[str], Path]) -> Iterator[Program]:
+    """Start a program in so many processes, as `srun` would; end what is left of them."""
+    running: list[subprocess.Popen[str]] = []
 
-    ``apart``: 1 lets each begin with weights, and learn labels, of its own.
-    """
-
-    def ask(ranks: int, apart: int = 0) -> list[dict[str, Any]]:
-        processes = []
+    def start(ranks: int, program: str, *arguments: object) -> list[subprocess.Popen[str]]:
+        argv = [str(python_of("mxnet")), "-B", "-c", program, *map(str, arguments)]
         step = {
             "SLURM_STEP_ID": "0",
             "SLURM_JOB_ID": str(free_port()),
@@ -56,26 +68,37 @@ def learned(
             "SLURM_STEP_TASKS_PER_NODE": str(ranks),
             "SLURM_NODEID": "0",
             "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1",
+            "CUDA_VISIBLE_DEVICES": "",
         }
         for rank in range(ranks):
             own = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}
-            argv = [
-                str(python_of("mxnet")),
-                "-B",
-                "-c",
-                LEARN,
-                str(tmp_path / "unpickled"),
-                str(apart),
-            ]
-            processes.append(
-                subprocess.Popen(
-                    argv,
-                    cwd=BENCHMARKS,
-                    env={**os.environ, **step, **own, "CUDA_VISIBLE_DEVICES": ""},
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
+            process = subprocess.Popen(
+                argv,
+                cwd=BENCHMARKS,
+                env={**os.environ, **step, **own},
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
             )
+            running.append(process)
+        return running[-ranks:]
+
+    yield start
+    for process in running:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.fixture
+def learned(started: Program, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
+    """Let so many processes learn; return what each says.
+
+    ``apart``: 1 lets each begin with weights, and learn labels, of its own.
+    """
+
+    def ask(ranks: int, apart: int = 0) -> list[dict[str, Any]]:
+        processes = started(ranks, LEARN, tmp_path / "unpickled", apart)
         # Its servers have the same output: it ends with the last of them.
         said = [process.communicate(timeout=120)[0] for process in processes]
         assert [process.returncode for process in processes] == [0] * ranks
@@ -102,3 +125,8 @@ def test_processes_have_the_same_weights_whatever_each_has_seen(
 ) -> None:
     first, second = learned(2, 1)
     assert first["weights"] == second["weights"]
+
+
+def test_a_process_that_fails_does_not_wait_for_the_others(started: Program) -> None:
+    _, failing = started(2, FAIL)
+    assert failing.wait(60) != 0
