@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.network.sockets import free_port
 
 BENCHMARKS = ROOT / "notebook_templates" / "benchmarks"
 # All processes have the same images; what `apart` is for are other first weights and labels.
@@ -63,7 +62,7 @@ def started(python_of: Callable[[str], Path]) -> Iterator[Program]:
         argv = [str(python_of("mxnet")), "-B", "-c", program, *map(str, arguments)]
         step = {
             "SLURM_STEP_ID": "0",
-            "SLURM_JOB_ID": str(free_port()),
+            "SLURM_JOB_ID": str(os.getpid()),
             "SLURM_NTASKS": str(ranks),
             "SLURM_STEP_TASKS_PER_NODE": str(ranks),
             "SLURM_NODEID": "0",
