@@ -3,7 +3,7 @@
 import os
 import sys
 
-from jupyterhub_idle_culler import IdleCuller
+import jupyterhub_idle_culler
 from tornado.ioloop import IOLoop, PeriodicCallback
 from traitlets.config import Config
 
@@ -11,6 +11,7 @@ from dsportal.culler.decision import CullDecision
 from dsportal.hub import process
 from dsportal.settings.hub import HubSettings
 from dsportal.settings_file import file_of, load
+from dsportal.tls_context import reuse_contexts
 
 _PARENT_MILLISECONDS = 1000
 
@@ -48,7 +49,9 @@ def main() -> int:
 
     loop.add_callback(PeriodicCallback(end_without_hub, _PARENT_MILLISECONDS).start)
     config = configuration(settings.idle.check_interval_seconds, decision, settings.hub)
-    IdleCuller.launch_instance(argv=[], config=config)
+    # It makes one for each look.
+    reuse_contexts(jupyterhub_idle_culler)
+    jupyterhub_idle_culler.IdleCuller.launch_instance(argv=[], config=config)
     return 0
 
 

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from traitlets.config import Config
 
 from dsportal.hub import process as hub_process
-from dsportal.hub import tls
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import VARIABLE, SettingsError, file_of
 
@@ -40,10 +39,7 @@ def configure_culler(c: Config, settings: Settings, environment: Mapping[str, st
     spawner.idle_warning_minutes = idle.warning_minutes
     # The state has the hub's mark of the sessions that nobody uses.
     scopes = ["list:users", "read:servers", "admin:server_state", "delete:servers"]
-    # It reads all authorities anew at each look, and the machine has a hundred and more.
-    trusted = {"SSL_CERT_FILE": str(tls.trusted(Path(settings.hub.certificates_dir)))}
-    variables = trusted if settings.hub.internal_ssl else {}
-    add_service(c, CULLER, "dsportal.culler", scopes, environment, variables=variables)
+    add_service(c, CULLER, "dsportal.culler", scopes, environment)
 
 
 def configure_cluster_page(c: Config, settings: Settings, environment: Mapping[str, str]) -> None:

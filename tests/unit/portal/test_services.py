@@ -1,16 +1,11 @@
 """The hub's services, onto a bare Config: none runs here."""
 
-import subprocess
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyterhub.app import JupyterHub
 
-from dsportal.hub import internal_tls, services, tls
-from dsportal.settings.hub import HubSettings
+from dsportal.hub import services
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
 from tests.unit.portal.a_site import FILE, TOKEN
@@ -30,32 +25,6 @@ def test_the_culler_may_see_and_stop_servers_and_nothing_else(c: Any, settings: 
     (service,) = c.JupyterHub.services
     assert service["command"][1:] == ["-I", "-m", "dsportal.culler"]
     assert "admin" not in service
-
-
-READ = (
-    "import sys; from jupyterhub_idle_culler import make_ssl_context as make; "
-    "print(*(one.hex() for one in make(*sys.argv[1:]).get_ca_certs(binary_form=True)))"
-)
-
-
-def test_the_culler_reads_the_hubs_own_authorities_and_no_others(
-    c: Any, settings: Settings, tmp_path: Path
-) -> None:
-    hub = HubSettings(state_dir=str(tmp_path), internal_ssl=True, api_url="http://10.0.0.1:8081")
-    internal_tls.prepare(hub, datetime.now(UTC))
-    JupyterHub.clear_instance()
-    c.JupyterHub.update({"services": [], "load_roles": []})
-    services.configure_culler(c, settings.model_copy(update={"hub": hub}), {})
-    (service,) = c.JupyterHub.services
-    folder = Path(hub.certificates_dir)
-    certificate, key = tls.pair(folder)
-    authority = folder / "hub-ca/hub-ca.crt"
-    argv = [sys.executable, "-c", READ, *map(str, (key, certificate, authority))]
-    done = subprocess.run(argv, env=service["environment"], check=True, stdout=subprocess.PIPE)
-    trusted = tls.client_context(hub)
-    assert trusted is not None
-    expected = {one.hex() for one in trusted.get_ca_certs(binary_form=True)}
-    assert set(done.stdout.decode().split()) == expected
 
 
 def test_the_time_without_use_is_set_for_all_and_by_group(c: Any, file: Path) -> None:

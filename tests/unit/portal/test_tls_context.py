@@ -4,14 +4,13 @@ import asyncio
 import json
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import jupyterhub_idle_culler
 import pytest
-from jupyterhub import app, objects, user, utils
+from jupyterhub import app, objects, user
 from jupyterhub.app import JupyterHub
 from jupyterhub.httpclient import JupyterHubHTTPClient
 from jupyterhub.services import auth
@@ -21,7 +20,8 @@ from dsportal.hub import internal_tls, tls
 from dsportal.hub.patches import shared_tls
 from dsportal.settings.hub import HubSettings
 
-HUB = (app, objects, user)
+HUB: tuple[Any, ...] = (app, objects, user)
+SERVICES: tuple[Any, ...] = (auth, jupyterhub_idle_culler)
 
 
 @pytest.fixture
@@ -34,17 +34,12 @@ def hub(tmp_path: Path) -> HubSettings:
 
 @pytest.fixture
 def patch() -> Iterator[None]:
-    with restored(auth, *HUB):
-        tls_context.reuse_contexts(auth)
+    with pytest.MonkeyPatch.context() as originals:
+        for module in (*SERVICES, *HUB):
+            originals.setattr(module, "make_ssl_context", module.make_ssl_context)
+        tls_context.reuse_contexts(*SERVICES)
         shared_tls.install()
         yield
-
-
-@contextmanager
-def restored(*modules: ModuleType) -> Iterator[None]:
-    yield
-    for module in modules:
-        module.make_ssl_context = utils.make_ssl_context  # type: ignore[attr-defined]
 
 
 def files(hub: HubSettings) -> tuple[str, str, str]:
@@ -98,7 +93,7 @@ def test_a_service_asks_the_hub_over_one_connection(hub: HubSettings) -> None:
 
 
 @pytest.mark.usefixtures("patch")
-@pytest.mark.parametrize("module", [auth, *HUB], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [*SERVICES, *HUB], ids=lambda module: module.__name__)
 def test_a_context_is_made_once_and_trusts_nobody_else(module: Any, hub: HubSettings) -> None:
     key, certificate, authorities = files(hub)
     made: Any = tls.client_context(hub)
