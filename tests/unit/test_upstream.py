@@ -79,6 +79,8 @@ PATCHED = {
     },
     "dsportal/hub/patches/shared_tls.py": {
         "jupyterhub.utils:make_ssl_context": "f97c6ad619f5",
+        # What the culler's process has in its place: dsportal/culler.
+        "jupyterhub_idle_culler:make_ssl_context": "bad625b952fd",
     },
     "dsportal/session/upstream/child_output.py": {
         "ipykernel.iostream:IOPubThread": "52a0adcd2281",
