@@ -64,9 +64,11 @@ def assert_is_fit_to_use(page: Page, where: str) -> None:
 
 
 def wait_for_theme(page: Page, scheme: Scheme) -> None:
-    """Wait until JupyterLab is as light or as dark as the system is."""
+    """Wait until JupyterLab is as light or as dark as the system is, and can be seen."""
     is_light = str(scheme == "light").lower()
     expect(page.locator(f'body[data-jp-theme-light="{is_light}"]')).to_be_attached()
+    # It covers all while a theme is loaded.
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)
 
 
 def assert_part_is_fit(
