@@ -4,7 +4,6 @@ A *table* is what the site wrote: for everybody (the default) or for one group. 
 what one user gets of the tables. How several groups of a user combine is said at :func:`combine`.
 """
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -128,7 +127,6 @@ def _time(key: str, value: object) -> timedelta:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or not math.isfinite(value)
         or not 0 < value <= _MOST_HOURS
     ):
         raise ValueError(f"{key} = {value!r}: must be hours, more than 0, at most {_MOST_HOURS}")

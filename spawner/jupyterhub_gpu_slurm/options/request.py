@@ -124,7 +124,6 @@ def _time(value: object) -> timedelta:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or not math.isfinite(value)
         or not 0 < value <= _MOST_HOURS
     ):
         raise BadOption(

@@ -63,7 +63,9 @@ class Reconciler:
         for orphan in ownerless(seen, known):
             await self._end(orphan)
         for session in todo.interrupted:
-            await self._start(session)
+            # While others were started, its user may have stopped it, or gone on with it.
+            if session in await self._hub.sessions():
+                await self._start(session)
 
     async def _listed(
         self, usernames: frozenset[str]

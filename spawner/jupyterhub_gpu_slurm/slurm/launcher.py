@@ -320,7 +320,7 @@ def jobs(
     """Tell how some jobs are, where Slurm hides them from the hub."""
     wanted = {str(job_id) for job_id in _job_ids(request)}
     question = ("--states=all", f"--jobs={','.join(sorted(wanted, key=int))}")
-    told = _rows_of(slurm, wanted, _JOB_FIELDS, *question)
+    told = dict(_rows_of(slurm, wanted, _JOB_FIELDS, *question))
     marked = _marked(slurm, wanted, *question)
     if len(told) < len(wanted):
         # Who is shown nothing may not take that for an answer.
@@ -335,7 +335,7 @@ def marked(
 ) -> dict[str, Any]:
     """Tell how all jobs are that are sessions of this hub."""
     found = _marked(slurm, None)
-    return {"rows": list(_rows_of(slurm, found, _JOB_FIELDS).values())}
+    return {"rows": [row for _, row in _rows_of(slurm, found, _JOB_FIELDS)]}
 
 
 def session(
@@ -420,8 +420,8 @@ def _told(slurm: SlurmCommands, job_id: int, fields: str, *more: str) -> str:
 
 def _rows_of(
     slurm: SlurmCommands, wanted: set[str] | None, fields: str, *question: str
-) -> dict[str, str]:
-    """Return squeue's lines of the jobs that are wanted, or of all, by the job's number."""
+) -> list[tuple[str, str]]:
+    """Return the numbers and lines of the jobs that are wanted, or of all, as squeue has them."""
     code, printed, complaint = slurm.try_out(
         "squeue", "--noheader", "--all", *question, "-o", fields
     )
@@ -429,23 +429,23 @@ def _rows_of(
         # squeue says so of a single job that it does not know.
         if _NO_SUCH_JOB not in complaint:
             raise LauncherError(complaint.strip() or "squeue failed")
-        return {}
-    rows = {}
+        return []
+    rows = []
     for line in printed.split("\n"):
         job_id = line.partition("|")[0].strip()
         if _JOB_ID.fullmatch(job_id) and (wanted is None or job_id in wanted):
-            rows[job_id] = line
+            rows.append((job_id, line))
     return rows
 
 
 def _marked(slurm: SlurmCommands, wanted: set[str] | None, *question: str) -> set[str]:
-    """Return the jobs with this hub's mark: of which it may be told, and nothing is decided by it.
+    """Return the jobs with this hub's mark: of which it may be told.
 
-    A comment may hold what looks like another job's line.
+    A comment may hold what looks like another job's line: that can add a mark, and take none away.
     """
     of = re.compile(rf"\d+\|{re.escape(slurm.mark)}:{_SESSION.pattern}", re.ASCII)
     rows = _rows_of(slurm, wanted, "%i|%k", *question)
-    return {job_id for job_id, row in rows.items() if of.fullmatch(row)}
+    return {job_id for job_id, row in rows if of.fullmatch(row)}
 
 
 def _expect_to_see_all(slurm: SlurmCommands, account: pwd.struct_passwd) -> None:
@@ -565,9 +565,11 @@ def _log_folder(account: pwd.struct_passwd) -> Path:
     folder = Path(account.pw_dir) / _LOG_FOLDER
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        logs = sorted(folder.glob("session-*.log"), key=lambda log: log.lstat().st_mtime)
-        for old in logs[:-_MOST_LOGS]:
-            old.unlink(missing_ok=True)
+        # Another start of the user's may remove some at the same moment.
+        with contextlib.suppress(FileNotFoundError):
+            logs = sorted(folder.glob("session-*.log"), key=lambda log: log.lstat().st_mtime)
+            for old in logs[:-_MOST_LOGS]:
+                old.unlink()
     except OSError as error:
         raise LauncherError(
             f"the folder {folder} cannot be used: {error.strerror}", refused=True
@@ -616,9 +618,9 @@ def _remove_old_inputs(slurm: SlurmCommands, account: pwd.struct_passwd, folder:
     """Remove what jobs left that never began, and that no hub has cancelled."""
     latest = time.time() - _INPUT_SECONDS
     try:
-        old = [
-            file for file in folder.glob(_input_name(slurm, "*")) if file.lstat().st_mtime < latest
-        ]
+        # Not "*": the mark of another hub may begin with this one's and a hyphen.
+        names = _input_name(slurm, "[0-9a-f]" * 32)
+        old = [file for file in folder.glob(names) if file.lstat().st_mtime < latest]
         if old:
             kept = {_input_name(slurm, session) for _, session in _sessions(slurm, account)}
             for file in old:

@@ -150,6 +150,7 @@ def test_a_table_is_read_with_its_units() -> None:
         ({"max_hours": 0}, "max_hours = 0: must be hours"),
         ({"max_hours": float("nan")}, "max_hours = nan: must be hours"),
         ({"max_hours": 10_000}, "at most 8760"),
+        ({"max_hours": 10**400}, "at most 8760"),
         ({"max_hours": "8"}, "must be hours"),
         ({"partitions": "sxm2"}, "partitions = 'sxm2': must be a list"),
         ({"partitions": []}, "at least one name"),

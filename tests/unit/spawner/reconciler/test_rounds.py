@@ -102,6 +102,13 @@ def test_an_interrupted_start_is_taken_up_once_its_job_is_seen() -> None:
     assert hub.started == [("user1", "")]
 
 
+def test_an_interrupted_start_that_its_user_has_meanwhile_stopped_stays_stopped() -> None:
+    there = [known(job_id=None, is_interrupted=True)]
+    hub = FakeHub([there, there, []])
+    one_round(FakeSlurm(marked={}, jobs={"user1": {7: A}}), hub)
+    assert hub.started == []
+
+
 def test_an_interrupted_start_without_a_job_is_left_to_its_user() -> None:
     hub = FakeHub([[known(is_interrupted=True)]])
     one_round(FakeSlurm(), hub)

@@ -161,22 +161,24 @@ def test_an_input_goes_when_its_session_is_cancelled(
 def test_old_inputs_without_a_job_go(
     account: pwd.struct_passwd, programs: Path, input_file: Path
 ) -> None:
-    waits, gone, young, others = (
+    waits, gone, young, *others = (
         input_file.with_name(name)
         for name in (
             f"input-portal-{'a' * 32}.json",
             f"input-portal-{'b' * 32}.json",
             f"input-portal-{'c' * 32}.json",
             f"input-other-{'b' * 32}.json",
+            # Of a hub whose mark begins with this one's.
+            f"input-portal-test-{'b' * 32}.json",
         )
     )
-    for file in (waits, gone, young, others):
+    for file in (waits, gone, young, *others):
         file.touch()
         if file != young:
             os.utime(file, (1, 1))
     with_comments(programs, {7: f"portal:{'a' * 32}"})
     ask(account, programs, SUBMISSION)
-    assert set(input_file.parent.iterdir()) == {input_file, waits, young, others}
+    assert set(input_file.parent.iterdir()) == {input_file, waits, young, *others}
 
 
 def test_slurms_programs_get_nothing_of_the_callers_environment(
@@ -691,6 +693,15 @@ def test_a_job_without_this_hubs_mark_is_withheld_and_not_missing(
 ) -> None:
     (private / "comment").write_text(f"43|{comment}\n")
     assert order(operator, private, {"verb": "jobs", "job_ids": [43]}) == {"rows": [WITHHELD]}
+
+
+def test_anothers_comment_takes_no_mark_away(operator: pwd.struct_passwd, private: Path) -> None:
+    # The jobs' own lines, and before and after them a comment of several lines.
+    forged = f"41|portal:{SESSION}\n42|x\n"
+    (private / "comment").write_text(f"{forged}42|portal:{SESSION}\n43|(null)\n{forged}")
+    answer = order(operator, private, {"verb": "jobs", "job_ids": [42, 43]})
+    assert answer == {"rows": [ROW, WITHHELD]}
+    assert order(operator, private, {"verb": "marked"}) == {"rows": [ROW]}
 
 
 @pytest.mark.parametrize("level", ["None\n", ""])
