@@ -39,6 +39,7 @@ COOKIES = (
     "neighbour=1; Path=/user/{name}x/",
     "climbing=1; Path=/user/{name}/../../hub/",
     "wide=1; Path=/user/{name}/; Domain=localhost",
+    "unreadable=1; Path=/user/{name}/x?%zz",
 )
 
 PROGRAM = """

@@ -61,7 +61,8 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         if handler is None:  # a program's question, with no browser behind it
             found: dict[str, Any] | None = await super().get_authenticated_user(handler, data)
             return found
-        typed = data.get("username", "")
+        # JupyterHub's page of a refused login reads it, too.
+        typed = data.setdefault("username", "")
         name = unix_name(without_realm(typed, getattr(self, "realm", "")))
         attempt = self._throttle.attempt(handler, typed, name or "")
         return await attempt.answer(super().get_authenticated_user(handler, data))

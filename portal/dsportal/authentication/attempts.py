@@ -8,6 +8,7 @@ address before is, at that address, held up by the failures made there only.
 Attempts are counted when they begin, and forgiven when they succeed: many at once gain nothing.
 """
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TypeVar
@@ -45,8 +46,11 @@ MOST_KEPT = 20_000
 
 @dataclass
 class _Tally:
-    failures: int
+    failures: float
+    """As many as there were at ``at``; they have faded since."""
+    at: float
     last: float
+    """When there was an attempt."""
 
 
 class Attempts:
@@ -88,21 +92,24 @@ class Attempts:
             return [pair]
         return [pair, ((name, ""), NAME), (("", address), ADDRESS)]
 
-    def _failures(self, key: Key, rule: AttemptRule, now: float) -> int:
+    def _failures(self, key: Key, rule: AttemptRule, now: float) -> float:
         tally = self._tallies.get(key)
         if tally is None:
-            return 0
-        return max(0, tally.failures - int((now - tally.last) / rule.forget_seconds))
+            return 0.0
+        return max(0.0, tally.failures - (now - tally.at) / rule.forget_seconds)
 
     def _wait(self, key: Key, rule: AttemptRule, now: float) -> float:
         tally = self._tallies.get(key)
         if tally is None:
             return 0.0
-        return tally.last + rule.delay(self._failures(key, rule, now)) - now
+        return tally.last + rule.delay(math.ceil(self._failures(key, rule, now))) - now
 
     def _add(self, key: Key, rule: AttemptRule, count: int, now: float) -> None:
-        failures = max(0, self._failures(key, rule, now) + count)
-        _keep(self._tallies, key, _Tally(failures, now), self._most_kept)
+        failures = max(0.0, self._failures(key, rule, now) + count)
+        before = self._tallies.get(key)
+        # A success holds up nobody else at its address.
+        last = now if count > 0 or before is None else before.last
+        _keep(self._tallies, key, _Tally(failures, now, last), self._most_kept)
 
 
 def _keep(table: OrderedDict[Key, T], key: Key, value: T, most: int) -> None:

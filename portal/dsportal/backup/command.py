@@ -16,6 +16,7 @@ from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, file_of, load
 
 _NIGHTLY = "portal-{}.tar.gz"
+_ANY_NIGHT = _NIGHTLY.format("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T" + "[0-9]" * 6 + "Z")
 
 
 def add_options(backup: ArgumentParser, restore: ArgumentParser) -> None:
@@ -78,7 +79,7 @@ def nightly(settings_file: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
     make(folder / _NIGHTLY.format(stamp), settings_file)
-    for old in sorted(folder.glob(_NIGHTLY.format("*")))[: -settings.backup.keep]:
+    for old in sorted(folder.glob(_ANY_NIGHT))[: -settings.backup.keep]:
         old.unlink()
         _say(f"{old}: removed, as there are {settings.backup.keep} newer ones")
 

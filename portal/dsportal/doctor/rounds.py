@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 
 from dsportal.doctor.finding import Finding, Line, State, failed
 
+_END_SECONDS = 1.0
 _LONGEST = 2000
 """Letters of an answer: all of it must fit into a pipe that nobody reads yet."""
 
@@ -104,4 +105,7 @@ def _told(child: _Child) -> bytes | None:
 def _end(child: _Child) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    os.waitpid(child.pid, os.WNOHANG)
+    # What hangs in the kernel is left behind: its end may never come.
+    deadline = time.monotonic() + _END_SECONDS
+    while os.waitpid(child.pid, os.WNOHANG)[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.005)

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
 RETRY_SECONDS = 0.1
+AGAIN_SECONDS = 10.0
+"""When a proxy that lives and could not be told all is told once more."""
 ALL_TOLD = "/portal-all-told"
 """Where the proxy hears that it knows all routes; until then it answers for those it lacks."""
 
@@ -37,13 +39,15 @@ class FollowedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]  # untyped
         """
         while True:
             reader, writer = await self._connected()
+            patience: float | None = None
             try:
                 await super().check_routes(users, services)
                 await self.api_request(ALL_TOLD, method="POST")
             except Exception as error:  # noqa: BLE001  the next round may fare better
                 self.log.warning("The proxy could not be told its routes: %s", error)
-            with suppress(OSError):
-                await reader.read()
+                patience = AGAIN_SECONDS
+            with suppress(OSError, TimeoutError):
+                await asyncio.wait_for(reader.read(), patience)
             writer.close()
             await asyncio.sleep(RETRY_SECONDS)
 

@@ -91,7 +91,7 @@ def test_its_own_user_sees_it(portal: Instance, browser: BrowserContext, hostile
     expect(page.get_by_role("heading", name="hostile")).to_be_visible()
     kept = names_of_cookies(browser)
     assert {"ours", "here"} <= kept
-    assert not {"root", "hub", "neighbour", "climbing", "wide"} & kept
+    assert not {"root", "hub", "neighbour", "climbing", "wide", "unreadable"} & kept
     # Its `register` is refused when the answer has come; until then there is a registration.
     refused = "navigator.serviceWorker.register('worker.js', {scope: '/'}).then(() => 0, String)"
     assert "scope" in str(page.evaluate(refused))

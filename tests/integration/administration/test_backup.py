@@ -85,12 +85,14 @@ def test_of_the_nightly_backups_the_newest_are_kept(portal: Instance, tmp_path: 
     for old in ("2020-01-01", "2020-01-02"):
         (tmp_path / "nightly").mkdir(exist_ok=True)
         (tmp_path / f"nightly/portal-{old}T023000Z.tar.gz").touch()
-    (tmp_path / "nightly/somebodys.tar.gz").touch()
+    # Names that come before and after any night's.
+    for name in ("portal-0.2.0", "portal-before-upgrade", "somebodys"):
+        (tmp_path / f"nightly/{name}.tar.gz").touch()
     done = command(portal, "backup", "--nightly", "--settings", str(settings))
     assert done.returncode == 0, done.stderr
     names = sorted(path.name for path in (tmp_path / "nightly").iterdir())
-    assert [name[:10] for name in names] == ["portal-202", "somebodys."]
-    assert not names[0].startswith("portal-2020")
+    assert [name[:10] for name in names] == ["portal-0.2", "portal-202", "portal-bef", "somebodys."]
+    assert not names[1].startswith("portal-2020")
 
 
 def test_nothing_is_put_back_while_the_services_run(portal: Instance, file: Path) -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dsportal.hub.patches.api_hardening import LARGEST_BODY
-from tests.instance import ADMIN, Instance, trust
+from tests.instance import ADMIN, USERS, Instance, trust
 from tests.network.wire import Wire
 from tests.visitor import Visitor
 
@@ -338,3 +338,27 @@ def test_a_body_may_be_as_large_as_the_hub_needs(http: httpx.Client, stranger: V
     content = json.dumps({"note": "x" * (LARGEST_BODY // 2)}).encode()
     answer = http.post(f"/hub/api/users/{stranger.name}/tokens", headers=headers, content=content)
     assert answer.status_code < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/constructor", 404),
+        ("/__proto__/x", 404),
+        (f"/user/{USERS[0]}/toString", 404),
+        ("/hub/portal/gate?next=//[", 400),
+        (f"/hub/error/{'5' * 5000}", 404),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_address_that_leads_nowhere_is_answered_and_is_no_fault_of_the_hubs(
+    portal: Instance, path: str, status: int
+) -> None:
+    assert httpx.get(f"{portal.url}{path}", verify=trust(), timeout=10).status_code == status
+
+
+def test_a_login_without_a_name_is_a_refused_one(portal: Instance) -> None:
+    visitor = Visitor(portal, ADMIN)
+    answer = visitor.http.post("/hub/login", data={"_xsrf": visitor.xsrf(), "password": "x"})
+    visitor.close()
+    assert answer.status_code == 403

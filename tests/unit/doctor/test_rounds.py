@@ -38,6 +38,14 @@ def test_a_check_that_hangs_holds_up_no_other() -> None:
     assert lines[0].finding == Finding(State.FAILED, "no answer in 0.2 s", "look there")
 
 
+def test_no_child_is_left_behind() -> None:
+    # Those that have ended and wait to be asked for are children, too.
+    children = Path("/proc/thread-self/children")
+    before = children.read_text()
+    run([Check("slow", hang, "", seconds=0.05), say("a")] * 10, is_root=True)
+    assert children.read_text() == before
+
+
 @pytest.mark.parametrize("ask", [break_down, vanish])
 def test_a_check_that_breaks_down_is_a_failure(ask: object) -> None:
     broken = Check("broken", ask, "")  # type: ignore[arg-type]

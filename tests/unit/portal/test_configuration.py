@@ -220,7 +220,7 @@ def test_the_session_is_told_its_folders_and_tools(c: Any, settings: Settings) -
         "templates": "templates",
         "extensions": [
             *("git", "lsp", "execute_time", "code_formatter", "debugger", "search"),
-            *("parquet", "download", "notify"),
+            *("csv", "toc", "parquet", "download", "notify"),
         ],
         "umask": "",
         "environments_folders": {"home": "~/environments"},

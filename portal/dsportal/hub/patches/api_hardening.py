@@ -14,7 +14,9 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
 from jupyterhub.apihandlers.groups import GroupPropertiesAPIHandler
 from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
+from jupyterhub.handlers import default_handlers as page_handlers
 from jupyterhub.handlers.base import BaseHandler
+from jupyterhub.handlers.pages import ProxyErrorHandler
 from jupyterhub.scopes import needs_scope
 from tornado import web
 
@@ -26,6 +28,7 @@ LARGEST_BODY = 2**20
 
 _NOT_THE_HUBS = "Names, and who is an admin, come from the directory."
 _LONGEST_SECONDS = 2**31
+_STATUS_DIGITS = 3
 
 _find_handler_of_tornado = web.Application.find_handler
 
@@ -120,9 +123,20 @@ class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub h
         await super().delete(user_name)
 
 
+class HardenedErrorHandler(ProxyErrorHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Shows the page of an error of the proxy's."""
+
+    async def get(self, status_code_s: str) -> None:
+        """Refuse what is no status: Python reads no number of thousands of digits."""
+        if len(status_code_s) > _STATUS_DIGITS:
+            raise web.HTTPError(404)
+        await super().get(status_code_s)
+
+
 def install() -> None:
     """Put all this in the place of JupyterHub's own."""
     handlers.remove(default_handlers, *_GONE)
+    handlers.replace(page_handlers, ProxyErrorHandler, HardenedErrorHandler)
     handlers.replace(default_handlers, OAuthTokenHandler, HardenedTokenHandler)
     handlers.replace(default_handlers, UserAPIHandler, HardenedUserHandler)
     handlers.replace(default_handlers, UserServerAPIHandler, HardenedServerHandler)

@@ -81,12 +81,12 @@ class DatabaseSession(Session):
         gone = list(self.deleted)
         try:
             super().rollback()
-            for one, values in self._owed:
+            self._take_the_right_to_write()
+            for one, values in filter(lambda owed: self._has_row(owed[0]), self._owed):
                 for name, value in values.items():
                     setattr(one, name, value)
-            for one in gone:
+            for one in filter(self._has_row, gone):
                 self.delete(one)
-            self._take_the_right_to_write()
             super().commit()
         except (SQLAlchemyError, DatabaseAway) as error:
             why = error.orig if isinstance(error, DBAPIError) else error
@@ -95,6 +95,16 @@ class DatabaseSession(Session):
         self._owed = []
         self._has_sent = False
         return True
+
+    def _has_row(self, one: object) -> bool:
+        """Say whether there is still something to change: somebody may have deleted it."""
+        state = inspect(one)
+        keys = zip(state.mapper.primary_key, state.identity, strict=True)
+        question = select(state.mapper.local_table).where(*(key == value for key, value in keys))
+        if self.connection().execute(question).first() is not None:
+            return True
+        log.warning("A change to a row of %s that is gone is dropped", state.mapper.local_table)
+        return False
 
     def _unwritten(self) -> list[tuple[object, dict[str, Any]]]:
         changed = []

@@ -112,7 +112,10 @@ class GateHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
 
     async def get(self) -> None:
         """Refuse what is another user's, and send who has no login there first."""
-        address = self._validate_next_url(self.get_argument("next", ""))
+        try:
+            address = self._validate_next_url(self.get_argument("next", ""))
+        except ValueError as error:
+            raise web.HTTPError(400, "next is not an address.") from error
         is_page = self.request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
         user = self.current_user
         if user is None and is_page:

@@ -38,6 +38,9 @@ def log_known(handler: Any) -> None:
 
     Refused logins have lines of their own: `dsportal.authentication.throttle`.
     """
+    if handler.request.method not in web.RequestHandler.SUPPORTED_METHODS:
+        # A label of the metrics, each of which the hub keeps for good; and anybody may invent some.
+        handler.request.method = "OTHER"
     if handler.get_status() < 500 and not _is_known(handler):
         prometheus_log_method(handler)
         return

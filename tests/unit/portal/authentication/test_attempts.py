@@ -54,6 +54,29 @@ def test_a_refused_attempt_makes_the_wait_no_longer() -> None:
     assert len(waits) == 1
 
 
+def test_failures_of_an_address_fade_while_others_log_in_from_there() -> None:
+    attempts = Attempts()
+    # One in ten mistypes once; somebody comes every three seconds, half of what may be forgotten.
+    for number in range(2000):
+        now = 3.0 * number
+        name = f"user{number}"
+        assert attempts.begin(name, HOME, now) == 0, number
+        if number % 10:
+            attempts.succeeded(name, HOME, now + 0.5)
+
+
+def test_a_success_lets_nobody_else_wait() -> None:
+    attempts = Attempts()
+    now = 0.0
+    for number in range(ADDRESS.free + 3):
+        now = fail(attempts, 1, f"user{number}", HOME, now)
+    waited = wait_of(attempts, "ada", HOME, now)
+    now += waited
+    assert attempts.begin("ada", HOME, now) == 0
+    attempts.succeeded("ada", HOME, now + 5)
+    assert wait_of(attempts, "ben", HOME, now + waited + 1) == 0
+
+
 def test_the_right_password_ends_the_count() -> None:
     attempts = Attempts()
     now = fail(attempts, PAIR.free + 2, "ada", HOME) + 60

@@ -7,7 +7,11 @@ import pytest
 from jupyterhub.apihandlers.users import UserServerAPIHandler
 from tornado import web
 
-from dsportal.hub.patches.api_hardening import HardenedServerHandler, _json_body
+from dsportal.hub.patches.api_hardening import (
+    HardenedErrorHandler,
+    HardenedServerHandler,
+    _json_body,
+)
 
 
 def read(body: object, handler: Any = None) -> Any:
@@ -139,3 +143,10 @@ def test_a_start_after_one_that_failed_says_whether_it_still_waits(
     handler.find_user = {"ada": user}.get
     asyncio.run(handler.post("ada"))
     assert said[-1] == status
+
+
+def test_a_status_of_thousands_of_digits_is_no_page() -> None:
+    handler = object.__new__(HardenedErrorHandler)
+    with pytest.raises(web.HTTPError) as refused:
+        asyncio.run(handler.get("5" * 5000))
+    assert refused.value.status_code == 404

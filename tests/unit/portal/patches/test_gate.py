@@ -7,6 +7,7 @@ import hmac
 import time
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from jupyterhub.handlers import BaseHandler, default_handlers
@@ -34,6 +35,7 @@ class Handler:
         return {"next": self.address}.get(name, default)
 
     def _validate_next_url(self, address: str) -> str:
+        urlsplit(address)
         return address
 
     def redirect(self, address: str) -> None:
@@ -79,6 +81,12 @@ def test_a_page_without_a_login_gets_one_first(mode: str | None) -> None:
     (address,) = handler.sent_to
     assert address == "/hub/login?next=%2Fportal%2Fgate%3Fnext%3D%2Fuser%2Fada%2F"
     assert handler.cookies == {}
+
+
+def test_what_cannot_be_read_as_an_address_is_refused() -> None:
+    with pytest.raises(HTTPError) as refused:
+        asked(Handler("ada", "//["))
+    assert refused.value.status_code == 400
 
 
 def test_what_is_no_page_is_refused_without_one() -> None:

@@ -10,11 +10,11 @@ from tornado.log import app_log
 from dsportal.hub.patches import request_log
 
 
-def handler(status: int, *, is_known: bool, address: str = "/hub/home") -> Any:
+def handler(status: int, *, is_known: bool, address: str = "/hub/home", method: str = "GET") -> Any:
     return SimpleNamespace(
         get_status=lambda: status,
         current_user=SimpleNamespace(name="ada") if is_known else None,
-        request=SimpleNamespace(uri=address),
+        request=SimpleNamespace(uri=address, method=method),
     )
 
 
@@ -48,6 +48,18 @@ def test_an_address_is_cut(lines: list[str]) -> None:
     request_log.log_known(handler(200, is_known=True, address="/hub/" + "x" * 5000))
     (line,) = lines
     assert len(line) <= request_log.LONGEST_ADDRESS
+
+
+def test_no_stranger_invents_labels_of_the_metrics(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr(
+        request_log, "prometheus_log_method", lambda asked: counted.append(asked.request.method)
+    )
+    for method in ("GET", "DELETE", "AAAA1", "get"):
+        request_log.log_known(handler(405, is_known=False, method=method))
+    assert counted == ["GET", "DELETE", "OTHER", "OTHER"]
 
 
 def test_a_request_that_only_reads_leaves_no_warning(

@@ -108,7 +108,12 @@ function isOwnCookie(cookie, prefix, address) {
     const given = value.join("=").trim();
     if (name.trim().toLowerCase() === "path" && given.startsWith("/")) path = given;
   }
-  return isReadable(path) && !path.includes("..") && `${decodeURIComponent(path)}/`.startsWith(`${prefix}/`);
+  if (path.includes("..")) return false;
+  try {
+    return `${decodeURIComponent(path)}/`.startsWith(`${prefix}/`);
+  } catch {
+    return false;
+  }
 }
 
 // What the session of `prefix` may say to a browser.
@@ -138,7 +143,13 @@ class PortalProxy extends ConfigurableProxy {
 
   async handleProxy(kind, request, answer, head) {
     if (!isReadable(request.url)) return refuse(request, answer, 400, "The address cannot be read.\n");
-    const route = await this.targetForReq(request);
+    let route;
+    try {
+      route = await this.targetForReq(request);
+    } catch {
+      // Its routes are kept in plain objects, each of which has a "constructor" (version 5.1.0).
+      return refuse(request, answer, 404, "There is no such page.\n");
+    }
     const path = (this.hostRouting ? route?.prefix.replace(/^\/[^/]+/, "") : route?.prefix) ?? "";
     if (Date.now() < this.#toldAt && BEHIND.test(request.url) && !BEHIND.test(`${path}/`))
       return refuse(request, answer, 503, "The portal has just started: try again.\n", NOT_NOW);
