@@ -21,14 +21,20 @@ _delete_of_jupyterhub = UserServerAPIHandler.delete
 async def delete(self: Any, user_name: str, server_name: str = "") -> None:
     """Give the start up, if there is one; 202 while that takes long, as for any stop."""
     user = self.find_user(user_name)
-    if user is not None and server_name in user.orm_spawners:
-        spawner = user.spawners[server_name]
-        if not spawner.active and getattr(spawner, "is_interrupted", False):
-            await _give_up(spawner, self.slow_stop_timeout)
+    for spawner in interrupted_starts(user) if user is not None else []:
+        if spawner.name == server_name:
+            await give_up(spawner, self.slow_stop_timeout)
     await _delete_of_jupyterhub(self, user_name, server_name)
 
 
-async def _give_up(spawner: Any, seconds: float) -> None:
+def interrupted_starts(user: Any) -> list[Any]:
+    """Return the user's spawners whose starts nobody has resumed yet."""
+    known = [user.spawners[name] for name in user.orm_spawners]
+    return [one for one in known if not one.active and getattr(one, "is_interrupted", False)]
+
+
+async def give_up(spawner: Any, seconds: float) -> None:
+    """End such a start, and wait for it so long."""
     # So that nobody starts it meanwhile: neither the reconciler nor the user.
     spawner._stop_pending = True
     spawner._stop_future = asyncio.ensure_future(_given_up(spawner))

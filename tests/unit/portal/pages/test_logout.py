@@ -16,7 +16,8 @@ from dsportal.hub.pages.logout import AskingLogoutHandler, held_gpus
 def user_with(*gpus: int | None) -> Any:
     """Return a user with sessions; ``None`` is one that is not there any more."""
     made = [SimpleNamespace(active=one is not None, held_gpus=one, pending=None) for one in gpus]
-    return SimpleNamespace(name="ada", spawners=dict(enumerate(made)))
+    spawners = dict(enumerate(made))
+    return SimpleNamespace(name="ada", spawners=spawners, orm_spawners=spawners)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,22 @@ def test_the_form_stops_what_waits_for_its_gpus(done: list[str]) -> None:
 
     asyncio.run(leave())
     assert done == ["cancelled", "stopped ada", "logged out"]
+
+
+def test_a_start_that_the_hubs_end_interrupted_is_asked_about_and_stopped(done: list[str]) -> None:
+    user = user_with(2)
+    (spawner,) = user.spawners.values()
+    spawner.active, spawner.is_interrupted = False, True
+
+    async def give_up() -> None:
+        done.append("given up")
+        spawner.is_interrupted = False
+
+    spawner.give_up = give_up
+    asyncio.run(handler(user, "", done).get())
+    post: Any = AskingLogoutHandler.post
+    asyncio.run(post.__wrapped__(handler(user, "", done)))
+    assert done == ["leave.html 2", "given up", "stopped ada", "logged out"]
 
 
 def test_who_has_a_start_that_does_not_end_is_not_logged_out(done: list[str]) -> None:

@@ -13,6 +13,7 @@ from dsportal.hub.patches.api_hardening import HardenedServerHandler
 class Interrupted:
     """The spawner of such a start, whose job takes so long to cancel."""
 
+    name = ""
     active = False
     _stop_pending = False
     _stop_future: asyncio.Future[None] | None = None
