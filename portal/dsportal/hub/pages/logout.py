@@ -14,13 +14,12 @@ from jupyterhub.handlers.login import LogoutHandler
 from tornado import web
 
 from dsportal.hub import handlers, starts
-from dsportal.hub.patches.interrupted_stop import give_up, interrupted_starts
 
 
 def held_gpus(user: Any) -> int | None:
     """Return how many GPUs a user's sessions hold or wait for; ``None`` if there is no session."""
     active = [spawner for spawner in user.spawners.values() if spawner.active]
-    active += interrupted_starts(user)
+    active += starts.interrupted(user)
     return sum(getattr(one, "held_gpus", None) or 0 for one in active) if active else None
 
 
@@ -39,8 +38,8 @@ class AskingLogoutHandler(LogoutHandler):  # type: ignore[misc]  # JupyterHub ha
     @web.authenticated
     async def post(self) -> None:
         """Stop what runs or is about to, then log out."""
-        for spawner in interrupted_starts(self.current_user):
-            await give_up(spawner, self.slow_stop_timeout)
+        for spawner in starts.interrupted(self.current_user):
+            await starts.give_up(spawner, self.slow_stop_timeout)
         await self._cancel_starts(self.current_user)
         await self._shutdown_servers(self.current_user)
         await super().get()
