@@ -1,4 +1,4 @@
-"""Starts that end before their sessions: waiting for those that were cancelled, giving others up."""
+"""Starts that end without a session: cancelled ones are waited for, interrupted ones given up."""
 
 import asyncio
 import time

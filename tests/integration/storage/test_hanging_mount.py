@@ -1,5 +1,6 @@
 """A file server that hangs costs a session nothing but that server's files."""
 
+import os
 import pwd
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,3 +112,26 @@ def test_a_nas_that_begins_to_hang_holds_up_nobody(
     finally:
         nas.thaw()
         portal.slurm("/bin/rm", "-f", str(own), user=USER)
+
+
+def test_a_download_that_is_under_way_holds_up_nobody(
+    portal: Instance, nas: Server, user: Visitor, tmp_path: Path
+) -> None:
+    content = os.urandom(300_000)
+    (tmp_path / "some.bin").write_bytes(content)
+    (tmp_path / "large.bin").touch()
+    os.truncate(tmp_path / "large.bin", 2**30)
+    user.start_and_wait(gpus=0)
+    assert user.session("GET", "/files/isilon/some.bin").content == content
+    part = user.http.get(
+        f"/user/{USER}/files/isilon/some.bin", headers={"Range": "bytes=100000-199999"}
+    )
+    assert (part.status_code, part.content) == (206, content[100_000:200_000])
+    try:
+        with user.http.stream("GET", f"/user/{USER}/files/isilon/large.bin") as download:
+            assert next(download.iter_raw(1000))
+            nas.freeze()
+            assert httpx.codes.is_success(user.session("GET", "/api/status").status_code)
+            assert user.run("print(6 * 7)").strip() == "42"
+    finally:
+        nas.thaw()

@@ -128,6 +128,7 @@ class Mounts:
         self._points, self._now = tuple(points), now
         self._asked: dict[str, asyncio.Future[None]] = {}
         self._known: dict[str, MountState] = {}
+        self._mounted: set[str] = set()
 
     def troubled(self) -> list[MountState]:
         """Return the mounts that do not answer, fail or are missing."""
@@ -171,7 +172,10 @@ class Mounts:
     async def watch(self) -> None:
         """Look at all mounts again and again."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception:  # the next look may do better
+                log.exception("The mounts could not be looked at")
             await asyncio.sleep(_SOON_SECONDS if self.dead() else _ROUND_SECONDS)
 
     async def look(self) -> None:
@@ -181,6 +185,10 @@ class Mounts:
         points = served | set(self._points)
         for gone in self._known.keys() - points:
             del self._known[gone]
+        # What is mounted there next is another mount, and the one before may never answer.
+        for gone in self._mounted - kinds.keys():
+            self._asked.pop(gone, None)
+        self._mounted = set(kinds)
         for point in points:
             if point not in self._asked:
                 self._asked[point] = in_thread(partial(_ask, point))

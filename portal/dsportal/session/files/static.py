@@ -5,7 +5,10 @@ user's own rights, as in a terminal.
 """
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from errno import EDQUOT, ENOSPC, EROFS
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from jupyter_core.paths import is_hidden
 from jupyter_server.base.handlers import AuthenticatedFileHandler
 from jupyter_server.services.contents.filecheckpoints import FileCheckpoints
 from tornado import web
+from tornado.iostream import StreamClosedError
 
 from dsportal.session.files.own_folder import checkpoint_folder, is_ones_own
 
@@ -25,13 +29,28 @@ class LinkedFileHandler(AuthenticatedFileHandler):
     takes the link's end for the name, and fails.
     """
 
+    _pieces: Iterator[bytes] = iter(())
+
     @web.authenticated
     async def get(self, path: str, include_body: bool = True) -> None:  # type: ignore[override]
-        """Send a file, unless it is on a mount that does not answer."""
+        """Send a file, as far as the mount that it is on answers."""
         contents: Any = self.contents_manager
-        await contents.look_at(contents.place(path))
+        place = contents.place(path)
+        await contents.look_at(place)
         sent: Any = super().get(path, include_body=include_body)
         await sent
+        read = partial(next, self._pieces, b"")
+        with suppress(StreamClosedError):
+            while piece := await contents.in_time(read, place, repeat=False):
+                self.write(piece)
+                await self.flush()
+
+    def get_content(  # type: ignore[override]
+        self, abspath: str, start: int | None = None, end: int | None = None
+    ) -> Iterable[bytes]:
+        """Leave the reading to `get`: tornado would read in the thread that serves everybody."""
+        self._pieces = iter(super().get_content(abspath, start, end))
+        return ()
 
     def validate_absolute_path(self, root: str, absolute_path: str) -> str:
         """Refuse what is above the root or hidden, by its name below the root."""

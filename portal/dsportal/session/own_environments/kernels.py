@@ -66,7 +66,10 @@ class OwnKernels:
     async def watch(self) -> None:
         """Look again and again: terminals and other sessions make some, too."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception:  # the next look may do better
+                log.exception("The environments could not be looked at")
             await asyncio.sleep(_SECONDS)
 
     def _look(self, folder: EnvironmentFolder) -> list[OwnEnvironment]:

@@ -31,6 +31,7 @@ IS_A_MODULE = "There is already a module {name}. Choose another name for the env
 IS_BUSY = (
     "{name} is being created or removed at the moment. Wait until that is done, then try again."
 )
+NOT_BEGUN = "This could not be started: {reason}. Try again."
 UNKNOWN = "There is no environment {name}."
 NO_MODULES = (
     "There are no environment modules here, so there is nothing called {base} to build on. "

@@ -62,6 +62,8 @@ class OwnWork:
         """Stop what runs, and wait until it has cleared up."""
         if self._process is None or self._hearing is None:
             return
+        if self._process.returncode is not None:
+            return  # its number may be somebody else's by now
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGTERM)
         with suppress(TimeoutError):
@@ -71,17 +73,21 @@ class OwnWork:
         if self.task is not None and self.task.state == "running":
             raise OwnEnvironmentError(words.IS_BUSY.format(name=self.task.name))
         task = self.task = Task(action, name)
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *_COMMAND,
-            action,
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=self._environment,
-            start_new_session=True,
-        )
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *_COMMAND,
+                action,
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            self.task = None
+            raise OwnEnvironmentError(words.NOT_BEGUN.format(reason=error)) from error
         self._hearing = asyncio.create_task(self._hear(task, self._process))
         return task
 

@@ -35,7 +35,9 @@ def folder_of(setting: str, user: str) -> str:
 
 def place_of(setting: str, owner: str, share: str, name: str) -> str:
     """Return where a share's notebook lies; raises `SharingError` for names that no share has."""
-    if not _USER.fullmatch(owner) or "/" in name or "\0" in name or name.startswith("."):
+    # Another file would be copied into the reader's home, where kernels import what lies there.
+    is_notebook = name.endswith(".ipynb") and not name.startswith(".")
+    if not _USER.fullmatch(owner) or not is_notebook or "/" in name or "\0" in name:
         raise SharingError(words.NOT_FOR_YOU.format(owner=owner))
     return f"{folder_of(setting, owner)}/{share}/{name}"
 

@@ -13,6 +13,8 @@ COMPUTING_CORES = 0.05
 """A kernel that waits for its next cell, and a shell that waits for its next line, stay below a
 hundredth of a core."""
 WORKING_GPU_PERCENT = 1
+STANDSTILL_SECONDS = 300.0
+"""Longer than from one look to the next."""
 
 ProcessKey = tuple[int, int]
 """Number and start: a number may be given again."""
@@ -71,9 +73,14 @@ class UseSample:
 
 
 def last_use(look: UseSample, before: UseSample | None, last: float) -> float:
-    """Return when the session was last used, which was ``last`` until the look before."""
+    """Return when the session was last used, which was ``last`` until the look before.
+
+    Nobody could use one that was suspended with its job; a clock that was set forward looks alike.
+    """
+    stood_still = before is not None and look.at - before.at > STANDSTILL_SECONDS
     if (
-        look.has_busy_kernel
+        stood_still
+        or look.has_busy_kernel
         or computing_cores(look, before) >= COMPUTING_CORES
         or are_working(look.gpu_percents)
     ):

@@ -1,10 +1,12 @@
 """Mounts, the links to them, and what is said of them. Hanging ones: test_hanging_mount."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
+from dsportal.session.files import mounts as mounts_module
 from dsportal.session.files.mounts import (
     Mounts,
     MountState,
@@ -113,3 +115,43 @@ def test_words_name_the_mount_and_the_hour() -> None:
     assert words.startswith("/mnt/isilon has not responded since ")
     failing = MountState("/mnt/isilon1", "fails", 0.0, "Input/output error").words()
     assert failing.endswith("(Input/output error)")
+
+
+def test_what_is_mounted_in_the_place_of_a_dead_mount_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    point, release = str(tmp_path), threading.Event()
+    monkeypatch.setattr(mounts_module, "PATIENCE_SECONDS", 0.1)
+    kinds = iter([{point: "nfs"}, {}, {point: "nfs"}])
+    monkeypatch.setattr(mounts_module, "mounted_now", lambda: next(kinds))
+    # The first server never answers, the next one does.
+    answers = iter([lambda: release.wait(30), lambda: None])
+    monkeypatch.setattr(mounts_module, "_ask", lambda _: next(answers)())
+
+    async def look() -> list[frozenset[str]]:
+        mounts, found = Mounts(), []
+        for _ in range(3):
+            await mounts.look()
+            found.append(mounts.dead())
+        release.set()
+        return found
+
+    assert asyncio.run(look()) == [{point}, set(), set()]
+
+
+def test_a_look_that_fails_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(mounts_module, "_ROUND_SECONDS", 0)
+    looks = iter([OSError("too many open files"), {}, SystemExit("twice more")])
+
+    def mounted_now() -> dict[str, str]:
+        found = next(looks)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    monkeypatch.setattr(mounts_module, "mounted_now", mounted_now)
+    with pytest.raises(SystemExit):
+        asyncio.run(Mounts().watch())
+    assert "The mounts could not be looked at" in caplog.text

@@ -140,3 +140,29 @@ def test_an_order_is_checked_before_it_is_one() -> None:
     for wrong in ({"in": 1}, {"in": None}, {"name": "../x"}, {"more": ""}, {"conda": True}):
         with pytest.raises(OwnEnvironmentError):
             order_from(json.dumps(given | wrong).encode())
+
+
+def test_what_could_not_be_started_is_said_and_keeps_nothing_busy() -> None:
+    async def begin_twice() -> None:
+        work = OwnWork({})
+        for _ in range(2):
+            with pytest.raises(OwnEnvironmentError, match="could not be started: embedded null"):
+                await work.remove("a\0b")
+        assert work.task is None
+
+    asyncio.run(begin_twice())
+
+
+def test_what_has_ended_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: told.append(group))
+
+    async def end() -> None:
+        work = OwnWork({})
+        await work.remove("none")
+        assert work._hearing is not None
+        await work._hearing
+        await work.stop()
+
+    asyncio.run(end())
+    assert told == []

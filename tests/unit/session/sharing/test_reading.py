@@ -25,6 +25,8 @@ def test_a_share_lies_where_its_owner_and_number_say() -> None:
         ("", "a.ipynb"),
         ("ann", "../a.ipynb"),
         ("ann", ".share.json"),
+        ("ann", ".a.ipynb"),
+        ("ann", "random.py"),
         ("ann", "a\0.ipynb"),
         ("{user}", "a.ipynb"),
     ],

@@ -58,6 +58,7 @@ BEFORE = look(990, process(20, 5.0), process(30, 1.0, parent=20))
         pytest.param(look(1000, process(20, 5, terminal=AT_PROMPT)), 700, id="a prompt"),
         pytest.param(look(1000, process(20, 5, terminal=WITH_PROGRAM)), 950, id="a program writes"),
         pytest.param(look(1000, kernel=5000.0), 1000, id="the clock was set back"),
+        pytest.param(look(8190), 8190, id="the job was suspended"),
     ],
 )
 def test_what_is_use(now: UseSample, used_at: float) -> None:
