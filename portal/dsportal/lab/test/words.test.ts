@@ -11,6 +11,7 @@ const texts: ITexts = {
   _n: (one, many, count, ...values) => texts.__(count === 1 ? one : many, count, ...values)
 };
 const END = 1_790_000_000;
+const now = (): number => Math.round(Date.now() / 1000);
 
 test('the warnings fit into what JupyterLab shows of them', () => {
   const end = words.endWarning('2 h 05 min', END, '', texts);
@@ -31,10 +32,25 @@ test('a warning says why there is no more time, in place of what happens then', 
 
 test('the question says when the session ends and how often it can be extended', () => {
   assert.equal(
-    words.extensionQuestion(END, 1, texts),
-    `Ends at ${hour(END)}. 1 extension left. Extend by:`
+    words.extensionQuestion(now(), 1, texts),
+    `Ends at ${hour(now())}. 1 extension left. Extend by:`
   );
   assert.match(words.extensionQuestion(END, 3, texts), / 3 extensions left\. /);
+});
+
+test('an end that is not today is told with its day', () => {
+  const [tomorrow, far] = [now() + 86_400, now() + 20 * 86_400];
+  for (const said of [
+    (end: number) => words.leaving(2, end, texts),
+    (end: number) => words.endsAt(end, texts),
+    (end: number) => words.extendableUntil(end, texts),
+    (end: number) => words.extensionQuestion(end, 1, texts),
+    (end: number) => words.extended(end, texts)
+  ]) {
+    assert.match(said(tomorrow), /\d( [AP]M)? on \w+day(?!, )/);
+    assert.match(said(far), /\d( [AP]M)? on \w+day, .*\d/);
+    assert.ok(!said(now()).includes(' on '), said(now()));
+  }
 });
 
 test('what was asked for and not done has its reason', () => {
@@ -45,14 +61,13 @@ test('what was asked for and not done has its reason', () => {
 });
 
 test('an end is told with its moment and its reason, as far as they are known', () => {
-  const now = Math.round(Date.now() / 1000);
   assert.equal(
-    words.ended(now, 'its time was up', texts),
-    `It ended at ${hour(now)} because its time was up.`
+    words.ended(now(), 'its time was up', texts),
+    `It ended at ${hour(now())} because its time was up.`
   );
-  assert.equal(words.ended(now, '', texts), `It ended at ${hour(now)}.`);
+  assert.equal(words.ended(now(), '', texts), `It ended at ${hour(now())}.`);
   assert.ok(!words.ended(null, '', texts).includes('ended at'));
-  assert.match(words.ended(now - 2 * 86_400, '', texts), /^It ended on \w+day at \d/);
+  assert.match(words.ended(now() - 2 * 86_400, '', texts), /^It ended on \w+day at \d/);
 });
 
 test('what is not saved is named, and else when the last of it was saved', () => {

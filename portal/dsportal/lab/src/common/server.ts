@@ -24,9 +24,10 @@ export interface IReading {
   gpus: number;
 }
 
-/** Ask for the time. */
-export function read(settings: ServerConnection.ISettings): Promise<IReading> {
-  return request(settings, 'portal/clock', {});
+/** Ask for the time, for so many milliseconds at most. */
+export function read(settings: ServerConnection.ISettings, patience?: number): Promise<IReading> {
+  const init = patience === undefined ? {} : { signal: AbortSignal.timeout(patience) };
+  return request(settings, 'portal/clock', init);
 }
 
 /** Ask for more time; fails with the server's words. */

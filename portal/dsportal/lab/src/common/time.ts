@@ -1,5 +1,10 @@
 // Arithmetic of deadlines. Moments and spans are seconds; no clock is read here.
 
+/** Until then, a day's name tells which one it is. */
+const ALMOST_A_WEEK = 6 * 86_400;
+const WEEKDAY: Intl.DateTimeFormatOptions = { weekday: 'long' };
+const DATE: Intl.DateTimeFormatOptions = { ...WEEKDAY, day: 'numeric', month: 'long' };
+
 /** Plural-aware texts: JupyterLab's `TranslationBundle`, or a stand-in. */
 export interface ITexts {
   __(text: string, ...values: unknown[]): string;
@@ -30,12 +35,12 @@ export function hour(moment: number): string {
   return new Date(1000 * moment).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 }
 
-/** Write the day of a moment for people, nothing for today's: `Tuesday`. */
+/** Write the day of a moment for people, nothing for today's: `Tuesday`, or with its date. */
 export function day(moment: number, now: number): string {
   const date = new Date(1000 * moment);
   return date.toDateString() === new Date(1000 * now).toDateString()
     ? ''
-    : date.toLocaleDateString([], { weekday: 'long' });
+    : date.toLocaleDateString([], Math.abs(moment - now) < ALMOST_A_WEEK ? WEEKDAY : DATE);
 }
 
 /** Say whether a session that ends because nobody uses it is to be warned of now. */

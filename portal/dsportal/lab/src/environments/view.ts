@@ -87,25 +87,34 @@ export class EnvironmentsView extends Widget {
 
   /** Ask the session, and again while something is being done. */
   async refresh(): Promise<void> {
-    if (this._isAsking || this.isDisposed) {
+    this._isWanted = true;
+    if (this._isAsking) {
       return;
     }
     this._isAsking = true;
     try {
-      let told = await readEnvironments(this._settings);
-      this._take(told);
-      while (told.task?.state === 'running' && !this.isDisposed) {
-        await new Promise(resolve => setTimeout(resolve, LOOK_MILLISECONDS));
-        told = await readEnvironments(this._settings);
-        this._take(told);
-        if (told.task?.state !== 'running') {
-          this._changed();
-        }
+      // An answer that is under way may not know yet of what has been begun.
+      while (this._isWanted && !this.isDisposed) {
+        this._isWanted = false;
+        await this._look();
       }
     } catch (error) {
       this._error.textContent = wordsOf(error);
     } finally {
       this._isAsking = false;
+    }
+  }
+
+  private async _look(): Promise<void> {
+    let told = await readEnvironments(this._settings);
+    this._take(told);
+    while (told.task?.state === 'running' && !this.isDisposed) {
+      await new Promise(resolve => setTimeout(resolve, LOOK_MILLISECONDS));
+      told = await readEnvironments(this._settings);
+      this._take(told);
+      if (told.task?.state !== 'running') {
+        this._changed();
+      }
     }
   }
 
@@ -257,6 +266,7 @@ export class EnvironmentsView extends Widget {
   private _create = element('button', 'portal-Button');
   private _stop = element('button', 'portal-Button');
   private _isAsking = false;
+  private _isWanted = false;
 }
 
 function field(id: string): HTMLInputElement {

@@ -92,8 +92,11 @@ export class JobLog extends Widget {
     try {
       let piece: IPiece;
       do {
-        piece = await readLog(this._settings, this.job, stream, this._file, this._offset);
-        if (this.isDisposed || stream !== this._stream) {
+        const [file, offset] = [this._file, this._offset];
+        piece = await readLog(this._settings, this.job, stream, file, offset);
+        // When the tab is shown again while it is being read, another reading is faster.
+        const isLate = stream !== this._stream || file !== this._file || offset !== this._offset;
+        if (this.isDisposed || isLate) {
           return;
         }
         this._take(piece);

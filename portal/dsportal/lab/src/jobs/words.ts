@@ -285,7 +285,9 @@ export function logState(
   texts: ITexts
 ): string {
   const start = isEndOnly ? texts.__('only the end is shown') : '';
-  const state = isComplete ? texts.__('the job has ended') : texts.__('still being written');
+  // Of a job that ended long ago nobody knows.
+  const writing = piece.is_over === null ? '' : texts.__('still being written');
+  const state = isComplete ? texts.__('the job has ended') : writing;
   return [piece.path, bytes(piece.size), start, state].filter(Boolean).join(' · ');
 }
 

@@ -22,6 +22,8 @@ import { againUrl, askHub, type IFate, type IHub } from './fate';
 import { ended, loggedOut, notReached, saved, startingAgain } from './words';
 
 const AGAIN_MILLISECONDS = 2_000;
+/** The session itself may ask the hub for the time, for ten seconds. */
+const ANSWER_MILLISECONDS = 15_000;
 const NOTICE = `.portal-Notice {
   position: fixed; right: 16px; bottom: 40px; z-index: 9999; max-width: calc(100vw - 64px);
   padding: 12px 16px; border-left: 4px solid var(--jp-warn-color1);
@@ -170,7 +172,7 @@ class SessionLife implements ISessionLife {
 
   private async _answers(): Promise<boolean> {
     try {
-      await read(this._settings);
+      await read(this._settings, ANSWER_MILLISECONDS);
       return true;
     } catch {
       return false;

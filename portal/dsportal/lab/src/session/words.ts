@@ -3,6 +3,12 @@
 import { day, hour, type ITexts } from '../common/time';
 import type { State } from './fate';
 
+/** Write a moment, with its day unless that is today's. */
+function when(moment: number, texts: ITexts): string {
+  const on = day(moment, Date.now() / 1000);
+  return on ? texts.__('%1 on %2', hour(moment), on) : hour(moment);
+}
+
 /** Warn that the time is nearly up; `reason`: why there is no more of it, or empty. */
 export function endWarning(left: string, deadline: number, reason: string, texts: ITexts): string {
   const end = texts.__('This session ends in %1, at %2.', left, hour(deadline));
@@ -26,29 +32,29 @@ export function leaving(gpus: number, deadline: number | null, texts: ITexts): s
   const until =
     deadline === null
       ? texts.__('until you stop the session')
-      : texts.__('until %1, or until you stop the session', hour(deadline));
+      : texts.__('until %1, or until you stop the session', when(deadline, texts));
   return `${held} ${until}. ${texts.__('Kernels keep running when this tab is closed.')}`;
 }
 
 /** Say when the session ends. */
 export function endsAt(deadline: number, texts: ITexts): string {
-  return texts.__('This session ends at %1', hour(deadline));
+  return texts.__('This session ends at %1', when(deadline, texts));
 }
 
 /** Say how far its end can be moved. */
 export function extendableUntil(until: number, texts: ITexts): string {
-  return texts.__('It can be extended until %1', hour(until));
+  return texts.__('It can be extended until %1', when(until, texts));
 }
 
 /** Ask by how much to move its end. */
 export function extensionQuestion(deadline: number, timesLeft: number, texts: ITexts): string {
   const left = texts._n('%1 extension left.', '%1 extensions left.', timesLeft);
-  return `${texts.__('Ends at %1.', hour(deadline))} ${left} ${texts.__('Extend by:')}`;
+  return `${texts.__('Ends at %1.', when(deadline, texts))} ${left} ${texts.__('Extend by:')}`;
 }
 
 /** Say that its end was moved. */
 export function extended(deadline: number, texts: ITexts): string {
-  return texts.__('This session now ends at %1.', hour(deadline));
+  return texts.__('This session now ends at %1.', when(deadline, texts));
 }
 
 /** Say that its end was not moved, and why. */
@@ -68,8 +74,8 @@ export function ended(moment: number | null, why: string, texts: ITexts): string
   }
   const on = day(moment, Date.now() / 1000);
   const at = hour(moment);
-  const when = on ? texts.__('on %1 at %2', on, at) : texts.__('at %1', at);
-  return why ? texts.__('It ended %1 because %2.', when, why) : texts.__('It ended %1.', when);
+  const then = on ? texts.__('on %1 at %2', on, at) : texts.__('at %1', at);
+  return why ? texts.__('It ended %1 because %2.', then, why) : texts.__('It ended %1.', then);
 }
 
 /** Say what of the open documents is kept; `moment`: of the last save, `null` if none is open. */
