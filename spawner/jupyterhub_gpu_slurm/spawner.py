@@ -104,7 +104,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         """What its user can ask for."""
         others = OtherSessions(self.user, self.name, self.slurm.client)
         return SessionOptions(
-            self.slurm, self.user.name, self._site_policy, self._hub_groups, others
+            self.slurm, self.user.name, lambda: self._site_policy, self._hub_groups, others
         )
 
     @cached_property

@@ -63,15 +63,20 @@ class SessionOptions:
         self,
         slurm: SlurmConnection,
         username: str,
-        site: SitePolicy,
+        site: Callable[[], SitePolicy],
         hub_groups: Callable[[], set[str]],
         others: OtherSessions,
     ) -> None:
         self._slurm = slurm
         self._username = username
-        self._site = site
+        self._site_now = site
         self._hub_groups = hub_groups
         self._others = others
+
+    @property
+    def _site(self) -> SitePolicy:
+        # JupyterHub's overrides of groups come after the form, before the start.
+        return self._site_now()
 
     async def groups(self) -> set[str]:
         """Return the names of the user's groups, JupyterHub's and the system's.

@@ -116,8 +116,11 @@ def test_an_override_of_a_group_that_would_have_no_effect_ends_the_start(student
 
 def test_other_overrides_of_a_group_are_applied(student: Any) -> None:
     set_overrides(student, default_gpus=3)
+    # The form came first.
+    assert student.session_options is not None
     asyncio.run(student.apply_group_overrides())
     assert student.default_gpus == 3
+    assert student.session_options._site.defaults.gpus == 3
 
 
 def test_the_sessions_name_is_kept_before_anything_is_submitted(
