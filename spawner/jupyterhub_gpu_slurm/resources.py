@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-_ANY = 1 << 16
-"""More GPUs than a node can have: where they bring nothing."""
-
 
 @dataclass(frozen=True)
 class Resources:
@@ -19,6 +16,7 @@ class Resources:
 class ResourceShape:
     """The site's figures: what each GPU brings, and what a session without GPUs gets.
 
+    Each is 1 at least: to Slurm no memory is all of a node's.
     The defaults are those of the reference cluster: 8 cores and 48 GiB for each GPU.
     """
 
@@ -35,6 +33,4 @@ class ResourceShape:
 
     def most_gpus(self, cores: int, memory_mb: int) -> int:
         """Return for how many GPUs there are cores and memory."""
-        by_cores = cores // self.cores_per_gpu if self.cores_per_gpu else _ANY
-        by_memory = memory_mb // self.memory_mb_per_gpu if self.memory_mb_per_gpu else _ANY
-        return max(0, min(by_cores, by_memory))
+        return max(0, min(cores // self.cores_per_gpu, memory_mb // self.memory_mb_per_gpu))

@@ -94,16 +94,18 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         help="Seconds after which a Slurm command that has not answered is stopped.",
     ).tag(config=True)
     cores_per_gpu = Integer(
-        ResourceShape.cores_per_gpu, help="CPU cores that a session gets for each GPU."
+        ResourceShape.cores_per_gpu, min=1, help="CPU cores that a session gets for each GPU."
     ).tag(config=True)
     memory_mb_per_gpu = Integer(
-        ResourceShape.memory_mb_per_gpu, help="Memory in MiB that a session gets for each GPU."
+        ResourceShape.memory_mb_per_gpu,
+        min=1,
+        help="Memory in MiB that a session gets for each GPU.",
     ).tag(config=True)
     cores_without_gpu = Integer(
-        ResourceShape.cores_without_gpu, help="CPU cores of a session without GPUs."
+        ResourceShape.cores_without_gpu, min=1, help="CPU cores of a session without GPUs."
     ).tag(config=True)
     memory_mb_without_gpu = Integer(
-        ResourceShape.memory_mb_without_gpu, help="Memory in MiB of a session without GPUs."
+        ResourceShape.memory_mb_without_gpu, min=1, help="Memory in MiB of a session without GPUs."
     ).tag(config=True)
     default_gpus = Integer(
         Defaults.gpus, help="Number of GPUs of a session if the user does not choose one."

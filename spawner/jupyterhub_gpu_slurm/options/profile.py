@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from jupyterhub_gpu_slurm.errors import BadOption
+from jupyterhub_gpu_slurm.options import words
 from jupyterhub_gpu_slurm.options.request import KEYS, SessionRequest, parse
 
 
@@ -19,10 +20,10 @@ class Profile:
     @property
     def asked(self) -> dict[str, str]:
         """What it asks for, as a form's fields."""
-        asked = self.request.as_json().items()
-        return {
-            key: f"{value:g}" if isinstance(value, float) else f"{value}" for key, value in asked
-        }
+        asked = {key: f"{value}" for key, value in self.request.as_json().items()}
+        if self.request.time is not None:
+            asked["hours"] = words.hours(self.request.time)
+        return asked
 
     @property
     def query(self) -> str:

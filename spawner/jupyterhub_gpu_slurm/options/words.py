@@ -145,7 +145,8 @@ def image_not_taken(asked: str) -> str:
 
 def hours(time: timedelta) -> str:
     """Return a time as hours for people: ``8``, ``0.5``."""
-    return f"{time / timedelta(hours=1):g}"
+    # With six decimals the minutes can be told again.
+    return f"{time / timedelta(hours=1):.6f}".rstrip("0").rstrip(".")
 
 
 def in_hours(time: timedelta) -> str:

@@ -638,7 +638,7 @@ def main() -> None:
     try:
         sys.stderr.write(_READY)
         sys.stderr.flush()
-        settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+        settings = json.loads(Path(f"{__file__}.json").read_text(encoding="utf-8"))
         account = pwd.getpwuid(os.getuid())
         text = sys.stdin.buffer.read(_MOST_INPUT + 1)
         # Not by sys.stdout, which complains once more at the end where nobody reads it.

@@ -31,7 +31,3 @@ def test_how_many_gpus_a_node_has_cores_and_memory_for(
     cores: int, memory_mb: int, most: int
 ) -> None:
     assert ResourceShape().most_gpus(cores, memory_mb) == most
-
-
-def test_gpus_that_bring_nothing_are_not_limited_by_it() -> None:
-    assert ResourceShape(cores_per_gpu=0).most_gpus(0, 96 * 1024) == 2

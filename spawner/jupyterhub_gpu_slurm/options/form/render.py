@@ -7,7 +7,6 @@ and the forecast up to date.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import timedelta
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -183,7 +182,7 @@ def _row(limit: PartitionLimit, chosen: str) -> PartitionChoice:
     return PartitionChoice(
         limit.name,
         limit.max_gpus,
-        None if limit.max_time is None else limit.max_time / timedelta(hours=1),
+        None if limit.max_time is None else float(words.hours(limit.max_time)),
         limit.name == chosen,
         {name: min(most, limit.max_gpus) for name, most in limit.max_of_type},
     )

@@ -125,8 +125,8 @@ def test_what_is_mounted_in_the_place_of_a_dead_mount_is_asked(
     kinds = iter([{point: "nfs"}, {}, {point: "nfs"}])
     monkeypatch.setattr(mounts_module, "mounted_now", lambda: next(kinds))
     # The first server never answers, the next one does.
-    answers = iter([lambda: release.wait(30), lambda: None])
-    monkeypatch.setattr(mounts_module, "_ask", lambda _: next(answers)())
+    patience = iter([30, 0])
+    monkeypatch.setattr(mounts_module, "_ask", lambda _: release.wait(next(patience)))
 
     async def look() -> list[frozenset[str]]:
         mounts, found = Mounts(), []
@@ -143,13 +143,12 @@ def test_a_look_that_fails_is_not_the_last(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(mounts_module, "_ROUND_SECONDS", 0)
-    looks = iter([OSError("too many open files"), {}, SystemExit("twice more")])
+    looks = iter([OSError("too many open files"), None, SystemExit("twice more")])
 
     def mounted_now() -> dict[str, str]:
-        found = next(looks)
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        if (trouble := next(looks)) is not None:
+            raise trouble
+        return {}
 
     monkeypatch.setattr(mounts_module, "mounted_now", mounted_now)
     with pytest.raises(SystemExit):

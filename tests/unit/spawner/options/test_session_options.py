@@ -355,8 +355,9 @@ def test_the_sites_sizes_fill_in_the_form_where_they_can_be_had(user: User, conf
         ({"profiles": {"x": {"title": "X", "gpu": 1}}}, r"profiles\['x'\]: Unknown option 'gpu'"),
         ({"profiles": {"x": {"title": "X"}}}, r"profiles\['x'\]: a profile needs at least one"),
         ({"group_limits": {"students": 4}}, r"group_limits\['students'\]: 4: must be a table"),
+        ({"memory_mb_without_gpu": 0}, "memory_mb_without_gpu.* should not be less than 1"),
     ],
 )
-def test_a_mistake_in_limits_and_profiles_is_named(traits: dict[str, object], mistake: str) -> None:
+def test_a_mistake_in_sizes_limits_and_profiles_is_named(traits: dict[str, object], mistake: str) -> None:
     with pytest.raises(TraitError, match=mistake):
         GpuSlurmSpawner(**traits)

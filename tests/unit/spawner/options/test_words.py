@@ -1,8 +1,11 @@
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jupyterhub_gpu_slurm.options import words
+from jupyterhub_gpu_slurm.options.request import parse
 
 HOUR = timedelta(hours=1)
 
@@ -46,3 +49,9 @@ def test_a_refusal_names_what_was_asked_for_and_what_may_be_had(
     told: str, facts: tuple[str, ...]
 ) -> None:
     assert [fact for fact in facts if fact.lower() not in told.lower()] == []
+
+
+@given(minutes=st.integers(1, 8760 * 60))
+def test_the_hours_of_any_limit_can_be_asked_for(minutes: int) -> None:
+    time = timedelta(minutes=minutes)
+    assert parse({"hours": words.hours(time)}).time == time

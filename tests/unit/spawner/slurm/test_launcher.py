@@ -319,7 +319,7 @@ def deployed(tmp_path: Path) -> Path:
     file.write_text(f"#!/usr/bin/python3 -IBS\n{DEPLOYED.read_text()}")
     file.chmod(0o755)
     settings = {"slurm_conf": "/c", "bin_dir": str(tmp_path), "mark": "portal"}
-    file.with_suffix(".json").write_text(json.dumps(settings))
+    Path(f"{file}.json").write_text(json.dumps(settings))
     return file
 
 
@@ -356,8 +356,15 @@ def test_an_answer_that_nobody_reads_ends_in_one_line(deployed: Path) -> None:
     assert complaint.startswith(b"slurm-launcher: BrokenPipeError")
 
 
+def test_its_name_may_have_a_dot(deployed: Path) -> None:
+    named = deployed.rename(deployed.with_name("launcher.py"))
+    Path(f"{deployed}.json").rename(f"{named}.json")
+    done = subprocess.run([named], input=b"{}", capture_output=True, check=True)
+    assert "the verbs are" in json.loads(done.stdout)["error"]
+
+
 def test_settings_that_are_not_there_end_in_one_line(deployed: Path) -> None:
-    deployed.with_suffix(".json").unlink()
+    Path(f"{deployed}.json").unlink()
     done = subprocess.run([deployed], input=b"{}", capture_output=True, check=False)
     assert (done.returncode, len(done.stderr.splitlines()), done.stdout) == (1, 2, b"")
 
