@@ -358,6 +358,8 @@ def test_the_sites_sizes_fill_in_the_form_where_they_can_be_had(user: User, conf
         ({"memory_mb_without_gpu": 0}, "memory_mb_without_gpu.* should not be less than 1"),
     ],
 )
-def test_a_mistake_in_sizes_limits_and_profiles_is_named(traits: dict[str, object], mistake: str) -> None:
+def test_a_mistake_in_sizes_limits_and_profiles_is_named(
+    traits: dict[str, object], mistake: str
+) -> None:
     with pytest.raises(TraitError, match=mistake):
         GpuSlurmSpawner(**traits)
