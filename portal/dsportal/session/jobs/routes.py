@@ -111,7 +111,9 @@ class Jobs:
             self._take(said)
         self._is_slurm_wanted |= is_anew or bool(self._gone)
         is_wanted = self._is_slurm_wanted or not is_heard
-        if is_wanted and self._now() - self._slurm_asked_at >= _SLURM_SECONDS:
+        # A clock that was set back makes it due, too.
+        is_recent = 0 <= self._now() - self._slurm_asked_at < _SLURM_SECONDS
+        if is_wanted and not is_recent:
             self._slurm_asked_at, self._is_slurm_wanted = self._now(), False
             await self._ask_slurm(is_for_all=not is_heard)
         self._forget_old()

@@ -21,6 +21,7 @@ EVENT = "https://events.data-scientist-portal.org/session-stopping/v1"
 # Less than any sensible KillWait in all.
 _ANSWER_SECONDS = 0.7
 _SAVING_SECONDS = 5.0
+_ANOTHER_SECONDS = 0.2
 
 
 class ShutdownNotice:
@@ -54,14 +55,23 @@ class ShutdownNotice:
         except TimeoutError:
             return
         try:
-            await asyncio.wait_for(self._is_done.wait(), saving_seconds)
+            await asyncio.wait_for(self._all_have_saved(), saving_seconds)
         except TimeoutError:
             log.warning("A page did not save its documents before the session stopped")
+
+    async def _all_have_saved(self) -> None:
+        while True:
+            await self._is_done.wait()
+            # Another page may say a moment later that it saves, too.
+            await asyncio.sleep(_ANOTHER_SECONDS)
+            if self._is_done.is_set():
+                return
 
     def begin(self) -> None:
         """Take note of a page that saves."""
         self._saving += 1
         self._has_begun.set()
+        self._is_done.clear()
 
     def end(self) -> None:
         """Take note of a page that has saved."""

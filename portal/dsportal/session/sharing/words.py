@@ -20,7 +20,6 @@ TOO_LARGE = (
 )
 NOT_READ = "{path} cannot be read: {reason}."
 NO_SHARE = "You do not share this any more."
-OFF = "Sharing is off on this cluster."
 BAD_ORDER = 'The body must be {"path": TEXT, "kind": TEXT, "names": [TEXT]}, and nothing else.'
 NOT_FOR_YOU = "{owner} has not shared this with you, or no longer shares it. Ask for a new link."
 NOT_SHOWN = (

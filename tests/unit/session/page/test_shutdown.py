@@ -46,6 +46,26 @@ def test_the_server_waits_until_all_pages_have_saved() -> None:
     assert order == ["one", "other", "stopped"]
 
 
+def test_a_page_that_says_so_just_after_another_has_saved_is_waited_for() -> None:
+    order: list[str] = []
+
+    async def run() -> None:
+        shutdown_notice = ShutdownNotice(Bus())
+        leaving = asyncio.create_task(shutdown_notice.say(answer_seconds=3600, saving_seconds=3600))
+        leaving.add_done_callback(lambda task: order.append("stopped"))
+        for name in ("one", "other"):
+            shutdown_notice.begin()
+            await asyncio.sleep(0.3 if order else 0)
+            order.append(name)
+            shutdown_notice.end()
+            await asyncio.sleep(0.01)
+        await leaving
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert order == ["one", "other", "stopped"]
+
+
 def test_a_page_that_never_ends_is_not_waited_for() -> None:
     async def run() -> None:
         shutdown_notice = ShutdownNotice(Bus())

@@ -1,4 +1,4 @@
-// What the session's server knows of jobs and storage: portal/dsportal/session/jobs/routes.py, joblog.py, quota.py.
+// What the session's server knows of jobs and storage: portal/dsportal/session/jobs and files/quota.py.
 
 import type { ServerConnection } from '@jupyterlab/services';
 
