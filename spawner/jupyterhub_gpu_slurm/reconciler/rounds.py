@@ -1,6 +1,7 @@
 """One round of the reconciler: ask Slurm and the hub, then do what the plan says."""
 
 import logging
+import random
 import re
 from collections.abc import Iterable, Mapping
 
@@ -74,7 +75,9 @@ class Reconciler:
         listed = {}
         # Of an account that is gone, squeue may tell the number.
         unavailable = [name for name in usernames if name.isdecimal()]
-        for username in sorted(filter(_USERNAME.fullmatch, usernames))[:_MOST_USERS]:
+        names = sorted(filter(_USERNAME.fullmatch, usernames))
+        # Where there are too many for a round, others than in the last one.
+        for username in random.sample(names, min(len(names), _MOST_USERS)):
             try:
                 listed[username] = await self._client.sessions(username)
             except SlurmError as error:

@@ -121,6 +121,18 @@ def test_a_user_whose_jobs_cannot_be_seen_does_not_stop_the_round() -> None:
     assert slurm.cancelled == [("bob", B)]
 
 
+def test_in_some_rounds_every_strange_job_is_looked_at() -> None:
+    users = {f"user{number}" for number in range(120)}
+    slurm, hub = FakeSlurm({user: {number: A} for number, user in enumerate(users)}), FakeHub([[]])
+    rounds = 0
+    while set(slurm.asked) != users:
+        one_round(slurm, hub)
+        rounds += 1
+        assert rounds < 100
+        # A round takes no longer the more there are.
+        assert len(slurm.asked) <= 50 * rounds
+
+
 @pytest.mark.parametrize("name", ["#0", "-s", "root ALL", "../x", "", "x\ny"])
 def test_a_forged_user_never_reaches_sudo(name: str) -> None:
     slurm = FakeSlurm(marked={name: {1}})
