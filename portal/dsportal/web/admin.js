@@ -27,6 +27,8 @@
   const rename = (node) => {
     for (const text of node.childNodes) {
       if (text.nodeType !== Node.TEXT_NODE) continue;
+      // A user's name follows the first words of a heading.
+      if (node.tagName === "H1" && text !== node.firstChild) continue;
       const words = sessions(text.nodeValue);
       if (words !== text.nodeValue) text.nodeValue = words;
     }

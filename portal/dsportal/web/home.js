@@ -23,6 +23,16 @@ require(["home"]);
   };
   count();
   setInterval(count, 10000);
+  // One click is one order; a page that the browser brings back takes another.
+  const buttons = document.querySelectorAll("form button[type=submit]");
+  for (const button of buttons) {
+    button.form.addEventListener("submit", () => {
+      button.disabled = true;
+    });
+  }
+  window.addEventListener("pageshow", () => {
+    for (const button of buttons) button.disabled = false;
+  });
   // What each session uses: asked for while somebody looks.
   const { base_url: base, xsrf_token: xsrf } = window.jhdata;
   const ask = (url) => fetch(url, { headers: { "X-XSRFToken": xsrf } }).catch(() => null);
@@ -48,6 +58,11 @@ require(["home"]);
   // A session is ready or ends elsewhere, too: by its time, in another tab, by an admin.
   const state = document.getElementById("state");
   const shown = state.textContent.trim();
+  const told = (page) =>
+    [...page.querySelectorAll("[data-session], [data-left]")]
+      .map((one) => one.dataset.session ?? one.dataset.left)
+      .join(" ");
+  const first = told(document);
   const renew = async () => {
     const isBusy = document.hidden || document.activeElement?.matches("input, select");
     // What somebody has clicked here is under way.
@@ -55,19 +70,31 @@ require(["home"]);
     const answer = await ask(location.href);
     if (!answer?.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (page.getElementById("state")?.textContent.trim() !== shown) window.location.reload();
+    if (told(page) !== first) window.location.reload();
   };
-  if (shown !== "Not running") setInterval(renew, 15000);
+  if (document.querySelector('[data-session]:not([data-session="False"])')) setInterval(renew, 15000);
+  for (const one of document.querySelectorAll(".stop-server:not(.hidden)")) {
+    new MutationObserver(() => {
+      if (one.classList.contains("hidden")) window.location.reload();
+    }).observe(one, { attributes: true, attributeFilter: ["class"] });
+  }
   const stop = document.getElementById("stop");
   if (!stop) return;
   stop.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      stop.click();
+      if (document.body.classList.contains("is-ready")) stop.click();
     }
   });
   stop.addEventListener("click", () => {
     state.textContent = "Stopping";
+  });
+  // JupyterHub's script says in a dialog why it could not be stopped; the session runs on.
+  require(["jquery"], ($) => {
+    $(document).on("ajaxError", () => {
+      state.textContent = shown;
+      $("#start").off("click").attr("disabled", false);
+    });
   });
   // It hides the button when the session has stopped.
   new MutationObserver(() => {

@@ -48,7 +48,11 @@
         window.getSelection().selectAllChildren(lines);
         copy.textContent = "Press Ctrl+C";
       }
+      // The button's name stays what it copies.
+      const said = copy.nextElementSibling;
+      said.textContent = copy.textContent;
       setTimeout(() => {
+        said.textContent = "";
         copy.textContent = "Copy";
       }, 2000);
     });

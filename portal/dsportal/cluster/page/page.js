@@ -2,6 +2,8 @@
 "use strict";
 
 const RETRY_MILLISECONDS = 3000;
+// The service says something every 20 seconds at least (watch.py).
+const SILENCE_MILLISECONDS = 60000;
 const xsrf = document.body.dataset.xsrf;
 let chosen = "";
 
@@ -61,7 +63,11 @@ function take(name, data) {
 
 // EventSource cannot send the header that proves that this page asks.
 async function follow() {
-  const answer = await fetch("events", { headers: { "X-XSRFToken": xsrf } });
+  const silence = new AbortController();
+  const listen = () => setTimeout(() => silence.abort(), SILENCE_MILLISECONDS);
+  let alarm = listen();
+  const { signal } = silence;
+  const answer = await fetch("events", { headers: { "X-XSRFToken": xsrf }, signal });
   if (answer.status === 403) return location.reload();
   if (!answer.ok) throw new Error(String(answer.status));
   live("live");
@@ -69,7 +75,9 @@ async function follow() {
   let text = "";
   for (;;) {
     const { value, done } = await reader.read();
+    clearTimeout(alarm);
     if (done) return undefined;
+    alarm = listen();
     const events = (text + value).split("\n\n");
     text = events.pop();
     for (const event of events) {

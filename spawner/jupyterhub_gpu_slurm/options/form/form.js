@@ -221,7 +221,6 @@
     if (!forecast || !data.api_url) return;
     clearTimeout(soon);
     if (!hours.checkValidity()) {
-      if (asking) asking.abort();
       told = { state: "refused" };
       tell();
       return;
@@ -247,8 +246,11 @@
   const update = () => {
     narrow();
     mark();
-    // What was foretold is of another choice.
+    // What was foretold, or is being foretold, is of another choice.
+    if (asking) asking.abort();
+    asking = null;
     told = { state: "asking" };
+    if (forecast) forecast.removeAttribute("aria-busy");
     if (forecast && data.api_url) tell();
     foretellSoon();
   };
