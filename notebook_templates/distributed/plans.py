@@ -164,7 +164,8 @@ def _command(plan: Plan, folder: Path) -> str:
         return " ".join(_quoted(word) for word in plan.words)
     command = ["python", place(plan.program), "--results", place(folder)]
     for name, value in plan.settings.items():
-        text = place(value) if name == "data" and value != "synthetic" else str(value)
+        is_path = name == "data" and value != "synthetic" and not _is_below_mounts(plan.settings)
+        text = place(value) if is_path else str(value)
         command += [_word("settings", f"--{name.replace('_', '-')}"), text]
     return " ".join(_quoted(word) for word in command)
 
@@ -284,13 +285,19 @@ def shown_to_image(program: Path, folder: Path, settings: Mapping[str, Any]) -> 
     """
     # A copy of a program has its modules among the templates.
     seen = [PROGRAM.resolve().parents[1], program.resolve().parents[1], program.parent, folder]
-    if str(settings.get("data", "synthetic")) != "synthetic":
+    if settings.get("data", "synthetic") != "synthetic" and not _is_below_mounts(settings):
         seen.append(Path(settings["data"]))
     seen += [Path(mount) for mount in str(settings.get("mounts", "")).split(",") if mount]
     places = sorted({_resolved(each) for each in seen})
     if wrong := [place for place in places if set(place) & set(",:")]:
         raise PlanError(f"{wrong[0]} cannot be mounted in an image: it has a comma or a colon")
     return places
+
+
+def _is_below_mounts(settings: Mapping[str, Any]) -> bool:
+    """Say whether ``data`` is a path below each of the mounts, and no place of its own."""
+    data = Path(str(settings.get("data", ""))).expanduser()
+    return bool(settings.get("mounts")) and not data.is_absolute()
 
 
 def _whole(name: str, value: object, least: int) -> None:

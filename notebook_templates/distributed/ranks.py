@@ -53,6 +53,15 @@ def place(variables: Mapping[str, str]) -> Rank:
     )
 
 
+def own_cores(here: Rank, allowed: int, variables: Mapping[str, str]) -> int:
+    """Return how many of the cores that a process is allowed are for it alone.
+
+    Where Slurm binds tasks (``TaskPlugin=task/affinity``) they all are; else a node's tasks share.
+    """
+    asked = variables.get("SLURM_CPUS_PER_TASK", "")
+    return min(allowed, int(asked)) if asked.isdecimal() else max(1, allowed // here.local_ranks)
+
+
 def port_of(job: int, step: int) -> int:
     """Return where rank 0 listens: above what the system gives away, and below 65536.
 

@@ -26,7 +26,7 @@ import torch
 from networks import own_model
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
-from ranks import place
+from ranks import own_cores, place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
 from sampler import SYNTHETIC, Sampler
 from schedule import Schedule, ScheduleError, counted
@@ -84,9 +84,11 @@ def main(s: argparse.Namespace) -> None:
     data = images.open_images(
         s.data, s.size, s.images, mounts, here.rank, here.ranks, s.seed, without
     )
-    cores = len(os.sched_getaffinity(0)) // here.local_ranks
+    cores = own_cores(here, len(os.sched_getaffinity(0)), os.environ)
     workers = max(0, cores - 1) if s.workers < 0 else s.workers
     workers = 0 if s.data == SYNTHETIC else workers
+    if isinstance(data.train, images.Shards) and s.workers < 0:
+        workers = min(workers, len(data.train.files) // here.ranks)
     readers = max(1, workers) if isinstance(data.train, images.Shards) else 1
     schedule = Schedule.of(s, len(data.train), here.ranks, readers)
     last_step = schedule.last_step
@@ -135,6 +137,8 @@ def main(s: argparse.Namespace) -> None:
         for pixels, labels in images.batches(data.train, share, epoch, order, workers, pinned):
             pixels = images.on_device(pixels, device, group.layout)
             labels = labels.to(device, non_blocking=True)
+            # So that dropout draws as without a break, and other units on each process.
+            torch.manual_seed((s.seed * 1_000_003 + progress.step) * here.ranks + here.rank)
             for parameters in optimizer.param_groups:
                 parameters["lr"] = schedule.rate_at(progress.step)
             with precision:
@@ -174,6 +178,11 @@ def main(s: argparse.Namespace) -> None:
             line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
             record.add(line)
 
+    is_stopped = is_stopped and progress.step < last_step
+    if not is_stopped and accuracy is None and data.test is not None:
+        # Stopped, or killed, between the last step and the end of its test.
+        group.agree(model)
+        accuracy = test_accuracy(model, data.test, group, precision, s.batch)
     if is_stopped:
         record.say(f"stopped after step {progress.step} of {last_step}: run again to resume")
     else:

@@ -297,6 +297,10 @@ def main(s: argparse.Namespace) -> None:
             line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
             record.add(line)
 
+    is_stopped = is_stopped and progress.step < schedule.last_step
+    if not is_stopped and accuracy is None and data.test is not None:
+        # Stopped, or killed, between the last step and the end of its test.
+        accuracy = network.accuracy(data)
     if is_stopped:
         record.say(
             f"stopped after step {progress.step} of {schedule.last_step}: run again to resume"

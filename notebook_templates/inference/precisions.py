@@ -7,6 +7,7 @@ fp32 and int8, and PyTorch bf16, which ONNX Runtime has no convolution for.
 """
 
 import copy
+import hashlib
 import logging
 import time
 import warnings
@@ -228,15 +229,21 @@ class OnnxNetwork:
             if self._is_fixed:
                 options.add_free_dimension_override_by_name(BATCH, batch)
             self._sessions[key] = onnxruntime.InferenceSession(
-                str(self._path), options, providers=self._providers()
+                str(self._path), options, providers=self._providers(batch)
             )
         return self._sessions[key]
 
-    def _providers(self) -> list[Any]:
+    def _providers(self, batch: int) -> list[Any]:
         if self._provider == CPU:
             return [CPU]
+        if self._provider != TENSORRT:
+            return [(self._provider, self._more)]
+        # A kept engine is found by the network's names, whatever its weights and its batch are
+        # (microsoft/onnxruntime#32254).
+        digest = hashlib.sha256(self._path.read_bytes()).hexdigest()
+        more = {**self._more, "trt_engine_cache_prefix": f"{digest[:16]}-{batch}"}
         # What TensorRT has no way for, CUDA's engine computes on the same device.
-        return [(self._provider, self._more), *([CUDA] if self._provider == TENSORRT else [])]
+        return [(self._provider, more), CUDA]
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         """Run a batch: to the device and back."""

@@ -138,10 +138,11 @@ def main(s: argparse.Namespace) -> None:
     """Train: the story from top to bottom."""
     results = Path(s.results).expanduser().resolve()
     results.mkdir(parents=True, exist_ok=True)
-    stop = Stop()
     here = place(os.environ)
     # As keras.distribution.initialize does, and with the GPU that is this process's.
     join(here, s.cpu_devices)
+    # JAX puts a handler of its own on SIGTERM where processes join.
+    stop = Stop()
 
     # The devices. Processes whose devices work on the same images are given the same ones.
     distribution = distribution_of(s.model_devices)

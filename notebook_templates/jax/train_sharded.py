@@ -87,9 +87,10 @@ def main(s: argparse.Namespace) -> None:
     """Train: the story from top to bottom."""
     results = Path(s.results).expanduser().resolve()
     results.mkdir(parents=True, exist_ok=True)
-    stop = Stop()
     here = place(os.environ)
     join(here, s.cpu_devices)
+    # JAX puts a handler of its own on SIGTERM where processes join.
+    stop = Stop()
 
     # The texts: every process has all, and gives its devices their rows.
     blocks = blocks_of(s.data, s.length)

@@ -26,6 +26,7 @@ import own_function
 import shares
 import torch
 from record import run
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 TRACE = "trace.json.gz"
@@ -78,7 +79,13 @@ def traced(
         timed(batches, step, steps)
     recorded.export_chrome_trace(str(file))
     of = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    operations = sorted(recorded.key_averages(), key=lambda each: -getattr(each, of))
+    # A kernel's time is also that of the operation that started it: of a GPU, kernels count.
+    found = [
+        each
+        for each in recorded.key_averages()
+        if not on_gpu or (each.device_type != DeviceType.CPU and not each.is_user_annotation)
+    ]
+    operations = sorted(found, key=lambda each: -getattr(each, of))
     total = sum(getattr(each, of) for each in operations) or 1
     return [
         {

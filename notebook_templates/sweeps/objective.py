@@ -34,14 +34,13 @@ def objective(trial: optuna.Trial) -> float:
         nn.Linear(64, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, 10)
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
-    first = 0
+    first, accuracy = 0, 0.0
     if checkpoint.exists():
         kept = torch.load(checkpoint, weights_only=True)
         model.load_state_dict(kept["model"])
         optimizer.load_state_dict(kept["optimizer"])
-        first = kept["epoch"]
+        first, accuracy = kept["epoch"], kept["accuracy"]
 
-    accuracy = 0.0
     # What an earlier attempt drew after its checkpoint is left out.
     with SummaryWriter(folder / "tensorboard", purge_step=first) as curves:
         for epoch in range(first, EPOCHS):
@@ -58,7 +57,10 @@ def objective(trial: optuna.Trial) -> float:
                 accuracy = (model(images[test]).argmax(1) == labels[test]).float().mean().item()
             curves.add_scalar("accuracy", accuracy, epoch)
             kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save(kept | {"epoch": epoch + 1}, checkpoint)
+            # All of it, or the one before: a trial may be ended at any moment.
+            new = checkpoint.with_suffix(".new")
+            torch.save(kept | {"epoch": epoch + 1, "accuracy": accuracy}, new)
+            new.replace(checkpoint)
             trial.report(accuracy, epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned

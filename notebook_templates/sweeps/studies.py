@@ -44,7 +44,9 @@ def opened(folder: Path, direction: str, seed: int, unpruned_steps: int) -> optu
     with warnings.catch_warnings():
         # That constant_liar may change; it keeps trials side by side from being the same.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.sampler = optuna.samplers.TPESampler(seed=seed + 1000 * before, constant_liar=True)
+        # NumPy takes no larger one.
+        drawn = (seed + 1000 * before) % 2**32
+        study.sampler = optuna.samplers.TPESampler(seed=drawn, constant_liar=True)
     return study
 
 

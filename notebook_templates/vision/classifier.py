@@ -110,6 +110,11 @@ def read(folder: Path, names: Sequence[str] | None = None) -> Classifier:
         )
     except (OSError, ValueError) as error:
         raise ClassifierError(f"model is {str(folder)!r}: {error}") from error
+    # Pretraining alone masks patches; processes that train together wait for each weight that may
+    # learn.
+    for name, weight in network.named_parameters():
+        if name.endswith("mask_token"):
+            weight.requires_grad_(False)
     size = getattr(network.config, "image_size", None) or 224
     prepared = folder / PREPARED
     told = json.loads(prepared.read_text()) if prepared.exists() else {}

@@ -49,6 +49,16 @@ print(json.dumps([[point.step, point.value] for point in drawn]))
 """
 
 
+TWICE = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import objective, optuna
+trial = optuna.trial.FixedTrial({"rate": 0.01, "width": 32, "dropout": 0.1})
+trial.set_user_attr("folder", sys.argv[2])
+print(json.dumps([objective.objective(trial) for _ in range(2)]))
+"""
+
+
 @pytest.fixture
 def objective(tmp_path: Path) -> Path:
     file = tmp_path / "mine.py"
@@ -105,7 +115,7 @@ def test_processes_side_by_side_try_as_many_as_were_asked_for(
     python_of: Callable[[str], Path], tmp_path: Path, objective: Path
 ) -> None:
     python, results = python_of("pytorch"), tmp_path / "study"
-    workers = [started(python, results, f"{objective}:objective", 30, seed) for seed in (1, 2)]
+    workers = [started(python, results, f"{objective}:objective", 30, seed) for seed in (1, 2026)]
     for worker in workers:
         said, _ = worker.communicate(timeout=200)
         assert worker.returncode == 0, said
@@ -115,6 +125,16 @@ def test_processes_side_by_side_try_as_many_as_were_asked_for(
     assert states.count("PRUNED") >= 3
     assert states.count("COMPLETE") + states.count("PRUNED") == 30
     assert min(abs(x) for _, state, x in found if state == "COMPLETE") < 0.1
+
+
+def test_a_trial_that_is_interrupted_after_its_last_epoch_counts_as_what_it_reached(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", TWICE, str(SWEEPS), str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    reached, again = json.loads(done.stdout)
+    assert reached > 0.8
+    assert again == reached
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from ranks import Rank, free_port, meet, place, port_of
+from ranks import Rank, free_port, meet, own_cores, place, port_of
 
 STEP = {
     "SLURM_PROCID": "5",
@@ -23,6 +23,23 @@ def test_a_process_finds_its_place_by_slurms_variables() -> None:
     assert here.node == 1
     assert here.address == "10.1.2.3"
     assert 61_000 <= here.port < 65_000
+
+
+@pytest.mark.parametrize(
+    ("allowed", "asked", "cores"),
+    [
+        pytest.param(32, "8", 8, id="a node's tasks are not bound"),
+        pytest.param(8, "8", 8, id="each task is bound to its own"),
+        pytest.param(2, "8", 2, id="a node that has fewer"),
+        pytest.param(32, None, 8, id="nobody said how many"),
+        pytest.param(2, None, 1, id="more tasks than cores"),
+    ],
+)
+def test_a_process_has_its_own_cores_however_slurm_binds_it(
+    allowed: int, asked: str | None, cores: int
+) -> None:
+    more = {} if asked is None else {"SLURM_CPUS_PER_TASK": asked}
+    assert own_cores(place(STEP), allowed, STEP | more) == cores
 
 
 def test_a_batch_script_without_srun_is_one_process() -> None:

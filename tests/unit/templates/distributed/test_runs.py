@@ -170,6 +170,15 @@ def test_in_an_image_slurm_still_starts_each_process(image: Path) -> None:
     subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
 
 
+def test_in_an_image_data_below_the_mounts_is_no_place_of_its_own(image: Path) -> None:
+    settings = {"data": "imagenet", "mounts": "/mnt/a,/mnt/b"}
+    words = command(script(Plan(**{**PLAN, "settings": settings}, image=str(image)), FOLDER))
+    seen = {words[place + 1] for place, word in enumerate(words) if word == "--bind"}
+    assert {"/mnt/a", "/mnt/b"} <= seen
+    assert not any("imagenet" in place for place in seen)
+    assert words[words.index("--data") + 1] == "imagenet"
+
+
 def test_in_an_image_no_link_has_to_be_followed(image: Path, tmp_path: Path) -> None:
     (tmp_path / "release").mkdir()
     (tmp_path / "newest").symlink_to(tmp_path / "release")
