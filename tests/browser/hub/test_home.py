@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from jupyterhub_gpu_slurm.session.endings import BECAUSE
 from jupyterhub_gpu_slurm.session.observation import Ending
@@ -69,9 +69,9 @@ def test_home_is_a_card_of_the_session_and_lists_the_last_ones(
     photograph(page, "home-card")
     assert_is_fit_to_use(page, "home with a session")
 
-    # More time, without JupyterLab.
+    # More time, without JupyterLab; once, however often it is clicked.
     page.get_by_label("Extend by").select_option("60")
-    page.get_by_role("button", name="Extend", exact=True).click()
+    page.get_by_role("button", name="Extend", exact=True).dblclick()
     expect(page.locator("[data-left]")).to_have_text(re.compile("^1 h 5[0-9] min$"))
     assert portal.job(job_id)["TimeLimit"] == "02:00:00"
 
@@ -111,9 +111,38 @@ def test_home_sees_what_becomes_of_a_session_elsewhere(
         expect(page.locator("#state")).to_have_text("Starting")
     # The page is left alone.
     expect(page.locator("#state")).to_have_text("Running", timeout=90_000)
+    left = page.locator("[data-left]")
+    end = left.get_attribute("data-left") or ""
+    more = {"server": "", "minutes": "60", "_xsrf": user.xsrf()}
+    assert user.http.post("/hub/portal/extend", data=more).status_code == 200
+    expect(left).not_to_have_attribute("data-left", end, timeout=60_000)
     user.stop()
     expect(page.locator("#state")).to_have_text("Not running", timeout=60_000)
     expect(page.locator("[data-left]")).to_have_count(0)
+
+
+def test_a_stop_that_failed_is_not_said_to_go_on(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    user.start_and_wait(gpus=0)
+    log_in(page, portal, USER, to="/hub/home")
+    page.wait_for_function("window._jupyterhub_page_loaded")
+
+    def fail(route: Route) -> None:
+        if route.request.method == "DELETE":
+            route.fulfill(status=503, json={"message": "Not now."})
+        else:
+            route.continue_()
+
+    page.route("**/hub/api/users/**", fail)
+    page.locator("#stop").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Not now.")
+    expect(page.locator("#state")).to_have_text("Running")
+    page.unroute("**/hub/api/users/**")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.locator("#stop").click()
+    expect(page.locator("#state")).to_have_text("Not running")
 
 
 def test_more_time_is_taken_from_the_page_only(portal: Instance, user: Visitor) -> None:

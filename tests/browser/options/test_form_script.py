@@ -5,11 +5,12 @@ for an hour. `test_form` has the real ones.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Error, Locator, Page, Route, expect
 
 from jupyterhub_gpu_slurm.options.form.render import Live, render
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
@@ -166,6 +167,29 @@ def test_starts_now_is_not_said_of_another_choice_or_of_what_was_taken_since(
         page.clock.run_for(1000 * INTERVAL)
     hub.answer = {"state": "later", "start": None, "why": ""}
     expect(forecast(page, "asking")).to_be_visible()
+
+
+def test_an_answer_that_is_under_way_is_not_taken_for_another_choices(
+    page: Page, hub: StandIn
+) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/forecast?*", hold)
+    open_form(page)
+    (first,) = held
+    page.locator('input[name="gpus"][value="2"]').check(force=True)
+    # The page does not wait for it any more.
+    with suppress(Error):
+        first.fulfill(json=hub.answer)
+    page.wait_for_timeout(200)
+    expect(forecast(page, "asking")).to_be_visible()
+    expect(forecast(page, "asking")).not_to_have_attribute("aria-busy", "true")
+    page.unroute("**/forecast?*")
+    page.clock.run_for(300)
+    expect(forecast(page, "now")).to_be_visible()
 
 
 def test_a_type_narrows_the_sizes_to_what_a_node_has_of_it(page: Page, hub: StandIn) -> None:
