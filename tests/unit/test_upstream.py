@@ -73,6 +73,7 @@ PATCHED = {
     },
     "dsportal/hub/patches/second_start.py": {
         "jupyterhub.handlers.pages:SpawnHandler._post": "6b3aa12f3de7",
+        "jupyterhub.handlers.pages:SpawnHandler._render_form": "55c899190462",
     },
     "dsportal/hub/patches/session_tokens.py": {
         "jupyterhub.apihandlers.users:UserTokenAPIHandler": "9ec419cfc3c4",

@@ -50,6 +50,29 @@ def test_other_errors_stay_errors(
     assert raised.value.status_code == status
 
 
+@pytest.mark.parametrize(("posted", "shown"), [("", "default"), ("two", "two")])
+def test_what_was_refused_comes_back_as_it_was_sent(
+    monkeypatch: pytest.MonkeyPatch, posted: str, shown: str
+) -> None:
+    async def refuse(self: Any, user_name: str, server_name: str, display_name: str) -> None:
+        await self._render_form(for_user=user, spawner_options_form="default", message="no")
+
+    async def render(_: object, for_user: object, form: str, **told: str) -> str:
+        rendered.append((form, told["message"]))
+        return form
+
+    async def form_of_two() -> str:
+        return "two"
+
+    monkeypatch.setattr(SpawnHandler, "_post", refuse)
+    monkeypatch.setattr(SpawnHandler, "_render_form", render)
+    user = SimpleNamespace(spawners={"two": SimpleNamespace(get_options_form=form_of_two)})
+    rendered: list[tuple[str, str]] = []
+    handler: Any = SecondStartHandler.__new__(SecondStartHandler)
+    asyncio.run(handler._post("ada", posted, ""))
+    assert rendered == [(shown, "no")]
+
+
 def test_it_takes_the_place_of_jupyterhubs() -> None:
     before = list(default_handlers)
     try:
