@@ -296,8 +296,8 @@ def shown_to_image(program: Path, folder: Path, settings: Mapping[str, Any]) -> 
 
 def _is_below_mounts(settings: Mapping[str, Any]) -> bool:
     """Say whether ``data`` is a path below each of the mounts, and no place of its own."""
-    data = Path(str(settings.get("data", ""))).expanduser()
-    return bool(settings.get("mounts")) and not data.is_absolute()
+    data = str(settings.get("data", ""))
+    return bool(settings.get("mounts")) and not data.startswith(("/", "~"))
 
 
 def _whole(name: str, value: object, least: int) -> None:

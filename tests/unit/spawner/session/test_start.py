@@ -40,8 +40,14 @@ def test_the_port_is_awaited_while_the_job_is_well(
 ) -> None:
     async def started() -> int:
         start.expect_port()
-        asyncio.get_running_loop().call_later(0.02, start.take_port, PORT)
+        take_once_it_runs()
         return await start.await_port(JOB_ID)
+
+    def take_once_it_runs() -> None:
+        if "RUNNING" in ear.seen:
+            start.take_port(PORT)
+        else:
+            asyncio.get_running_loop().call_later(0.001, take_once_it_runs)
 
     slurm.words = [WAITS, RUNS]
     assert run(started()) == PORT
