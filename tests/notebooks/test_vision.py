@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,26 @@ def test_two_processes_learn_what_one_does_and_divide_the_test(
     said = as_by_srun(finetuning(python, two, batch=16, accumulate=2, steps=9, **same), 2)
     assert said == [1, 1]
     assert "batch = 8, not 16" in (two / "error.txt").read_text()
+
+
+# It has a weight that only its pretraining uses.
+DINO = """
+import sys
+from transformers import Dinov2Config, Dinov2ForImageClassification
+sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "mlp_ratio": 2}
+small = Dinov2Config(**sizes, image_size=32, patch_size=8, num_labels=2)
+Dinov2ForImageClassification(small).save_pretrained(sys.argv[1])
+"""
+
+
+def test_a_network_of_another_kind_is_taught_by_two_processes(
+    python_of: Callable[[str], Path], tmp_path: Path, without_gpu: None
+) -> None:
+    python, model = python_of("pytorch"), tmp_path / "model"
+    subprocess.run([str(python), "-c", DINO, str(model)], check=True, timeout=120)
+    taught = finetuning(python, tmp_path / "two", model=model, batch=8, steps=3, workers=0)
+    assert as_by_srun(taught, 2, **SPARING) == [0, 0]
+    assert json.loads((tmp_path / "two/summary.json").read_text())["processes"] == 2
 
 
 def test_a_model_or_pictures_that_are_not_there_are_said_in_words(
