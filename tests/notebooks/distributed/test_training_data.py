@@ -155,6 +155,19 @@ def trained(
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_that_ended_before_its_last_test_is_tested_when_it_is_resumed(
+    engine: str, data: Path, preloaded: PythonOf, tmp_path: Path
+) -> None:
+    found = []
+    for _ in range(2):
+        assert trained(engine, preloaded, data / "mixed", tmp_path)[0] == 0
+        found.append(json.loads((tmp_path / "summary.json").read_text()))
+        (tmp_path / "summary.json").unlink()
+    assert found[0]["test_accuracy"] is not None
+    assert found[1]["test_accuracy"] == found[0]["test_accuracy"]
+
+
 @pytest.fixture
 def spoilt(data: Path, tmp_path: Path) -> Path:
     """A folder with a picture that is cut short, to train on, and a text, to test with."""
