@@ -147,7 +147,9 @@ def measure_nccl(
     """
     row = {"engine": "all_reduce_perf", "nodes": group.nodes, "run": run}
     over_nodes = group.nodes > 1
-    argv = nccl_tests.argv(program, s.least, s.most, s.factor, 1 if over_nodes else group.each)
+    sizes = (s.least, s.most, s.factor)
+    each = 1 if over_nodes else group.each
+    argv = nccl_tests.argv(program, *sizes, each, s.iterations, s.warmup)
     step = (
         steps.argv(there, argv, on=group.nodes, each=group.each, options=[PMIX])
         if over_nodes

@@ -42,7 +42,7 @@ def settings() -> argparse.Namespace:
     add("--size", type=int, default=224, help="pixels, height and width of what is cut out")
     add("--batch", type=int, default=64, help="images in a batch")
     add("--workers", type=int, default=-1, help="reading processes; -1: one less than cores")
-    add("--images", type=int, default=12_800, help="images that count, in each run")
+    add("--images", type=int, default=12_800, help="images that count, at least, in each run")
     add("--warmup", type=int, default=1_280, help="images before them")
     add("--repeats", type=int, default=5, help="runs, of different images if there are enough")
     add("--flush-nas", default="", help=caches.FLUSH_HELP.format("run"))
@@ -60,10 +60,13 @@ def steps_of(s: argparse.Namespace, there: int) -> tuple[int, int]:
     for name in ("size", "batch", "images", "repeats"):
         whole(name, getattr(s, name))
     warm, counted = -(-s.warmup // s.batch), -(-s.images // s.batch)
+    if (workers := workers_of(s)) > 1:
+        # All begin together: their first batches come at once, and so do those after them.
+        warm, counted = max(warm, workers), max(counted, 8 * workers)
     if (warm + counted) * s.batch > there:
         raise SettingError(
             f"data has {there:,} images, and a run takes {(warm + counted) * s.batch:,}: choose "
-            "fewer images or a smaller warmup"
+            "fewer images, a smaller warmup or fewer workers"
         )
     return warm, counted
 

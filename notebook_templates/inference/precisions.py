@@ -9,6 +9,7 @@ fp32 and int8, and PyTorch bf16, which ONNX Runtime has no convolution for.
 import copy
 import hashlib
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,10 @@ from onnxruntime.quantization import (
     quantize_static,
 )
 from onnxruntime.quantization.shape_inference import quant_pre_process
+
+# From Ampere on TensorRT takes TF32 for fp32, and ONNX Runtime has no option against it
+# (microsoft/onnxruntime#26029).
+os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 
 TENSORRT = "TensorrtExecutionProvider"
 CUDA = "CUDAExecutionProvider"
@@ -241,7 +246,7 @@ class OnnxNetwork:
         # A kept engine is found by the network's names, whatever its weights and its batch are
         # (microsoft/onnxruntime#32254).
         digest = hashlib.sha256(self._path.read_bytes()).hexdigest()
-        more = {**self._more, "trt_engine_cache_prefix": f"{digest[:16]}-{batch}"}
+        more = {**self._more, "trt_engine_cache_prefix": f"{digest[:16]}-{batch}-no-tf32"}
         # What TensorRT has no way for, CUDA's engine computes on the same device.
         return [(self._provider, more), CUDA]
 

@@ -23,9 +23,15 @@ def find(named: str = "") -> Path | None:
     return Path(found) if found else None
 
 
-def argv(program: Path, least: int, most: int, factor: int, gpus: int) -> list[str]:
+def argv(
+    program: Path, least: int, most: int, factor: int, gpus: int, iterations: int, warmup: int
+) -> list[str]:
     """Return what measures all GPUs that one process sees."""
-    return [str(program), "-b", str(least), "-e", str(most), "-f", str(factor), "-g", str(gpus)]
+    options = {"b": least, "e": most, "f": factor, "g": gpus, "n": iterations, "w": warmup}
+    return [
+        str(program),
+        *(word for key, value in options.items() for word in (f"-{key}", f"{value}")),
+    ]
 
 
 def read(printed: str, gpus: int | None = None) -> list[dict[str, Any]]:

@@ -170,11 +170,19 @@ def gpus_now() -> tuple[tuple[float, ...], tuple[float, ...]]:
     )
 
 
+def _is_infiniband(interface: str) -> bool:
+    # ARPHRD_INFINIBAND of linux/if_arp.h.
+    return (Path("/sys/class/net") / interface / "type").read_text().strip() == "32"
+
+
 def sample(file: Path, every: float, ended: threading.Event) -> None:
     """Write a line every so many seconds until somebody wants the end."""
     cores = os.sched_getaffinity(0)
     disks = [path.name for path in Path("/sys/block").iterdir() if counters.is_disk(path.name)]
     interfaces = machine.interfaces()
+    if any(INFINIBAND.glob("*/ports/*/counters/port_rcv_data")):
+        # What goes over IPoIB is in the port's own counters, too.
+        interfaces = [name for name in interfaces if not _is_infiniband(name)]
     parent = os.getppid()
     before, since = look(cores, disks, interfaces), time.monotonic()
     with file.open("a", buffering=1) as lines:

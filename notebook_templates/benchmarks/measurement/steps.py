@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def run(
 def answer(
     command: Sequence[str], seconds: float, more_variables: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Run one to its end and return what its last line says, in JSON.
+    """Run one to its end and return what the last of its lines in JSON says.
 
     A process that has told its figures may still crash while it ends, as libraries for GPUs and
     networks do: the figures count. Raises `StepError` where it fails before, or takes longer.
@@ -107,16 +107,26 @@ def answer(
             printed, said = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
             raise StepError(f"{command[0]} did not end within {seconds:.0f} s") from error
-    lines = printed.splitlines()
-    try:
-        found = dict(json.loads(lines[-1]))
-    except (IndexError, TypeError, ValueError) as error:
+    found, others = _figures(printed)
+    if found is None:
         words = f"{said[-2000:]}\n{printed[-2000:]}".strip()
-        raise StepError(f"{command[0]} ended with {process.returncode}: {words}") from error
+        raise StepError(f"{command[0]} ended with {process.returncode}: {words}")
+    if others:
+        print(*others, sep="\n", file=sys.stderr, flush=True)
     if process.returncode != 0:
         text = f"{command[0]} ended with {process.returncode} after it had told its figures"
         print(f"{text}, which are kept: {said[-500:].strip()}", file=sys.stderr, flush=True)
     return found
+
+
+def _figures(printed: str) -> tuple[dict[str, Any] | None, list[str]]:
+    lines = printed.splitlines()
+    # NCCL logs to the same stream (NCCL_DEBUG), also after the figures.
+    for at in reversed(range(len(lines))):
+        if lines[at].startswith("{"):
+            with suppress(ValueError):
+                return dict(json.loads(lines[at])), lines[:at] + lines[at + 1 :]
+    return None, lines
 
 
 @contextmanager

@@ -31,11 +31,21 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
                 "software": software(row, summary.get("versions", {})),
                 "data": summary["configuration"]["data"],
                 "nas_reads": nas_reads(summary.get("nas", ()), _runs(summary, row)),
-                "transport": tables.transport(summary),
+                "transport": tables.transport(summary) + _options(summary["configuration"]),
             }
             found[tuple(whole[name] for name in _KIND)] = whole
     order = {model: number for number, model in enumerate(SIZES)}
     return sorted(found.values(), key=lambda row: (order[row["model"]], row["processes"]))
+
+
+def _options(configuration: Row) -> str:
+    """Say what else makes a training another one than the plain one of that name."""
+    told = {
+        "compiled": configuration.get("compile") == "yes",
+        "contiguous": configuration.get("layout") == "contiguous_format",
+        f"in {str(configuration.get('image', '')).rpartition('/')[2]}": configuration.get("image"),
+    }
+    return "".join(f", {words}" for words, is_so in told.items() if is_so)
 
 
 def _runs(summary: Row, row: Row) -> list[Row]:
@@ -219,12 +229,15 @@ def _gains(own: Sequence[Row]) -> Iterator[str]:
     for row in own:
         same = (*_SAME, "framework")
         full = [
-            one["images_per_second"]
+            one
             for one in own
             if one["precision"] == "fp32" and all(one[name] == row[name] for name in same)
         ]
+        if len(full) > 1:  # of several batches
+            of_batch = row["batch"] / PRECISIONS[row["precision"]]
+            full = [one for one in full if one["batch"] == of_batch]
         if PRECISIONS[row["precision"]] > 1 and full:
-            gain = row["images_per_second"] / full[0] - 1
+            gain = row["images_per_second"] / full[0]["images_per_second"] - 1
             yield (
                 f"- {row['model']} on {row['processes']}{with_other(row['framework'])}: "
                 f"{row['precision']} gives {gain:+.0%} images/s over fp32; "

@@ -104,6 +104,7 @@ def test_a_source_is_measured_again_with_another_nas_or_transport(tmp_path: Path
     kept = {"models": "tiny", "precisions": "fp32", "nodes": 1, "batch": 8, "runs": 1, "steps": 2}
     configuration = {
         **kept,
+        "processes_per_node": 4,
         "data": "/jpeg",
         "nas_api": "https://nas",
         "transport": {"UCX_TLS": "x"},
@@ -117,6 +118,7 @@ def test_a_source_is_measured_again_with_another_nas_or_transport(tmp_path: Path
         ({"nas_api": {"NAS": "https://nas"}, "transport": {"UCX_TLS": "x"}}, 1),
         ({"nas_api": {"NAS": "https://other"}}, 2),
         ({"transport": {"UCX_TLS": "y"}}, 2),
+        ({"gpus_per_node": 8}, 2),
     ):
         done = planned("benchmarks/data_sources", tmp_path, "len(todo)", **{**told, **more})
         assert done.stdout.splitlines()[-1] == str(left), done.stderr

@@ -150,7 +150,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measure:
         quoted = {name: shlex.quote(str(file)) for name, file in files.items()}
         stand_in.write_text(SRUN.format(status=status, **quoted))
         stand_in.chmod(0o755)
-        asked = argparse.Namespace(least=1024, most=2**25, factor=4)
+        asked = argparse.Namespace(least=1024, most=2**25, factor=4, iterations=50, warmup=7)
         row = measure_nccl(asked, Nodes(2, in_job=True, cores=16, tasks=4), PROGRAM, group, 1)
         return row, argv.read_text().splitlines()
 
@@ -163,7 +163,8 @@ def test_over_nodes_nccls_test_is_a_process_for_each_gpu_which_pmix_joins(
     row, argv = measured(ON_TWO_NODES, of_eight_gpus())
     options, program = argv[: argv.index(str(PROGRAM))], argv[argv.index(str(PROGRAM)) :]
     assert {"--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--mpi=pmix"} <= set(options)
-    assert program[1:] == ["-b", "1024", "-e", str(2**25), "-f", "4", "-g", "1"]
+    sizes, rounds = ["-b", "1024", "-e", str(2**25), "-f", "4"], ["-n", "50", "-w", "7"]
+    assert program[1:] == [*sizes, "-g", "1", *rounds]
     assert (row["engine"], row["nodes"], row["processes"]) == ("all_reduce_perf", 2, 8)
     assert len(row["sizes"]) == 11
     assert row["sizes"][-1]["bus_gb_per_second"] == pytest.approx(300.51, rel=0.002)
@@ -174,7 +175,7 @@ def test_on_one_node_nccls_test_is_one_process_with_all_gpus(measured: Measure) 
     row, argv = measured(Group(nodes=1, each=8), of_eight_gpus())
     assert {"--nodes=1", "--ntasks=1"} <= set(argv)
     assert not [word for word in argv if word.startswith("--mpi")]
-    assert argv[-2:] == ["-g", "8"]
+    assert argv[-6:] == ["-g", "8", "-n", "50", "-w", "7"]
     assert (row["nodes"], row["processes"]) == (1, 8)
 
 

@@ -238,6 +238,14 @@ def test_figures_are_kept_when_the_process_crashes_as_it_ends(
     assert "ended with -6 after it had told its figures" in capsys.readouterr().err
 
 
+def test_what_a_library_logs_beside_the_figures_goes_to_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    says = "print('before'); print('{\"speed\": 8}'); print('NCCL INFO comm 0x1 destroyed')"
+    assert steps.answer([sys.executable, "-c", says], 60) == {"speed": 8}
+    assert capsys.readouterr().err == "before\nNCCL INFO comm 0x1 destroyed\n"
+
+
 @pytest.mark.parametrize("says", ["", "print('{\"speed\": ')", "print(12)"])
 def test_a_crash_before_the_figures_is_an_error(says: str) -> None:
     with pytest.raises(StepError, match="ended with 3"):

@@ -99,6 +99,22 @@ def test_what_16_bits_give_is_said_over_fp32_of_the_same() -> None:
     assert text.splitlines()[-1] == gain
     others = [training("fp32", 1000.0, device="A100"), training("bf16", 1720.0)]
     assert "over fp32" not in training_report.markdown([summary(*others)])
+    # Of two batches it is the one that was doubled.
+    rows = [
+        training("fp32", 1000.0, batch=64),
+        training("fp32", 1100.0, batch=128),
+        training("bf16", 1980.0, batch=256),
+    ]
+    assert "bf16 gives +80% images/s over fp32;" in training_report.markdown([summary(*rows)])
+
+
+def test_a_compiled_training_does_not_take_the_place_of_the_plain_one() -> None:
+    plain, compiled = summary(training("fp32", 1000.0)), summary(training("fp32", 1300.0))
+    compiled["configuration"] |= {"compile": "yes", "image": "/home/ada/images/mine.sif"}
+    text = training_report.markdown([plain, compiled])
+    assert "1,000" in text
+    assert "1,300" in text
+    assert ", compiled, in mine.sif" in text
 
 
 def test_what_the_papers_read_is_said_of_trainings_from_files() -> None:
