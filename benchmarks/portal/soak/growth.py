@@ -1,7 +1,7 @@
 """What the portal's own processes and files take, and how fast that grows."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,10 +28,14 @@ MOST: Mapping[str, float] = {
 }
 """What nothing may ever exceed."""
 _JUDGED_AFTER_SECONDS = 3600.0
-"""Before, processes warm up: a slope is told, and not judged."""
+"""Before, a process warms up, also one that was started again: a slope is told, and not judged."""
 SERVICES = ("dsportal.cluster", "dsportal.reconciler", "dsportal.culler")
 PROCESSES = ("hub", *(module.rpartition(".")[2] for module in SERVICES))
 _MEGABYTE = 1024 * 1024
+
+
+Series = Mapping[object, Sequence[tuple[float, float]]]
+"""Moments, in seconds, and values, by the life of a process."""
 
 
 @dataclass
@@ -82,13 +86,19 @@ class Growth:
             most = max(value for points in series.values() for _, value in points)
             if most > MOST[what]:
                 yield f"{name} was {most:.1f}, more than {MOST[what]:.0f}"
-            times = [at for points in series.values() for at, _ in points]
-            if max(times) - min(times) < _JUDGED_AFTER_SECONDS:
-                continue
-            slope = trend(series)
+            slope = trend(_long(series))
             limit = HOUR_LIMITS[what]
             if slope and slope.low > limit:
                 yield f"{name} grows by {slope.per_hour:.1f} an hour, more than {limit:.0f}"
+
+
+def _long(series: Series) -> Series:
+    """Return the lives that are long enough to be judged."""
+    return {
+        life: points
+        for life, points in series.items()
+        if points[-1][0] - points[0][0] >= _JUDGED_AFTER_SECONDS
+    }
 
 
 def _processes() -> Iterator[tuple[str, int]]:

@@ -40,6 +40,22 @@ def test_a_slope_is_not_judged_within_the_first_hour() -> None:
     assert growth_of("hub memory_mb", 30, seconds=HOUR - 60) == []
 
 
+def test_lives_of_less_than_an_hour_are_not_judged_together() -> None:
+    growth = Growth(cast("Instance", None))
+    for process in PROCESSES:
+        growth.samples[f"{process} threads"] = {1: [(0.0, 4.0)]}
+    lives = {
+        life: [(float(life * HOUR + at), at / 60) for at in range(0, 3000, 60)] for life in (0, 1)
+    }
+    growth.samples["hub memory_mb"] = {**lives}
+    assert list(growth.broken()) == []
+    growth.samples["hub memory_mb"][2] = [
+        (float(2 * HOUR + at), at / 60) for at in range(0, HOUR + 60, 60)
+    ]
+    (found,) = growth.broken()
+    assert found == "hub memory_mb grows by 60.0 an hour, more than 20"
+
+
 @pytest.mark.parametrize("name", ["hub memory_mb", "reconciler threads", "database_mb", "logs_mb"])
 def test_each_figure_has_a_maximum(name: str) -> None:
     most = MOST[name.rpartition(" ")[2]]
