@@ -44,10 +44,10 @@ def test_lives_of_less_than_an_hour_are_not_judged_together() -> None:
     growth = Growth(cast("Instance", None))
     for process in PROCESSES:
         growth.samples[f"{process} threads"] = {1: [(0.0, 4.0)]}
-    lives = {
+    lives: dict[object, list[tuple[float, float]]] = {
         life: [(float(life * HOUR + at), at / 60) for at in range(0, 3000, 60)] for life in (0, 1)
     }
-    growth.samples["hub memory_mb"] = {**lives}
+    growth.samples["hub memory_mb"] = lives
     assert list(growth.broken()) == []
     growth.samples["hub memory_mb"][2] = [
         (float(2 * HOUR + at), at / 60) for at in range(0, HOUR + 60, 60)
