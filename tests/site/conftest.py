@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+import httpx
 import pytest
 
 from tests import names
@@ -80,8 +81,11 @@ def _suite_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all with the hosts of one Debian before those with the next: files share them."""
-    items.sort(key=_suite_of)
+    """Run all with the hosts of one Debian before those with the next: files share them.
+
+    What removes the portal from them comes last.
+    """
+    items.sort(key=lambda item: (_suite_of(item), "removed" in item.fixturenames))  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", params=SUITES)
@@ -133,9 +137,9 @@ def arguments(argv: list[str]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def user(portal: Site) -> Iterator[Visitor]:
-    """Somebody with a session on the first node, until the end."""
+    """Somebody with a session on the first node, until the end, or until the portal is removed."""
     portal.slurm("scontrol", "update", "NodeName=compute2", "State=DRAIN", "Reason=test")
-    with session_of(portal, "user1") as visitor:
+    with suppress(httpx.ConnectError), session_of(portal, "user1") as visitor:
         portal.slurm("scontrol", "update", "NodeName=compute2", "State=RESUME")
         yield visitor
 
@@ -144,6 +148,6 @@ def user(portal: Site) -> Iterator[Visitor]:
 def neighbour(portal: Site, user: Visitor) -> Iterator[Visitor]:
     """Somebody else with a session on the second node."""
     portal.slurm("scontrol", "update", "NodeName=compute1", "State=DRAIN", "Reason=test")
-    with session_of(portal, "user2") as visitor:
+    with suppress(httpx.ConnectError), session_of(portal, "user2") as visitor:
         portal.slurm("scontrol", "update", "NodeName=compute1", "State=RESUME")
         yield visitor
