@@ -53,13 +53,13 @@ def place(variables: Mapping[str, str]) -> Rank:
     )
 
 
-def own_cores(here: Rank, allowed: int, variables: Mapping[str, str]) -> int:
+def cores_of_task(allowed: int, tasks: int, variables: Mapping[str, str]) -> int:
     """Return how many of the cores that a process is allowed are for it alone.
 
     Where Slurm binds tasks (``TaskPlugin=task/affinity``) they all are; else a node's tasks share.
     """
     asked = variables.get("SLURM_CPUS_PER_TASK", "")
-    return min(allowed, int(asked)) if asked.isdecimal() else max(1, allowed // here.local_ranks)
+    return min(allowed, int(asked)) if asked.isdecimal() else max(1, allowed // tasks)
 
 
 def port_of(job: int, step: int) -> int:

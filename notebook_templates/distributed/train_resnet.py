@@ -26,7 +26,7 @@ import torch
 from networks import own_model
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
-from ranks import own_cores, place
+from ranks import cores_of_task, place
 from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
 from sampler import SYNTHETIC, Sampler
 from schedule import Schedule, ScheduleError, counted
@@ -84,12 +84,14 @@ def main(s: argparse.Namespace) -> None:
     data = images.open_images(
         s.data, s.size, s.images, mounts, here.rank, here.ranks, s.seed, without
     )
-    cores = own_cores(here, len(os.sched_getaffinity(0)), os.environ)
+    cores = cores_of_task(len(os.sched_getaffinity(0)), here.local_ranks, os.environ)
     workers = max(0, cores - 1) if s.workers < 0 else s.workers
     workers = 0 if s.data == SYNTHETIC else workers
-    if isinstance(data.train, images.Shards) and s.workers < 0:
-        workers = min(workers, len(data.train.files) // here.ranks)
-    readers = max(1, workers) if isinstance(data.train, images.Shards) else 1
+    readers = 1
+    if isinstance(data.train, images.Shards):
+        if s.workers < 0:
+            workers = min(workers, len(data.train.files) // here.ranks)
+        readers = max(1, workers)
     schedule = Schedule.of(s, len(data.train), here.ranks, readers)
     last_step = schedule.last_step
     share = Sampler(len(data.train), s.batch, here.rank, here.ranks, s.seed)

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -245,10 +246,13 @@ class OnnxNetwork:
             return [(self._provider, self._more)]
         # A kept engine is found by the network's names, whatever its weights and its batch are
         # (microsoft/onnxruntime#32254).
-        digest = hashlib.sha256(self._path.read_bytes()).hexdigest()
-        more = {**self._more, "trt_engine_cache_prefix": f"{digest[:16]}-{batch}-no-tf32"}
+        more = {**self._more, "trt_engine_cache_prefix": f"{self._digest}-{batch}-no-tf32"}
         # What TensorRT has no way for, CUDA's engine computes on the same device.
         return [(self._provider, more), CUDA]
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         """Run a batch: to the device and back."""

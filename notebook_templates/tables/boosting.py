@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xgboost
 from columns import Columns
+from ranks import cores_of_task
 from record import write_json, write_whole
 from table_files import TabularDataError
 
@@ -19,8 +20,7 @@ _BEST_ROUND, _BEST_LOSS = "best_iteration", "best_score"  # XGBoost's own names 
 
 def threads_of_job(variables: Mapping[str, str]) -> int:
     """Return the CPUs that Slurm gave, also where it does not bind processes to them."""
-    bound = len(os.sched_getaffinity(0))
-    return min(bound, int(variables.get("SLURM_CPUS_PER_TASK") or bound))
+    return cores_of_task(len(os.sched_getaffinity(0)), 1, variables)
 
 
 def device_of(wanted: str) -> str:

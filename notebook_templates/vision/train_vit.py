@@ -37,7 +37,7 @@ import tf32
 import torch
 from classifier import Classifier, ClassifierError
 from process_group import DataParallel
-from ranks import own_cores, place
+from ranks import cores_of_task, place
 from record import (
     Progress,
     Record,
@@ -160,7 +160,7 @@ def main(s: argparse.Namespace) -> None:
         len(train), together, here.ranks, s.epochs, s.steps, s.rate, s.warmup
     ).checked()
     share = Sampler(len(train), together, here.rank, here.ranks, s.seed)
-    cores = own_cores(here, len(os.sched_getaffinity(0)), os.environ)
+    cores = cores_of_task(len(os.sched_getaffinity(0)), here.local_ranks, os.environ)
     workers = max(0, cores - 1) if s.workers < 0 else s.workers
 
     # How it learns.

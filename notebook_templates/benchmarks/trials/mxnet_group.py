@@ -61,7 +61,7 @@ class MxnetGroup:
             copy.copyto(values)
         # Else somebody's gradients could come in between.
         nd.waitall()
-        self.sums([0.0])
+        self.sums(0.0)
 
     def add_up(self, gradients: Sequence[nd.NDArray]) -> None:
         """Put the sum over all processes into each; the order is that of the weights."""
@@ -71,7 +71,7 @@ class MxnetGroup:
             self._store.push(key, values, priority=-key)
             self._store.pull(key, out=values, priority=-key)
 
-    def sums(self, values: Sequence[float]) -> list[float]:
+    def sums(self, *values: float) -> list[float]:
         """Add up each value over all processes."""
         if self._store is None:
             return list(values)

@@ -81,18 +81,18 @@ def step_times(
 def everybodys(
     rank: int,
     ranks: int,
-    sums: Callable[[Sequence[float]], Sequence[float]],
+    sums: Callable[..., Sequence[float]],
     batch: int,
     mine: Sequence[StepTime],
 ) -> list[Trace]:
     """Return what each process measured, by rank.
 
-    ``sums`` adds up each of as many values over all processes, which call it together.
+    ``sums`` adds up each of its arguments over all processes, which call it together.
     """
     seconds = [value for step in mine for value in (step.data, step.network)]
     # Each adds its own to zeros.
     rows = [seconds if number == rank else [0.0] * len(seconds) for number in range(ranks)]
-    every = iter(sums([value for row in rows for value in row]))
+    every = iter(sums(*(value for row in rows for value in row)))
     return [Trace(batch, [StepTime(next(every), next(every), 0.0) for _ in mine]) for _ in rows]
 
 

@@ -89,7 +89,7 @@ def measured(s: argparse.Namespace, group: MxnetGroup) -> dict[str, Any]:
     steps = timed.steps(s, s.images, group.here.ranks)
     trainer, batches = GluonTrainer(s, group), stream(s)
     trainer.step_times(batches, s.warmup)
-    group.sums([0.0])  # all begin together
+    group.sums(0.0)  # all begin together
     began = time.time()
     mine = trainer.step_times(batches, steps)
     every = timed.everybodys(group.here.rank, group.here.ranks, group.sums, s.batch, mine)

@@ -96,9 +96,7 @@ def main(s: argparse.Namespace) -> None:
     group.sums(0)  # all begin together
     began = time.time()
     mine = trainer.step_times(batches, steps)
-    every = timed.everybodys(
-        here.rank, here.ranks, lambda values: group.sums(*values), s.batch, mine
-    )
+    every = timed.everybodys(here.rank, here.ranks, group.sums, s.batch, mine)
     if here.is_first:
         version, device = tf.__version__, group.device
         print(json.dumps(timed.found_of_whole_steps(s, every, began, version, device)))

@@ -34,7 +34,7 @@ with program.MxnetGroup(here) as group:
     weights = [one.data().asnumpy() for one in trainer._learning]
     if here.ranks > 1:
         group._store._send_command_to_servers(0, pickle.dumps(Trap(), 0).decode())
-    sums = group.sums([here.rank + 1.0, 0.25])
+    sums = group.sums(here.rank + 1.0, 0.25)
 print(json.dumps({"weights": [float(one.sum()) for one in weights], "sums": sums}))
 """
 
@@ -45,10 +45,10 @@ from trials import train_speed_mxnet as program
 
 here = program.place(os.environ)
 with program.MxnetGroup(here) as group:
-    group.sums([1.0])
+    group.sums(1.0)
     if not here.is_first:
         raise SystemExit("failed")
-    group.sums([1.0])
+    group.sums(1.0)
 """
 Program = Callable[..., list[subprocess.Popen[str]]]
 

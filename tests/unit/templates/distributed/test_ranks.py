@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from ranks import Rank, free_port, meet, own_cores, place, port_of
+from ranks import Rank, cores_of_task, free_port, meet, place, port_of
 
 STEP = {
     "SLURM_PROCID": "5",
@@ -39,7 +39,7 @@ def test_a_process_has_its_own_cores_however_slurm_binds_it(
     allowed: int, asked: str | None, cores: int
 ) -> None:
     more = {} if asked is None else {"SLURM_CPUS_PER_TASK": asked}
-    assert own_cores(place(STEP), allowed, STEP | more) == cores
+    assert cores_of_task(allowed, place(STEP).local_ranks, STEP | more) == cores
 
 
 def test_a_batch_script_without_srun_is_one_process() -> None:
