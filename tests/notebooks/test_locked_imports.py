@@ -28,7 +28,7 @@ OF = {
         "trials.train_speed_tensorflow",
     },
     "jax": {"devices", "sharded_lm", "train_keras", "train_sharded"},
-    "mxnet": {"architectures.networks_gluon", "trials.train_speed_mxnet"},
+    "mxnet": {"architectures.networks_gluon", "trials.mxnet_group", "trials.train_speed_mxnet"},
 }
 """Modules of one framework; PyTorch has the others."""
 ALSO = {
