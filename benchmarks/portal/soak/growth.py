@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.portal.soak.trend import trend
+from benchmarks.portal.soak.trend import Trend, trend
 from tests import faults
 from tests.instance import LOGS, Instance
 
@@ -27,8 +27,10 @@ MOST: Mapping[str, float] = {
     "logs_mb": 512.0,
 }
 """What nothing may ever exceed."""
-_JUDGED_AFTER_SECONDS = 3600.0
-"""Before, a process warms up, also one that was started again: a slope is told, and not judged."""
+_WARM_UP_SECONDS = 1800.0
+"""Of each life, also of one that was started again: growth in this time is told, and not judged."""
+_JUDGED_SECONDS = 1800.0
+"""The least that must follow for a slope to be judged."""
 SERVICES = ("dsportal.cluster", "dsportal.reconciler", "dsportal.culler")
 PROCESSES = ("hub", *(module.rpartition(".")[2] for module in SERVICES))
 _MEGABYTE = 1024 * 1024
@@ -63,16 +65,15 @@ class Growth:
         self.samples.setdefault(name, {}).setdefault(life, []).append((at, value))
 
     def report(self) -> dict[str, Any]:
-        """Return for each figure: the most, the last, the slope with its interval."""
+        """Return for each figure: the most, the last, the slopes with their intervals."""
         shown = {}
         for name, series in sorted(self.samples.items()):
             values = [value for points in series.values() for _, value in points]
-            slope = trend(series)
             shown[name] = {
                 "most": round(max(values), 2),
                 "last": round(values[-1], 2),
-                "per_hour": slope and round(slope.per_hour, 2),
-                "interval": slope and [round(slope.low, 2), round(slope.high, 2)],
+                **_told(trend(series)),
+                "warmed_up": _told(trend(_warmed_up(series))),
             }
         return shown
 
@@ -86,19 +87,27 @@ class Growth:
             most = max(value for points in series.values() for _, value in points)
             if most > MOST[what]:
                 yield f"{name} was {most:.1f}, more than {MOST[what]:.0f}"
-            slope = trend(_long(series))
+            slope = trend(_warmed_up(series))
             limit = HOUR_LIMITS[what]
             if slope and slope.low > limit:
                 yield f"{name} grows by {slope.per_hour:.1f} an hour, more than {limit:.0f}"
 
 
-def _long(series: Series) -> Series:
-    """Return the lives that are long enough to be judged."""
+def _told(slope: Trend | None) -> dict[str, Any]:
     return {
-        life: points
-        for life, points in series.items()
-        if points[-1][0] - points[0][0] >= _JUDGED_AFTER_SECONDS
+        "per_hour": slope and round(slope.per_hour, 2),
+        "interval": slope and [round(slope.low, 2), round(slope.high, 2)],
     }
+
+
+def _warmed_up(series: Series) -> Series:
+    """Return the lives that are long enough to be judged, without the time they warmed up in."""
+    warm = {}
+    for life, points in series.items():
+        since = points[0][0] + _WARM_UP_SECONDS
+        if points[-1][0] >= since + _JUDGED_SECONDS:
+            warm[life] = [(at, value) for at, value in points if at >= since]
+    return warm
 
 
 def _processes() -> Iterator[tuple[str, int]]:

@@ -40,6 +40,19 @@ def test_a_slope_is_not_judged_within_the_first_hour() -> None:
     assert growth_of("hub memory_mb", 30, seconds=HOUR - 60) == []
 
 
+def test_warming_up_is_not_judged() -> None:
+    growth = Growth(cast("Instance", None))
+    for process in PROCESSES:
+        growth.samples[f"{process} threads"] = {1: [(0.0, 4.0)]}
+    growth.samples["hub memory_mb"] = {
+        1: [(float(at), min(at, HOUR / 2) / 60) for at in range(0, HOUR + 60, 60)]
+    }
+    assert list(growth.broken()) == []
+    told = growth.report()["hub memory_mb"]
+    assert told["per_hour"] > 20
+    assert told["warmed_up"]["per_hour"] == 0
+
+
 def test_lives_of_less_than_an_hour_are_not_judged_together() -> None:
     growth = Growth(cast("Instance", None))
     for process in PROCESSES:
