@@ -127,6 +127,8 @@ class KnownOptions:
     options: frozenset[str]
     attributes: frozenset[str]
     """What JupyterHub's ``group_overrides`` can set: options, and other attributes."""
+    hub_wide: frozenset[str]
+    """The options that all sessions of a hub share."""
     sites_own: frozenset[str]
     """The options that a site's subclass declares: it knows what to do with them."""
 
@@ -139,6 +141,7 @@ class KnownOptions:
             frozenset(spawner.section_names()) - set(LoggingConfigurable.section_names()),
             frozenset(options),
             frozenset(dir(spawner)),
+            frozenset(spawner.class_traits(config=True, hub_wide=True)),
             frozenset(name for name, trait in options.items() if _is_sites(trait.this_class)),
         )
 
@@ -164,7 +167,12 @@ def mistakes(config: Mapping[str, Mapping[str, Any]], known: KnownOptions) -> li
 
 def override_mistakes(overrides: Mapping[str, Any], known: KnownOptions) -> list[str]:
     """Return the same of one ``spawner_override`` of JupyterHub's ``group_overrides``."""
-    return sorted(filter(None, (_mistake(name, known.attributes, known) for name in overrides)))
+    found = {_mistake(name, known.attributes, known) for name in overrides}
+    found |= {
+        f"{name} holds for the whole hub: set c.{_OURS}.{name}."
+        for name in known.hub_wide & overrides.keys()
+    }
+    return sorted(filter(None, found))
 
 
 def _without_effect(config: Mapping[str, Mapping[str, Any]], known: KnownOptions) -> Iterator[str]:

@@ -96,8 +96,10 @@ class GpuSlurmSpawner(SpawnerTraits):
     @cached_property
     def session_start(self) -> SessionStart:
         """Its start, until it says where it listens."""
-        limits = StartLimits(self.launch_timeout, self.queue_timeout)
-        return SessionStart(self.slurm, self.user.name, self.job, limits, self.log)
+        return SessionStart(self.slurm, self.user.name, self.job, self._start_limits, self.log)
+
+    def _start_limits(self) -> StartLimits:
+        return StartLimits(self.launch_timeout, self.queue_timeout)
 
     @cached_property
     def session_options(self) -> SessionOptions:

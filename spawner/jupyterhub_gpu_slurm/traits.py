@@ -42,11 +42,11 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
     slurm_conf = Unicode(
         SlurmDefaults.config_file,
         help="Absolute path of Slurm's configuration file, for the hub's own commands.",
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     slurm_bin_dir = Unicode(
         SlurmDefaults.bin_dir,
         help="Absolute path of the folder with squeue, sinfo and scontrol; PATH is not searched.",
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     launcher_cmd = List(
         Unicode(),
         list(launcher_cmd()),
@@ -54,32 +54,32 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         The command, as a list, that runs the launcher as a user; ``{username}`` is replaced with
         the user's name. The launcher is the only program that sudo has to allow.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     hub_mark = Unicode(
         "portal",
         help="""
         The name of this hub, with which the names of its jobs start: letters, digits and hyphens.
         Each hub of a cluster needs its own.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     query_interval = Float(
         SlurmDefaults.query_interval_seconds,
         help="""
         Seconds between two calls of squeue while a session is starting or stopping. One call asks
         for all sessions of the hub.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     quiet_interval = Float(
         SlurmDefaults.quiet_interval_seconds,
         help="Seconds between two calls of squeue while sessions are only running.",
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     cluster_interval = Float(
         SlurmDefaults.cluster_interval_seconds,
         help="""
         Seconds between two queries of the nodes' free resources, for all open forms together.
         Slurm is not asked while no form is open.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     launches_at_once = Integer(
         SlurmDefaults.launches_at_once,
         min=1,
@@ -88,11 +88,11 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         once do not slow the hub's pages down. A launcher that takes longer than two seconds,
         because it waits for Slurm, is no longer counted.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     command_timeout = Float(
         SlurmDefaults.command_timeout_seconds,
         help="Seconds after which a Slurm command that has not answered is stopped.",
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     cores_per_gpu = Integer(
         ResourceShape.cores_per_gpu, min=1, help="CPU cores that a session gets for each GPU."
     ).tag(config=True)
@@ -186,7 +186,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         Seconds to wait until a finished job has left its node; only then does Slurm report how the
         job ended. Slurm itself kills processes that have not ended after its ``KillWait``.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     slurm_operator = Unicode(
         "",
         help="""
@@ -194,7 +194,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         accounts, and sees jobs if Slurm's ``PrivateData`` hides them: Slurm's ``SlurmUser``, or an
         operator in Slurm's accounting. If empty, sessions cannot be extended.
         """,
-    ).tag(config=True)
+    ).tag(config=True, hub_wide=True)
     extension_hours = Float(
         ExtensionRules.most_at_once / timedelta(hours=1),
         help="The maximum number of hours that one extension adds to a running session.",

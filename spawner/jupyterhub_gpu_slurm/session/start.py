@@ -6,7 +6,7 @@ Nothing here knows of JupyterHub. Its owner gives the job's number with each cal
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +30,7 @@ class SessionStart:
         slurm: SlurmConnection,
         username: str,
         job: SessionJob,
-        limits: StartLimits,
+        limits: Callable[[], StartLimits],
         log: logging.Logger | logging.LoggerAdapter[Any],
     ) -> None:
         self._slurm = slurm
@@ -159,6 +159,7 @@ class SessionStart:
     async def _watch(self, job_id: str) -> None:
         loop = asyncio.get_running_loop()
         asked_at, launched_at = loop.time(), None
+        limits = self._limits()
         while True:
             waited = loop.time() - asked_at
             is_hurried = launched_at is not None or waited < _SHORT_WAIT_SECONDS
@@ -174,13 +175,13 @@ class SessionStart:
                 launched_at = None
             if job.is_executing:
                 launched_at = launched_at or loop.time()
-                if loop.time() - launched_at > self._limits.launch:
+                if loop.time() - launched_at > limits.launch:
                     raise SessionEnded(
-                        endings.silent(job_id, job.node, self._limits.launch),
+                        endings.silent(job_id, job.node, limits.launch),
                         log_lines=await self._log_tail(job_id),
                     )
-            elif waited > self._limits.queue:
-                raise SessionEnded(endings.waited_too_long(job_id, self._limits.queue))
+            elif waited > limits.queue:
+                raise SessionEnded(endings.waited_too_long(job_id, limits.queue))
             await asyncio.sleep(_INTERVAL)
 
     async def _log_tail(self, job_id: str) -> tuple[str, ...]:

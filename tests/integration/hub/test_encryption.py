@@ -40,6 +40,15 @@ def files_of(user: Visitor) -> list[Path]:
 # --- between browsers and the proxy ---
 
 
+def test_only_the_hubs_account_can_reach_the_portals_key() -> None:
+    folder = SETTINGS.parent / "tls"
+    # A key that is being copied has its file's usual mode for a moment.
+    assert folder.stat().st_mode & 0o777 == 0o750
+    key = folder / "portal.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert folder.group() == key.owner() == key.group() != "root"
+
+
 def test_http_on_the_same_port_is_sent_to_https(portal: Instance) -> None:
     plain = portal.url.replace("https", "http")
     found = httpx.get(f"{plain}/hub/login?next=%2Fhub%2Fhome")

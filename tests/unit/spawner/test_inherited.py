@@ -176,6 +176,15 @@ def test_overrides_that_are_added_to_a_configuration_are_checked_too() -> None:
     assert "['03-students']: mem_limit has no effect" in mistake
 
 
+def test_an_override_of_what_all_sessions_share_is_a_mistake() -> None:
+    given = overrides(end_timeout=5, slurm_operator="slurm", queue_timeout=60)
+    found = mistakes(Config({"Spawner": {"group_overrides": given}}), KNOWN)
+    assert [words.partition("]: ")[2] for words in found] == [
+        "end_timeout holds for the whole hub: set c.GpuSlurmSpawner.end_timeout.",
+        "slurm_operator holds for the whole hub: set c.GpuSlurmSpawner.slurm_operator.",
+    ]
+
+
 def test_overrides_with_an_effect_and_a_function_are_no_mistakes() -> None:
     given = overrides(default_gpus=2, user_options={"gpus": 1}, environment={"A": "b"})
     for value in (given, lambda spawner: given):

@@ -123,6 +123,14 @@ def test_other_overrides_of_a_group_are_applied(student: Any) -> None:
     assert student.session_options._site.defaults.gpus == 3
 
 
+def test_a_groups_limits_hold_for_the_next_start(student: Any) -> None:
+    start = student.session_start
+    set_overrides(student, queue_timeout=60.0)
+    asyncio.run(student.apply_group_overrides())
+    assert student.session_start is start
+    assert start._limits().queue == 60.0
+
+
 def test_the_sessions_name_is_kept_before_anything_is_submitted(
     spawner: Any, slurm: StandIn
 ) -> None:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
+from dsportal.session.periodic import repeat
 from dsportal.session.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -171,12 +172,11 @@ class Mounts:
 
     async def watch(self) -> None:
         """Look at all mounts again and again."""
-        while True:
-            try:
-                await self.look()
-            except Exception:  # the next look may do better
-                log.exception("The mounts could not be looked at")
-            await asyncio.sleep(_SOON_SECONDS if self.dead() else _ROUND_SECONDS)
+
+        def pause() -> float:
+            return _SOON_SECONDS if self.dead() else _ROUND_SECONDS
+
+        await repeat(self.look, pause, log, "The mounts could not be looked at")
 
     async def look(self) -> None:
         """Ask all mounts at once; takes no longer than the patience with one of them."""

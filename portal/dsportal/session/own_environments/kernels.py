@@ -1,6 +1,5 @@
 """The kernels of the user's environments: looked for in a thread, as files may be slow."""
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from dsportal.session.kernels import module_kernels
 from dsportal.session.own_environments.base import modules_init
 from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.records import EnvironmentFolder, OwnEnvironment
+from dsportal.session.periodic import repeat
 from dsportal.session_schema import Kernel
 
 log = logging.getLogger(__name__)
@@ -65,12 +65,7 @@ class OwnKernels:
 
     async def watch(self) -> None:
         """Look again and again: terminals and other sessions make some, too."""
-        while True:
-            try:
-                await self.look()
-            except Exception:  # the next look may do better
-                log.exception("The environments could not be looked at")
-            await asyncio.sleep(_SECONDS)
+        await repeat(self.look, lambda: _SECONDS, log, "The environments could not be looked at")
 
     def _look(self, folder: EnvironmentFolder) -> list[OwnEnvironment]:
         found = folder.all()

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsportal.session.periodic import repeat
 from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.log_folders import shown
 
@@ -216,9 +217,12 @@ class Boards:
 
     async def _tend(self, idle_seconds: float) -> None:
         """Let those sleep that nobody looks at."""
-        while True:
-            await asyncio.sleep(min(_LOOK_SECONDS, idle_seconds / 4))
+
+        async def look() -> None:
             for board in self.awake():
                 if self._now() - board.used_at >= idle_seconds:
                     log.info("TensorBoard for %s sleeps: nobody looks at it", board.folder)
                     await board.sleep()
+
+        every = min(_LOOK_SECONDS, idle_seconds / 4)
+        await repeat(look, lambda: every, log, "A TensorBoard could not be put to sleep")

@@ -4,7 +4,6 @@
 ``GET /portal/use/now`` tells the last sample's processor and memory: Home asks.
 """
 
-import asyncio
 import json
 import logging
 from typing import Any
@@ -13,6 +12,7 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from dsportal.session.periodic import repeat
 from dsportal.session.usage.history import EVERY_SECONDS, History
 from dsportal.session.usage.meter import Meter
 
@@ -29,12 +29,12 @@ class UseWatch:
 
     async def run(self) -> None:
         """Go on as long as the session runs."""
-        while True:
-            try:
-                self.history.add(await self._meter.read())
-            except Exception:  # a session without figures goes on
-                log.exception("What the session uses could not be read")
-            await asyncio.sleep(self._every_seconds)
+
+        async def sample() -> None:
+            self.history.add(await self._meter.read())
+
+        every = self._every_seconds
+        await repeat(sample, lambda: every, log, "What the session uses could not be read")
 
 
 class UseHandler(APIHandler):

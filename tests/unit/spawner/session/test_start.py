@@ -32,7 +32,7 @@ from tests.unit.spawner.slurm_stand_in import (
 @pytest.fixture
 def start(connection: SlurmConnection, job: SessionJob) -> SessionStart:
     limits = StartLimits(launch=180, queue=3600)
-    return SessionStart(connection, "ada", job, limits, logging.getLogger("test"))
+    return SessionStart(connection, "ada", job, lambda: limits, logging.getLogger("test"))
 
 
 def test_the_port_is_awaited_while_the_job_is_well(
@@ -60,7 +60,7 @@ def test_a_node_that_boots_and_a_job_that_is_suspended_take_no_time_of_the_serve
     connection: SlurmConnection, job: SessionJob, slurm: StandIn, word: str
 ) -> None:
     limits = StartLimits(launch=0.05, queue=3600)
-    start = SessionStart(connection, "ada", job, limits, logging.getLogger("test"))
+    start = SessionStart(connection, "ada", job, lambda: limits, logging.getLogger("test"))
 
     async def started() -> int:
         start.expect_port()
