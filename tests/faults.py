@@ -201,18 +201,18 @@ def only_backfill_starts(portal: Instance) -> Iterator[None]:
     slurmctld does not write of itself that it has started that.
     """
     asks = ["sbatch", "--parsable", "--exclusive", "--output=/dev/null", "--wrap=exec sleep 1800"]
-    job_ids = [
-        portal.slurm(*asks, f"--nodes={nodes}", f"--time={minutes}", user=FILLER).strip()
-        for nodes, minutes in ((1, 720), (3, 1))
-    ]
-    until(
-        lambda: portal.job(job_ids[0])["JobState"] == "RUNNING", seconds=20, what="the first runs"
-    )
-    wait_for_written_jobs(portal)
+    job_ids: list[str] = []
     try:
+        for nodes, minutes in ((1, 720), (3, 1)):
+            shape = (f"--nodes={nodes}", f"--time={minutes}")
+            job_ids.append(portal.slurm(*asks, *shape, user=FILLER).strip())
+        first = job_ids[0]
+        until(lambda: portal.job(first)["JobState"] == "RUNNING", seconds=20, what="the first runs")
+        wait_for_written_jobs(portal)
         yield
     finally:
-        portal.slurm("scancel", *job_ids)
+        for job_id in job_ids:
+            portal.slurm("scancel", job_id)
         until(lambda: not set(job_ids) & set(portal.jobs()), seconds=30, what="nodes are free")
 
 
@@ -239,12 +239,12 @@ def site_file(portal: Instance, text: str) -> Iterator[None]:
     file = SETTINGS.parent / "conf.d" / "test.py"
     made_folder = not file.parent.exists()
     file.parent.mkdir(exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    restart_hub(portal)
     try:
+        file.write_text(text, encoding="utf-8")
+        restart_hub(portal)
         yield
     finally:
-        file.unlink()
+        file.unlink(missing_ok=True)
         if made_folder:
             file.parent.rmdir()
         restart_hub(portal)
@@ -293,9 +293,11 @@ def stand_in_for_squeue(portal: Instance, words: str) -> Iterator[Path]:
         'exec /usr/bin/squeue "$@"\n'
     )
     squeue.chmod(0o755)
-    with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
-        yield flag
-    shutil.rmtree(programs)
+    try:
+        with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
+            yield flag
+    finally:
+        shutil.rmtree(programs)
 
 
 @contextmanager
@@ -314,9 +316,11 @@ def counted(portal: Instance, program: str) -> Iterator[Callable[[], list[str]]]
         f'#!/bin/bash\necho "$*" >> {calls}\nexec /usr/bin/{program} "$@"\n'
     )
     (programs / program).chmod(0o755)
-    with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
-        yield lambda: calls.read_text(encoding="utf-8").splitlines()
-    shutil.rmtree(programs)
+    try:
+        with site_file(portal, f"c.GpuSlurmSpawner.slurm_bin_dir = {str(programs)!r}\n"):
+            yield lambda: calls.read_text(encoding="utf-8").splitlines()
+    finally:
+        shutil.rmtree(programs)
 
 
 @contextmanager
@@ -355,9 +359,11 @@ def session_program(portal: Instance, text: str, more: str = "") -> Iterator[Pat
     program = Path(portal.settings["session"]["folders"]["isilon"]).with_name("session-program")
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
-    with site_file(portal, f"c.GpuSlurmSpawner.session_python = {str(program)!r}\n{more}"):
-        yield program
-    program.unlink()
+    try:
+        with site_file(portal, f"c.GpuSlurmSpawner.session_python = {str(program)!r}\n{more}"):
+            yield program
+    finally:
+        program.unlink()
 
 
 @contextmanager

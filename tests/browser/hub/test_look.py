@@ -19,7 +19,7 @@ from tests.browser.fit import (
     assert_is_fit_to_use,
     forms,
 )
-from tests.browser.lab import forget_theme, log_in
+from tests.browser.lab import forget_theme, log_in, wait_for_launcher
 from tests.instance import ADMIN, USERS, Instance
 from tests.visitor import Visitor
 
@@ -262,7 +262,8 @@ def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
     welcome.get_by_role("button", name="Dismiss the welcome").click()
     expect(welcome).to_have_count(0)
     page.goto(f"{lab}?reset")
-    expect(page.locator(".jp-LauncherCard").first).to_be_visible(timeout=60_000)
+    wait_for_launcher(page)
+    expect(welcome).to_have_count(0)
     page.get_by_role("menuitem", name="Help", exact=True).click()
     with page.expect_popup() as opened:
         page.get_by_role("menuitem", name="Tutorials and How-Tos").click()
@@ -275,7 +276,7 @@ def test_a_first_time_user_is_told_what_is_where_and_how_to_start(
     page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Python 3").first.click()
     expect(page.locator(".jp-Notebook")).to_be_visible()
     page.goto(f"{lab}?reset")
-    expect(page.locator(".jp-LauncherCard").first).to_be_visible(timeout=60_000)
+    wait_for_launcher(page)
     expect(welcome).to_have_count(0)
     forget_the_dismissal(visitor)
     # A phone has room for it.

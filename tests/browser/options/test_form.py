@@ -79,7 +79,10 @@ def test_partitions_of_the_same_nodes_are_one_row(portal: Instance, page: Page) 
     # Two partitions of the test cluster are open to the user, both of its three nodes.
     expect(page.locator("#gpu-form-partition option")).to_have_count(2)
     expect(page.locator("#gpu-form-cluster tr")).to_have_count(1)
-    page.wait_for_timeout(11_000)
+    # And so they are when what is free is asked for again.
+    with page.expect_response(re.compile("/availability"), timeout=30_000) as answered:
+        pass
+    answered.value.finished()
     expect(page.locator("#gpu-form-cluster tr")).to_have_count(1)
 
 

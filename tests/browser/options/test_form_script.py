@@ -179,6 +179,10 @@ def test_an_answer_that_is_under_way_is_not_taken_for_another_choices(
 
     page.route("**/forecast?*", hold)
     open_form(page)
+    for _ in range(50):
+        if held:
+            break
+        page.wait_for_timeout(100)
     (first,) = held
     page.locator('input[name="gpus"][value="2"]').check(force=True)
     # The page does not wait for it any more.

@@ -387,18 +387,26 @@ def test_it_cannot_read_the_hub_nor_the_visitors_own_session(page: Page, entered
         assert said == "refused", target
 
 
-def test_it_changes_nothing_at_the_hub(page: Page, entered: Screen, trap: HostileSession) -> None:
+def test_it_changes_nothing_at_the_hub_or_in_the_session(
+    page: Page, entered: Screen, trap: HostileSession, user: Visitor
+) -> None:
     forged = """([url, method, type]) => fetch(url, {
         method, mode: "no-cors", credentials: "include", body: "{}",
         headers: {"Content-Type": type},
     }).then(() => null, () => null)"""
+
+    def terminals() -> set[str]:
+        return {one["name"] for one in user.session("GET", "/api/terminals").json()}
+
     tokens = f"/users/{entered.name}/tokens"
     before = entered.ask_hub("GET", tokens)
+    open_before = terminals()
     page.goto(trap.page)
     url = f"{entered.portal.url}/hub/api{tokens}"
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
         page.evaluate(forged, [url, "POST", kind])
         page.evaluate(forged, [f"{entered.own}/api/terminals", "POST", kind])
+    assert terminals() == open_before
     assert [one["id"] for one in entered.ask_hub("GET", tokens)[1]["api_tokens"]] == [
         one["id"] for one in before[1]["api_tokens"]
     ]

@@ -18,6 +18,7 @@ from tests.instance import USERS, Instance
 from tests.notebooks.running import framework_python
 from tests.training import tiny_models
 from tests.visitor import Visitor, session_of
+from tests.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
@@ -88,6 +89,12 @@ def test_a_conversation_shows_the_answer_as_it_comes(
     message, turns = server.get_by_label("Message"), server.get_by_label("Conversation")
     expect(turns).to_be_hidden()
     expect(server.get_by_label("Tokens at most")).to_have_value("")
+
+    def served() -> int:
+        state = server.evaluate("fetch('state').then(answer => answer.json())")
+        return int(state["requests"])
+
+    before = served()
     message.fill("Is this <b>free</b>?")
     server.get_by_role("button", name="Send").click()
     # A part of the answer is there while it is written.
@@ -97,9 +104,7 @@ def test_a_conversation_shows_the_answer_as_it_comes(
     expect(server.get_by_role("button", name="Send")).to_be_enabled()
     expect(server.get_by_role("alert")).to_be_hidden()
     stopped = answer.inner_text()
-    state = server.evaluate("fetch('state').then(answer => answer.json())")
-    until_freed = "state => fetch('state').then(a => a.json()).then(s => s.requests > state)"
-    server.wait_for_function(until_freed, arg=state["requests"] - 1)
+    until(lambda: served() > before, seconds=120, what="the server is free")
     assert answer.inner_text() == stopped
     expect(message).to_have_value("")
 

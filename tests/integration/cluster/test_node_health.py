@@ -51,10 +51,10 @@ def test_slurmd_looks_when_it_starts_and_a_full_host_is_drained_until_there_is_r
     try:
         faults.service("restart", f"slurmd-{NODES[0]}")
 
-        def reasons() -> set[str]:
-            return {reason for state, reason in nodes(portal).values() if "drain" in state}
+        def are_drained() -> bool:
+            return all("drain" in state for state, _ in nodes(portal).values())
 
-        until(lambda: len(reasons()) == 2, seconds=60, what="the nodes are drained")
+        until(are_drained, seconds=60, what="the nodes are drained")
         found = nodes(portal)
         assert found[NODES[2]][1] == "new fan"
         for name in NODES[:2]:

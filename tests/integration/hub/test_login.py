@@ -41,7 +41,7 @@ def test_an_admin_starts_and_stops_a_users_server(portal: Instance, visit: Visit
     admin, user = visit(ADMIN), visit(USERS[0])
     listed = admin.api("GET", "/users")
     assert {USERS[0], ADMIN} <= {entry["name"] for entry in listed.json()}
-    assert "admin" in admin.http.get("/hub/admin").text
+    assert 'id="react-admin-hook"' in admin.http.get("/hub/admin").text
     started = admin.api("POST", f"/users/{USERS[0]}/server", json={"gpus": 1})
     assert started.status_code in (201, 202)
     user.wait_until_ready()

@@ -68,6 +68,7 @@ def test_a_login_does_not_lead_there(portal: Instance, mallory: Visitor, hostile
         data={"username": victim.name, "password": "portal", "_xsrf": victim.xsrf()},
     )
     assert not hostile.was_asked_for("after-login")
+    assert victim.name in victim.http.get("/hub/home").text
     victim.close()
 
 

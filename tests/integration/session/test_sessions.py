@@ -2,7 +2,7 @@
 
 import pwd
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -233,14 +233,26 @@ def test_what_a_user_keeps_at_home_changes_nothing(portal: Instance, visit: Visi
         ".jupyter/jupyter_server_config.json": "{not json",
         ".local/lib/python3.11/site-packages/tornado/__init__.py": "raise SystemExit('wrong')\n",
     }
-    for name, text in broken.items():
-        path = home / name
-        portal.slurm("/usr/bin/install", "-d", str(path.parent), user=USERS[4])
-        portal.slurm("/usr/bin/tee", str(path), user=USERS[4], stdin=text)
-    user = visit(USERS[4])
-    user.start_and_wait(gpus=0)
-    printed = user.run("import os; print(os.environ.get('PYTHONPATH'), os.getcwd())")
-    assert printed.strip() == f"None {home}"
+    before = {name: (home / name).read_text() for name in broken if (home / name).is_file()}
+    try:
+        write_files(portal, USERS[4], broken)
+        user = visit(USERS[4])
+        user.start_and_wait(gpus=0)
+        printed = user.run("import os; print(os.environ.get('PYTHONPATH'), os.getcwd())")
+        assert printed.strip() == f"None {home}"
+    finally:
+        packages = (home / ".local/lib/python3.11/site-packages/tornado", home / "portal")
+        gone = (*packages, home / "spawner", *(home / name for name in broken))
+        portal.slurm("/bin/rm", "-rf", *(str(path) for path in gone), user=USERS[4])
+        write_files(portal, USERS[4], before)
+
+
+def write_files(portal: Instance, name: str, texts: Mapping[str, str]) -> None:
+    """Write files in somebody's home, as they would."""
+    for path, text in texts.items():
+        file = Path(pwd.getpwnam(name).pw_dir, path)
+        portal.slurm("/usr/bin/install", "-d", str(file.parent), user=name)
+        portal.slurm("/usr/bin/tee", str(file), user=name, stdin=text)
 
 
 @pytest.mark.parametrize(
