@@ -45,6 +45,14 @@ test('what comes next is added, also nothing', () => {
   assert.deepEqual(known.use?.samples.gpus[0]?.percent, [50, 60, 70]);
 });
 
+test('two answers to one question are taken once', () => {
+  const known = new Hour();
+  known.take(told(1, [10, 20, 30, 40]), 0);
+  known.take(told(5, [50]), 4);
+  known.take(told(5, [50]), 4);
+  assert.deepEqual(known.use?.samples.at, [10, 20, 30, 40, 50]);
+});
+
 test('an hour is kept', () => {
   const known = new Hour();
   known.take(told(1, [0, 10], [1, 2]));

@@ -32,7 +32,7 @@ export async function saveChanged(
 
 /** Return the paths of the documents that would be lost. */
 export function changedPaths(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): string[] {
-  return changed(shell, documents).map(context => context.path);
+  return [...new Set(changed(shell, documents).map(context => context.path))];
 }
 
 /** Return when an open document was last saved, in seconds since 1970; `null` if none is open. */
@@ -63,15 +63,15 @@ function opened(
   shell: JupyterFrontEnd.IShell,
   documents: IDocumentManager
 ): DocumentRegistry.Context[] {
-  const found = new Map<string, DocumentRegistry.Context>();
+  // Opened twice it is still one context; opened as a notebook and as a text it is two.
+  const found = new Set<DocumentRegistry.Context>();
   for (const area of ['main', 'left', 'right', 'down']) {
     for (const widget of shell.widgets(area)) {
       const context = documents.contextForWidget(widget);
-      // A document may be open several times.
       if (context) {
-        found.set(context.path, context);
+        found.add(context);
       }
     }
   }
-  return [...found.values()];
+  return [...found];
 }

@@ -31,9 +31,11 @@ import {
   viewLabels
 } from './words';
 import { element } from '../common/elements';
-import { wordsOf } from '../common/server';
+import { isAway, wordsOf } from '../common/server';
 
 const LOOK_MILLISECONDS = 1_000;
+/** At most, while nobody answers. */
+const AWAY_MILLISECONDS = 15_000;
 // Among modules, which are lists.
 const CONDA = 'conda';
 
@@ -108,9 +110,23 @@ export class EnvironmentsView extends Widget {
   private async _look(): Promise<void> {
     let told = await readEnvironments(this._settings);
     this._take(told);
+    let pause = LOOK_MILLISECONDS;
     while (told.task?.state === 'running' && !this.isDisposed) {
-      await new Promise(resolve => setTimeout(resolve, LOOK_MILLISECONDS));
-      told = await readEnvironments(this._settings);
+      await new Promise(resolve => setTimeout(resolve, pause));
+      if (!this.isVisible || document.hidden) {
+        continue;
+      }
+      try {
+        told = await readEnvironments(this._settings);
+      } catch (error) {
+        if (!isAway(error)) {
+          throw error;
+        }
+        // What is being made goes on.
+        pause = Math.min(2 * pause, AWAY_MILLISECONDS);
+        continue;
+      }
+      pause = LOOK_MILLISECONDS;
       this._take(told);
       if (told.task?.state !== 'running') {
         this._changed();
@@ -122,9 +138,14 @@ export class EnvironmentsView extends Widget {
     const about = told.folders.map(folder => element('p', '', folderText(folder, this._texts)));
     this._about.replaceChildren(...about);
     const isBusy = told.task?.state === 'running';
-    this._list.replaceChildren(...told.environments.map(one => this._row(one, isBusy)));
-    if (told.environments.length === 0) {
-      this._list.replaceChildren(element('li', '', viewLabels(this._texts).none));
+    const listed = JSON.stringify([told.environments, isBusy]);
+    if (listed !== this._listed) {
+      // A button that is replaced loses the focus.
+      this._listed = listed;
+      this._list.replaceChildren(...told.environments.map(one => this._row(one, isBusy)));
+      if (told.environments.length === 0) {
+        this._list.replaceChildren(element('li', '', viewLabels(this._texts).none));
+      }
     }
     this._offer(told);
     this._offerFolders(told.folders);
@@ -260,6 +281,7 @@ export class EnvironmentsView extends Widget {
   private _packages: HTMLInputElement;
   private _about = element('div');
   private _list = element('ul');
+  private _listed = '';
   private _error = element('p');
   private _status = element('p');
   private _said = element('pre');

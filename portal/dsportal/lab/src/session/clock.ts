@@ -196,6 +196,10 @@ class SessionEnd {
         Notification.success(extended(deadline, texts), { autoClose: 10_000 });
       }
     } catch (error) {
+      // With the session its dialog went, too.
+      if (this._life.isOver) {
+        return;
+      }
       Notification.error(notExtended(wordsOf(error), texts), { autoClose: false });
     }
   }

@@ -8,7 +8,7 @@ export interface IHub {
   server: string;
 }
 
-/** `stranger`: the hub does not know who asks; `silent`: it cannot be reached. */
+/** `stranger`: the hub does not tell whoever asks; `silent`: it cannot be reached. */
 export type State = 'running' | 'stopping' | 'ended' | 'unknown' | 'stranger' | 'silent';
 
 export interface IFate {

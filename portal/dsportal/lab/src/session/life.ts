@@ -7,7 +7,7 @@ import {
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { Dialog } from '@jupyterlab/apputils';
-import { PageConfig, URLExt } from '@jupyterlab/coreutils';
+import { PageConfig } from '@jupyterlab/coreutils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
@@ -19,9 +19,11 @@ import { changedPaths, currentPath, savedAt } from '../common/documents';
 import { addStyle, element } from '../common/elements';
 import { read } from '../common/server';
 import { againUrl, askHub, type IFate, type IHub } from './fate';
-import { ended, loggedOut, notReached, saved, startingAgain } from './words';
+import { ended, notReached, saved, startingAgain } from './words';
 
 const AGAIN_MILLISECONDS = 2_000;
+/** Until somebody has logged in in another tab, which may be tomorrow. */
+const STRANGER_MILLISECONDS = 15_000;
 /** The session itself may ask the hub for the time, for ten seconds. */
 const ANSWER_MILLISECONDS = 15_000;
 const NOTICE = `.portal-Notice {
@@ -133,8 +135,10 @@ class SessionLife implements ISessionLife {
     }
     this._isChecking = true;
     try {
-      while (!(await this._isClear())) {
-        await new Promise(resolve => setTimeout(resolve, AGAIN_MILLISECONDS));
+      let pause = await this._look();
+      while (pause > 0) {
+        await new Promise(resolve => setTimeout(resolve, pause));
+        pause = await this._look();
       }
     } finally {
       this._isChecking = false;
@@ -152,22 +156,23 @@ class SessionLife implements ISessionLife {
     });
   }
 
-  /** Whether there is nothing more to find out. */
-  private async _isClear(): Promise<boolean> {
+  /** Find out once; return after how many milliseconds to ask again, 0 where all is known. */
+  private async _look(): Promise<number> {
     const fate = await askHub(this._hub, PageConfig.getOption('portalJob'));
     if (fate.state === 'ended') {
       this._finish(fate);
-      return true;
+      return 0;
     }
     if (await this._answers()) {
-      return Date.now() > this._endsUntil;
+      return Date.now() > this._endsUntil ? 0 : AGAIN_MILLISECONDS;
     }
-    if (fate.state === 'unknown' || fate.state === 'stranger') {
+    if (fate.state === 'unknown') {
       this._finish(fate);
-      return true;
+      return 0;
     }
+    // Whoever may not ask is told nothing: the session may well run.
     this._say(notReached(fate.state, this._texts));
-    return false;
+    return fate.state === 'stranger' ? STRANGER_MILLISECONDS : AGAIN_MILLISECONDS;
   }
 
   private async _answers(): Promise<boolean> {
@@ -207,33 +212,27 @@ class SessionLife implements ISessionLife {
 
   private async _tell(fate: IFate): Promise<void> {
     const texts = this._texts;
-    const isStranger = fate.state === 'stranger';
     const body = new Widget();
-    const lines = isStranger
-      ? [loggedOut(texts)]
-      : [
-          ended(fate.ended, fate.why, texts),
-          saved(this._open.changed(), this._open.savedAt(), texts)
-        ];
+    const lines = [
+      ended(fate.ended, fate.why, texts),
+      saved(this._open.changed(), this._open.savedAt(), texts)
+    ];
     body.node.append(...lines.filter(Boolean).map(line => element('p', '', line)));
-    const onward = isStranger ? texts.__('Log In') : texts.__('Start Again');
     const answer = await new Dialog({
-      title: isStranger ? texts.__('You are logged out') : texts.__('Your session has ended'),
+      title: texts.__('Your session has ended'),
       body,
       buttons: [
         Dialog.cancelButton({ label: texts.__('Close') }),
         Dialog.okButton({
-          label: onward,
-          caption: isStranger
-            ? ''
-            : texts.__('Start a session with the same choices in this tab and reopen this document')
+          label: texts.__('Start Again'),
+          caption: texts.__(
+            'Start a session with the same choices in this tab and reopen this document'
+          )
         })
       ]
     }).launch();
     if (answer.button.accept) {
-      window.location.href = isStranger
-        ? this._hub.host + URLExt.join(this._hub.prefix, 'home')
-        : await this._again();
+      window.location.href = await this._again();
     }
   }
 

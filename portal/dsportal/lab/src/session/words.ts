@@ -96,14 +96,14 @@ export function notReached(state: State, texts: ITexts): string {
   if (state === 'stopping') {
     return texts.__('Your session is stopping.');
   }
+  if (state === 'stranger') {
+    return texts.__(
+      'Your session is not responding. To see what became of it, log in to the portal in another tab; reconnecting.'
+    );
+  }
   return state === 'running'
     ? texts.__('Your session is not responding. It is still running; reconnecting.')
     : texts.__('No connection. This alone does not stop your session; reconnecting.');
-}
-
-/** Say that the hub does not know who asks. */
-export function loggedOut(texts: ITexts): string {
-  return texts.__('Log in to the portal again to see what became of your session.');
 }
 
 /** Say that the session's start is being asked for. */

@@ -1,6 +1,6 @@
 // The dialog of sharing: with whom, and what is shared of this notebook so far.
 
-import { Clipboard, Dialog } from '@jupyterlab/apputils';
+import { Dialog } from '@jupyterlab/apputils';
 import type { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
@@ -36,6 +36,7 @@ export const STYLE = `
 .portal-Share li > div { flex: 1 1 12rem; min-width: 0; overflow-wrap: anywhere; }
 .portal-Share h3 { margin: 20px 0 0; font-size: var(--jp-ui-font-size1); }
 .portal-Share [hidden] { display: none; }
+.portal-Share [aria-disabled='true'] { opacity: 0.6; }
 `;
 
 /** Enter shares with those who were typed, and does not close the dialog. */
@@ -145,7 +146,7 @@ export class ShareView extends Widget {
     const made = await share(this._settings, this._path, this._chosen());
     this._names.value = '';
     await this._refresh();
-    this._copy(made);
+    await this._copy(made);
   }
 
   private async _refresh(): Promise<void> {
@@ -177,23 +178,33 @@ export class ShareView extends Widget {
     return row;
   }
 
-  private _copy(one: IShare): void {
-    Clipboard.copyToSystem(this._hub + one.link);
-    this._status.textContent = linkCopied(this._texts);
+  private async _copy(one: IShare): Promise<void> {
+    const link = this._hub + one.link;
+    try {
+      await navigator.clipboard.writeText(link);
+      this._status.textContent = linkCopied(this._texts);
+    } catch {
+      // Too long after the click, or without HTTPS: it can be selected and copied.
+      this._status.textContent = link;
+    }
   }
 
   private _button(label: string, act: () => void | Promise<void>): HTMLButtonElement {
     const button = element('button', 'jp-mod-styled', label);
     button.type = 'button';
     button.addEventListener('click', async () => {
+      if (button.ariaDisabled === 'true') {
+        return;
+      }
       this._error.textContent = this._status.textContent = '';
-      button.disabled = true;
+      // Not `disabled`, with which it would lose the focus, and the dialog its keys.
+      button.ariaDisabled = 'true';
       try {
         await act();
       } catch (error) {
         this._error.textContent = wordsOf(error);
       } finally {
-        button.disabled = false;
+        button.ariaDisabled = null;
       }
     });
     return button;

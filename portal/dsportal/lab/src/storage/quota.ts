@@ -26,23 +26,29 @@ export const quota: JupyterFrontEndPlugin<void> = {
     const settings = app.serviceManager.serverSettings;
     addStyle(JOB_STYLE);
     const line = new StorageLine(texts);
+    const here = (): string => app.serviceManager.contents.localPath(browser.model.path);
     (browser.layout as PanelLayout).addWidget(line);
     const poll = new Poll({
       name: 'data-scientist-portal:quota',
       frequency: { interval: READ_MILLISECONDS, backoff: true, max: 10 * READ_MILLISECONDS },
       standby: () => (browser.isVisible ? 'when-hidden' : true),
       factory: async () => {
-        const path = app.serviceManager.contents.localPath(browser.model.path);
+        const path = here();
+        let storage: IStorage | null = null;
         try {
-          line.present(await readStorage(settings, path));
-        } catch (error) {
-          // Nothing is known: nothing is shown.
-          line.present(null);
-          throw error;
+          storage = await readStorage(settings, path);
+        } finally {
+          // Where nothing is known, nothing is shown.
+          if (path === here()) {
+            line.present(storage);
+          }
         }
       }
     });
-    browser.model.pathChanged.connect(() => void poll.refresh());
+    // Also while an answer about another folder is awaited, for which `refresh` would do nothing.
+    browser.model.pathChanged.connect(
+      () => void poll.schedule({ interval: Poll.IMMEDIATE, phase: 'refreshed' })
+    );
     line.onShown = () => void poll.refresh();
     void app.restored.then(() => poll.refresh());
   }

@@ -39,13 +39,14 @@ class UnreadModelFactory extends TextModelFactory {
 class TableFactory extends ABCWidgetFactory<DocumentWidget<TableView>> {
   constructor(
     options: DocumentRegistry.IWidgetFactoryOptions<DocumentWidget<TableView>>,
-    private _make: (path: string) => TableView
+    private _make: (path: () => string) => TableView
   ) {
     super(options);
   }
 
   protected override createNewWidget(context: DocumentRegistry.Context): DocumentWidget<TableView> {
-    const content = this._make(context.path);
+    // A file may be renamed while it is open.
+    const content = this._make(() => context.path);
     void context.ready.then(() => content.showRows(0));
     context.fileChanged.connect(() => content.refresh());
     const widget = new DocumentWidget({ content, context });
@@ -91,7 +92,7 @@ export const tables: JupyterFrontEndPlugin<void> = {
         translator
       },
       path =>
-        new TableView(first => readRows(serverSettings, contents.localPath(path), first), texts)
+        new TableView(first => readRows(serverSettings, contents.localPath(path()), first), texts)
     );
     docRegistry.addWidgetFactory(factory);
 

@@ -64,8 +64,14 @@ export class TableView extends Widget {
     this._at = found.first;
     this._step = found.rows.length || this._step;
     this._said.textContent = range(found.first, end, found.all_rows, this._texts);
+    const pressed = [this._first, this._previous, this._next];
+    const focused = pressed.find(button => button === document.activeElement);
     this._first.disabled = this._previous.disabled = found.first === 0;
     this._next.disabled = end >= found.all_rows;
+    if (focused?.disabled) {
+      // No key would reach the table any more.
+      this._rows.focus();
+    }
     const shown = found.columns.length;
     this._columns.hidden = shown === found.all_columns;
     this._columns.textContent = columnsShown(shown, found.all_columns, this._texts);

@@ -57,8 +57,14 @@ export class Hour {
     return this._use;
   }
 
-  /** Add what the server told after `last`; another session's server tells all of its own. */
-  take(told: IUse): void {
+  /**
+   * Add what the server told after sample number `since`; another session's server tells all of its
+   * own. Where two answers to one question come, the second is not needed any more.
+   */
+  take(told: IUse, since = this._last): void {
+    if (since !== this._last) {
+      return;
+    }
     const before = this._use;
     const isNext = before !== null && told.first === this._last + 1;
     const isAlike = before?.samples.gpus.length === told.samples.gpus.length;

@@ -126,7 +126,8 @@ class Watch {
   }
 
   private async _read(): Promise<void> {
-    this._hour.take(await readUse(this._settings, this._hour.last));
+    const since = this._hour.last;
+    this._hour.take(await readUse(this._settings, since), since);
     const known = this._hour.use;
     if (known !== null && known.samples.at.length > 0) {
       this._item.present(known);
