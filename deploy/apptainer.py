@@ -243,7 +243,9 @@ def main() -> int:
     os.umask(0o022)
     takes_newest = "--newest" in sys.argv
     prefix, archive, *_ = (*(each for each in sys.argv[1:] if each != "--newest"), ARCHIVE)
-    name = bootstrap.content_hash([Path(__file__), LOCK], prefix.encode())
+    # What may be newer than the lock is never taken for what it names.
+    made_of = prefix.encode() + (b"\0newest" if takes_newest else b"")
+    name = bootstrap.content_hash([Path(__file__), LOCK], made_of)
     final = PACKED / f"{name}.tar"
     with bootstrap.only_one(PACKED, "packing"):
         if not final.exists():

@@ -22,8 +22,10 @@ from pathlib import Path
 import bootstrap
 
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*)-[0-9a-f]{12}", re.ASCII)
-LEFT = re.compile(r"\.[A-Za-z0-9-]+\.removing", re.ASCII)
+LEFT = re.compile(r"\.[A-Za-z0-9.-]+\.removing", re.ASCII)
 """What an interrupted run has left."""
+HALF_MADE = re.compile(rf"\.{NAME.pattern}\.building", re.ASCII)
+"""What an interrupted deployment has left, or is being made."""
 SECONDS_PER_DAY = 86400
 
 
@@ -51,17 +53,19 @@ class Pruning:
 
     def remove(self, path: Path) -> bool:
         """Remove one, or at least its name; say whether it has not been asked for meanwhile."""
-        if found := NAME.fullmatch(path.name):
+        if found := NAME.fullmatch(path.name) or HALF_MADE.fullmatch(path.name):
             # Under the lock of whoever makes it, or finds it made.
             with bootstrap.only_one(self.folder, found[1]):
                 if not self._may_go(path):
                     return False
-                path = path.rename(path.with_name(f".{path.name}.removing"))
+                path = path.rename(path.with_name(f".{path.name.lstrip('.')}.removing"))
         shutil.rmtree(path)
         return True
 
     def _may_go(self, path: Path) -> bool:
-        return self._is_unused(path) and path.stat().st_mtime < self.youngest
+        is_left = HALF_MADE.fullmatch(path.name) and path.is_dir()
+        is_candidate = bool(is_left) or self._is_unused(path)
+        return is_candidate and path.stat().st_mtime < self.youngest
 
     def _is_unused(self, path: Path) -> bool:
         is_one = NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()

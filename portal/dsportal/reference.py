@@ -21,7 +21,7 @@ portal/dsportal/settings, not this page. -->
 `portal.toml` (`/etc/data-scientist-portal/portal.toml`, or the file that the hub's variable
 `PORTAL_SETTINGS` names) holds all settings of the portal. The hub reads it when it starts. An
 unknown key, a wrong type or an impossible value stops the start with one line for each problem;
-`python -m dsportal.cli settings check FILE` says the same without starting anything. Files
+`portal settings check FILE` says the same without starting anything. Files
 `conf.d/*.py` beside it are run last, in the order of their names; they see JupyterHub's `c` and
 the checked `settings`.
 """

@@ -74,11 +74,11 @@ class Reader:
     """Does what the page says, with other folders and names."""
 
     def __init__(self, folder: Path, slurm: AccountedCluster, hub_user: str) -> None:
-        made = build_wheels()
-        self._wheels = [f"--find-links={wheel.parent}" for wheel in made]
+        wheels = {wheel.parent for wheel in build_wheels()}
         self._uv = bootstrap.deploy_environment() / "bin/uv"
         self._other = {
             "/opt/": f"{folder}/opt/",
+            "/srv/wheels": str(wheels.pop()),
             "/etc/jupyterhub/": f"{folder}/etc/",
             "/etc/slurm/slurm.conf": str(slurm.conf),
             "/usr/local/libexec/slurm-launcher": str(LAUNCHER),
@@ -100,7 +100,7 @@ class Reader:
             argv = shlex.split(line)
             if Path(argv[0]).name == "pip":
                 python = Path(argv[0]).with_name("python")
-                uv = [self._uv, "pip", "install", "--quiet", "--python", python, *self._wheels]
+                uv = [self._uv, "pip", "install", "--quiet", "--python", python]
                 argv = [*map(str, uv), *argv[2:]]
             done = subprocess.run(
                 argv,

@@ -214,6 +214,12 @@ AS_ROOT: Mapping[Key, Run] = {
         "export RENEWED_LINEAGE=FOLDER\n",
         after="grep -qx key FOLDER/tls/portal.key && grep -qx pair FOLDER/tls/portal.crt",
     ),
+    ("use-postgresql.md", 0): Run(
+        r"^970 600",
+        {"/etc/data-scientist-portal": "FOLDER/etc"},
+        before="echo server:5432:portal:portal:secret > pgpass\n",
+        after="stat -c '%u %a' FOLDER/etc/database.pgpass",
+    ),
     ("use-https.md", 1): Run(r"^notAfter=", {"/var/lib/data-scientist-portal": STATE}),
 }
 # Of programs of the templates: tests of their own run them.

@@ -248,15 +248,18 @@ def names(machine: Machine) -> set[str]:
 def test_those_that_nothing_uses_go_and_all_else_stays(machine: Machine) -> None:
     young = "hub-444444444444"
     machine.make(young, days=2)
-    for name in ("notes", "session", f".{OLD}.building"):
+    for name in ("notes", "session", f".{young}.building"):
         (machine.folder / name).mkdir()
+    # Begun long ago, by a deployment that was interrupted.
+    half_made = ".hub-777777777777.building"
+    machine.make(half_made)
     # Left by a run that was interrupted.
     (machine.folder / ".hub-555555555555.removing/lib").mkdir(parents=True)
     (machine.folder / "hub-666666666666").symlink_to(USED)
     told = pruned(machine, machine.look())
-    assert set(told["removed"]) == {OLD, ".hub-555555555555.removing"}
+    assert set(told["removed"]) == {OLD, half_made, ".hub-555555555555.removing"}
     assert names(machine) == {
-        *(USED, young, "notes", "session", f".{OLD}.building", "hub-666666666666")
+        *(USED, young, "notes", "session", f".{young}.building", "hub-666666666666")
     }
 
 

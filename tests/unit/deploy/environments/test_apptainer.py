@@ -33,6 +33,28 @@ def put(folder: Path, content: bytes) -> None:
     (folder / FILE).write_bytes(content)
 
 
+def test_what_may_be_newer_than_the_lock_is_not_given_out_as_the_locks(
+    archives: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[bool] = []
+
+    def build(folder: Path, prefix: Path, archive: str, *, takes_newest: bool) -> Path:
+        asked.append(takes_newest)
+        (folder / "tree").mkdir()
+        return folder / "tree"
+
+    monkeypatch.setattr(apptainer, "PACKED", archives / "packed")
+    monkeypatch.setattr(apptainer, "build", build)
+    for more in (["--newest"], ["--newest"], [], []):
+        monkeypatch.setattr("sys.argv", ["apptainer.py", "/opt/apptainer", *more])
+        assert apptainer.main() == 0
+    assert asked == [True, False]
+    newest, again, *locked = capsys.readouterr().out.split()
+    assert newest == again
+    assert newest not in locked
+    assert len(set(locked)) == 1
+
+
 def fetched(folder: Path, *, takes_newest: bool = False) -> bytes:
     archive = f"file://{folder}/archive"
     (file,) = apptainer.fetch(folder / "fetched", archive, takes_newest=takes_newest)

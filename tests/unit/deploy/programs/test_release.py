@@ -30,6 +30,22 @@ def repository(folder: Path, portal: str, spawner: str) -> Path:
     return folder
 
 
+def test_what_is_not_committed_is_in_no_release(script: dict[str, Any], tmp_path: Path) -> None:
+    lock = tmp_path / "deploy/locks/hub.txt"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("jupyterhub==6.1\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for argv in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "a release"]):
+        subprocess.run(["/usr/bin/git", *argv], cwd=tmp_path, check=True)
+    script["refuse_uncommitted"](tmp_path)
+    lock.write_text("jupyterhub==6.2\n")
+    (tmp_path / "new.yml").write_text("")
+    with pytest.raises(bootstrap.DeploymentError) as raised:
+        script["refuse_uncommitted"](tmp_path)
+    assert "M deploy/locks/hub.txt" in str(raised.value)
+    assert "?? new.yml" in str(raised.value)
+
+
 def test_all_parts_of_a_release_have_its_version(script: dict[str, Any]) -> None:
     version = script["version"](ROOT)
     assert f'"jupyterhub-gpu-slurm=={version}"' in (ROOT / "portal/pyproject.toml").read_text()
