@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from cuts import CENTRE_SHARE, RATIO, SHARE
 from digits import DataError
-from jpegs import FIRST_BYTES, LAST_BYTES, PictureError, decoded
+from jpegs import FIRST_BYTES, PictureError, decoded, has_end
 from PIL import Image
 from torch.nn import functional
 
@@ -124,7 +124,7 @@ def opened(encoded: bytes) -> Jpeg | Decoded:
             return Decoded(decoded(encoded))
         except PictureError as error:
             raise DataError(str(error)) from error
-    if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
+    if not has_end(encoded):
         raise DataError("is truncated: it has no end-of-image marker")
     at = 2
     while at + 10 <= len(encoded) and encoded[at] == 0xFF:

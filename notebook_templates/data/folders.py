@@ -1,5 +1,7 @@
 """Folders of pictures, one for each class: found in the same order for every framework."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,11 @@ class PictureFolders:
     train: list[Labelled]
     test: list[Labelled] | None
     """``None`` where there is no ``val``."""
+
+    def digest(self) -> str:
+        """Return a SHA-256 by which other pictures, or others to test with, are told."""
+        told = json.dumps([self.names, self.train, self.test])
+        return hashlib.sha256(told.encode()).hexdigest()
 
 
 def opened(folder: Path) -> PictureFolders:

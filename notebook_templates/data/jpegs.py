@@ -12,6 +12,8 @@ from folders import class_names, pictures_in
 from PIL import Image
 
 FIRST_BYTES, LAST_BYTES = b"\xff\xd8\xff", b"\xff\xd9"
+SCAN = b"\xff\xda"
+"""Where pixels begin (ITU-T T.81, B.2.3): behind a thumbnail, which has all of these, too."""
 
 
 class PictureError(Exception):
@@ -63,9 +65,19 @@ def size_of(encoded: bytes) -> tuple[int, int]:
         width, height = image.size
         image.draft("RGB", (width // 8, height // 8))
         image.load()
-    if LAST_BYTES not in encoded[-1024:]:  # some cameras write a few bytes behind the end
+    if not has_end(encoded):
         raise PictureError("is truncated: it has no end-of-image marker")
     return height, width
+
+
+def has_end(encoded: bytes) -> bool:
+    """Say whether a JPEG picture's pixels come to an end; cameras put a film, say, behind it."""
+    at = 2
+    while at + 4 <= len(encoded) and encoded[at] == 0xFF and encoded[at : at + 2] != SCAN:
+        # Any number of bytes 255 may stand before a code; other segments say their length.
+        code = encoded[at + 1]
+        at += 1 if code == 0xFF else 2 + int.from_bytes(encoded[at + 2 : at + 4])
+    return encoded.rfind(LAST_BYTES, min(at, len(encoded) - 2)) >= 0
 
 
 def decoded(encoded: bytes) -> Any:

@@ -5,6 +5,7 @@ is CRC-32C, rotated and moved by a constant (tensorflow/core/lib/io/record_write
 protocol buffers' encoding of a map from names to lists (tensorflow/core/example/feature.proto).
 """
 
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,11 +58,11 @@ def checksum(data: bytes) -> bytes:
 def example(picture: JpegImage) -> bytes:
     """Encode a picture as a tf.train.Example."""
     texts = {
-        "image/class/synset": picture.class_name.encode(),
-        "image/class/text": picture.class_name.encode(),
+        "image/class/synset": os.fsencode(picture.class_name),
+        "image/class/text": os.fsencode(picture.class_name),
         "image/colorspace": b"RGB",
         "image/encoded": picture.encoded,
-        "image/filename": Path(picture.path).name.encode(),
+        "image/filename": os.fsencode(Path(picture.path).name),
         "image/format": b"JPEG",
     }
     numbers = {

@@ -20,6 +20,7 @@ from schedule import Schedule
 SCHEMA_VERSION = 1
 """Of settings.json and summary.json; where none is said, it is this one."""
 UNTIMED_STEPS = 10
+STOP_CHECK_SECONDS = 20.0
 # What may be another when a training goes on: it changes nothing that is learned.
 FREE = frozenset(
     {
@@ -326,6 +327,26 @@ class Stop:
 
     def _note(self, _number: int, _frame: object) -> None:
         self.is_wanted = True
+
+
+class StopChecks:
+    """After which steps the processes ask each other whether one of them is to stop.
+
+    After each, a GPU would have to wait for it; at reports alone, it may be too late where steps
+    take long: from Slurm's signal to the end are two minutes. All processes must be told the same.
+    """
+
+    def __init__(self) -> None:
+        """Until a step's time is known: after each."""
+        self._every = 1
+
+    def told(self, seconds_a_step: float) -> None:
+        """Take what a step took."""
+        self._every = max(1, int(STOP_CHECK_SECONDS / max(seconds_a_step, 1e-3)))
+
+    def is_due(self, step: int) -> bool:
+        """Whether they are to ask after this step."""
+        return step % self._every == 0
 
 
 def run(

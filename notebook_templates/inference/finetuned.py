@@ -1,5 +1,6 @@
 """A network that the template *Fine-tune a vision transformer* has left, and pictures."""
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,8 @@ def opened(
     ``most_to_train``: pictures of the training part that are read, chosen evenly.
     """
     model = classifier.read(checkpoint)
-    found = pictures.opened(data or str(checkpoint.parent / SHAPES), SHARE_TO_TEST, SEED)
+    share, seed = _split_of(checkpoint.parent)
+    found = pictures.opened(data or str(checkpoint.parent / SHAPES), share, seed)
     if found.names != model.names:
         raise classifier.ClassifierError(
             f"{checkpoint} knows the classes {', '.join(model.names)}; the folder of pictures has "
@@ -47,3 +49,10 @@ def opened(
         parts.append(Part(np.asarray(model.normal(pixels)), labels.numpy().astype(np.int32)))
     model.network.eval().requires_grad_(False)
     return model, parts[0], parts[1]
+
+
+def _split_of(run: Path) -> tuple[float, int]:
+    """Return which share a training held out, and by which seed: the others it was trained on."""
+    kept = run / "settings.json"
+    told = json.loads(kept.read_text()) if kept.exists() else {}
+    return told.get("held_out", SHARE_TO_TEST), told.get("seed", SEED)

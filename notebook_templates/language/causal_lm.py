@@ -143,14 +143,21 @@ def generated(
     new_tokens: int,
     device: torch.device,
 ) -> list[int]:
-    """Return at most so many tokens that follow, each time the likeliest."""
+    """Return at most so many tokens that follow, each time the likeliest.
+
+    No more than the model has places for; nothing follows what is empty or fills them all.
+    """
+    most = getattr(model.config, "max_position_embeddings", None)
+    room = new_tokens if most is None else min(new_tokens, most - len(given))
+    if not given or room < 1:
+        return []
     tokens = torch.tensor([given], device=device)
     model.eval()
     with torch.no_grad():
         found = model.generate(
             input_ids=tokens,
             attention_mask=torch.ones_like(tokens),
-            max_new_tokens=new_tokens,
+            max_new_tokens=room,
             do_sample=False,
             pad_token_id=tokenizer.eos_token_id,
         )

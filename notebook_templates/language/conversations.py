@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from texts import TextError, objects_of
+from texts import TextError, files_below, objects_of
 
 ROLES = ("system", "user", "assistant")
 ANSWERS = "assistant"
@@ -47,7 +47,7 @@ def files_of(data: str) -> list[Path]:
     `TextError` where a folder has files of both sorts.
     """
     place = Path(data).expanduser()
-    files = [place] if place.is_file() else sorted(place.rglob("*.jsonl"))
+    files = [place] if place.is_file() else files_below(place)
     files = [file for file in files if file.suffix == ".jsonl"]
     first = [(file, next(objects_of(file), None)) for file in files]
     of_texts = [file for file, found in first if found and "text" in found[1]]

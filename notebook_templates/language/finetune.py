@@ -46,6 +46,7 @@ from record import (
     ResumeError,
     StepTimer,
     Stop,
+    StopChecks,
     run,
     same_run,
 )
@@ -157,6 +158,8 @@ def main(s: argparse.Namespace) -> None:
     # What was reached before.
     is_begun = group.sums(here.is_first and way.has_checkpoint)[0] > 0
     asked = {**vars(s), "schedule_steps": falls_until}
+    # With other texts, some that were trained on would be held out.
+    asked |= {"train_sha256": train.digest(), "held_out_sha256": test.digest()}
     if not way.keeps_size:
         asked |= {"batch": together, "accumulate": 1}
     processes = here.ranks if way.keeps_size else 0
@@ -190,6 +193,7 @@ def main(s: argparse.Namespace) -> None:
         # What the model's making, and the measured product, took is not the training's.
         torch.cuda.reset_peak_memory_stats()
     is_stopped, timer, saved_at = False, StepTimer(), reached.step
+    checks = StopChecks()
     loss_sum, count = torch.zeros((), device=device), 0
     timer.begin()
     while reached.step < s.steps and not is_stopped:
@@ -208,14 +212,18 @@ def main(s: argparse.Namespace) -> None:
             timer.step(step.read, step.loss.item)
             loss_sum, count = loss_sum + step.loss, count + 1
             evaluates = reached.step % (s.evaluate_every or s.report_every) == 0
-            if reached.step % s.report_every and not evaluates and reached.step != s.steps:
+            is_due = reached.step % s.report_every == 0 or evaluates or reached.step == s.steps
+            if not is_due and not (
+                checks.is_due(reached.step) and group.sums(stop.is_wanted)[0] > 0
+            ):
                 continue
 
             # A report: what all processes did since the last.
             losses, counts, stops = group.sums(loss_sum, count, stop.is_wanted)
             is_stopped = stops > 0
             stretch = timer.end()
-            tokens = group.sums(stretch.images)[0]
+            tokens, seconds = group.sums(stretch.images, stretch.seconds)
+            checks.told(seconds / here.ranks / count)
             speed = tokens / stretch.seconds
             if stretch.is_settled:
                 reached.tokens += round(tokens)

@@ -28,12 +28,23 @@ def texts(data: str, python_files: int = 150) -> list[str]:
         found = [file.read_text(errors="replace") for file in files]
     else:
         place = Path(data).expanduser()
-        files = [place] if place.is_file() else sorted(place.rglob("*"))
+        files = [place] if place.is_file() else files_below(place)
         found = [text for file in files if file.suffix in SUFFIXES for text in _of(file)]
     found = [text for text in found if text.strip()]
     if not found:
         raise TextError(f"data is {data!r}; there are no {', '.join(SUFFIXES)} with text in it")
     return found
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Return all files of a folder, in a fixed order, but hidden ones.
+
+    Jupyter keeps a copy of each text that it saves in ``.ipynb_checkpoints``.
+    """
+    found = {file: file.relative_to(folder).parts for file in folder.rglob("*") if file.is_file()}
+    return sorted(
+        file for file, parts in found.items() if not any(part.startswith(".") for part in parts)
+    )
 
 
 def _plain(folder: Path) -> list[Path]:

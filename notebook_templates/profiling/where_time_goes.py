@@ -9,7 +9,6 @@ makes them slower, for the operations. The folder has ``summary.json`` and ``tra
 
 import argparse
 import gzip
-import itertools
 import json
 import os
 import sys
@@ -33,6 +32,10 @@ TRACE = "trace.json.gz"
 _OPERATIONS = 12
 
 
+class NoBatchesError(ValueError):
+    """A training gives no batches, or not again; the message says what it has to return."""
+
+
 def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
@@ -46,8 +49,17 @@ def settings() -> argparse.Namespace:
 
 
 def endless(batches: Iterable[Any]) -> Iterator[Any]:
-    """Give the batches, again and again."""
-    return itertools.chain.from_iterable(itertools.repeat(batches))
+    """Give the batches, again and again; raises `NoBatchesError`."""
+    while True:
+        is_empty = True
+        for batch in batches:
+            is_empty = False
+            yield batch
+        if is_empty:
+            raise NoBatchesError(
+                "the training's batches have come to their end: return what can be gone through "
+                "again, such as a DataLoader and not its iterator, with at least one batch in it"
+            )
 
 
 def settle() -> None:
@@ -130,4 +142,4 @@ def main(s: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run(main, settings(), own_function.FunctionError)
+    run(main, settings(), own_function.FunctionError, NoBatchesError)

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import model_folders
+
 TOOL = "model-server"  # its name in the session's settings
 SERVER = Path(__file__).with_name("model_server.py")
 START_SECONDS = 120.0
@@ -85,12 +87,12 @@ class OwnServer:
         self._folder = tempfile.TemporaryDirectory(prefix="model-server-", dir="/tmp")
         path = Path(self._folder.name) / "socket"
         argv = [sys.executable, str(SERVER), "--unix-socket", str(path), "--model", str(model)]
-        self._process = subprocess.Popen(
-            [*argv, "--with-parent"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        # A file, as nobody reads a pipe: the server would wait for that once it is full.
+        self._log = Path(self._folder.name) / "log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*argv, "--with-parent"], stdout=log, stderr=subprocess.STDOUT
+            )
         self.client = ModelClient(path)
         try:
             self._wait_until_it_listens()
@@ -103,7 +105,7 @@ class OwnServer:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             if self._process.poll() is not None:
-                said = self._process.stdout.read() if self._process.stdout else ""
+                said = self._log.read_text(errors="replace")
                 raise ModelServerError(f"the server has ended: {said.strip()[-500:]}")
             try:
                 self.client.state()
@@ -115,7 +117,7 @@ class OwnServer:
     def stop(self) -> None:
         """End it."""
         self._process.terminate()
-        self._process.communicate()
+        self._process.wait()
         self._folder.cleanup()
 
 
@@ -132,16 +134,23 @@ def close() -> None:
 
 def _of_session(model: Path) -> ModelClient | None:
     client = ModelClient(Path(os.environ.get("JUPYTER_RUNTIME_DIR", "/")) / f"tool-{TOOL}.sock")
+    return client if _is_served(client, model) else None
+
+
+def _is_served(client: ModelClient, model: Path) -> bool:
+    """Say whether a server has the model as it is now: it may have been trained since."""
     try:
         state = client.state()
     except OSError:
-        return None
-    served = state["model"] and state["model"]["path"]
-    return client if state["state"] == "ready" and served == str(model) else None
+        return False
+    served = state["model"]
+    if state["state"] != "ready" or served["path"] != str(model):
+        return False
+    return bool(served.get("modified") == model_folders.described(model).modified)
 
 
 def _own_server(model: Path) -> OwnServer:
-    if model not in _own:
+    if model not in _own or not _is_served(_own[model].client, model):
         close()
         _own[model] = OwnServer(model)
     return _own[model]

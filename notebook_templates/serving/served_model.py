@@ -130,6 +130,7 @@ def shown(folder: ModelFolder) -> dict[str, Any]:
         "kind": folder.kind,
         "is_adapter": folder.base is not None,
         "size_mb": round(folder.size_mb, 1),
+        "modified": folder.modified,
         "written": time.strftime("%Y-%m-%d %H:%M", time.localtime(folder.modified)),
     }
 

@@ -90,6 +90,8 @@ class TextModel:
 
     def _writing(self, prompt: list[int], sampling: Sampling) -> Writing:
         length, asked = len(prompt), sampling.max_tokens
+        if not length:
+            raise RequestError("the prompt is empty: this model needs at least one token")
         if self._most is not None and self._most - length < (asked or 1):
             asked_for = "" if asked is None else f" and max_tokens is {asked}"
             raise RequestError(

@@ -50,7 +50,17 @@ REASONS = {
     "QOSMaxJobsPerUserLimit": "you already have as many jobs as you may have",
     "AssocGrpGRES": "your group already has all the GPUs that it may have at once",
 }
-OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"}
+OVER = {
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "DEADLINE",
+    "FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "TIMEOUT",
+}
 GONE = "GONE"
 """Not known to Slurm any more: it ended some time ago."""
 

@@ -12,12 +12,17 @@ from pathlib import Path
 import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 NAME, JOURNAL = "sweep", "journal.log"
 CONTINUES, FOLDER = "continues", "folder"  # what a trial keeps of itself
 UNPRUNED_TRIALS = 5
 """So many come to their end before any is pruned."""
+
+
+class StudyError(ValueError):
+    """A folder holds another study than the one that is asked for; the message says which."""
 
 
 def opened(folder: Path, direction: str, seed: int, unpruned_steps: int) -> optuna.Study:
@@ -27,6 +32,8 @@ def opened(folder: Path, direction: str, seed: int, unpruned_steps: int) -> optu
     later does not propose the same again.
     ``direction``: "maximize" or "minimize". ``unpruned_steps``: reports of a trial before it may be
     pruned; less than 0: none is.
+
+    Raises `StudyError` where the study has another direction.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
@@ -40,6 +47,11 @@ def opened(folder: Path, direction: str, seed: int, unpruned_steps: int) -> optu
         pruner=pruner,
         load_if_exists=True,
     )
+    if study.direction != StudyDirection[direction.upper()]:
+        raise StudyError(
+            f"{folder} has a study with direction = {study.direction.name.lower()!r}, not "
+            f"{direction!r}: set another name for this study"
+        )
     before = len(study.get_trials(deepcopy=False))
     with warnings.catch_warnings():
         # That constant_liar may change; it keeps trials side by side from being the same.

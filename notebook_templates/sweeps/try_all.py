@@ -102,4 +102,4 @@ def tried(
 
 
 if __name__ == "__main__":
-    run(main, settings(), own_function.FunctionError)
+    run(main, settings(), own_function.FunctionError, studies.StudyError)

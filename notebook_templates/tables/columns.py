@@ -19,6 +19,8 @@ MOST_CLASSES = 20
 MOST_CATEGORIES = 1000
 """A column of texts that has more, or more than half as many as rows, is left out."""
 VERSION = 1
+BOOLEANS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
+"""How else a CSV file may write them: pandas takes a column of these for booleans."""
 NOT_IN_NAMES = "[]<"  # XGBoost refuses these in a feature's name
 
 
@@ -54,6 +56,8 @@ class Columns:
                 columns[name] = _numbers(table[name])
                 continue
             texts = as_text(table[name])
+            if set(self.categories[name]) <= set(BOOLEANS.values()):
+                texts = texts.replace(BOOLEANS)
             values = pd.Categorical(
                 texts.where(texts.isin(self.categories[name])), self.categories[name]
             )
@@ -154,6 +158,9 @@ def learned_from(
         if name in categorical or not is_numeric_dtype(values) or is_bool_dtype(values):
             texts = as_text(values).dropna()
             found = sorted(texts.unique())
+            if not found:
+                left_out[name] = "no value in the rows to train on"
+                continue
             if len(found) > min(MOST_CATEGORIES, max(2, len(texts) / 2)):
                 left_out[name] = f"{len(found):,} different texts in {len(texts):,} rows"
                 continue

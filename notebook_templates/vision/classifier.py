@@ -147,5 +147,10 @@ def write(folder: Path, what: Classifier, more: Mapping[str, str] | None = None)
     (building / PREPARED).write_text(json.dumps(told, indent=1))
     for name, text in (more or {}).items():
         (building / name).write_text(text)
-    shutil.rmtree(folder, ignore_errors=True)
+    # Whoever is ended between the two leaves the one before under another name, and not none.
+    before = folder.with_name(f".{folder.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    if folder.exists():
+        folder.rename(before)
     building.rename(folder)
+    shutil.rmtree(before, ignore_errors=True)

@@ -44,6 +44,7 @@ from record import (
     ResumeError,
     StepTimer,
     Stop,
+    StopChecks,
     run,
     same_run,
     write_whole,
@@ -174,7 +175,9 @@ def main(s: argparse.Namespace) -> None:
 
     # What was reached before.
     checkpoint = results / "checkpoint.pt"
-    same_run(results, s, here.ranks, here.is_first, checkpoint.exists())
+    # With other pictures, some that were trained on would be tested with.
+    asked = argparse.Namespace(**vars(s), pictures_sha256=found.digest())
+    same_run(results, asked, here.ranks, here.is_first, checkpoint.exists())
     parts = {"network": network, "mean": mean, "optimizer": optimizer}
     progress, best = Progress(), -1.0
     if checkpoint.exists():
@@ -201,6 +204,7 @@ def main(s: argparse.Namespace) -> None:
         write_whole(checkpoint, lambda stream: torch.save(states, stream))
 
     saved_at, is_stopped, timer = progress.step, False, StepTimer()
+    checks = StopChecks()
     while progress.step < last_step and not is_stopped:
         epoch, first = divmod(progress.step, schedule.steps_an_epoch)
         order = range(first, min(schedule.steps_an_epoch, first + last_step - progress.step))
@@ -239,13 +243,18 @@ def main(s: argparse.Namespace) -> None:
             seen += len(labels)
             timer.step(len(labels), loss_sum.item)
             ends = schedule.ends_at(progress.step)
-            if progress.step % s.report_every and not ends:
+            is_due = progress.step % s.report_every == 0 or ends
+            if not is_due and not (
+                checks.is_due(progress.step) and group.sums(stop.is_wanted)[0] > 0
+            ):
                 continue
 
             # A report: what all processes did since the last.
             losses, rights, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
-            is_stopped = stops > 0
-            record.report(progress, schedule, timer.end(), losses / count, rights / count)
+            is_stopped, stretch = stops > 0, timer.end()
+            # Of all processes: each must be told the same.
+            checks.told(group.sums(stretch.seconds)[0] * together / count)
+            record.report(progress, schedule, stretch, losses / count, rights / count)
             if ends:
                 counts, in_top = confusions(mean, model, test, group, precision, s.batch)
                 accuracy = float(counts.trace() / counts.sum())

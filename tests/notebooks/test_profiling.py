@@ -28,6 +28,12 @@ def training():
 
 def broken():
     raise ValueError("no such data")
+
+def empty():
+    return [], print
+
+def once():
+    return iter([1, 2, 3]), abs
 """
 
 
@@ -81,3 +87,7 @@ def test_what_cannot_be_measured_is_said(python_of: Callable[[str], Path], tmp_p
     broken = measured(python, tmp_path / "b", f"{tmp_path / 'slow.py'}:broken")
     assert "ValueError: no such data" in broken
     assert "no such data" in (tmp_path / "b/error.txt").read_text()
+    for name in ("empty", "once"):
+        said = measured(python, tmp_path / name, f"{tmp_path / 'slow.py'}:{name}")
+        assert "the training's batches have come to their end" in said
+        assert "Traceback" not in said

@@ -67,9 +67,9 @@ def objective(tmp_path: Path) -> Path:
 
 
 def started(
-    python: Path, results: Path, objective: str, trials: int, seed: int = 1
+    python: Path, results: Path, objective: str, trials: int, seed: int = 1, *more: str
 ) -> subprocess.Popen[str]:
-    argv = [str(python), "-B", str(SWEEPS / "try_all.py"), "--results", str(results)]
+    argv = [str(python), "-B", str(SWEEPS / "try_all.py"), "--results", str(results), *more]
     argv += ["--objective", objective, "--trials", str(trials), "--seed", str(seed)]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -158,6 +158,21 @@ def test_a_trial_that_is_interrupted_is_begun_again_as_it_was(
     assert [state for _, state, _ in found] == ["COMPLETE", "COMPLETE"]
     # A process that comes later does not propose what an earlier one did.
     assert [x for _, _, x in found].count(float(attempts[0])) == 1
+
+
+def test_a_study_does_not_go_on_in_the_other_direction(
+    python_of: Callable[[str], Path], tmp_path: Path, objective: Path
+) -> None:
+    python, results, function = python_of("pytorch"), tmp_path / "study", f"{objective}:objective"
+    first = started(python, results, function, 2, 1, "--direction", "maximize")
+    said, _ = first.communicate(timeout=120)
+    assert first.returncode == 0, said
+    second = started(python, results, function, 3, 1, "--direction", "minimize")
+    said, _ = second.communicate(timeout=120)
+    assert second.returncode == 1
+    assert "has a study with direction = 'maximize', not 'minimize'" in said
+    assert "Traceback" not in said
+    assert not (results / "trials/0002").exists()
 
 
 def test_a_function_that_fails_says_why_and_ends(

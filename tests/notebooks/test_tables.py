@@ -45,6 +45,8 @@ parts = columns.parts(labels, 2, 0.2, 0.2, 1)
 of_first = [int((labels[rows] == 0).sum()) for rows in parts.values()]
 every = sorted(np.concatenate(list(parts.values()))) == list(range(10))
 print("parts", *(len(rows) for rows in parts.values()), of_first, every)
+few = pd.DataFrame({"t": [1.0, 2.0] * 4, "n": range(8), "note": pd.array([None] * 8, object)})
+print("left out", columns.learned_from(few, "t", (), (), ()).left_out)
 print("threads", boosting.threads_of_job({"SLURM_CPUS_PER_TASK": "1"}))
 """
 LOAD = """
@@ -346,6 +348,24 @@ def test_what_cannot_be_learned_is_said_in_words(
         assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("words", [("true", "false"), ("TRUE", "FALSE"), ("True", "False")])
+def test_a_column_of_truths_counts_however_it_is_written(
+    preloaded: Callable[..., Path], tmp_path: Path, words: tuple[str, str]
+) -> None:
+    python, (yes, no) = preloaded("pytorch", *IMPORTED), words
+    rows: list[dict[str, object]] = [
+        {"vip": yes if number % 3 else no, "kind": "a" if number % 3 else "b", "n": number % 7}
+        for number in range(120)
+    ]
+    table = written(tmp_path / "people.csv", rows)
+    train(python, tmp_path / "run", table=table, target="kind", rounds=20)
+    said = predict(python, tmp_path / "run", table)
+    assert "unknown categories" not in said, said
+    with table.with_name("predictions.csv").open(newline="") as stream:
+        found = [line["prediction"] for line in csv.DictReader(stream)]
+    assert found == [row["kind"] for row in rows]
+
+
 def test_the_target_says_what_is_learned(preloaded: Callable[..., Path], tmp_path: Path) -> None:
     answers = done(
         [str(preloaded("pytorch", *IMPORTED)), "-B", "-c", TARGETS, str(TABLES)]
@@ -361,5 +381,6 @@ def test_the_target_says_what_is_learned(preloaded: Callable[..., Path], tmp_pat
         "few as numbers ()",
         # Of each class 3 in 5, 1, 1; nothing twice.
         "parts 6 2 2 [3, 1, 1] True",
+        "left out {'note': 'no value in the rows to train on'}",
         "threads 1",
     ]

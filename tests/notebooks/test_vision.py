@@ -145,6 +145,16 @@ def test_two_processes_learn_what_one_does_and_divide_the_test(
 
 
 # It has a weight that only its pretraining uses.
+HELD_OUT = """
+import json, sys
+from pathlib import Path
+sys.path += [f"{sys.argv[1]}/{name}" for name in ("inference", "vision", "distributed", "data")]
+import finetuned, pictures
+run, data = Path(sys.argv[2]), sys.argv[3]
+_, _, test = finetuned.opened(run / "best", data, 8)
+held_out = [label for _, label in pictures.opened(data, 0.1, 2).test]
+print(json.dumps([test.labels.tolist(), held_out]))
+"""
 DINO = """
 import sys
 from transformers import Dinov2Config, Dinov2ForImageClassification
@@ -162,6 +172,30 @@ def test_a_network_of_another_kind_is_taught_by_two_processes(
     taught = finetuning(python, tmp_path / "two", model=model, batch=8, steps=3, workers=0)
     assert as_by_srun(taught, 2, **SPARING) == [0, 0]
     assert json.loads((tmp_path / "two/summary.json").read_text())["processes"] == 2
+
+
+def test_a_run_is_not_continued_with_other_pictures(
+    preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python, first = preloaded("pytorch"), tmp_path / "first"
+    finetune(python, first, steps=1, workers=0)
+    # Classes alone: which of their pictures are tested with is drawn.
+    own, run = first / "shapes/train", tmp_path / "run"
+    given = {"model": first / "start", "data": own, "workers": 0, "report-every": 1}
+    given |= {"seed": 2, "held-out": 0.1}
+    finetune(python, run, steps=2, **given)
+    # The template Inference tests with what was held out, and with nothing else.
+    argv = [str(python), "-B", "-c", HELD_OUT, str(TEMPLATES), str(run), str(own)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    measured, held_out = json.loads(done.stdout)
+    assert measured == held_out
+    written = (run / "best/found.json").read_bytes()
+    one = next(next(own.iterdir()).iterdir())
+    (one.parent / f"another{one.suffix}").write_bytes(one.read_bytes())
+    said = finetune(python, run, steps=3, **given)
+    assert "holds a training with pictures_sha256 = " in said
+    assert "Traceback" not in said
+    assert (run / "best/found.json").read_bytes() == written
 
 
 def test_a_model_or_pictures_that_are_not_there_are_said_in_words(

@@ -180,8 +180,20 @@ def test_the_tiny_model_learns_to_answer_what_it_was_not_asked_before(
     assert "1 conversations skipped, longer than 128 tokens" in finetune(
         python, tmp_path / "own", **own
     )
+    # With one more, others are held out: some of those that it has learnt from.
+    with data.open("a") as stream:
+        stream.write('{"prompt": "Say 20.", "answer": "20"}\n')
+    said = finetune(python, tmp_path / "own", **{**own, "steps": 3})
+    assert "holds a training with " in said
+    assert "train_sha256 = " in said
+    # Questions that fill the model's places, or are empty, are answered by nothing.
+    longer = tmp_path / "longer.jsonl"
+    asked = [{"prompt": f"{number} " * 50, "answer": "yes"} for number in range(10, 30)]
+    longer.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    said += finetune(python, tmp_path / "longer", **{**own, "data": longer, "new-tokens": 60})
+    assert (tmp_path / "longer/summary.json").exists(), said
     with data.open("a") as stream:
         stream.write('{"prompt": "Say 21."}\n')
-    said = finetune(python, tmp_path / "wrong", **own)
-    assert f"{data}, line 21: a record has" in said
+    said += finetune(python, tmp_path / "wrong", **own)
+    assert f"{data}, line 22: a record has" in said
     assert "Traceback" not in said

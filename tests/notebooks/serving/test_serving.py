@@ -1,6 +1,7 @@
 """The model server answers as its models do when they are called themselves."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -287,16 +288,21 @@ def test_a_batch_that_is_interrupted_goes_on_and_does_no_file_twice(
     assert "0 files to do" in done.stdout
 
 
-def test_texts_are_prompts_of_a_batch(python: Path, models: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [1, 8])
+def test_texts_are_prompts_of_a_batch(
+    python: Path, models: Path, tmp_path: Path, batch: int
+) -> None:
     for number, prompt in enumerate(PROMPTS):
         (tmp_path / f"{number}.txt").write_text(prompt)
     (tmp_path / "long.txt").write_text("License " * 80)
-    argv = infer(python, tmp_path / "run", models / "adapter", tmp_path, 8)
+    (tmp_path / "void.txt").write_text("")
+    argv = infer(python, tmp_path / "run", models / "adapter", tmp_path, batch)
     subprocess.run([*argv, "--max-tokens", "12"], check=True, capture_output=True, timeout=120)
-    *found, last = lines_of(tmp_path / "run")
+    *found, last, void = lines_of(tmp_path / "run")
     wanted = output_of(python, GENERATE, models / "text", models / "adapter", json.dumps(PROMPTS))
     assert [line["text"] for line in found] == json.loads(wanted)
     assert "can take 64 together" in last["error"]
+    assert "the prompt is empty" in void["error"]
 
 
 def test_the_notebook_serves_what_it_has_trained(
@@ -325,6 +331,14 @@ def test_the_session_is_asked_only_for_the_model_that_it_serves(
         model_client.opened(models / "text")
     load(server, models / "text")
     (server.path.parent / "tool-none.sock").hardlink_to(server.path)
+    assert model_client.opened(models / "text").path.name == "tool-none.sock"
+    # Trained on since, it is another model.
+    weights = models / "text/model.safetensors"
+    before = weights.stat()
+    os.utime(weights)
+    with pytest.raises(ModelServerError, match="the server has ended"):
+        model_client.opened(models / "text")
+    os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert model_client.opened(models / "text").path.name == "tool-none.sock"
     with pytest.raises(ModelServerError, match="the server has ended"):
         model_client.opened(models / "image")

@@ -95,3 +95,15 @@ def test_the_made_up_ones_follow_from_the_seed() -> None:
     assert first == again != other
     assert len({one.turns[-2:] for one in first}) == len(first)
     assert {len(one.turns) for one in first} == {2, 4}
+
+
+def test_copies_that_jupyter_keeps_are_not_read(tmp_path: Path) -> None:
+    hidden = tmp_path / ".ipynb_checkpoints"
+    for folder in (hidden, tmp_path / "a-folder.md"):
+        folder.mkdir()
+    for place, word in ((tmp_path, "now"), (hidden, "before")):
+        written(place / "a.txt", word)
+    assert [text.strip() for text in texts(str(tmp_path))] == ["now"]
+    for place in (tmp_path, hidden):
+        written(place / "own.jsonl", PAIR)
+    assert conversations.files_of(str(tmp_path)) == [tmp_path / "own.jsonl"]

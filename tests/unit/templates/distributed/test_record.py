@@ -13,6 +13,7 @@ from record import (
     Record,
     ResumeError,
     StepTimer,
+    StopChecks,
     Stretch,
     leave_out_after,
     run,
@@ -198,3 +199,13 @@ def test_a_training_of_newer_programs_is_another(tmp_path: Path) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": SCHEMA_VERSION + 1}))
     with pytest.raises(ResumeError, match=r"schema = 2, not 1: use another folder"):
         same_run(tmp_path, settings(), 2, is_first=True, is_begun=True)
+
+
+def test_processes_ask_each_other_often_enough_and_not_after_each_fast_step() -> None:
+    checks = StopChecks()
+    # As long as nothing is known, the steps may be slow.
+    assert all(checks.is_due(step) for step in range(1, 12))
+    for seconds, every in ((30.0, 1), (3.0, 6), (0.001, 20_000), (0.0, 20_000)):
+        checks.told(seconds)
+        due = [step for step in range(1, 2 * every + 1) if checks.is_due(step)]
+        assert due == [every, 2 * every]
