@@ -2,12 +2,12 @@
 """Measure how fast processes add up numbers together, and how fast GPUs copy to each other.
 
     python interconnect.py --results run1 --processes 4                     this machine alone
-    sbatch --nodes=4 --gres=gpu:4 --wrap 'python interconnect.py --results run1'    1, 2, 4 nodes
+    sbatch --nodes=4 --ntasks-per-node=4 --gres=gpu:4 --wrap 'python interconnect.py --results run1'
 
-All-reduces of PyTorch everywhere: NCCL between GPUs, gloo between CPUs. Where there are GPUs also
-copies between those of a node, and NCCL's own tests if all_reduce_perf is found. Within a node
-PyTorch's all-reduces and the copies are measured with peer-to-peer on and off. In RESULTS stay
-progress.jsonl, summary.json, and error.txt when it failed.
+The second is on 1, 2 and 4 nodes. All-reduces of PyTorch everywhere: NCCL between GPUs, gloo
+between CPUs. Where there are GPUs also copies between those of a node, and NCCL's own tests if
+all_reduce_perf is found. Within a node PyTorch's all-reduces and the copies are measured with
+peer-to-peer on and off. In RESULTS stay progress.jsonl, summary.json, and error.txt when it failed.
 """
 
 import argparse
@@ -38,7 +38,8 @@ ALLREDUCE = Path(bus.__file__).with_name("allreduce.py")
 PEERS = Path(bus.__file__).with_name("peers.py")
 PMIX = "--mpi=pmix"
 # What NCCL is told (NVIDIA's documentation, "Environment Variables").
-NO_PEERS = {"NCCL_P2P_DISABLE": "1"}
+# NVLink SHARP adds up in the switches, whatever is said of peer-to-peer.
+NO_PEERS = {"NCCL_P2P_DISABLE": "1", "NCCL_NVLS_ENABLE": "0"}
 MOST_ON_GPUS, MOST_ON_CPUS = 8 * 2**30, 64 * 2**20
 _SECONDS = 1800
 
@@ -189,8 +190,10 @@ def parts(s: argparse.Namespace, there: Nodes, gpus: int) -> dict[str, Callable[
         for group in groups(nodes, each)
         for run in runs
     }
-    if gpus > 1:
-        whole_node = Group(1, gpus)
+    # A step cannot have more processes on a node than the job has.
+    most = min(gpus, there.tasks) if there.in_job else gpus
+    if most > 1:
+        whole_node = Group(1, most)
         for run in runs:
             name = f"{whole_node.name}, peer-to-peer off, run {run}"
             found[name] = partial(measure, s, there, whole_node, run, is_direct=False)

@@ -103,7 +103,9 @@ def build(
         export(network, exported, example)
         quant_pre_process(str(exported), str(prepared))
     is_on_gpu = on_gpu()
-    failed = {provider: tried(provider, prepared) for provider in (TENSORRT, CUDA) if is_on_gpu}
+    failed = {
+        provider: tried(provider, prepared, example) for provider in (TENSORRT, CUDA) if is_on_gpu
+    }
     has_tensorrt = is_on_gpu and not failed[TENSORRT]
     if not is_on_gpu or has_tensorrt:
         with without_warnings():
@@ -111,21 +113,27 @@ def build(
     if not is_on_gpu:
         return [opened("fp32", prepared, CPU), half(network), opened("int8", quantised, CPU)]
     if has_tensorrt:
+        # Of int8 it may not have what it has of the others.
+        refused = tried(TENSORRT, quantised, example, {"trt_int8_enable": True})
         return [
             opened("fp32", prepared, TENSORRT),
             opened("fp16", prepared, TENSORRT, {"trt_fp16_enable": True}),
-            opened("int8", quantised, TENSORRT, {"trt_int8_enable": True}),
+            Missing("int8", f"TensorRT does not take the quantised network: {refused}")
+            if refused
+            else opened("int8", quantised, TENSORRT, {"trt_int8_enable": True}),
         ]
     lacking = f"TensorRT cannot be used: {failed[TENSORRT]}"
     exact = exactly(network) if failed[CUDA] else opened("fp32", prepared, CUDA)
     return [exact, half(network), Missing("int8", lacking)]
 
 
-def tried(provider: str, path: Path) -> str:
+def tried(
+    provider: str, path: Path, example: np.ndarray, more: dict[str, Any] | None = None
+) -> str:
     """Open a network with one provider and nothing else; return what is wrong, empty for nothing.
 
     `get_available_providers` says what was compiled in. Whether the libraries are there (cuDNN,
-    TensorRT), for the right CUDA, shows a session.
+    TensorRT), for the right CUDA, shows a session; whether they have code for this GPU, a run.
     """
     if provider not in onnxruntime.get_available_providers():
         return f"ONNX Runtime was built without {provider}"
@@ -135,13 +143,17 @@ def tried(provider: str, path: Path) -> str:
     try:
         # Without `enable_fallback=0` it would try the CPU, and then tell what is wrong with that.
         session = onnxruntime.InferenceSession(
-            str(path), options, providers=[provider], enable_fallback=0
+            str(path), options, providers=[(provider, more or {})], enable_fallback=0
         )
+        if (there := session.get_providers()[0]) != provider:
+            return f"{there} was taken in its place: a library is missing"
+        # TensorRT would build an engine first.
+        if provider != TENSORRT:
+            session.run(None, {"images": example})
     # ONNX Runtime's errors have no class of their own that is public.
     except Exception as error:  # noqa: BLE001
         return str(error).splitlines()[0]
-    there = session.get_providers()[0]
-    return "" if there == provider else f"{there} was taken in its place: a library is missing"
+    return ""
 
 
 def quantise(
@@ -234,9 +246,13 @@ class OnnxNetwork:
             options.intra_op_num_threads = torch.get_num_threads()
             if self._is_fixed:
                 options.add_free_dimension_override_by_name(BATCH, batch)
-            self._sessions[key] = onnxruntime.InferenceSession(
-                str(self._path), options, providers=self._providers(batch)
+            # Without `enable_fallback=0` another would compute under this one's name.
+            session = onnxruntime.InferenceSession(
+                str(self._path), options, providers=self._providers(batch), enable_fallback=0
             )
+            if (there := session.get_providers()[0]) != self._provider:
+                raise RuntimeError(f"{there} was taken in the place of {self._provider}")
+            self._sessions[key] = session
         return self._sessions[key]
 
     def _providers(self, batch: int) -> list[Any]:

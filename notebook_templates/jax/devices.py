@@ -6,7 +6,7 @@ each row.
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import jax
 import tf32
@@ -35,8 +35,22 @@ def join(here: Rank, cpu_devices: int) -> None:
     if here.ranks > 1:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(
-            f"{here.address}:{here.port}", here.ranks, here.rank, local_device_ids=here.local_rank
+            f"{here.address}:{here.port}",
+            here.ranks,
+            here.rank,
+            local_device_ids=own_gpu(here.local_rank, os.environ),
         )
+
+
+def own_gpu(local_rank: int, variables: Mapping[str, str]) -> int:
+    """Return which of the GPUs that a process sees is its own; where it sees one, that.
+
+    >>> all_of_node, one = {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, {"CUDA_VISIBLE_DEVICES": "3"}
+    >>> own_gpu(3, all_of_node), own_gpu(3, one)
+    (3, 0)
+    """
+    seen = [name for name in variables.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return local_rank % len(seen) if seen else local_rank
 
 
 def grid_shape(model_devices: int) -> tuple[int, int]:

@@ -44,6 +44,7 @@ from record import (
     ResumeError,
     StepTimer,
     Stop,
+    StopChecks,
     run,
     same_run,
 )
@@ -172,7 +173,12 @@ def main(s: argparse.Namespace) -> None:
     if reached.step:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
-    # A job's processes end together: one is told, and all know at the next report.
+    # A job's processes end together: one is told, and all know when they ask each other.
+    checks = StopChecks()
+
+    def sums(*figures: float) -> Any:
+        return process_allgather(jnp.asarray(figures)).reshape(-1, len(figures)).sum(0)
+
     is_stopped, timer, saved_at, losses = False, StepTimer(), reached.step, []
     while reached.step < s.steps and not is_stopped:
         epoch, first = divmod(reached.step, share.steps)
@@ -182,12 +188,15 @@ def main(s: argparse.Namespace) -> None:
             losses.append(loss)
             reached.step += 1
             timer.step(some.size, loss.block_until_ready)
-            if reached.step % s.report_every and reached.step != s.steps:
+            is_due = reached.step % s.report_every == 0 or reached.step == s.steps
+            if not is_due and not (checks.is_due(reached.step) and sums(stop.is_wanted)[0] > 0):
                 continue
 
             loss.block_until_ready()
             stretch = timer.end()
-            is_stopped = bool(process_allgather(jnp.asarray(stop.is_wanted)).any())
+            stops, seconds = sums(stop.is_wanted, stretch.seconds)
+            is_stopped = bool(stops > 0)
+            checks.told(float(seconds) / here.ranks / len(losses))
             if stretch.is_settled:
                 reached.images += stretch.images
                 reached.seconds += stretch.seconds

@@ -10,6 +10,7 @@ writes its part, while the training goes on, and any number of processes reads i
 import argparse
 import shutil
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from torch.distributed.checkpoint import state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
+PATIENCE = timedelta(hours=2)
+"""For one process that reads or writes a whole model; NCCL itself waits 10 minutes."""
 # Written last: a folder without it is not whole.
 _METADATA = ".metadata"
 
@@ -40,7 +43,7 @@ class FullySharded:
             backend = "nccl" if group.is_on_gpus else "gloo"
             dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
         # Its own: while a checkpoint is written, gradients go round.
-        self._writers = dist.new_group(backend="gloo")
+        self._writers = dist.new_group(backend="gloo", timeout=PATIENCE)
         self._folder, self._results, self._length = folder, results, s.length
         self._checkpoints = results / "checkpoints"
         self._is_first, self._writing = group.here.is_first, None
@@ -48,7 +51,7 @@ class FullySharded:
         if group.here.ranks == 1:
             model = causal_lm.read(folder, torch.float32, s.length).to(group.device)
         else:
-            model = divided(folder, s, group)
+            model = divided(folder, s, group, self._writers)
         self.model = self.trained = model
         groups = causal_lm.decayed(self.model.parameters(), s.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=0.0, fused=group.is_on_gpus)
@@ -117,17 +120,21 @@ class FullySharded:
             model.load_state_dict(weights, strict=False)
             model.save_pretrained(self._results / "model")
             tokenizer.save_pretrained(self._results / "model")
+        dist.barrier(self._writers)
         return "model"
 
 
-def divided(folder: Path, s: argparse.Namespace, group: DataParallel) -> nn.Module:
+def divided(
+    folder: Path, s: argparse.Namespace, group: DataParallel, patient: dist.ProcessGroup
+) -> nn.Module:
     """Return this process's part of a model, which only the first process reads whole.
 
     The others have no more than their parts at any time, so the memory of a node that is shared by
-    several processes holds a model once.
+    several processes holds a model once. ``patient``: a group that waits for the first process.
     """
     whole = causal_lm.read(folder, torch.float32, s.length) if group.here.is_first else None
     model = causal_lm.without_weights(folder, s.length)
+    dist.barrier(patient)
     mesh = init_device_mesh(group.device.type, (group.here.ranks,))
     policy = MixedPrecisionPolicy()
     if s.precision == "bf16":

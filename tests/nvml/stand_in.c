@@ -48,6 +48,12 @@ const char *nvmlErrorString(int result) {
   return result == NO_DRIVER ? "Driver Not Loaded" : "An error of the stand-in";
 }
 
+int nvmlDeviceGetCount_v2(unsigned *count) {
+  unsigned long long ignored;
+  for (*count = 0; figure(*count, TOTAL, &ignored) != NOT_FOUND;) ++*count;
+  return SUCCESS;
+}
+
 int nvmlDeviceGetHandleByIndex_v2(unsigned at, void **device) {
   unsigned long long ignored;
   *device = (void *)(unsigned long)(at + 1);

@@ -38,9 +38,15 @@ moving(images[::-1])  # leaves alone what was given and returned before
 assert (images == before).all()
 off.append(float(abs(first - wanted).max()))
 off.append(float(abs(moving(images[::-1]) - wanted[::-1]).max()))
+try:
+    precisions.OnnxNetwork(folder / "prepared.onnx", precisions.TENSORRT, is_fixed=True).session(2)
+    taken = ""
+except RuntimeError as error:
+    taken = str(error)
 shapes = [fixed.session(n).get_inputs()[0].shape[0] for n in (2, 4)]
 names = precisions.names(precisions.on_gpu())
-print(json.dumps({"found": found, "off": off, "shapes": shapes, "names": names}))
+print(json.dumps({"found": found, "off": off, "shapes": shapes, "names": names,
+                  "taken": taken}))
 """
 
 
@@ -66,6 +72,8 @@ def test_a_precision_is_what_it_is_called_or_says_what_is_missing(
         engine, lacking = found["int8"]
         assert engine is None
         assert "TensorRT cannot be used: ONNX Runtime was built without Tensorrt" in lacking
+    # No other provider computes under the name of one that is not there.
+    assert "was taken in the place of TensorrtExecutionProvider" in told["taken"]
     # Bound input and output give what PyTorch gives, for each batch and each content.
     assert max(told["off"]) < 1e-4
     assert told["shapes"] == [2, 4]

@@ -38,7 +38,7 @@ folder, results = map(Path, sys.argv[3:])
 group = DataParallel(place(os.environ))
 before = peak()
 s = argparse.Namespace(length=64, precision="fp32")
-model = fully_sharded.divided(folder, s, group)
+model = fully_sharded.divided(folder, s, group, None)
 took = peak() - before
 tokens = torch.arange(64).view(1, 64)
 with torch.no_grad():

@@ -188,8 +188,8 @@ def test_the_tiny_model_learns_to_answer_what_it_was_not_asked_before(
     assert "train_sha256 = " in said
     # Questions that fill the model's places, or are empty, are answered by nothing.
     longer = tmp_path / "longer.jsonl"
-    asked = [{"prompt": f"{number} " * 50, "answer": "yes"} for number in range(10, 30)]
-    longer.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    questions = [{"prompt": f"{number} " * 50, "answer": "yes"} for number in range(10, 30)]
+    longer.write_text("".join(json.dumps(one) + "\n" for one in questions))
     said += finetune(python, tmp_path / "longer", **{**own, "data": longer, "new-tokens": 60})
     assert (tmp_path / "longer/summary.json").exists(), said
     with data.open("a") as stream:

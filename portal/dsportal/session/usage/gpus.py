@@ -8,8 +8,9 @@ import asyncio
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -118,7 +119,7 @@ class Nvml:
         try:
             if not self._handles:
                 pynvml.nvmlInit()
-                self._handles = [_handle(pynvml, device) for device in self.devices]
+                self._handles = _handles(pynvml, self.devices)
         except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded) as error:
             self._tell("There is no NVIDIA driver: %s", error)
             return GpuReading(GpuState.NO_DRIVER)
@@ -133,10 +134,26 @@ class Nvml:
         self._is_quiet = True
 
 
-def _handle(nvml: Any, device: str) -> Any:
-    if device.isdecimal():
-        return nvml.nvmlDeviceGetHandleByIndex(int(device))
-    return nvml.nvmlDeviceGetHandleByUUID(device)
+def _handles(nvml: Any, devices: Sequence[str]) -> list[Any]:
+    if not all(device.isdecimal() for device in devices):
+        return [nvml.nvmlDeviceGetHandleByUUID(device) for device in devices]
+    there = _numbered(nvml)
+    if max(map(int, devices)) >= len(there):
+        raise nvml.NVMLError(nvml.NVML_ERROR_NOT_FOUND)
+    return [there[int(device)] for device in devices]
+
+
+def _numbered(nvml: Any) -> list[Any]:
+    """Return what a Slurm without NVML numbers: cards, or a card's slices in its place."""
+    found = []
+    for number in range(nvml.nvmlDeviceGetCount()):
+        card, slices = nvml.nvmlDeviceGetHandleByIndex(number), []
+        with suppress(nvml.NVMLError):  # the card, or the driver, knows no slices
+            for place in range(nvml.nvmlDeviceGetMaxMigDeviceCount(card)):
+                with suppress(nvml.NVMLError):  # there is none, or it is not the job's
+                    slices.append(nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, place))
+        found += slices or [card]
+    return found
 
 
 def _gpu(nvml: Any, handle: Any) -> GpuFigures:

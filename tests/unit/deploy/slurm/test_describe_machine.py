@@ -72,7 +72,7 @@ def script() -> dict[str, Any]:
 def test_gpus_are_grouped_by_type(
     script: dict[str, Any], listed: str, found: list[dict[str, object]]
 ) -> None:
-    assert script["gpus"](listed, {}) == found
+    assert script["gpus"](listed, {}, {}) == found
 
 
 # As nvidia-smi prints it today, and as it did before it told the placement.
@@ -127,7 +127,7 @@ def test_slices_take_the_place_of_their_gpu(script: dict[str, Any], capabilities
         "  MIG 1c.3g.20gb  Device  2: (UUID: MIG-c6d6)\n",
     )
     listed = "".join([a100.format(0), a100.format(1), *slices, a100.format(2), a100.format(3)])
-    found = script["gpus"](listed, script["slices"](SLICES, capabilities))
+    found = script["gpus"](listed, {}, script["slices"](SLICES, {}, capabilities))
     caps = "/dev/nvidia-caps/nvidia-cap"
     assert [(gpu["type"], gpu["count"], gpu["files"]) for gpu in found] == [
         ("a100-sxm4-40gb", 1, "/dev/nvidia0"),
@@ -139,18 +139,42 @@ def test_slices_take_the_place_of_their_gpu(script: dict[str, Any], capabilities
     ]
 
 
+def test_devices_are_told_by_the_drivers_numbers_and_not_by_nvidia_smis(
+    script: dict[str, Any], capabilities: Path, tmp_path: Path
+) -> None:
+    a100 = "GPU {0}: NVIDIA A100-SXM4-40GB (UUID: GPU-{0})\n"
+    listed = "".join(a100.format(number) for number in range(4))
+    for number, minor in enumerate((2, 3, 0, 1)):
+        file = tmp_path / f"0000:{number}1:00.0/information"
+        file.parent.mkdir()
+        told = f"Model: \t\t NVIDIA A100\nGPU UUID: \t GPU-{number}\nDevice Minor: \t {minor}\n"
+        file.write_text(told)
+    minors = script["minors"](listed, tmp_path)
+    assert minors == {0: 2, 1: 3, 2: 0, 3: 1}
+    # In nvidia-smi's order: so Slurm's numbers are nvidia-smi's.
+    assert [gpu["files"] for gpu in script["gpus"](listed, minors, {})] == [
+        "/dev/nvidia[2-3]",
+        "/dev/nvidia[0-1]",
+    ]
+    (sliced,) = script["slices"](OLDER, {0: 0, 1: 0}, capabilities).values()
+    (moved,) = script["slices"](OLDER.replace("|   0", "|   1"), {1: 0}, capabilities).values()
+    assert sliced == moved
+    # Without the driver's files both count alike.
+    assert script["minors"](listed, tmp_path / "none") == {0: 0, 1: 1, 2: 2, 3: 3}
+
+
 def test_slices_are_read_as_older_drivers_list_them(
     script: dict[str, Any], capabilities: Path
 ) -> None:
     files = "/dev/nvidia0,/dev/nvidia-caps/nvidia-cap12,/dev/nvidia-caps/nvidia-cap13"
-    assert script["slices"](OLDER, capabilities) == {0: [("3g.20gb", files)]}
+    assert script["slices"](OLDER, {}, capabilities) == {0: [("3g.20gb", files)]}
 
 
 @pytest.mark.parametrize("listed", ["", "No MIG-enabled devices found.\n", OLDER])
 def test_without_the_drivers_files_there_are_no_slices(
     script: dict[str, Any], listed: str, tmp_path: Path
 ) -> None:
-    assert script["slices"](listed, tmp_path) == {}
+    assert script["slices"](listed, {}, tmp_path) == {}
 
 
 def test_the_form_knows_the_memory_of_what_slices_are_called() -> None:

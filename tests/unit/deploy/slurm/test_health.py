@@ -39,6 +39,21 @@ def test_a_fault_of_a_gpu_is_found_once_and_a_programs_mistake_is_none(
     assert health.xids(LOG + later, WANTED, seen)[0] == ["Xid 79 of GPU 0000:42:00"]
 
 
+def test_what_the_driver_itself_asks_for_is_found_whatever_the_cause(health: ModuleType) -> None:
+    changed = "NVRM: Xid (PCI:0000:41:00): 154, GPU recovery action changed from"
+    lines = (
+        f"4,20,1,-;{changed} 0x1 (GPU Reset Required) to 0x0 (None)",
+        f"4,21,2,-;{changed} 0x0 (None) to 0x1 (GPU Reset Required)",
+        f"4,22,3,-;{changed} 0x1 (GPU Reset Required) to 0x2 (Node Reboot Required)",
+    )
+    found, _ = health.xids("\n".join(lines), WANTED, health.LogPosition("boot"))
+    assert found == [
+        "Xid 154 of GPU 0000:41:00: GPU Reset Required",
+        "Xid 154 of GPU 0000:41:00: Node Reboot Required",
+    ]
+    assert health.xids(lines[1], WANTED, health.LogPosition("boot", 21))[0] == []
+
+
 def test_what_was_seen_counts_until_the_host_restarts(
     health: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

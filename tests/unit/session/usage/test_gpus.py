@@ -4,10 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dsportal.session.usage import gpus
 from dsportal.session.usage.gpus import devices_of
 from tests import nvml
 from tests.checkout import PYTHONPATH
@@ -136,3 +138,43 @@ def test_devices_are_those_that_cuda_names(devices: str, found: tuple[str, ...])
 def test_a_job_without_gpus_asks_nobody(library: nvml.StandIn) -> None:
     library.tell("1 1 1 1 1\n")
     assert read(library, "") == [{"state": "none", "gpus": []}]
+
+
+class NoSuchDeviceError(Exception):
+    """An error of a stand-in for NVIDIA's library."""
+
+
+def library_with_slices() -> SimpleNamespace:
+    """Stand in for the library where the first card is cut, and the job sees two of its slices.
+
+    The stand-in in C has cards only.
+    """
+    slices = {("card 0", 0): "slice 0", ("card 0", 2): "slice 2"}
+
+    def places(card: str) -> int:
+        if card == "card 1":
+            raise NoSuchDeviceError("it knows no slices")
+        return 7
+
+    def slice_at(card: str, place: int) -> str:
+        if (card, place) not in slices:
+            raise NoSuchDeviceError("there is none")
+        return slices[card, place]
+
+    return SimpleNamespace(
+        NVMLError=NoSuchDeviceError,
+        NVML_ERROR_NOT_FOUND=6,
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex="card {}".format,
+        nvmlDeviceGetHandleByUUID="handle of {}".format,
+        nvmlDeviceGetMaxMigDeviceCount=places,
+        nvmlDeviceGetMigDeviceHandleByIndex=slice_at,
+    )
+
+
+def test_slices_are_counted_in_the_place_of_their_card() -> None:
+    library = library_with_slices()
+    assert gpus._handles(library, ("0", "1", "2")) == ["slice 0", "slice 2", "card 1"]
+    assert gpus._handles(library, ("MIG-5e", "GPU-7a")) == ["handle of MIG-5e", "handle of GPU-7a"]
+    with pytest.raises(NoSuchDeviceError):
+        gpus._handles(library, ("3",))

@@ -39,6 +39,9 @@ FAULT = "health: "
 
 # 6,1234,567,-;NVRM: Xid (PCI:0000:41:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen ...
 XID = re.compile(r"^\d+,(?P<number>\d+),[^;]*;NVRM: Xid \(PCI:(?P<gpu>[^)]+)\): (?P<xid>\d+),")
+# ...: 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
+RECOVERY = re.compile(r" to 0x0*(?P<action>[0-9a-f]+) \((?P<words>[^)]*)\)")
+RECOVERY_XID = 154
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,16 @@ def xids(log: str, wanted: Iterable[int], seen: LogPosition) -> tuple[list[str],
         if len(words) == 3 and words[1].isdecimal():
             last = max(last, int(words[1]))
         match = XID.match(line)
-        if match and int(match["number"]) > seen.number and int(match["xid"]) in codes:
-            found[f"Xid {match['xid']} of GPU {match['gpu']}"] = None
+        if match is None or int(match["number"]) <= seen.number:
+            continue
+        error = f"Xid {match['xid']} of GPU {match['gpu']}"
+        if int(match["xid"]) in codes:
+            found[error] = None
+        elif int(match["xid"]) == RECOVERY_XID:
+            # The driver's own word, whatever the cause; also when nothing is needed any more.
+            needed = RECOVERY.search(line)
+            if needed and int(needed["action"], 16):
+                found[f"{error}: {needed['words']}"] = None
     return list(found), LogPosition(seen.boot, last)
 
 

@@ -108,6 +108,9 @@ def test_gpus_are_measured_over_nodes_and_without_peers_too(tmp_path: Path) -> N
         "NCCL's tests, 8 GPUs on 2 nodes, run 1",
         "copies between GPUs",
     ]
+    # A step cannot have more processes on a node than the job.
+    alone = list(parts(s, Nodes(2, in_job=True, cores=1, tasks=1), gpus=4))
+    assert not [name for name in alone if "peer-to-peer off" in name]
 
 
 SRUN = """#!/bin/bash
