@@ -62,6 +62,17 @@ def cores_of_task(allowed: int, tasks: int, variables: Mapping[str, str]) -> int
     return min(allowed, int(asked)) if asked.isdecimal() else max(1, allowed // tasks)
 
 
+def own_gpu(local_rank: int, variables: Mapping[str, str]) -> int:
+    """Return which of the GPUs that a process sees is its own; where it sees one, that.
+
+    >>> all_of_node, one = {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, {"CUDA_VISIBLE_DEVICES": "3"}
+    >>> own_gpu(3, all_of_node), own_gpu(3, one)
+    (3, 0)
+    """
+    seen = [name for name in variables.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return local_rank % len(seen) if seen else local_rank
+
+
 def port_of(job: int, step: int) -> int:
     """Return where rank 0 listens: above what the system gives away, and below 65536.
 

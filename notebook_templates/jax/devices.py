@@ -6,11 +6,11 @@ each row.
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import jax
 import tf32
-from ranks import Rank
+from ranks import Rank, own_gpu
 
 AXES = ("data", "model")
 THREADS_A_DEVICE = 4
@@ -40,17 +40,6 @@ def join(here: Rank, cpu_devices: int) -> None:
             here.rank,
             local_device_ids=own_gpu(here.local_rank, os.environ),
         )
-
-
-def own_gpu(local_rank: int, variables: Mapping[str, str]) -> int:
-    """Return which of the GPUs that a process sees is its own; where it sees one, that.
-
-    >>> all_of_node, one = {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, {"CUDA_VISIBLE_DEVICES": "3"}
-    >>> own_gpu(3, all_of_node), own_gpu(3, one)
-    (3, 0)
-    """
-    seen = [name for name in variables.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return local_rank % len(seen) if seen else local_rank
 
 
 def grid_shape(model_devices: int) -> tuple[int, int]:

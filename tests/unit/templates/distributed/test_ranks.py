@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from ranks import Rank, cores_of_task, free_port, meet, place, port_of
+from ranks import Rank, cores_of_task, free_port, meet, own_gpu, place, port_of
 
 STEP = {
     "SLURM_PROCID": "5",
@@ -82,3 +82,10 @@ def test_jobs_beside_each_other_never_listen_on_the_same_port() -> None:
 
 def test_jobs_that_run_long_meet_no_later_one_on_their_port() -> None:
     assert len({port_of(job, 0) for job in range(7, 4_400)}) == 4_393
+
+
+@pytest.mark.parametrize(
+    ("seen", "gpu"), [("0,1,2,3", 3), ("3", 0), ("GPU-5a,GPU-5b", 1), ("", 3), (None, 3)]
+)
+def test_a_task_that_sees_one_gpu_takes_that(seen: str | None, gpu: int) -> None:
+    assert own_gpu(3, {} if seen is None else {"CUDA_VISIBLE_DEVICES": seen}) == gpu
