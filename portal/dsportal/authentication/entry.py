@@ -36,7 +36,7 @@ def first_of(dn: str, attribute: str) -> str | None:
     >>> first_of("cn=staff,ou=groups,dc=example", "CN")
     'staff'
     """
-    name, value, _ = parse_dn(dn)[0]
+    name, value, _ = parse_dn(dn, strip=True)[0]
     return value if name.lower() == attribute.lower() else None
 
 
@@ -60,4 +60,4 @@ def realm_of(dn: str) -> str:
 
 
 def _parts(dn: str) -> list[tuple[str, str]]:
-    return [(name.lower(), value.lower()) for name, value, _ in parse_dn(dn)]
+    return [(name.lower(), value.lower()) for name, value, _ in parse_dn(dn, strip=True)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser import axe
 from tests.browser.fit import assert_dialog_is_fit
@@ -168,6 +168,35 @@ def test_a_shared_notebook_opens_for_its_reader(
         expect(dialog.get_by_role("listitem").filter(has_text=name)).to_have_count(0)
     path = link.partition("/hub/user-redirect")[2]
     assert reader.session("GET", path).status_code == 404
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_share_that_takes_long_keeps_the_focus_and_tells_the_truth(
+    portal: Instance, page: Page
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=portal.url)
+    open_lab(page, portal, OWNER)
+    item(page, NAME).click(button="right")
+    page.get_by_role("menuitem", name="Share…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("User names").fill(READER)
+    held: list[Route] = []
+    page.route("**/portal/shares*", lambda route: held.append(route))
+    press(page, dialog.get_by_role("button", name="Share", exact=True))
+    page.wait_for_timeout(6_000)  # after which a page may not copy by the old way any more
+    expect(dialog.get_by_role("button", name="Share", exact=True)).to_be_focused()
+    page.unroute("**/portal/shares*")
+    for route in held:
+        route.continue_()
+    status = dialog.get_by_role("status")
+    expect(status).not_to_be_empty()
+    if "copied" in status.inner_text():
+        assert page.evaluate("navigator.clipboard.readText()").startswith(portal.url)
+    else:
+        expect(status).to_contain_text(f"{portal.url}/hub/user-redirect/portal/shared/{OWNER}/")
+    # Keys still reach the dialog.
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
 
 
 @pytest.mark.usefixtures("owner")

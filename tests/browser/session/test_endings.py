@@ -79,6 +79,36 @@ def test_a_lost_connection_says_so_and_closes_by_itself(
     expect(time_left(page)).to_be_visible()
 
 
+def test_a_hub_that_does_not_tell_ends_nothing(portal: Instance, page: Page, user: Visitor) -> None:
+    """As where the login at the portal is over, or somebody else looks into the session."""
+    user.start_and_wait(gpus=0, hours=1)
+    open_notebook(page, portal)
+    page.route("**/hub/portal/session/*", lambda route: route.fulfill(status=403))
+    page.route("**/portal/clock*", lambda route: route.abort())
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    expect(notice(page)).to_contain_text("log in to the portal in another tab", timeout=60_000)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(time_left(page)).to_be_visible()
+    page.unroute("**/portal/clock*")
+    page.unroute("**/hub/portal/session/*")
+    expect(notice(page)).to_have_count(0, timeout=30_000)
+    expect(time_left(page)).to_be_visible()
+
+
+def test_what_was_asked_of_a_session_that_ended_meanwhile_is_no_second_error(
+    portal: Instance, page: Page, user: Visitor
+) -> None:
+    user.start_and_wait(gpus=0, hours=1)
+    open_notebook(page, portal)
+    page.keyboard.press("Control+Shift+C")
+    page.keyboard.type("Extend Session…")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").filter(has_text="Extend")).to_be_visible()
+    user.stop()
+    expect(dialog(page)).to_be_visible()
+    expect(page.get_by_text("not extended")).to_have_count(0)
+
+
 def test_a_session_that_an_admin_stopped_says_so_and_starts_again_at_its_notebook(
     portal: Instance,
     page: Page,
