@@ -56,6 +56,8 @@ def test_its_rows_are_seen_page_by_page(
     page.keyboard.press("Enter")  # the button has the focus still
     expect(table.get_by_role("status")).to_have_text("Rows 401 to 450 of 450")
     expect(table.get_by_role("button", name="Next")).to_be_disabled()
+    # With the button its focus would have gone.
+    expect(table.get_by_role("region")).to_be_focused()
     table.get_by_role("button", name="First Rows").click()
     expect(table.get_by_role("status")).to_have_text("Rows 1 to 200 of 450")
     # The file itself is never loaded.
@@ -65,3 +67,13 @@ def test_its_rows_are_seen_page_by_page(
     # A page that is loaded again has it again.
     page.reload()
     expect(table.get_by_role("status")).to_have_text("Rows 1 to 200 of 450", timeout=90_000)
+
+    # Renamed while it is open, it is still read.
+    page.locator(".jp-DirListing-item", has_text="losses.parquet").click()
+    page.keyboard.press("F2")
+    page.locator(".jp-DirListing-editor").fill("renamed.parquet")
+    page.keyboard.press("Enter")
+    expect(page.locator(".jp-DirListing-item", has_text="renamed.parquet")).to_be_visible()
+    press(page, table.get_by_role("button", name="Next"))
+    expect(table.get_by_role("status")).to_have_text("Rows 201 to 400 of 450")
+    assert user.run("import os; os.remove('renamed.parquet')") == ""

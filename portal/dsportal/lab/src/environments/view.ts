@@ -113,7 +113,7 @@ export class EnvironmentsView extends Widget {
     let pause = LOOK_MILLISECONDS;
     while (told.task?.state === 'running' && !this.isDisposed) {
       await new Promise(resolve => setTimeout(resolve, pause));
-      if (!this.isVisible || document.hidden) {
+      if (document.hidden) {
         continue;
       }
       try {
