@@ -6,6 +6,7 @@ Made once, by root, and kept: a folder of the cache, or one SIF file beside it.
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import bootstrap
@@ -74,13 +75,7 @@ def small_image() -> Path:
 
 def kernel_folder() -> Path:
     """Return a folder image with Debian's Python and ipykernel."""
-
-    def make(folder: Path) -> None:
-        # What boots a machine does no harm in an image.
-        roots.copy(roots.minimal(), folder / "root")
-        roots.install(folder / "root", _KERNEL)
-
-    return roots.cached("image-kernel", [*roots.INCLUDED, *_KERNEL], make)
+    return _folder_with("kernel", _KERNEL)
 
 
 def kernel_image() -> Path:
@@ -90,12 +85,16 @@ def kernel_image() -> Path:
 
 def r_folder() -> Path:
     """Return a folder image with Debian's R and IRkernel."""
+    return _folder_with("r", _R)
 
+
+def _folder_with(name: str, packages: Sequence[str]) -> Path:
     def make(folder: Path) -> None:
+        # What boots a machine does no harm in an image.
         roots.copy(roots.minimal(), folder / "root")
-        roots.install(folder / "root", _R)
+        roots.install(folder / "root", packages)
 
-    return roots.cached("image-r", [*roots.INCLUDED, *_R], make)
+    return roots.cached(f"image-{name}", [*roots.INCLUDED, *packages], make)
 
 
 def session_folder() -> Path:

@@ -18,7 +18,6 @@ The last line is one JSON object; times are milliseconds.
 import argparse
 import asyncio
 import json
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -35,7 +34,6 @@ from benchmarks.portal.virtual_cluster import VirtualCluster
 from tests.waiting import until
 
 _PATH = "/services/cluster"
-_SERVICE = "cluster"
 _CHANGE_SECONDS = 3.0
 _AS_OF = re.compile(r'data: \{"as_of": ([\d.]+), "parts"')
 _MEGABYTE = 1024
@@ -118,11 +116,6 @@ def most_memory_mb(pid: int) -> float:
     return round(int(line.split()[1]) / _MEGABYTE, 1)
 
 
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def _measure(
     hub: Hub, cluster: VirtualCluster, tokens: dict[str, str], owner: str, seconds: float
 ) -> dict[str, object]:
@@ -141,7 +134,7 @@ async def _measure(
             await asyncio.sleep(0.1)
     print(f"{seen.following} viewers follow", flush=True)
     changing = asyncio.create_task(_change(cluster, owner))
-    before, cpu, began = hub.counts(), _cpu_seconds(pid), time.monotonic()
+    before, cpu, began = hub.counts(), hubs.cpu_seconds(pid), time.monotonic()
     await asyncio.sleep(seconds)
     # Pictures that all have got: the last one may be on its way.
     snapshots = {as_of: all_ for as_of, all_ in seen.delays.items() if len(all_) == len(viewers)}
@@ -157,7 +150,7 @@ async def _measure(
         "seconds": round(took, 1),
         "delay_of_all_deliveries": figures([one for all_ in snapshots.values() for one in all_]),
         "delay_of_the_last_viewer": figures([max(all_) for all_ in snapshots.values()]),
-        "service_cpu_percent": round(100 * (_cpu_seconds(pid) - cpu) / took, 1),
+        "service_cpu_percent": round(100 * (hubs.cpu_seconds(pid) - cpu) / took, 1),
         "service_memory_mb": most_memory_mb(pid),
         "kilobytes_per_viewer_and_picture": round(
             seen.bytes_read / 1024 / len(viewers) / max(1, len(seen.delays)), 2

@@ -22,7 +22,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -37,6 +36,7 @@ from benchmarks.portal import stub_session
 from benchmarks.portal.people import GROUP, HUB_USER
 from benchmarks.portal.virtual_cluster import VirtualCluster
 from tests.instance import ROOT
+from tests.network.sockets import free_ports
 from tests.waiting import until
 
 TOKEN = "0" * 32
@@ -140,11 +140,6 @@ class Hub:
             timeout=120,
         )
 
-    def cpu_seconds(self) -> float:
-        """Return the time that the hub's process itself has used; not the programs it ran."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def counts(self) -> dict[str, int]:
         """Return how often each program of Slurm has been run for this hub."""
         lines = self.executions.read_text().split()
@@ -154,6 +149,12 @@ class Hub:
         """Make the users known to the hub."""
         with self.api as api:
             api.post("/users", json={"usernames": names}).raise_for_status()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the time that a process itself has used; not the programs it ran."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -228,12 +229,12 @@ def workshop(cluster: VirtualCluster, folder: Path) -> Workshop:
 def running(kind: str, shop: Workshop, gpus: int = 1) -> Iterator[Hub]:
     """Run a hub of this kind with its proxy; its upstream jobs get ``gpus`` GPUs."""
     place = shop.folder / kind
-    port, hub_port, api_port = _free_port(), _free_port(), _free_port()
+    port, hub_port, api_port, cluster_port = free_ports(4)
     values = {
         "port": port,
         "hub_port": hub_port,
         "api_port": api_port,
-        "cluster_port": _free_port(),
+        "cluster_port": cluster_port,
         "state": place / "state",
         "group": GROUP,
         "slurm_conf": shop.cluster.conf,
@@ -345,9 +346,3 @@ def _proxy() -> Path:
 def _install(path: Path, text: str, mode: int) -> None:
     path.write_text(text)
     path.chmod(mode)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

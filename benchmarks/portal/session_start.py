@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -32,6 +31,7 @@ import httpx
 from benchmarks.commit import circumstances, commit
 from tests import instance
 from tests.instance import USERS, Instance
+from tests.network.sockets import free_port, free_ports
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -110,17 +110,10 @@ class HubApi:
             )
 
 
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @contextmanager
 def upstream_hub(portal: Instance, folder: Path, more: str = "") -> Iterator[HubApi]:
     """Run a second hub, with upstream's spawner and ``more`` settings, on the same cluster."""
-    port, hub_port, api_port = free_port(), free_port(), free_port()
+    port, hub_port, api_port = free_ports(3)
     (proxy,) = sorted(
         Path(portal.settings["session"]["python"]).parents[2].glob("proxy-*"),
         key=lambda path: path.stat().st_mtime,

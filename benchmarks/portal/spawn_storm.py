@@ -155,7 +155,7 @@ def _jobs(cluster: VirtualCluster) -> dict[str, list[str]]:
 def storm(hub: Hub, cluster: VirtualCluster, users: list[str], gpus: int) -> Storm:
     """Run one storm, and clear it away."""
     presses = [Press(user) for user in users]
-    before, cpu = hub.counts(), hub.cpu_seconds()
+    before, cpu = hub.counts(), hubs.cpu_seconds(hub.pid)
     with measured(hub) as times:
         seconds, jobs = asyncio.run(_storm(hub, cluster, presses, gpus))
     after = hub.counts()
@@ -164,7 +164,7 @@ def storm(hub: Hub, cluster: VirtualCluster, users: list[str], gpus: int) -> Sto
         presses,
         times.figures(),
         times.failures,
-        hub.cpu_seconds() - cpu,
+        hubs.cpu_seconds(hub.pid) - cpu,
         {name: count - before.get(name, 0) for name, count in after.items()},
         jobs,
     )

@@ -29,12 +29,13 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Error, Page, Request, sync_playwright
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.session_start import answers, free_port, ratio, summary
+from benchmarks.portal.session_start import answers, ratio, summary
 from tests import instance
 from tests.browser.chromium import launch
 from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import COUNT_PIXELS, RUN_COLOUR
 from tests.instance import USERS, Instance
+from tests.network.sockets import free_port
 from tests.training import curves
 from tests.visitor import Visitor, session_of
 from tests.waiting import until

@@ -26,8 +26,7 @@ def main() -> None:
         os.environ["JUPYTERHUB_API_TOKEN"],
         tls.client_context(settings.hub),
     )
-    client = client_of(slurm, may_act=True)
-    reconciler = Reconciler(client, hub, settings.hub.name, slurm.operator)
+    reconciler = Reconciler(client_of(slurm, may_act=True), hub, settings.hub.name)
     asyncio.run(run_rounds(reconciler, slurm.reconcile_interval_seconds, hub_process.is_there))
 
 

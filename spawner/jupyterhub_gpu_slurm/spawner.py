@@ -88,7 +88,6 @@ class GpuSlurmSpawner(SpawnerTraits):
             self.user.name,
             self._log_name,
             self.end_timeout,
-            self.slurm_operator,
             self.reporter,
             self.log,
         )
@@ -127,7 +126,6 @@ class GpuSlurmSpawner(SpawnerTraits):
             lambda: int(self.job_id),
             self.session_options.limits,
             self._extension_rules,
-            self.slurm_operator,
             self.log,
         )
 

@@ -9,6 +9,7 @@ import pytest
 from tests import faults
 from tests.deploy.deploying import deploy
 from tests.instance import USERS, Instance
+from tests.site.recap import changed_tasks
 from tests.visitor import Visitor
 
 
@@ -35,9 +36,3 @@ def test_a_second_run_changes_nothing_and_keeps_a_session_alive(
 def test_services_may_use_all_cores(service: str) -> None:
     pid = faults.pid_of(service)
     assert os.sched_getaffinity(pid) == os.sched_getaffinity(os.getpid())
-
-
-def changed_tasks(printed: str) -> list[str]:
-    """Return the names of the tasks that changed something."""
-    tasks = printed.split("\nTASK ")[1:]
-    return [task.partition("]")[0] for task in tasks if re.search("^changed:", task, re.MULTILINE)]

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any
 
 import pytest
@@ -25,20 +24,10 @@ from dsportal.request_limits import (
     is_stranger,
 )
 from dsportal.response_headers import Unversioned
+from tests.unit.loops import in_a_loop
 
 LONG = 3 * SMALL_BODY
 HUGE = 400 * 2**20
-SECONDS = 20
-
-
-def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own, and not for ever."""
-
-    @wraps(test)
-    def run(*arguments: Any, **named: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*arguments, **named), SECONDS))
-
-    return run
 
 
 @dataclass

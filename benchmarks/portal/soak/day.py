@@ -23,7 +23,6 @@ HOME_HOURS = (10.25, 0.75)
 LAST_HOURS = 11.75
 GPUS: Mapping[int, float] = {0: 0.45, 1: 0.35, 2: 0.15, 4: 0.05}
 """How likely a session has so many."""
-JOB_MEDIAN_HOURS = 1.0
 SHORTEST_SECONDS = 15.0
 FAULT_SECONDS = (5.0, 25.0)
 

@@ -108,9 +108,10 @@ def _day(
     users: Sequence[str],
     others: Sequence[str],
 ) -> DayOutcome:
-    findings, stays, over = Findings(), Stays(), threading.Event()
+    findings, stays = Findings(), Stays()
+    over, watched_until = threading.Event(), threading.Event()
     crowd = Crowd(portal, findings, stays, frozenset(users[: wanted.real]), over)
-    watcher = InvariantWatcher(portal, stays, findings, over)
+    watcher = InvariantWatcher(portal, stays, findings, watched_until)
     asker, submitter, *viewers = others
     for name in users:
         stays.change(name, StayState.ABSENT)
@@ -123,8 +124,6 @@ def _day(
         look = crowd.look_at_form if number < wanted.form_viewers else crowd.look_at_cluster
         people.append(lambda name=name, look=look: look(name))  # type: ignore[misc]
     watching = [watcher.watch_slurm, watcher.watch_hub, lambda: watcher.watch_pages(asker)]
-    watched_until = threading.Event()
-    watcher.over = watched_until
     with _running(watching, watched_until):
         with _running(people, over):
             injection.inject(portal, planned, findings, over)

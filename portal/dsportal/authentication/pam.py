@@ -15,8 +15,9 @@ from traitlets import default
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
 from dsportal.authentication.errors import Refused
 from dsportal.authentication.names import shown, unix_name
-from dsportal.authentication.unix_account import groups_of, refuse_unfit
+from dsportal.authentication.unix_account import refuse_unfit
 from dsportal.authentication.words import PAM_SILENT
+from jupyterhub_gpu_slurm.options.unix_groups import known_groups_of
 
 _CLOSED = {6, 7, 12, 13}
 """The answers of pam_acct_mgmt(3) that are a no: PERM_DENIED, AUTH_ERR, NEW_AUTHTOK_REQD and
@@ -87,4 +88,4 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
 
     def _groups_of(self, name: str) -> tuple[str, ...]:
         refuse_unfit(name, self.minimum_uid)
-        return groups_of(name)
+        return tuple(known_groups_of(name))

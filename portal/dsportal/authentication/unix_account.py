@@ -1,10 +1,8 @@
-"""The Unix account of a login: whether it is fit for a session, and its groups.
+"""The Unix account of a login: whether it is fit for a session.
 
-These functions may ask a directory: call them in a thread.
+It may ask a directory: call it in a thread.
 """
 
-import grp
-import os
 import pwd
 
 from dsportal.authentication.errors import Refused
@@ -25,18 +23,3 @@ def refuse_unfit(name: str, minimum_uid: int) -> None:
         raise Refused(f"this machine calls {name} {account.pw_name}, with capitals")
     if account.pw_uid < minimum_uid:
         raise Refused(f"{name} has the number {account.pw_uid}, below minimum_uid = {minimum_uid}")
-
-
-def groups_of(name: str) -> tuple[str, ...]:
-    """List the Unix groups of a user; raise KeyError where the machine knows no such user."""
-    return tuple(_group_names(os.getgrouplist(name, pwd.getpwnam(name).pw_gid)))
-
-
-def _group_names(gids: list[int]) -> list[str]:
-    names = []
-    for gid in gids:
-        try:
-            names.append(grp.getgrgid(gid).gr_name)
-        except KeyError:
-            continue  # a number without a name gives no rights
-    return names

@@ -43,6 +43,16 @@ async def stop(handler: Handler, user: str, server: str) -> None:
     log.info("%r stopped the session %r of %r", admin, server, user)
 
 
+async def gpu_hours(handler: Handler) -> tuple[UsageQuery, list[dict[str, Any]]]:
+    """Read whose hours are asked for, and find them; raises `sqlite3.Error`."""
+    try:
+        days, by = handler.get_argument("days", "7"), handler.get_argument("by", "user")
+        asked = usage.question(days, by)
+    except ValueError as error:
+        raise HTTPError(400, str(error)) from error
+    return asked, await usage.answer(handler.room.usage, asked, datetime.now(UTC))
+
+
 class AdminHandler(Handler):
     """Lets in admins only."""
 
@@ -85,8 +95,11 @@ class UsageHandler(AdminHandler):
 
     async def get(self, kind: str | None) -> None:
         """Write the rows; as CSV where ``kind`` is ``.csv``."""
-        asked = self.question()
-        rows = await self.rows(asked)
+        try:
+            asked, rows = await gpu_hours(self)
+        except sqlite3.Error as error:
+            log.warning("The record of GPU hours cannot be read: %s", error)
+            raise HTTPError(503, words.NO_RECORD) from error
         if kind is None:
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"days": asked.days, "by": asked.by, "rows": rows}))
@@ -94,18 +107,3 @@ class UsageHandler(AdminHandler):
             self.set_header("Content-Type", "text/csv; charset=utf-8")
             self.set_header("Content-Disposition", f'attachment; filename="{asked.file_name}"')
             self.finish(usage.as_csv(rows))
-
-    def question(self) -> UsageQuery:
-        """Read what is asked for."""
-        try:
-            return usage.question(self.get_argument("days", "7"), self.get_argument("by", "user"))
-        except ValueError as error:
-            raise HTTPError(400, str(error)) from error
-
-    async def rows(self, asked: UsageQuery) -> list[dict[str, Any]]:
-        """Return what is known."""
-        try:
-            return await usage.answer(self.room.usage, asked, datetime.now(UTC))
-        except sqlite3.Error as error:
-            log.warning("The record of GPU hours cannot be read: %s", error)
-            raise HTTPError(503, words.NO_RECORD) from error

@@ -2,14 +2,12 @@
 
 import json
 import sqlite3
-from datetime import UTC, datetime
 from typing import Any
 
 from jupyterhub.utils import url_path_join
-from tornado.web import HTTPError
 
-from dsportal.cluster import usage, viewer_access
-from dsportal.cluster.admin import stop
+from dsportal.cluster import viewer_access
+from dsportal.cluster.admin import gpu_hours, stop
 from dsportal.cluster.handlers import EventsHandler, Handler, event
 from dsportal.cluster.shared_view import SharedView
 from dsportal.response_headers import head_as_get
@@ -43,10 +41,7 @@ class PageHandler(Handler):
 
     async def _hours(self) -> dict[str, Any] | None:
         try:
-            asked = usage.question(self.get_argument("days", "7"), self.get_argument("by", "user"))
-            rows = await usage.answer(self.room.usage, asked, datetime.now(UTC))
-        except ValueError as error:
-            raise HTTPError(400, str(error)) from error
+            asked, rows = await gpu_hours(self)
         except sqlite3.Error:
             return None
         return {"days": asked.days, "by": asked.by, "rows": rows}

@@ -32,7 +32,7 @@ class Snapshot:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Every node once, by name."""
-        found = {node.name: node for part in self.cluster.partitions for node in part.nodes}
+        found = self.cluster.nodes
         return tuple(found[name] for name in sorted(found, key=_by_number))
 
     @property

@@ -35,8 +35,6 @@ class Watch:
         self._answer = SharedAnswer(self._ask, interval, patience=patience)
         self._no_shares_before = -float("inf")
         self._renewed = asyncio.Event()
-        self.rounds = 0
-        """How many rounds of questions there were."""
 
     async def shared(self) -> SharedView:
         """Return the cluster as of at most an interval ago.
@@ -71,7 +69,6 @@ class Watch:
                 continue
 
     async def _ask(self) -> SharedView:
-        self.rounds += 1
         try:
             return await told(self._new_view())
         except SlurmError as error:

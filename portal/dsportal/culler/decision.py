@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
-
 from dsportal.hub import tls
 from dsportal.settings.hub import HubSettings
+from jupyterhub_gpu_slurm.hub_rest import HubRest
 
 _PATH = "/gpu-session/unused"
 _SECONDS = 20.0
@@ -36,17 +35,9 @@ class CullDecision:
         """Return whether to end the server now."""
         if not is_marked(server):
             return False
-        answer = await AsyncHTTPClient().fetch(
-            HTTPRequest(
-                self.url + path_of(server),
-                method="POST",
-                headers={"Authorization": f"token {self.token}"},
-                body="",
-                request_timeout=_SECONDS,
-                ssl_options=None if self.hub is None else tls.client_context(self.hub),
-            )
-        )
-        return json.loads(answer.body).get("end") is True
+        context = None if self.hub is None else tls.client_context(self.hub)
+        hub = HubRest(self.url, self.token, _SECONDS, context)
+        return json.loads(await hub.fetch("POST", path_of(server), body="")).get("end") is True
 
 
 def is_marked(server: Mapping[str, Any]) -> bool:

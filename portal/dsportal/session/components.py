@@ -42,7 +42,7 @@ from dsportal.session.tools.run import ToolContext
 from dsportal.session.tools.toolbox import Toolbox
 from dsportal.session.usage import idle, sampler
 from dsportal.session.usage.meter import Meter
-from dsportal.session.web import proxied
+from dsportal.session.web import bodies, proxied
 from dsportal.session.web.lazy_routes import DeferredRoutes
 from dsportal.session_schema import SessionInput
 
@@ -80,7 +80,7 @@ class Components:
         self.own_kernels = OwnKernels(own_folders, self.mounts, os.environ)
         self._own_work = OwnWork(dict(os.environ))
         self._visits = visits.Visits(os.environ.get("JUPYTERHUB_USER", ""))
-        self._visits.watch(server.identity_provider)
+        bodies.watch(server.identity_provider, self._visits.note)
         meter = Meter()
         self.use_watch = sampler.UseWatch(meter)
         self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)

@@ -181,7 +181,6 @@ class SessionServer(ServerApp):
             **request_limits.SERVER_ARGUMENTS,
         )
         self.web_app.transforms.append(Unversioned)
-        bodies.watch(self.identity_provider)
         self._components = Components(self.place, self)
         contents: Any = self.contents_manager
         contents.mounts, contents.loop = self._components.mounts, self.io_loop

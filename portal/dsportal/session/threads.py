@@ -1,8 +1,8 @@
-"""Threads for calls that may wait for a file server: each call has one of its own.
+"""Threads for calls that may wait for a file server, or a driver: each call has one of its own.
 
-A thread that waits in the kernel for a server which is away can be neither ended nor joined. Those
-of asyncio's own pool are few, and are joined when the process ends; ours are made for one call each
-and are left behind.
+A thread that waits in the kernel for one that does not answer can be neither ended nor joined.
+Those of asyncio's own pool are few, and are joined when the process ends; ours are made for one
+call each and are left behind.
 """
 
 import asyncio
@@ -39,5 +39,5 @@ def in_thread(call: Callable[[], T]) -> asyncio.Future[T]:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, error)
 
-    threading.Thread(target=work, daemon=True, name="files").start()
+    threading.Thread(target=work, daemon=True, name="waits").start()
     return future

@@ -48,7 +48,7 @@ class Figures(Collector):
 
 
 def _of_nodes(cluster: Cluster) -> Iterator[GaugeMetricFamily]:
-    nodes = {node.name: node for part in cluster.partitions for node in part.nodes}
+    nodes = cluster.nodes
     states = Counter((_state(node),) for node in nodes.values())
     yield _family("slurm_nodes", "Nodes, by Slurm's word for their state.", ["state"], states)
     in_partitions: Counter[tuple[str, ...]] = Counter()

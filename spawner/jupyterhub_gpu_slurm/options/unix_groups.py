@@ -12,11 +12,15 @@ def groups_of(username: str) -> list[str]:
     It may ask a directory: call it in a thread.
     """
     try:
-        account = pwd.getpwnam(username)
+        return known_groups_of(username)
     except KeyError:
         return []
+
+
+def known_groups_of(username: str) -> list[str]:
+    """Return them; raises `KeyError` for a user whom the system does not know."""
     names = []
-    for gid in os.getgrouplist(username, account.pw_gid):
+    for gid in os.getgrouplist(username, pwd.getpwnam(username).pw_gid):
         with contextlib.suppress(KeyError):
             names.append(grp.getgrgid(gid).gr_name)
     return names

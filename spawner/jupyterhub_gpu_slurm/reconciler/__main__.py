@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os
         environment["JUPYTERHUB_API_TOKEN"],
         tls_context(environment),
     )
-    reconciler = Reconciler(client, api, given.mark, given.operator)
+    reconciler = Reconciler(client, api, given.mark)
     asyncio.run(run_rounds(reconciler, given.interval, lambda: os.getppid() == hub))
 
 

@@ -35,14 +35,10 @@ class Reconciler:
     operator ends what belongs to no server.
     """
 
-    def __init__(
-        self, client: SlurmClient, hub: ReconcilerHubApi, mark: str, operator: str = ""
-    ) -> None:
-        """``operator`` is the account that may end what the hub cannot end as its owner."""
+    def __init__(self, client: SlurmClient, hub: ReconcilerHubApi, mark: str) -> None:
         self._client = client
         self._hub = hub
         self._mark = mark
-        self._operator = operator
 
     async def round(self) -> None:
         """Do what is to be done now. Slurm that does not answer is asked in the next round."""
@@ -108,13 +104,13 @@ class Reconciler:
     async def _end(self, orphan: Orphan) -> None:
         """End what belongs to no server, and to nobody as whom the hub can act."""
         jobs = ", ".join(map(str, orphan.job_ids))
-        if not self._operator:
+        if not self._client.operator:
             log.warning("Jobs %s of %s belong to no server: cancel them", jobs, orphan.username)
             return
         log.warning("Jobs %s of %s belong to no server: ended", jobs, orphan.username)
         for job_id in orphan.job_ids:
             try:
-                await self._client.end(self._operator, orphan.username, orphan.session_id, job_id)
+                await self._client.end(orphan.username, orphan.session_id, job_id)
             except SlurmError as error:
                 log.warning("The jobs could not be cancelled: %s", error.detail)
 

@@ -39,8 +39,7 @@ class Listener(Protocol):
 class SessionJob:
     """The jobs of one user's session; ``name`` is the session's in logs.
 
-    A cancelled one may take ``end_timeout`` seconds to leave its node. ``operator`` is the account
-    that ends the jobs of deleted accounts, or empty.
+    A cancelled one may take ``end_timeout`` seconds to leave its node.
     """
 
     def __init__(
@@ -49,7 +48,6 @@ class SessionJob:
         username: str,
         name: str,
         end_timeout: float,
-        operator: str,
         listener: Listener,
         log: logging.Logger | logging.LoggerAdapter[Any],
     ) -> None:
@@ -57,7 +55,6 @@ class SessionJob:
         self._username = username
         self._name = name
         self._end_timeout = end_timeout
-        self._operator = operator
         self._listener = listener
         self._log = log
         self.last: Job | None = None
@@ -214,9 +211,9 @@ class SessionJob:
         try:
             return await client.cancel(self._username, session_id)
         except AccountUnavailable:
-            if not (self._operator and job_id):
+            if not (client.operator and job_id):
                 raise
-        return await client.end(self._operator, self._username, session_id, int(job_id))
+        return await client.end(self._username, session_id, int(job_id))
 
     async def _insist(self, ask: Callable[[], Awaitable[T]], job_id: str) -> T:
         """Ask Slurm until it answers; raises `AccountUnavailable` when that does not help."""

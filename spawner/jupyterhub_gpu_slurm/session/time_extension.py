@@ -28,7 +28,6 @@ class TimeExtension:
         job_id: Callable[[], int],
         limits: Callable[[], Awaitable[Limits]],
         rules: ExtensionRules,
-        operator: str,
         log: logging.Logger | logging.LoggerAdapter[Any],
     ) -> None:
         self._slurm = slurm
@@ -37,7 +36,6 @@ class TimeExtension:
         self._job_id = job_id
         self._limits = limits
         self._rules = rules
-        self._operator = operator
         self._log = log
         self._extending = asyncio.Lock()
 
@@ -73,9 +71,7 @@ class TimeExtension:
         # Counted before: an order that Slurm was slow to answer may have been carried out.
         self._record.save(extensions=before + 1)
         try:
-            await self._slurm.client.extend(
-                self._operator, self._username, session_id, job_id, total
-            )
+            await self._slurm.client.extend(self._username, session_id, job_id, total)
         except ExtensionRefused:
             self._record.save(extensions=before)
             raise

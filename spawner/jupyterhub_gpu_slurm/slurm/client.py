@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -41,7 +41,7 @@ class SlurmClient:
     """Asks Slurm as the hub's user, and acts as others through the launcher.
 
     Every call has a time limit, and may say only so much. What went wrong is raised from the tree
-    in `jupyterhub_gpu_slurm.errors`; ``calls`` counts the programs that were run, by name.
+    in `jupyterhub_gpu_slurm.errors`.
     """
 
     bin_dir: str
@@ -51,11 +51,11 @@ class SlurmClient:
     time_limit: float
     """Seconds for one of the hub's own questions."""
     operator: str = ""
-    """As whom the launcher looks at others' jobs where Slurm hides them; empty: as nobody."""
+    """As whom the launcher extends and ends sessions, and looks at others' jobs where Slurm hides
+    them; empty: as nobody."""
     privacy: JobPrivacy = field(default_factory=JobPrivacy, compare=False)
     launches: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter, compare=False)
     """How many launchers are at work at once."""
-    calls: dict[str, int] = field(default_factory=dict, compare=False)
 
     async def jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
         """Return those of the jobs that Slurm knows."""
@@ -167,10 +167,12 @@ class SlurmClient:
             await self._launch(username, {"verb": "cancel", "session": session})
         )
 
-    async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
+    async def end(self, username: str, session: str, job_id: int) -> list[int]:
         """Cancel, as Slurm's operator, a session of a user as whom the hub cannot act."""
         request: dict[str, object] = {"session": session, "job_id": job_id, "user": username}
-        return launcher_answers.job_ids(await self._launch(operator, {"verb": "end", **request}))
+        return launcher_answers.job_ids(
+            await self._launch(self.operator, {"verb": "end", **request})
+        )
 
     async def sessions(self, username: str) -> dict[int, str]:
         """Return a user's jobs that carry this hub's mark and have not ended: job -> session."""
@@ -197,15 +199,13 @@ class SlurmClient:
             await self._launch(username, {"verb": "log", "job_id": job_id})
         )
 
-    async def extend(
-        self, operator: str, username: str, session: str, job_id: int, minutes: int
-    ) -> None:
+    async def extend(self, username: str, session: str, job_id: int, minutes: int) -> None:
         """Raise the time limit of a user's session, as Slurm's operator, to ``minutes`` in all.
 
         Raises `ExtensionRefused` when the limit is certainly what it was.
         """
         request: dict[str, object] = {"session": session, "job_id": job_id, "minutes": minutes}
-        await self._launch(operator, {"verb": "extend", "user": username, **request})
+        await self._launch(self.operator, {"verb": "extend", "user": username, **request})
 
     async def _ask(
         self, argv: list[str], seconds: float | None = None, more: Mapping[str, str] = _NOTHING
@@ -219,7 +219,6 @@ class SlurmClient:
             **more,
         }
         argv = [str(PurePosixPath(self.bin_dir, name)), *arguments]
-        self._count(argv)
         with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, name, _is_no_such_job):
             done = await program.run(argv, environment, seconds or self.time_limit, _MOST_BYTES)
             if done.code != 0:
@@ -228,14 +227,9 @@ class SlurmClient:
         return done.out
 
     async def _launch(self, username: str, request: dict[str, object]) -> dict[str, Any]:
-        self._count(self.launcher_cmd)
         with metrics.timed(metrics.LAUNCHER, metrics.LAUNCHER_FAILURES, str(request["verb"])):
             async with self.launches.passage():
                 return await launcher_client.order(self.launcher_cmd, username, request)
-
-    def _count(self, argv: Sequence[str]) -> None:
-        name = program.name_of(argv)
-        self.calls[name] = self.calls.get(name, 0) + 1
 
 
 def _is_no_such_job(error: SlurmError) -> bool:

@@ -3,8 +3,10 @@
 import enum
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 """An account, a QOS, a reservation or a node feature that a job's script may hold."""
@@ -232,19 +234,20 @@ class Cluster:
 
     partitions: tuple[Partition, ...]
 
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node once, by its name."""
+        return {node.name: node for partition in self.partitions for node in partition.nodes}
+
     def address_of(self, node_name: str) -> str | None:
         """Return where a node is reached, ``None`` if there is no such node."""
-        for partition in self.partitions:
-            for node in partition.nodes:
-                if node.name == node_name:
-                    return node.address
-        return None
+        node = self.nodes.get(node_name)
+        return None if node is None else node.address
 
     def gpu_types_of(self, node_name: str) -> list[str]:
         """Return Slurm's words for a node's GPUs; none where they have no types."""
-        nodes = (node for partition in self.partitions for node in partition.nodes)
-        kinds = [node.gres for node in nodes if node.name == node_name][:1]
-        types = (kind.type for gres in kinds for kind in gres if kind.name == "gpu")
+        node = self.nodes.get(node_name)
+        types = (kind.type for kind in (node.gres if node else ()) if kind.name == "gpu")
         return list(dict.fromkeys(filter(None, types)))
 
     def gpus_by_state(self) -> dict[tuple[str, str], int]:
@@ -253,8 +256,7 @@ class Cluster:
         Those that no job holds on a node that takes no jobs are unavailable.
         """
         counted: Counter[tuple[str, str]] = Counter()
-        nodes = {node.name: node for partition in self.partitions for node in partition.nodes}
-        for node in nodes.values():
+        for node in self.nodes.values():
             for kind in node.gres:
                 if kind.name == "gpu":
                     free = node.free(kind)

@@ -53,6 +53,7 @@ class StandIn:
     """
 
     pace = PollIntervals(busy=1.0, waiting=5.0, quiet=10.0)
+    operator = ""
     words: list[Job] = field(default_factory=list)
     failures: list[SpawnerError] = field(default_factory=list)
     operator_failures: list[SpawnerError] = field(default_factory=list)
@@ -78,16 +79,14 @@ class StandIn:
         self._obey("cancel", username, session)
         return self.cancelled
 
-    async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
-        self.orders.append(("end", operator, username, session, job_id))
+    async def end(self, username: str, session: str, job_id: int) -> list[int]:
+        self.orders.append(("end", username, session, job_id))
         if self.operator_failures:
             raise self.operator_failures.pop(0)
         return [job_id]
 
-    async def extend(
-        self, operator: str, username: str, session: str, job_id: int, minutes: int
-    ) -> None:
-        self._obey("extend", operator, username, session, job_id, minutes)
+    async def extend(self, username: str, session: str, job_id: int, minutes: int) -> None:
+        self._obey("extend", username, session, job_id, minutes)
 
     async def log_tail(self, username: str, job_id: int) -> list[str]:
         if isinstance(self.log, SlurmError):

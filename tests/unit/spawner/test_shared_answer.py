@@ -1,21 +1,11 @@
 """One question for all who ask, and its answer for a while."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any
 
 import pytest
 
 from jupyterhub_gpu_slurm.shared_answer import SharedAnswer, SharedAnswers
-
-
-def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def run(*arguments: Any, **named: Any) -> None:
-        asyncio.run(test(*arguments, **named))
-
-    return run
+from tests.unit.loops import in_a_loop
 
 
 class Source:

@@ -77,9 +77,9 @@ def test_a_job_without_a_number_is_looked_for_some_times(
 def test_the_operator_ends_the_session_of_an_account_that_is_gone(
     session: Any, slurm: StandIn
 ) -> None:
-    session.slurm_operator, slurm.failures, slurm.words = "slurm", [NO_ACCOUNT], [IS_CANCELLED]
+    slurm.operator, slurm.failures, slurm.words = "slurm", [NO_ACCOUNT], [IS_CANCELLED]
     stopped(session)
-    assert slurm.orders[1:] == [("end", "slurm", "ada", SESSION, NUMBER)]
+    assert slurm.orders[1:] == [("end", "ada", SESSION, NUMBER)]
     assert slurm.forgotten == [NUMBER]
 
 
@@ -87,7 +87,7 @@ def test_the_operator_ends_the_session_of_an_account_that_is_gone(
 def test_a_stop_that_nobody_may_carry_out_is_left_to_the_reconciler(
     session: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture, operator: str
 ) -> None:
-    session.slurm_operator = operator
+    slurm.operator = operator
     slurm.failures, slurm.operator_failures = [NO_ACCOUNT] * 9, [NO_ACCOUNT] * 9
     stopped(session)
     assert slurm.told().count("cancel") == 3
@@ -97,8 +97,7 @@ def test_a_stop_that_nobody_may_carry_out_is_left_to_the_reconciler(
 
 def test_without_a_number_no_operator_is_asked(spawner: Any, slurm: StandIn) -> None:
     spawner.record.state, spawner.job_id = SessionState(SESSION), ""
-    spawner.slurm_operator = "slurm"
-    slurm.failures = [NO_ACCOUNT] * 9
+    slurm.operator, slurm.failures = "slurm", [NO_ACCOUNT] * 9
     stopped(spawner)
     assert slurm.told() == ["cancel"] * 3
 

@@ -68,7 +68,6 @@ class Storage:
         self._answers = SharedAnswers(self._ask, _FRESH_SECONDS, most=_MOST_KNOWN, now=now)
         self._hanging: list[asyncio.subprocess.Process] = []
         self._asking = asyncio.Lock()
-        self.calls: dict[str, int] = {}
 
     def name_of(self, path: str) -> str:
         """Name the storage that a path of contents is on: a link's name, empty for the home."""
@@ -111,7 +110,6 @@ class Storage:
         if program is None or self._hanging:
             # One that waits for a server in the kernel cannot be ended; one is enough.
             raise QuotaUnknown(f"{name} is missing, or another still waits for the storage")
-        self.calls[name] = self.calls.get(name, 0) + 1
         process = await asyncio.create_subprocess_exec(
             program,
             *arguments,

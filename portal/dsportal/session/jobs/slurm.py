@@ -4,8 +4,6 @@ How jobs ended, where they write to, and to cancel one. Names and comments of jo
 words, with newlines too; nothing here trusts a line for what it says of another user's job.
 """
 
-import asyncio
-import contextlib
 import os
 import re
 import shutil
@@ -16,11 +14,13 @@ from itertools import islice
 
 from dsportal.session.jobs import words
 from dsportal.session.jobs.records import UserJob, exit_of
-from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.errors import SlurmError, UnreadableOutput
+from jupyterhub_gpu_slurm.slurm import program
 from jupyterhub_gpu_slurm.slurm.queue import node_names
 
 _SECONDS = 20.0
-_KILL_SECONDS = 1.0
+# Of one answer: far more than all jobs of a user.
+_MOST_BYTES = 1 << 28
 # squeue(1), --Format: the separator stands behind each; the name comes last, as it may hold one.
 _FIELDS = (
     "JobArrayID",
@@ -72,7 +72,6 @@ class SlurmPrograms:
         self._environment = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "TZ": "UTC"}
         if environment.get("SLURM_CONF"):
             self._environment["SLURM_CONF"] = environment["SLURM_CONF"]
-        self.calls: dict[str, int] = {}
 
     async def own_jobs(self) -> tuple[UserJob, ...]:
         """Return the user's jobs, with those that ended as long as Slurm knows them."""
@@ -94,37 +93,17 @@ class SlurmPrograms:
         return files_from(await self._run("scontrol", "show", "job", job_id))
 
     async def _run(self, name: str, *arguments: str) -> str:
-        self.calls[name] = self.calls.get(name, 0) + 1
-        program = shutil.which(name, path=self._path)
-        if program is None:
+        path = shutil.which(name, path=self._path)
+        if path is None:
             raise SlurmRefused(words.not_installed(name))
+        argv = [path, *arguments]
         try:
-            code, out, err = await _outcome([program, *arguments], self._environment)
-        except (OSError, TimeoutError) as error:
+            done = await program.run(argv, self._environment, _SECONDS, _MOST_BYTES)
+        except SlurmError as error:
             raise SlurmRefused(words.SLURM_SILENT) from error
-        if code != 0 or err.startswith("scancel: error"):
-            raise SlurmRefused(words.slurm_says(complaint(err)))
-        return out
-
-
-async def _outcome(argv: list[str], environment: Mapping[str, str]) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-    )
-    try:
-        async with asyncio.timeout(_SECONDS):
-            out, err = await process.communicate()
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, TimeoutError):
-                process.kill()
-                await asyncio.wait_for(process.wait(), _KILL_SECONDS)
-    code = process.returncode if process.returncode is not None else -1
-    return code, out.decode(errors="replace"), err.decode(errors="replace")
+        if done.code != 0 or done.err.startswith("scancel: error"):
+            raise SlurmRefused(words.slurm_says(complaint(done.err)))
+        return done.out
 
 
 def jobs_from(text: str) -> tuple[UserJob, ...]:

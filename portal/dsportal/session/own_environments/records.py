@@ -190,14 +190,6 @@ class EnvironmentFolder:
             if entry.is_dir(follow_symlinks=False) and self._is_ours(entry.name)
         ]
 
-    def find(self, name: str) -> OwnEnvironment:
-        """Find one; raises `OwnEnvironmentError`."""
-        place = self.place(name)
-        is_there = not place.is_symlink() and place.is_dir() and self._is_ours(name)
-        if not is_there or _is_anothers(self.path):
-            raise OwnEnvironmentError(words.UNKNOWN.format(name=name))
-        return OwnEnvironment(name, self, self._record(name))
-
     def write(self, record: EnvironmentRecord) -> None:
         """Say that one is finished; what is written is there wholly or not at all."""
         write_whole(self.place(record.name) / _RECORD, json.dumps(asdict(record), indent=2) + "\n")

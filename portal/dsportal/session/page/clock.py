@@ -86,16 +86,12 @@ class SessionClock:
         end = environment.get("PORTAL_JOB_END_TIME", "")
         self._at_start = ClockReading(deadline=int(end) if end.isdecimal() else None)
         self._answer = SharedAnswer(self._read, _FRESH_SECONDS, now=now)
-        self._is_watched = False
-
-    @property
-    def is_watched(self) -> bool:
+        self.is_watched = False
         """Whether there has been a page; one in the background asks for nothing."""
-        return self._is_watched
 
     async def tell(self) -> dict[str, Any]:
         """Give what the page shows."""
-        self._is_watched = True
+        self.is_watched = True
         reading = await self._answer.get()
         return {
             **asdict(reading),

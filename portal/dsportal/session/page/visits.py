@@ -38,18 +38,6 @@ class Visits:
         self._visits: list[Visit] = []
         self._seen_at: dict[str, float] = {}
 
-    def watch(self, login: Any) -> None:
-        """Hear from the server's login whom it lets in."""
-        ask = login.get_user
-
-        async def get_user(handler: Any) -> Any:
-            user = await ask(handler)
-            if user is not None:
-                self.note(user.username)
-            return user
-
-        login.get_user = get_user
-
     def note(self, name: str) -> None:
         """Take note of somebody who was let in."""
         if name == self._owner:

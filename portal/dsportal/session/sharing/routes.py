@@ -13,12 +13,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, Template
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import ensure_async, url_path_join
 from tornado import web
@@ -27,7 +26,9 @@ from dsportal.session.files.names import is_name
 from dsportal.session.sharing import reading, words
 from dsportal.session.sharing.access import Audience, SharingError, audience_from, own_groups
 from dsportal.session.sharing.shares import Share, Shares, notebook_at
+from dsportal.session.web.page_files import page_of
 
+_PAGE = Path(__file__).with_name("page.html.j2")
 _SECONDS = 90.0
 """How long a notebook may take to become a page."""
 _POLICY = (
@@ -44,7 +45,8 @@ class Sharing:
     def __init__(self, setting: str, user: str, look: Mapping[str, str]) -> None:
         """Take ``session.shares_folder``, empty for no sharing, the session's user and its look."""
         self.setting, self.user, self.look = setting, user, look
-        self.shares = Shares(Path(reading.folder_of(setting, user)))
+        self.folder = reading.folder_of(setting, user)
+        self.shares = Shares(Path(self.folder))
         self._one = asyncio.Lock()
 
     async def html(self, content: bytes) -> str | None:
@@ -97,8 +99,7 @@ class SharesHandler(APIHandler):
     async def get(self) -> None:
         """Give them, the last first."""
         contents: Any = self.contents_manager
-        place = reading.folder_of(self.sharing.setting, self.sharing.user)
-        shares = await contents.in_time(self.sharing.shares.all, place)
+        shares = await contents.in_time(self.sharing.shares.all, self.sharing.folder)
         groups = await contents.in_time(own_groups)
         told = [self.sharing.told(share) for share in shares]
         self.finish(json.dumps({"groups": groups, "shares": told}))
@@ -107,13 +108,12 @@ class SharesHandler(APIHandler):
     async def post(self) -> None:
         """Share one."""
         contents: Any = self.contents_manager
-        folder = reading.folder_of(self.sharing.setting, self.sharing.user)
         try:
             path, audience = order_from(self.request.body)
             place = contents.place(path)
             content = await contents.in_time(partial(notebook_at, place, path), place)
             make = partial(self.sharing.shares.add, path, content, audience)
-            share = await contents.in_time(make, folder, repeat=False)
+            share = await contents.in_time(make, self.sharing.folder, repeat=False)
         except SharingError as error:
             raise web.HTTPError(400, str(error)) from error
         self.log.info("Shared %s as %s with %s %s", path, share.id, audience.kind, audience.names)
@@ -132,10 +132,9 @@ class ShareHandler(APIHandler):
     async def delete(self, share: str) -> None:
         """Remove what others read."""
         contents: Any = self.contents_manager
-        folder = reading.folder_of(self.sharing.setting, self.sharing.user)
         remove = partial(self.sharing.shares.remove, share)
         try:
-            await contents.in_time(remove, folder, repeat=False)
+            await contents.in_time(remove, self.sharing.folder, repeat=False)
         except SharingError as error:
             raise web.HTTPError(404, str(error)) from error
         self.set_status(204)
@@ -158,7 +157,7 @@ class SharedHandler(JupyterHandler):
         self.set_header("Cache-Control", "no-store")
         day = f"{datetime.fromtimestamp(shared.at, UTC):%-d %B %Y, %H:%M} UTC"
         self.finish(
-            _page().render(
+            page_of(_PAGE).render(
                 look=self.sharing.look,
                 name=shared.name,
                 owner=shared.owner,
@@ -193,12 +192,6 @@ class SharedHandler(JupyterHandler):
         except SharingError as error:
             raise web.HTTPError(404, str(error)) from error
         return shared
-
-
-@cache
-def _page() -> Template:
-    file = Path(__file__).with_name("page.html.j2")
-    return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
 
 
 def routes(base_url: str, sharing: Sharing) -> list[tuple[str, type[JupyterHandler], Any]]:

@@ -13,12 +13,10 @@ folder has something to show.
 import asyncio
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from jinja2 import Environment, Template
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
@@ -28,6 +26,7 @@ from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
 from dsportal.session.tensorboard.log_folders import FolderError, folder_at, has_events, shown
 from dsportal.session.threads import in_thread
 from dsportal.session.web.confirmation import ask, is_from_elsewhere
+from dsportal.session.web.page_files import page_of
 
 T = TypeVar("T")
 
@@ -37,6 +36,7 @@ BOARDS = rf"{NAME}/[0-9a-f]{{12}}/.*"
 DEFAULT_FOLDER = "logs"
 """Where the templates write their curves."""
 
+_PAGE = Path(__file__).with_name("words.html.j2")
 _FILE_SECONDS = 10.0
 _LOOK_AGAIN_SECONDS = 5
 
@@ -112,17 +112,11 @@ async def _soon(ask: Callable[[], T], path: str) -> T:
         raise FolderError(words.cannot_be_opened(shown(path), error.strerror)) from error
 
 
-@cache
-def _words_page() -> Template:
-    file = Path(__file__).with_name("words.html.j2")
-    return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
-
-
 def finish_with_words(handler: JupyterHandler, status: int, **parts: Any) -> None:
     """Answer with a page of ours: ``title`` and ``text``, and what else it takes."""
     handler.set_status(status)
     handler.set_header("Cache-Control", "no-store")
-    handler.finish(_words_page().render(**parts))
+    handler.finish(page_of(_PAGE).render(**parts))
 
 
 class OpenHandler(JupyterHandler):

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
@@ -20,6 +19,7 @@ from dsportal.session.tools import words
 from dsportal.session.tools.toolbox import Failure, ManagedTool, Toolbox
 from dsportal.session.web import proxied
 from dsportal.session.web.confirmation import ask, is_from_elsewhere, is_visit
+from dsportal.session.web.page_files import page_of
 
 ROUTES = (r"tools/.*",)
 """Below the server's base URL, as regular expressions: what `add_routes` adds."""
@@ -155,8 +155,7 @@ async def started(tool: ManagedTool) -> Failure | None:
 
 def page(tool: ManagedTool, failure: Failure | None) -> str:
     """Say that a tool is starting, or why it does not."""
-    template = Environment(autoescape=True).from_string(_PAGE.read_text(encoding="utf-8"))
-    return template.render(
+    return page_of(_PAGE).render(
         title=tool.order.title,
         url=f"{tool.place.path_of(tool.name)}/",
         failure=failure,

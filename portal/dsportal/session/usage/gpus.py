@@ -7,13 +7,13 @@ while, and asks nothing more until the thread is back.
 import asyncio
 import logging
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
+
+from dsportal.session.threads import in_thread
 
 log = logging.getLogger(__name__)
 
@@ -80,27 +80,13 @@ class GpuReader:
         if not self._nvml.devices:
             return GpuReading(GpuState.NONE)
         if self._asked is None or (self._asked.done() and not self._is_silent):
-            self._asked = asyncio.wrap_future(_in_thread(self._nvml.read))
+            self._asked = in_thread(self._nvml.read)
         # Of one that was silent before, only an answer that is there already is taken.
         await asyncio.wait([self._asked], timeout=0 if self._is_silent else self._seconds)
         was_silent, self._is_silent = self._is_silent, not self._asked.done()
         if self._is_silent and not was_silent:
             log.warning("The NVIDIA driver does not answer within %g s", self._seconds)
         return GpuReading(GpuState.NO_ANSWER) if self._is_silent else self._asked.result()
-
-
-def _in_thread(ask: Callable[[], T]) -> Future[T]:
-    """Call a function in a thread that the process does not wait for at its end."""
-    answer: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:  # noqa: BLE001 - whoever awaits it gets it
-            answer.set_exception(error)
-
-    threading.Thread(target=run, name="gpus", daemon=True).start()
-    return answer
 
 
 class Nvml:

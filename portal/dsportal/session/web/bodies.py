@@ -5,6 +5,7 @@ no body can be written to the disk as it comes. JupyterLab uploads in pieces of 
 saved in one piece, whatever its outputs are.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from jupyter_server.utils import url_path_join
@@ -41,14 +42,15 @@ def longest_body(most: int, memory: JobMemory) -> int:
     return min(most, max(SMALL_BODY, int(limit_gib * 2**30) // _SHARE_OF_MEMORY))
 
 
-def watch(login: Any) -> None:
-    """Hear from the server's login whom it lets in."""
+def watch(login: Any, note: Callable[[str], None]) -> None:
+    """Hear from the server's login whom it lets in; ``note`` is told of each."""
     ask = login.get_user
 
     async def get_user(handler: Any) -> Any:
         user = await ask(handler)
         if user is not None:
             welcome()
+            note(user.username)
         return user
 
     login.get_user = get_user

@@ -3,15 +3,15 @@
 A link on any page may lead into a session, and the browser sends the user's login along.
 """
 
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, Template
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.httputil import HTTPServerRequest
 
 from dsportal.addresses import parts_of
+from dsportal.session.web.page_files import page_of
 
+_PAGE = Path(__file__).with_name("confirmation.html.j2")
 _BY_THE_USER = ("same-origin", "none")
 """A link on the session's own pages; an address that was typed, or a bookmark (Fetch Metadata)."""
 _POLICY = (
@@ -52,15 +52,10 @@ def is_from_below(request: HTTPServerRequest, base_url: str) -> bool:
     return host is not None and page.hostname == host and page.path.startswith(base_url)
 
 
-@cache
-def _page() -> Template:
-    file = Path(__file__).with_name("confirmation.html.j2")
-    return Environment(autoescape=True).from_string(file.read_text(encoding="utf-8"))
-
-
 def ask(handler: JupyterHandler, *, title: str, label: str, action: str) -> None:
     """Answer with a button that posts to ``action``, with what no other page knows."""
     handler.set_header("Content-Security-Policy", _POLICY)
     handler.set_header("Cache-Control", "no-store")
     token = handler.xsrf_token.decode()
-    handler.finish(_page().render(title=title, label=label, action=action, xsrf_token=token))
+    page = page_of(_PAGE)
+    handler.finish(page.render(title=title, label=label, action=action, xsrf_token=token))

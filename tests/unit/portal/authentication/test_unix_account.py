@@ -7,7 +7,8 @@ import pwd
 import pytest
 
 from dsportal.authentication.errors import Refused
-from dsportal.authentication.unix_account import groups_of, refuse_unfit
+from dsportal.authentication.unix_account import refuse_unfit
+from jupyterhub_gpu_slurm.options.unix_groups import known_groups_of
 
 
 def test_root_is_refused() -> None:
@@ -25,7 +26,7 @@ def test_the_lowest_number_is_let_in_and_one_below_is_not() -> None:
 def test_who_is_unknown_is_left_to_the_first_start() -> None:
     refuse_unfit("no-such-user", 1000)
     with pytest.raises(KeyError):
-        groups_of("no-such-user")
+        known_groups_of("no-such-user")
 
 
 def test_the_name_service_may_write_a_name_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,4 +38,4 @@ def test_the_name_service_may_write_a_name_otherwise(monkeypatch: pytest.MonkeyP
 
 def test_the_primary_group_counts_too() -> None:
     account = pwd.getpwuid(os.getuid())
-    assert grp.getgrgid(account.pw_gid).gr_name in groups_of(account.pw_name)
+    assert grp.getgrgid(account.pw_gid).gr_name in known_groups_of(account.pw_name)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from dsportal.session.page.visits import Visits
+from dsportal.session.web import bodies
 
 
 class Login:
@@ -30,7 +31,7 @@ def test_only_others_are_noted_and_each_once_an_hour() -> None:
 
 def test_the_login_tells_of_those_whom_it_lets_in() -> None:
     login, visits = Login(), Visits("ada")
-    visits.watch(login)
+    bodies.watch(login, visits.note)
     for name in (None, "ada", "bob"):
         login.lets_in = name
         user = asyncio.run(login.get_user(None))

@@ -4,18 +4,17 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
 from tests.checkout import PACKAGES
+from tests.unit.loops import in_a_loop
 from tests.waiting import until
 
 STAND_IN = """
@@ -23,16 +22,6 @@ import sys
 print("listening", flush=True)
 sys.stdin.read()
 """
-
-
-def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own."""
-
-    @wraps(test)
-    def run(*arguments: Any, **named: Any) -> None:
-        asyncio.run(test(*arguments, **named))
-
-    return run
 
 
 class Clock:

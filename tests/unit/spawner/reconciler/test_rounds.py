@@ -22,7 +22,8 @@ class FakeSlurm:
     deleted: dict[int, str] = field(default_factory=dict)
     """Jobs of accounts that are no more, for which squeue names nobody."""
     looked_at: list[int] = field(default_factory=list)
-    ended: list[tuple[str, str, str, int]] = field(default_factory=list)
+    ended: list[tuple[str, str, int]] = field(default_factory=list)
+    operator: str = "slurm"
 
     async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
         assert mark == "portal"
@@ -47,8 +48,8 @@ class FakeSlurm:
         self.looked_at.append(job_id)
         return self.deleted.get(job_id)
 
-    async def end(self, operator: str, username: str, session: str, job_id: int) -> list[int]:
-        self.ended.append((operator, username, session, job_id))
+    async def end(self, username: str, session: str, job_id: int) -> list[int]:
+        self.ended.append((username, session, job_id))
         return [job_id]
 
 
@@ -66,8 +67,8 @@ class FakeHub:
         self.started.append((username, server_name))
 
 
-def one_round(slurm: FakeSlurm, hub: FakeHub, operator: str = "slurm") -> None:
-    reconciler = Reconciler(slurm, hub, "portal", operator)  # type: ignore[arg-type]  # stand-ins
+def one_round(slurm: FakeSlurm, hub: FakeHub) -> None:
+    reconciler = Reconciler(slurm, hub, "portal")  # type: ignore[arg-type]  # stand-ins
     asyncio.run(reconciler.round())
 
 
@@ -144,7 +145,7 @@ def test_a_forged_user_never_reaches_sudo(name: str) -> None:
 def test_the_operator_ends_an_orphan_of_a_deleted_account(name: str) -> None:
     slurm = FakeSlurm(marked={name: {8}}, deleted={8: B})
     one_round(slurm, FakeHub([[known()]]))
-    assert slurm.ended == [("slurm", name, B, 8)]
+    assert slurm.ended == [(name, B, 8)]
 
 
 def test_while_the_directory_is_silent_no_session_that_a_server_has_is_ended() -> None:
@@ -168,7 +169,7 @@ def test_a_job_that_is_no_session_is_not_ended() -> None:
 
 
 def test_without_an_operator_the_administrators_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    slurm = FakeSlurm(marked={"nobody": {8}}, deleted={8: B})
-    one_round(slurm, FakeHub([[]]), operator="")
+    slurm = FakeSlurm(marked={"nobody": {8}}, deleted={8: B}, operator="")
+    one_round(slurm, FakeHub([[]]))
     assert slurm.ended == []
     assert "Jobs 8 of nobody belong to no server: cancel them" in caplog.text

@@ -26,6 +26,7 @@ def connection(slurm: StandIn) -> SlurmConnection:
 
 
 @pytest.fixture
-def job(connection: SlurmConnection, ear: Ear) -> SessionJob:
+def job(connection: SlurmConnection, slurm: StandIn, ear: Ear) -> SessionJob:
     """The job of ada's session, which an operator may end."""
-    return SessionJob(connection, "ada", "ada:", 60, "slurm", ear, logging.getLogger("test"))
+    slurm.operator = "slurm"
+    return SessionJob(connection, "ada", "ada:", 60, ear, logging.getLogger("test"))

@@ -64,7 +64,7 @@ def test_the_operator_is_asked_only_for_a_job_with_a_number(
 ) -> None:
     slurm.failures = [NO_ACCOUNT]
     assert run(job.cancel(SESSION, JOB_ID)) == [NUMBER]
-    assert slurm.orders[-1] == ("end", "slurm", "ada", SESSION, NUMBER)
+    assert slurm.orders[-1] == ("end", "ada", SESSION, NUMBER)
     slurm.failures = [NO_ACCOUNT] * 3
     with pytest.raises(AccountUnavailable):
         run(job.cancel(SESSION))

@@ -47,7 +47,7 @@ def time(record: SessionRecord, slurm: StandIn) -> TimeExtension:
     connection = cast("SlurmConnection", connection_of(slurm))
     rules = ExtensionRules(timedelta(hours=4), 2)
     log = logging.getLogger("test")
-    return TimeExtension(connection, "ada", record, lambda: NUMBER, limits, rules, "slurm", log)
+    return TimeExtension(connection, "ada", record, lambda: NUMBER, limits, rules, log)
 
 
 def extend(time: TimeExtension, minutes: int) -> Any:
@@ -58,7 +58,7 @@ def test_the_job_gets_its_time_so_far_and_the_minutes(
     time: TimeExtension, record: SessionRecord, slurm: StandIn
 ) -> None:
     extend(time, 30)
-    assert slurm.orders == [("extend", "slurm", "ada", ID, NUMBER, 150)]
+    assert slurm.orders == [("extend", "ada", ID, NUMBER, 150)]
     assert record.state.extensions == 1
     # What is offered is Slurm's word of now, not that of a while ago.
     assert slurm.ages == [0, 0]
