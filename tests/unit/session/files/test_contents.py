@@ -127,6 +127,30 @@ def test_what_hangs_is_begun_anew_once_its_mount_is_known(
     never.set()
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "repeat"),
+    [
+        ("get", ("mine.txt",), True),
+        ("save", ({"type": "directory"}, "new"), False),
+        ("delete", ("mine.txt",), False),
+        ("rename", ("mine.txt", "other.txt"), False),
+        ("copy", ("mine.txt",), False),
+        ("new_untitled", ("",), False),
+    ],
+)
+def test_what_changes_something_is_begun_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: tuple[Any, ...], repeat: bool
+) -> None:
+    mounts, asked = Mounts(), []
+
+    async def in_time(work: Any, *places: str, repeat: bool = True) -> None:
+        asked.append(repeat)
+
+    monkeypatch.setattr(mounts, "in_time", in_time)
+    asyncio.run(ensure_async(getattr(contents(home, mounts), name)(*given)))
+    assert asked == [repeat]
+
+
 def saved(home: Path, path: str, content: str) -> None:
     files = contents(home)
     model = {"type": "file", "format": "text", "content": content}

@@ -182,6 +182,17 @@ def test_a_job_of_srun_has_no_files() -> None:
     assert files_from(re.sub("   Std.*\n", "", SHOWN)) is None
 
 
+def test_slurm_answers_in_english_and_in_utc_for_its_own_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    program(tmp_path, "squeue", f"/usr/bin/env >{tmp_path}/environment")
+    slurm = SlurmPrograms(str(tmp_path), {"SLURM_CONF": "/x.conf", "LC_ALL": "de_DE.UTF-8"})
+    assert asyncio.run(slurm.own_jobs()) == ()
+    told = set((tmp_path / "environment").read_text().splitlines())
+    assert {"TZ=UTC", "LC_ALL=C", "SLURM_CONF=/x.conf"} <= told
+
+
 def test_the_files_of_anothers_job_are_not_asked_for(tmp_path: Path) -> None:
     program(tmp_path, "squeue", "echo 70")
     program(tmp_path, "scontrol", "echo never")

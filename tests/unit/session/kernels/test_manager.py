@@ -1,10 +1,19 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from jupyter_client.session import Session
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
-from dsportal.session.kernels.manager import MemoryWatch, SessionKernels
+from dsportal.session.kernels.manager import (
+    MEMORY_WATCH,
+    MemoryWatch,
+    SessionKernelConnection,
+    SessionKernels,
+)
 from dsportal.session.usage.memory import JobMemory, MemoryFolders
 
 IPYKERNEL = ("python", "-m", "ipykernel_launcher", "-f", "{connection_file}")
@@ -57,6 +66,33 @@ def test_the_message_names_the_limit_and_the_next_step(watch: MemoryWatch) -> No
 def test_an_unknown_limit_is_left_out() -> None:
     message = MemoryWatch(JobMemory(MemoryFolders(2, ()))).message()
     assert "more than its memory" in message
+
+
+@pytest.mark.parametrize("ends", ["on_kernel_restarted", "on_restart_failed"])
+def test_the_cell_that_took_too_much_memory_is_told_before_anything_else(
+    watch: MemoryWatch, group: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    said: list[Any] = []
+    jupyters = ZMQChannelsWebsocketConnection
+    monkeypatch.setattr(jupyters, "handle_outgoing_message", lambda *_: None)
+    monkeypatch.setattr(jupyters, ends, lambda _: said.append("restarted"))
+    monkeypatch.setattr(jupyters, "write_stderr", lambda _, *words: said.append(words))
+    monkeypatch.setattr(SessionKernelConnection, "kernel_id", "a")
+    handler = SimpleNamespace(settings={MEMORY_WATCH: watch})
+    monkeypatch.setattr(SessionKernelConnection, "websocket_handler", handler)
+    connection: Any = SessionKernelConnection()
+    kernel = connection.session = Session(key=b"")
+    cell = kernel.msg("execute_request")["header"]
+    for kind in ("execute_input", "stream"):
+        parts = kernel.serialize(kernel.msg(kind, parent={"header": cell}))
+        connection.handle_outgoing_message("iopub", parts)
+    getattr(connection, ends)()
+    assert said == ["restarted"]
+    kill_one(group, 2)
+    getattr(connection, ends)()
+    _, (words, parent), restarted = said
+    assert "more than its 96 GiB of memory" in words
+    assert (parent["msg_id"], restarted) == (cell["msg_id"], "restarted")
 
 
 @pytest.fixture

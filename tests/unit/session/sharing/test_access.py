@@ -1,9 +1,11 @@
+import grp
 import os
 import struct
 from pathlib import Path
 
 import pytest
 
+from dsportal.session.sharing import access
 from dsportal.session.sharing.access import (
     Audience,
     Grant,
@@ -64,6 +66,21 @@ def test_a_link_opens_a_file_to_all_who_reach_it(tmp_path: Path) -> None:
         grant.give(descriptor, is_folder=is_folder)
         os.close(descriptor)
         assert path.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.root
+def test_a_group_opens_a_file_to_its_members_and_to_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "own_groups", lambda: ["daemon"])
+    grant, number = Grant(Audience("group", ("daemon",))), grp.getgrnam("daemon").gr_gid
+    (tmp_path / "x").write_text("x")
+    for path, is_folder, mode in ((tmp_path / "x", False, 0o640), (tmp_path, True, 0o750)):
+        descriptor = os.open(path, os.O_RDONLY)
+        grant.give(descriptor, is_folder=is_folder)
+        os.close(descriptor)
+        status = path.stat()
+        assert (status.st_mode & 0o777, status.st_gid) == (mode, number)
 
 
 def test_an_acl_lets_those_in_who_are_named_and_nobody_else(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Scene:
         self.kernels = Kernels()
         self.heard: list[Any] = []
         self.status = 200
+        self.limit = LIMIT
         self.watch: IdleWatch
 
     @asynccontextmanager
@@ -46,7 +47,7 @@ class Scene:
                 assert self.request.headers["Authorization"] == "token secret"
                 scene.heard.append(json.loads(self.request.body))
                 self.set_status(scene.status)
-                self.finish(json.dumps({"limit_seconds": LIMIT, "warning_seconds": 20}))
+                self.finish(json.dumps({"limit_seconds": scene.limit, "warning_seconds": 20}))
 
         server = HTTPServer(Application([("/hub/api/gpu-session/activity", Handler)]))
         sockets = bind_sockets(0, "127.0.0.1")
@@ -71,9 +72,10 @@ class Scene:
             await self.watch._report()
 
 
-def play(*seconds: float) -> Scene:
+def play(*seconds: float, limit: int = LIMIT) -> Scene:
     async def run() -> Scene:
         async with Scene().playing() as scene:
+            scene.limit = limit
             for pause in seconds:
                 await scene.turn(pause)
             return scene
@@ -84,6 +86,28 @@ def play(*seconds: float) -> Scene:
 def test_reports_come_seldom_before_the_limit_and_at_each_look_from_there_on() -> None:
     scene = play(0, 30, 30, 30, 15, 15)
     assert scene.heard == [{"idle_seconds": n} for n in (0, 105, 120)]
+
+
+def test_a_session_far_from_its_limit_is_heard_of_every_five_minutes() -> None:
+    scene = play(0, 100, 199, 1, 299, 1, limit=7200)
+    assert scene.heard == [{"idle_seconds": n} for n in (0, 300, 600)]
+
+
+def test_a_look_that_fails_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
+    looks = iter([OSError("too many open files"), SystemExit("once more")])
+
+    def kernels() -> Kernels:
+        raise next(looks)
+
+    async def run() -> None:
+        watch = IdleWatch(kernels, Meter({"PORTAL_JOB_ID": "none"}), {})
+        watch.keep()
+        watch._rule = IdleRule(1)
+        await watch.run()
+
+    with pytest.raises(SystemExit):
+        asyncio.run(asyncio.wait_for(run(), 20))
+    assert "The session's use could not be looked at" in caplog.text
 
 
 def test_who_comes_back_is_reported_at_once() -> None:

@@ -17,6 +17,7 @@ class FakeSlurm:
     jobs: dict[str, dict[int, str]] = field(default_factory=dict)
     marked: dict[str, set[int]] | None = None
     silent: set[str] = field(default_factory=set)
+    unmoved: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     cancelled: list[tuple[str, str]] = field(default_factory=list)
     deleted: dict[int, str] = field(default_factory=dict)
@@ -41,6 +42,8 @@ class FakeSlurm:
 
     async def cancel(self, username: str, session: str) -> list[int]:
         self.cancelled.append((username, session))
+        if username in self.unmoved:
+            raise CommandTimedOut("no answer")
         return []
 
     async def session_of(self, job_id: int, mark: str) -> str | None:
@@ -173,3 +176,9 @@ def test_without_an_operator_the_administrators_are_told(caplog: pytest.LogCaptu
     one_round(slurm, FakeHub([[]]))
     assert slurm.ended == []
     assert "Jobs 8 of nobody belong to no server: cancel them" in caplog.text
+
+
+def test_an_orphan_that_cannot_be_cancelled_does_not_stop_the_round() -> None:
+    slurm = FakeSlurm({"alice": {1: A}, "bob": {2: B}}, unmoved={"alice", "bob"})
+    one_round(slurm, FakeHub([[]]))
+    assert sorted(slurm.cancelled) == [("alice", A), ("bob", B)]

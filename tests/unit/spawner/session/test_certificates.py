@@ -94,6 +94,12 @@ def test_one_session_may_not_connect_to_another(authority: Authority, tmp_path: 
     assert greet(server, client, "node001") == b""
 
 
+def test_a_session_is_no_authority(authority: Authority) -> None:
+    made = authority.issue("ada", NODES, timedelta(days=1), NOW)
+    found = x509.load_pem_x509_certificate(made["certificate"].encode())
+    assert not found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+
+
 def test_it_ends(authority: Authority) -> None:
     made = authority.issue("ada", NODES, timedelta(days=1), NOW)
     found = x509.load_pem_x509_certificate(made["certificate"].encode())

@@ -188,7 +188,7 @@ def test_slurms_programs_get_nothing_of_the_callers_environment(
     ask(account, programs, {"verb": "submit", "session": SESSION, "script": "#!/bin/bash\n"})
     environment = (programs / "sbatch.env").read_text()
     assert "SECRET_OF_THE_CALLER" not in environment
-    assert "SLURM_CONF=/etc/slurm.conf" in environment
+    assert {"SLURM_CONF=/etc/slurm.conf", "TZ=UTC", "LC_ALL=C"} <= set(environment.split())
 
 
 def with_comments(programs: Path, comments: dict[int, str]) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from jupyterhub_gpu_slurm.errors import (
     AccountUnavailable,
+    CommandFailed,
+    ExtensionRefused,
     LauncherUnavailable,
     SlurmError,
     SubmissionRefused,
@@ -124,3 +126,21 @@ def test_slurms_no_to_a_submission_is_told_in_its_last_line(tmp_path: Path) -> N
         order(sudo(tmp_path, READY, f"cat >/dev/null; printf %s '{said}'"), "submit")
     assert str(caught.value) == "Slurm refused the job: no forged"
     assert caught.value.detail.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "error"),
+    [
+        # The job may be there all the same.
+        ("submit", "sbatch: error: Socket timed out on send/recv operation", CommandFailed),
+        ("extend", "job 42 has 60 minutes already", ExtensionRefused),
+        ("cancel", "scancel: error: no", CommandFailed),
+    ],
+)
+def test_only_what_is_certain_is_a_refusal(
+    tmp_path: Path, verb: str, words: str, error: type[SlurmError]
+) -> None:
+    said = f'{{"error": "{words}", "refused": true}}'
+    with pytest.raises(SlurmError) as caught:
+        order(sudo(tmp_path, READY, f"cat >/dev/null; printf %s '{said}'"), verb)
+    assert type(caught.value) is error

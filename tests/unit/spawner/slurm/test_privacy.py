@@ -137,6 +137,17 @@ def test_a_job_that_nothing_hides_is_gone(client_of: ClientOf, programs: Path) -
     assert not (programs / "ordered").exists()
 
 
+def test_a_second_opinion_that_does_not_come_names_no_job_gone(
+    client_of: ClientOf, programs: Path
+) -> None:
+    (programs / "config").write_text("PrivateData             = none\n")
+    scontrol = programs / "scontrol"
+    scontrol.write_text(
+        scontrol.read_text().replace("Invalid job id specified", "Socket timed out")
+    )
+    assert state(client_of("")) is JobState.UNKNOWN
+
+
 def test_what_slurm_shows_is_asked_of_nobody_else(client_of: ClientOf, programs: Path) -> None:
     (programs / "shown").write_text(f"{ROW}\n")
     assert state(client_of(OPERATOR)) is JobState.RUNNING
