@@ -1,11 +1,15 @@
 """What the portal's own processes and files take, and how fast that grows."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+import psutil
 
 from benchmarks.portal.soak.trend import Trend, trend
 from tests import faults
@@ -46,6 +50,8 @@ class Growth:
 
     portal: Instance
     samples: dict[str, dict[object, list[tuple[float, float]]]] = field(default_factory=dict)
+    hub_open: dict[int, dict[str, int]] = field(default_factory=dict)
+    """What the hub had open in each tenth minute: see `open_files`."""
 
     def sample(self, at: float) -> None:
         """Measure now; what a fault has taken away is left out."""
@@ -53,6 +59,10 @@ class Growth:
             with suppress(OSError):
                 for what, value in _of_process(pid):
                     self._keep(f"{name} {what}", pid, at, value)
+            minute = 10 * int(at / 600)
+            if name == "hub" and minute not in self.hub_open:
+                with suppress(psutil.Error, OSError):
+                    self.hub_open[minute] = open_files(pid)
         state = Path(self.portal.settings["hub"]["state_dir"])
         with suppress(OSError):
             size = sum(file.stat().st_size for file in state.glob("*.sqlite*"))
@@ -72,6 +82,7 @@ class Growth:
             shown[name] = {
                 "most": round(max(values), 2),
                 "last": round(values[-1], 2),
+                "course": _course(series),
                 **_told(trend(series)),
                 "warmed_up": _told(trend(_warmed_up(series))),
             }
@@ -91,6 +102,16 @@ class Growth:
             limit = HOUR_LIMITS[what]
             if slope and slope.low > limit:
                 yield f"{name} grows by {slope.per_hour:.1f} an hour, more than {limit:.0f}"
+
+
+def _course(series: Series) -> list[float]:
+    """Return the means of the tenths of the time, of those in which there are samples."""
+    points = sorted(point for life in series.values() for point in life)
+    begin, end = points[0][0], points[-1][0]
+    tenths: dict[int, list[float]] = {}
+    for at, value in points:
+        tenths.setdefault(int(9.99 * (at - begin) / max(end - begin, 1.0)), []).append(value)
+    return [round(fmean(values), 2) for _, values in sorted(tenths.items())]
 
 
 def _told(slope: Trend | None) -> dict[str, Any]:
@@ -118,6 +139,22 @@ def _processes() -> Iterator[tuple[str, int]]:
         with suppress(AssertionError, OSError):
             if pid := faults.service_of_hub(module):
                 yield module.rpartition(".")[2], pid
+
+
+def open_files(pid: int) -> dict[str, int]:
+    """Count what a process has open: connections by their fixed end, and all else."""
+    found = Counter(_end(one) for one in psutil.Process(pid).net_connections("inet"))
+    found["others"] = len(os.listdir(f"/proc/{pid}/fd")) - found.total()
+    return dict(found.most_common())
+
+
+def _end(connection: Any) -> str:
+    """Name the end of a connection that is no passing port: ``8081`` served, ``to 8001`` asked."""
+    here, there = connection.laddr, connection.raddr
+    if not there:
+        return f"{here.port} listens"
+    served = here.port < there.port
+    return f"{here.port} served" if served else f"to {there.port}"
 
 
 def _of_process(pid: int) -> Iterator[tuple[str, float]]:

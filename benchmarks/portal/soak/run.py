@@ -69,6 +69,7 @@ class DayOutcome:
                 invariants.most_in_a_minute(self.watcher.questions)
             ),
             "growth": self.watcher.growth.report(),
+            "hub_open": self.watcher.growth.hub_open,
         }
 
 

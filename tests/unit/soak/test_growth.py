@@ -1,11 +1,20 @@
 """What counts as growth, in a day of many users."""
 
+import os
+import socket
 from importlib.util import find_spec
 from typing import cast
 
 import pytest
 
-from benchmarks.portal.soak.growth import HOUR_LIMITS, MOST, PROCESSES, SERVICES, Growth
+from benchmarks.portal.soak.growth import (
+    HOUR_LIMITS,
+    MOST,
+    PROCESSES,
+    SERVICES,
+    Growth,
+    open_files,
+)
 from tests.instance import Instance
 
 HOUR = 3600
@@ -51,6 +60,9 @@ def test_warming_up_is_not_judged() -> None:
     told = growth.report()["hub memory_mb"]
     assert told["per_hour"] > 20
     assert told["warmed_up"]["per_hour"] == 0
+    # By tenths: it rose in the first five.
+    assert len(told["course"]) == 10
+    assert told["course"][0] < told["course"][2] < told["course"][5] == told["course"][9] == 30
 
 
 def test_lives_of_less_than_an_hour_are_not_judged_together() -> None:
@@ -81,3 +93,18 @@ def test_each_figure_has_a_maximum(name: str) -> None:
 def test_a_process_that_was_never_seen_is_named() -> None:
     growth = Growth(cast("Instance", None))
     assert list(growth.broken()) == [f"{name} was never seen" for name in PROCESSES]
+
+
+def test_what_a_process_has_open_is_told_by_the_end_that_stays() -> None:
+    before = open_files(os.getpid())
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()),
+        server.accept()[0],
+        open(os.devnull),
+    ):
+        port = server.getsockname()[1]
+        found = open_files(os.getpid())
+    assert found[f"{port} listens"] == 1
+    assert found["others"] == before["others"] + 1
+    assert sum(found.values()) == sum(before.values()) + 4
