@@ -66,7 +66,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         SlurmDefaults.query_interval_seconds,
         help="""
         Seconds between two calls of squeue while a session is starting or stopping. One call asks
-        for all sessions of the hub.
+        for all sessions of the hub. One that listens already is asked for at once.
         """,
     ).tag(config=True, hub_wide=True)
     quiet_interval = Float(

@@ -38,9 +38,21 @@ PATCHED = {
         "jupyterhub.apihandlers.users:UserServerAPIHandler": "fff16db4e388",
         "tornado.web:Application.find_handler": "d93d26c5435e",
     },
+    "dsportal/hub/patches/user_lookups.py": {
+        "jupyterhub.handlers.base:BaseHandler._user_for_cookie": "75e6f158a88a",
+        "jupyterhub.orm:User": "aae5d6f099a0",
+    },
+    "dsportal/hub/patches/client_secrets.py": {
+        "jupyterhub.oauth.provider:JupyterHubOAuthServer.add_client": "37e7d04b6eb9",
+        "jupyterhub.utils:hash_token": "6c060a32115f",
+    },
+    "dsportal/hub/patches/garbage.py": {
+        "jupyterhub.app:JupyterHub.start": "0a8db2676f52",
+    },
     "dsportal/hub/patches/database_outage.py": {
         "jupyterhub.handlers.base:BaseHandler.prepare": "e39bd2f5e081",
         "jupyterhub.orm:new_session_factory": "24cdc508a76a",
+        "jupyterhub.orm:register_ping_connection": "3358d330aae6",
     },
     "dsportal/hub/patches/gate.py": {
         "jupyterhub.handlers.base:BaseHandler.set_login_cookie": "5ae95b7003f9",

@@ -32,14 +32,17 @@ from dsportal.hub.pages import (
     stylesheet,
 )
 from dsportal.hub.patches import (
+    client_secrets,
     connection_limits,
     database_outage,
+    garbage,
     host_names,
     managed_services,
     request_log,
     second_start,
     session_tokens,
     shared_tls,
+    user_lookups,
 )
 from dsportal.hub.patches.gate import Gate
 from dsportal.hub.proxy import FollowedProxy
@@ -128,6 +131,11 @@ def configure_hub(c: Config, settings: Settings) -> None:
     c.JupyterHub.tornado_settings.update({"log_function": request_log.log_known})
     request_log.install()
     connection_limits.install()
+    client_secrets.install()
+    user_lookups.install()
+    garbage.install()
+    # Twenty times a second, it takes half of the CPU time of a hub that has nothing to do.
+    c.PeriodicMetricsCollector.event_loop_interval_resolution = 0.5
     c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
     c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
 

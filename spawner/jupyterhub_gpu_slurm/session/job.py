@@ -88,9 +88,12 @@ class SessionJob:
         sessions = await self._insist(lambda: self._slurm.client.sessions(self._username), "")
         return next((f"{number}" for number, one in sessions.items() if one == session_id), "")
 
-    async def look(self, job_id: str, max_age: float | None = None) -> Job:
+    async def look(
+        self, job_id: str, max_age: float | None = None, *, is_hurried: bool = False
+    ) -> Job:
         """Return what Slurm says of the job, at most ``max_age`` seconds old."""
-        self.last = await self._slurm.jobs.job(int(job_id), max_age=max_age)
+        jobs = self._slurm.jobs
+        self.last = await jobs.job(int(job_id), max_age=max_age, is_hurried=is_hurried)
         self._listener.note_job(self.last)
         return self.last
 

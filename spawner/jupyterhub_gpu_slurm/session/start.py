@@ -110,7 +110,8 @@ class SessionStart:
             if job.state.is_over:
                 ending = await self._job.record_end(job)
                 raise SessionEnded(endings.ended_while_starting(ending))
-            job = await self._job.look(job_id, max_age=0)
+            # It listens: Slurm was asked before its job ran, and is asked again at once.
+            job = await self._job.look(job_id, max_age=0, is_hurried=True)
             if job.node is None:
                 await asyncio.sleep(_INTERVAL)
         cluster = await self._slurm.nodes.cluster()

@@ -32,7 +32,9 @@ class PollIntervals:
     """How often Slurm is asked about jobs, in seconds."""
 
     busy: float = SlurmDefaults.query_interval_seconds
-    """While a session starts or ends; never more often."""
+    """While a session starts or ends; more often only for who is in a hurry."""
+    hurried: float = 0.1
+    """For a session that listens, when the last answer is from before its job ran."""
     waiting: float = 5.0
     """While sessions wait in the queue for long."""
     quiet: float = SlurmDefaults.quiet_interval_seconds
@@ -80,17 +82,22 @@ class JobWatcher:
         """Stop asking for this job; who waits for an answer still gets it."""
         self._watched.discard(job_id)
 
-    async def job(self, job_id: int, *, max_age: float | None = None) -> Job:
+    async def job(
+        self, job_id: int, *, max_age: float | None = None, is_hurried: bool = False
+    ) -> Job:
         """Return a job as of at most ``max_age`` seconds ago (default: the quiet pace).
+
+        Who ``is_hurried`` does not wait until the busy pace allows the next question.
 
         It is asked for from now on, with all others, until it is forgotten. A job in state
         ``UNKNOWN`` when Slurm does not answer; in state ``GONE`` when two answers, a while apart,
         did not have the job, and a second opinion did not either.
         """
-        job = await self._job(job_id, self.pace.quiet if max_age is None else max_age)
+        gap = min(self.pace.hurried, self.pace.busy) if is_hurried else self.pace.busy
+        job = await self._job(job_id, self.pace.quiet if max_age is None else max_age, gap)
         if job is None:
             await asyncio.sleep(self.pace.busy)
-            job = await self._job(job_id, 0)
+            job = await self._job(job_id, 0, self.pace.busy)
         return job or Job(job_id, await self._last_word(job_id))
 
     async def _last_word(self, job_id: int) -> str:
@@ -103,7 +110,7 @@ class JobWatcher:
             log.warning("squeue does not name job %d, but Slurm knows it", job_id)
         return _UNKNOWN if is_known else GONE
 
-    async def _job(self, job_id: int, max_age: float) -> Job | None:
+    async def _job(self, job_id: int, max_age: float, gap: float) -> Job | None:
         """Return a job, or ``None`` when Slurm answered and does not know it."""
         wanted_since = time.monotonic() - max_age
         patient_until = time.monotonic() + self.pace.patience
@@ -112,7 +119,7 @@ class JobWatcher:
             if self._asking is None:
                 if time.monotonic() < self._not_before:
                     return Job(job_id, _UNKNOWN)
-                early = self._asked_at + self.pace.busy - time.monotonic()
+                early = self._asked_at + gap - time.monotonic()
                 if early > 0:
                     # Where many are submitted or stopped, one question is for all of them.
                     await asyncio.sleep(early)

@@ -93,7 +93,9 @@ class StandIn:
             raise self.log
         return [f"{username} {job_id}", *self.log]
 
-    async def job(self, job_id: int, max_age: float | None = None) -> Job:
+    async def job(
+        self, job_id: int, max_age: float | None = None, *, is_hurried: bool = False
+    ) -> Job:
         await asyncio.sleep(0)
         assert job_id == NUMBER
         self.ages.append(max_age)

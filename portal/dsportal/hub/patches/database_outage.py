@@ -19,7 +19,7 @@ from typing import Any
 from jupyterhub import orm
 from jupyterhub.handlers.base import BaseHandler
 from sqlalchemy import event, inspect, select
-from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.engine import Engine, ExceptionContext
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import ORMExecuteState, Session, sessionmaker
 
@@ -193,6 +193,16 @@ def _install_session(breaker: Breaker) -> None:
         )
 
     orm.new_session_factory = make_ours
+
+    ping = getattr(orm.register_ping_connection, "__wrapped__", orm.register_ping_connection)
+
+    @wraps(ping)
+    def ping_servers(engine: Engine) -> None:
+        # A file of our own is always there: no SELECT before each transaction.
+        if engine.dialect.name != "sqlite":
+            ping(engine)
+
+    orm.register_ping_connection = ping_servers
 
 
 def _install_look() -> None:

@@ -90,6 +90,22 @@ def test_however_many_stop_slurm_is_asked_no_more_often_than_the_pace() -> None:
     assert client.questions <= 9
 
 
+def test_who_is_in_a_hurry_does_not_wait_for_the_pace_and_others_do() -> None:
+    client = FakeClient({1: Job(1, "PENDING"), 2: Job(2, "PENDING")})
+
+    async def ask() -> None:
+        watch = watcher(client, PollIntervals(busy=0.6, hurried=0.1, quiet=60.0))
+        await watch.job(1, max_age=0)
+        # Many such cost one question.
+        await asyncio.gather(*(watch.job(1, max_age=0, is_hurried=True) for _ in range(20)))
+        await watch.job(2, max_age=0)
+
+    asyncio.run(ask())
+    first, hurried, other = client.asked_at
+    assert 0.1 <= hurried - first < 0.5
+    assert other - hurried >= 0.6
+
+
 async def state_that_is_known(watch: JobWatcher, max_age: float) -> JobState:
     """Ask for job 1 until Slurm tells."""
     for _ in range(1000):
