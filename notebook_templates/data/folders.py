@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,11 @@ class PictureFolders:
     """``None`` where there is no ``val``."""
 
     def digest(self) -> str:
-        """Return a SHA-256 by which other pictures, or others to test with, are told."""
-        told = json.dumps([self.names, self.train, self.test])
+        """Return a SHA-256 that changes with the pictures, and not with where their folder is."""
+        parts = (self.train, self.test or [])
+        top = os.path.commonpath([os.path.dirname(path) for part in parts for path, _ in part])
+        below = [[(os.path.relpath(path, top), label) for path, label in part] for part in parts]
+        told = json.dumps([self.names, *below])
         return hashlib.sha256(told.encode()).hexdigest()
 
 

@@ -150,9 +150,11 @@ def same_run(
             if name in before and before[name] != value
         ]
         if differing:
+            is_of_data = any(one.partition(" = ")[0].endswith("_sha256") for one in differing)
+            same = "the data that it was begun with" if is_of_data else "the same settings"
             raise ResumeError(
                 f"{results} holds a training with {'; '.join(differing)}: use another folder, or "
-                "the same settings to continue"
+                f"{same} to continue"
             )
     elif is_first:
         write_json(kept, wanted)

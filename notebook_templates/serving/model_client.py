@@ -146,7 +146,10 @@ def _is_served(client: ModelClient, model: Path) -> bool:
     served = state["model"]
     if state["state"] != "ready" or served["path"] != str(model):
         return False
-    return bool(served.get("modified") == model_folders.described(model).modified)
+    try:
+        return bool(served.get("modified") == model_folders.described(model).modified)
+    except model_folders.ModelFolderError:  # it is being written
+        return False
 
 
 def _own_server(model: Path) -> OwnServer:

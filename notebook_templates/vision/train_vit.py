@@ -264,7 +264,7 @@ def main(s: argparse.Namespace) -> None:
                     best = accuracy
                     if here.is_first:
                         keep_best(results, mean, model, counts, in_top, progress.step)
-            # At a report, so that the lines after it are those of a training without a break.
+            # At a report; after a stop in between, the next line is of fewer steps.
             if ends or is_stopped or progress.step - saved_at >= s.checkpoint_every:
                 saved_at = progress.step
                 if here.is_first:

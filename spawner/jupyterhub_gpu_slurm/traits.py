@@ -66,7 +66,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         SlurmDefaults.query_interval_seconds,
         help="""
         Seconds between two calls of squeue while a session is starting or stopping. One call asks
-        for all sessions of the hub. One that listens already is asked for at once.
+        for all sessions of the hub. For one that listens already it is a tenth of that.
         """,
     ).tag(config=True, hub_wide=True)
     quiet_interval = Float(
@@ -341,6 +341,7 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
             )
             pace = PollIntervals(
                 busy=self.query_interval,
+                hurried=self.query_interval / 10,
                 waiting=max(self.query_interval, self.quiet_interval / 2),
                 quiet=self.quiet_interval,
             )

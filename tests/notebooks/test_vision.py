@@ -196,6 +196,10 @@ def test_a_run_is_not_continued_with_other_pictures(
     assert "holds a training with pictures_sha256 = " in said
     assert "Traceback" not in said
     assert (run / "best/found.json").read_bytes() == written
+    # The same pictures elsewhere are no others: a run may be moved.
+    moved = first.rename(tmp_path / "moved")
+    (moved / "shapes/train" / one.parent.name / f"another{one.suffix}").unlink()
+    assert "resumed after step 1 of 2" in finetune(python, moved, steps=2, workers=0)
 
 
 def test_a_model_or_pictures_that_are_not_there_are_said_in_words(

@@ -134,8 +134,6 @@ def configure_hub(c: Config, settings: Settings) -> None:
     client_secrets.install()
     user_lookups.install()
     garbage.install()
-    # Twenty times a second, it takes half of the CPU time of a hub that has nothing to do.
-    c.PeriodicMetricsCollector.event_loop_interval_resolution = 0.5
     c.JupyterHub.allow_named_servers = settings.hub.max_named_servers > 0
     c.JupyterHub.named_server_limit_per_user = settings.hub.max_named_servers
 

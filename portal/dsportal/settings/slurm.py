@@ -40,7 +40,8 @@ class SlurmSettings(Table):
     )
     query_interval_seconds: float = setting(
         SlurmDefaults.query_interval_seconds,
-        "The time between two questions to squeue, for all sessions together, while one starts.",
+        "The time between two questions to squeue, for all sessions together, while one starts; "
+        "a tenth of it for a session that listens already.",
         unit="seconds",
         ge=0.1,
         le=60,

@@ -1,6 +1,7 @@
 """Secrets are in files of mode 0600, and nowhere else: looked for by their values."""
 
 import os
+import pwd
 import re
 import subprocess
 from collections.abc import Iterator
@@ -97,16 +98,19 @@ def test_no_secret_is_in_git(secrets: dict[str, bytes]) -> None:
             assert found_in(ROOT / name, secrets) == [], name
 
 
-def test_no_command_line_has_a_secret(secrets: dict[str, bytes]) -> None:
+def test_no_command_line_has_a_secret(portal: Instance, secrets: dict[str, bytes]) -> None:
+    hub_user = Path(portal.settings["hub"]["state_dir"]).owner()
+    ours = {pwd.getpwnam(name).pw_uid for name in (hub_user, *USERS)}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         assert found_in(path, secrets) == [], path
         try:
             words = path.read_bytes().split(b"\0")
+            is_ours = path.stat().st_uid in ours  # others' programs may be told this word
         except OSError:
             continue  # gone meanwhile
         # An account can have the name that the tests' password is.
         given = [word for before, word in pairwise(words) if before != b"-u"]
-        assert PASSWORD.encode() not in given, (path, words[0])
+        assert not (is_ours and PASSWORD.encode() in given), (path, words[0])
 
 
 def test_only_its_owner_can_read_an_environment_with_a_secret(secrets: dict[str, bytes]) -> None:

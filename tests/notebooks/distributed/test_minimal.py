@@ -73,9 +73,11 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(
     with subprocess.Popen(
         argv, cwd=broken, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as running:
-        until((broken / "checkpoint.pt").exists, seconds=100, what="an epoch")
-        # torchrun ends its processes first.
-        running.terminate()
+        try:
+            until((broken / "checkpoint.pt").exists, seconds=100, what="an epoch")
+        finally:
+            # torchrun ends its processes first.
+            running.terminate()
     assert list(losses_of(broken)) == [1]
     again = train(broken, python, *starter)
     assert "epoch 1 of" not in again

@@ -6,17 +6,19 @@ times, as if somebody had thought it up: on the loop, at each start and each log
 Tried with JupyterHub 6.1.1.
 """
 
+import re
+
 from jupyterhub.oauth import provider
 from jupyterhub.orm import APIToken
 from jupyterhub.utils import hash_token
 
-_RANDOM_LENGTH = 32
-"""Of JupyterHub's tokens; what is shorter is hashed as often as ever."""
+_RANDOM = re.compile(r"[0-9a-f]{32,64}", re.ASCII)
+"""JupyterHub's tokens, or from ``openssl rand -hex``; all else is hashed as often as ever."""
 
 
 def hashed(secret: str) -> str:
     """Hash a secret; each hash says in how many rounds it was made."""
-    if len(secret) < _RANDOM_LENGTH:
+    if not _RANDOM.fullmatch(secret):
         return str(hash_token(secret))
     return str(hash_token(secret, rounds=APIToken.generated_rounds))
 

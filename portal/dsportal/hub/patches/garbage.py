@@ -1,7 +1,7 @@
 """Garbage collection of the hub: what is there once it listens is not looked through again.
 
-That are some 200,000 objects of its modules, which stay. Each full collection looked at all of
-them, and all pages waited for 0.1 s; it comes when much is made at once: in a crowd of starts.
+Its modules hold some 200,000 objects, which stay. Each full collection looked at all of them, and
+all pages waited for 0.1 s. It comes when much is made at once, as in a crowd of starts.
 
 Tried with JupyterHub 6.1.1.
 """
@@ -22,6 +22,5 @@ def install() -> None:
     async def start(self: Any) -> None:
         await _start(self)
         gc.freeze()
-        gc.enable()
 
     JupyterHub.start = start

@@ -123,17 +123,25 @@ class Nvml:
 def _handles(nvml: Any, devices: Sequence[str]) -> list[Any]:
     if not all(device.isdecimal() for device in devices):
         return [nvml.nvmlDeviceGetHandleByUUID(device) for device in devices]
-    there = _numbered(nvml)
-    if max(map(int, devices)) >= len(there):
+    there = dict(enumerate(_numbered(nvml)))
+    mine = [there.get(int(device)) for device in devices]
+    if None in mine:
         raise nvml.NVMLError(nvml.NVML_ERROR_NOT_FOUND)
-    return [there[int(device)] for device in devices]
+    return mine
 
 
 def _numbered(nvml: Any) -> list[Any]:
     """Return what a Slurm without NVML numbers: cards, or a card's slices in its place."""
-    found = []
+    found: list[Any] = []
     for number in range(nvml.nvmlDeviceGetCount()):
-        card, slices = nvml.nvmlDeviceGetHandleByIndex(number), []
+        try:
+            card = nvml.nvmlDeviceGetHandleByIndex(number)
+        except nvml.NVMLError_NoPermission:
+            continue  # another job's: counted, and not numbered (NVML, nvmlDeviceGetCount_v2)
+        except nvml.NVMLError:
+            found.append(None)  # broken, and perhaps another job's: it keeps its number
+            continue
+        slices = []
         with suppress(nvml.NVMLError):  # the card, or the driver, knows no slices
             for place in range(nvml.nvmlDeviceGetMaxMigDeviceCount(card)):
                 with suppress(nvml.NVMLError):  # there is none, or it is not the job's

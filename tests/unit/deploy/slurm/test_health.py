@@ -52,6 +52,8 @@ def test_what_the_driver_itself_asks_for_is_found_whatever_the_cause(health: Mod
         "Xid 154 of GPU 0000:41:00: Node Reboot Required",
     ]
     assert health.xids(lines[1], WANTED, health.LogPosition("boot", 21))[0] == []
+    # Without a list nobody wants to know.
+    assert health.xids(lines[1], [], health.LogPosition("boot"))[0] == []
 
 
 def test_what_was_seen_counts_until_the_host_restarts(

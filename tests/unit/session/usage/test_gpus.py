@@ -144,15 +144,28 @@ class NoSuchDeviceError(Exception):
     """An error of a stand-in for NVIDIA's library."""
 
 
+class NoPermissionError(NoSuchDeviceError):
+    """The card is another job's."""
+
+
 def library_with_slices() -> SimpleNamespace:
     """Stand in for the library where the first card is cut, and the job sees two of its slices.
+
+    The second card is whole, the third another job's, the fourth is broken, the fifth whole.
 
     The stand-in in C has cards only.
     """
     slices = {("card 0", 0): "slice 0", ("card 0", 2): "slice 2"}
 
+    def card(number: int) -> str:
+        if number == 2:
+            raise NoPermissionError
+        if number == 3:
+            raise NoSuchDeviceError("it is lost")
+        return f"card {number}"
+
     def places(card: str) -> int:
-        if card == "card 1":
+        if card != "card 0":
             raise NoSuchDeviceError("it knows no slices")
         return 7
 
@@ -164,8 +177,9 @@ def library_with_slices() -> SimpleNamespace:
     return SimpleNamespace(
         NVMLError=NoSuchDeviceError,
         NVML_ERROR_NOT_FOUND=6,
-        nvmlDeviceGetCount=lambda: 2,
-        nvmlDeviceGetHandleByIndex="card {}".format,
+        NVMLError_NoPermission=NoPermissionError,
+        nvmlDeviceGetCount=lambda: 5,
+        nvmlDeviceGetHandleByIndex=card,
         nvmlDeviceGetHandleByUUID="handle of {}".format,
         nvmlDeviceGetMaxMigDeviceCount=places,
         nvmlDeviceGetMigDeviceHandleByIndex=slice_at,
@@ -176,5 +190,8 @@ def test_slices_are_counted_in_the_place_of_their_card() -> None:
     library = library_with_slices()
     assert gpus._handles(library, ("0", "1", "2")) == ["slice 0", "slice 2", "card 1"]
     assert gpus._handles(library, ("MIG-5e", "GPU-7a")) == ["handle of MIG-5e", "handle of GPU-7a"]
-    with pytest.raises(NoSuchDeviceError):
-        gpus._handles(library, ("3",))
+    # What is another job's has no number; what is broken keeps its own.
+    assert gpus._handles(library, ("4", "2")) == ["card 4", "card 1"]
+    for number in ("3", "5"):
+        with pytest.raises(NoSuchDeviceError):
+            gpus._handles(library, (number,))

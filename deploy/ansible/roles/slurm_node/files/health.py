@@ -172,7 +172,7 @@ def xids(log: str, wanted: Iterable[int], seen: LogPosition) -> tuple[list[str],
         error = f"Xid {match['xid']} of GPU {match['gpu']}"
         if int(match["xid"]) in codes:
             found[error] = None
-        elif int(match["xid"]) == RECOVERY_XID:
+        elif codes and int(match["xid"]) == RECOVERY_XID:
             # The driver's own word, whatever the cause; also when nothing is needed any more.
             needed = RECOVERY.search(line)
             if needed and int(needed["action"], 16):

@@ -36,6 +36,8 @@ import { isAway, wordsOf } from '../common/server';
 const LOOK_MILLISECONDS = 1_000;
 /** At most, while nobody answers. */
 const AWAY_MILLISECONDS = 15_000;
+/** In about ten minutes; after that the session has ended. */
+const MOST_FAILURES = 40;
 // Among modules, which are lists.
 const CONDA = 'conda';
 
@@ -111,6 +113,7 @@ export class EnvironmentsView extends Widget {
     let told = await readEnvironments(this._settings);
     this._take(told);
     let pause = LOOK_MILLISECONDS;
+    let failures = 0;
     while (told.task?.state === 'running' && !this.isDisposed) {
       await new Promise(resolve => setTimeout(resolve, pause));
       if (document.hidden) {
@@ -119,13 +122,14 @@ export class EnvironmentsView extends Widget {
       try {
         told = await readEnvironments(this._settings);
       } catch (error) {
-        if (!isAway(error)) {
+        if (!isAway(error) || ++failures > MOST_FAILURES) {
           throw error;
         }
         // What is being made goes on.
         pause = Math.min(2 * pause, AWAY_MILLISECONDS);
         continue;
       }
+      failures = 0;
       pause = LOOK_MILLISECONDS;
       this._take(told);
       if (told.task?.state !== 'running') {

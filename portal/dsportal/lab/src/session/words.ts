@@ -98,7 +98,7 @@ export function notReached(state: State, texts: ITexts): string {
   }
   if (state === 'stranger') {
     return texts.__(
-      'Your session is not responding. To see what became of it, log in to the portal in another tab; reconnecting.'
+      'The session is not responding; reconnecting. If you are logged out, log in to the portal in another tab.'
     );
   }
   return state === 'running'

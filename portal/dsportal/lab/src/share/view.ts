@@ -182,11 +182,14 @@ export class ShareView extends Widget {
     const link = this._hub + one.link;
     try {
       await navigator.clipboard.writeText(link);
-      this._status.textContent = linkCopied(this._texts);
     } catch {
-      // Too long after the click, or without HTTPS: it can be selected and copied.
-      this._status.textContent = link;
+      if (!copied(link)) {
+        // Too long after the click: it can be selected and copied.
+        this._status.textContent = link;
+        return;
+      }
     }
+    this._status.textContent = linkCopied(this._texts);
   }
 
   private _button(label: string, act: () => void | Promise<void>): HTMLButtonElement {
@@ -217,4 +220,19 @@ export class ShareView extends Widget {
   private _status = element('p');
   private _heading = element('h3');
   private _list = element('ul');
+}
+
+/** Copy where there is no HTTPS, by the old way; return whether that was allowed. */
+function copied(text: string): boolean {
+  const give = (event: ClipboardEvent): void => {
+    event.clipboardData?.setData('text/plain', text);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  document.addEventListener('copy', give, true);
+  try {
+    return document.execCommand('copy');
+  } finally {
+    document.removeEventListener('copy', give, true);
+  }
 }
