@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import random, randrange
 from typing import TypeVar
 
 import httpx
@@ -128,14 +129,20 @@ class Crowd:
         return user.server() is None and not self.portal.jobs(user=user.name)
 
     def look_at_form(self, name: str) -> None:
-        """Have the form open all day, as a browser does."""
+        """Have the form open all day, as a browser does: it asks at its own times.
+
+        Who asked again some time after each answer would be gathered by those that are slow, until
+        all ask at once.
+        """
         user = Visitor(self.portal, name)
         paths = (f"/hub/spawn/{name}", f"/hub/api/gpu-session/availability/{name}")
         self._insists(lambda: user.log_in().url.path == "/hub/home", f"{name} logs in", "no login")
-        number = 0
-        while not self.over.wait(LOOK_SECONDS):
+        number, due = randrange(7), time.monotonic() + LOOK_SECONDS * random()  # noqa: S311
+        while not self.over.wait(max(0.0, due - time.monotonic())):
             self._look(user, paths[min(number % 7, 1)], "looks at the form")
             number += 1
+            late = max(0.0, time.monotonic() - due)
+            due += LOOK_SECONDS * (1 + late // LOOK_SECONDS)
         user.close()
 
     def look_at_cluster(self, name: str) -> None:

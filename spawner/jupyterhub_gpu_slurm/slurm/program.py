@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from jupyterhub_gpu_slurm.errors import CommandFailed, CommandTimedOut, UnreadableOutput
 
@@ -39,8 +40,8 @@ async def run(
 async def started(argv: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Process]:
     """Start a program with pipes; it is ended, and they are closed, when the block is left."""
     loop = asyncio.get_running_loop()
-    try:
-        transport, protocol = await loop.subprocess_exec(
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(
             lambda: SubprocessStreamProtocol(limit=_AT_ONCE, loop=loop),
             *argv,
             stdin=PIPE,
@@ -48,6 +49,13 @@ async def started(argv: Sequence[str], environment: Mapping[str, str]) -> AsyncI
             stderr=PIPE,
             env=dict(environment),
         )
+    )
+    try:
+        # Cancelled within it, asyncio would signal the program, which may be root's.
+        transport, protocol = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_close)
+        raise
     except OSError as error:
         raise CommandFailed(
             f"{name_of(argv)} cannot be run; ask the administrators.", detail=f"{argv[0]}: {error}"
@@ -56,11 +64,18 @@ async def started(argv: Sequence[str], environment: Mapping[str, str]) -> AsyncI
     try:
         yield process
     finally:
-        # sudo is root's and cannot be signalled: it, and what it runs, find their pipes closed.
-        with contextlib.suppress(PermissionError):
-            transport.close()
+        _close(starting)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _END_SECONDS)
+
+
+def _close(starting: "asyncio.Future[tuple[asyncio.SubprocessTransport, Any]]") -> None:
+    """End what was started, where it was."""
+    if starting.cancelled() or starting.exception() is not None:
+        return
+    # sudo is root's and cannot be signalled: it, and what it runs, find their pipes closed.
+    with contextlib.suppress(PermissionError):
+        starting.result()[0].close()
 
 
 @asynccontextmanager
