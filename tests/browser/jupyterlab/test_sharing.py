@@ -2,6 +2,7 @@
 
 import json
 import pwd
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -181,11 +182,19 @@ def test_a_share_that_takes_long_keeps_the_focus_and_tells_the_truth(
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("User names").fill(READER)
     held: list[Route] = []
-    page.route("**/portal/shares*", lambda route: held.append(route))
+    is_slow = [True]
+
+    def hold(route: Route) -> None:
+        if is_slow:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/portal/shares*", hold)
     press(page, dialog.get_by_role("button", name="Share", exact=True))
     page.wait_for_timeout(6_000)  # after which a page may not copy by the old way any more
     expect(dialog.get_by_role("button", name="Share", exact=True)).to_be_focused()
-    page.unroute("**/portal/shares*")
+    is_slow.clear()
     for route in held:
         route.continue_()
     status = dialog.get_by_role("status")
@@ -205,7 +214,9 @@ def test_it_is_shared_and_taken_back_by_keyboard(portal: Instance, page: Page) -
     item(page, NAME).click()
     page.keyboard.press("Enter")
     wait_for_notebook(page)
+    expect(page.get_by_text(re.compile(r"\| Idle$"))).to_be_visible()
     page.keyboard.press("Control+Shift+C")
+    expect(page.locator("#modal-command-palette input")).to_be_focused()
     page.keyboard.type("Share…")
     expect(page.locator(".lm-CommandPalette-item.lm-mod-active")).to_contain_text("Share…")
     page.keyboard.press("Enter")

@@ -101,6 +101,7 @@ def test_what_was_asked_of_a_session_that_ended_meanwhile_is_no_second_error(
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)
     page.keyboard.press("Control+Shift+C")
+    expect(page.locator("#modal-command-palette input")).to_be_focused()
     page.keyboard.type("Extend Session…")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog").filter(has_text="Extend")).to_be_visible()

@@ -40,7 +40,7 @@ def described(folder: Path) -> list[dict[str, object]]:
         file.parent.mkdir(parents=True)
         file.write_text(f"DeviceFileMinor: {next(numbers)}\nDeviceFileMode: 292\n")
     machine = roles.loaded(SLURM / "files/describe_machine.py")
-    gpus: list[dict[str, object]] = machine.gpus(LISTED, machine.slices(SLICES, folder))
+    gpus: list[dict[str, object]] = machine.gpus(LISTED, {}, machine.slices(SLICES, {}, folder))
     for gpu in gpus:
         gpu["files"] = ",".join(DEVICES[file] for file in str(gpu["files"]).split(","))
     return gpus
