@@ -24,9 +24,8 @@ INSTALLED = ("hub", "session", "tensorboard", "proxy")
 def pack(archive: Path, name: str, locks: Sequence[str], work: Path) -> None:
     """Write ARCHIVE: the sources of this commit, and the packages of LOCKS and of JavaScript."""
     sources = work / "sources.tar"
-    git = ["/usr/bin/git", "-c", f"safe.directory={bootstrap.REPOSITORY}"]
-    git += ["archive", "--format=tar", f"--prefix={name}/", f"--output={sources}", "HEAD"]
-    bootstrap.call_in(bootstrap.REPOSITORY, git)
+    archived = ["archive", "--format=tar", f"--prefix={name}/", f"--output={sources}", "HEAD"]
+    bootstrap.call_in(bootstrap.REPOSITORY, [*git(bootstrap.REPOSITORY), *archived])
     unpack(sources, work)
     for lock in locks:
         bootstrap.say(f"fetching the packages of {lock}")
@@ -40,6 +39,11 @@ def pack(archive: Path, name: str, locks: Sequence[str], work: Path) -> None:
     with tarfile.open(archive, "w") as opened:
         for part in (name, "packages"):
             opened.add(work / part, part, filter=owned_by_root)
+
+
+def git(repository: Path) -> list[str]:
+    """Begin a command of git's for a checkout that may be another user's."""
+    return ["/usr/bin/git", "-c", f"safe.directory={repository}"]
 
 
 def fetch_python(lock: str, folder: Path) -> None:

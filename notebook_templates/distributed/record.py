@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -338,8 +338,9 @@ class StopChecks:
     take long: from Slurm's signal to the end are two minutes. All processes must be told the same.
     """
 
-    def __init__(self) -> None:
-        """Until a step's time is known: after each."""
+    def __init__(self, stop: Stop, sums: Callable[..., Sequence[float]]) -> None:
+        """Ask after each step until a step's time is told; ``sums`` adds up over all processes."""
+        self._stop, self._sums = stop, sums
         self._every = 1
 
     def told(self, seconds_a_step: float) -> None:
@@ -349,6 +350,10 @@ class StopChecks:
     def is_due(self, step: int) -> bool:
         """Whether they are to ask after this step."""
         return step % self._every == 0
+
+    def says_stop(self, step: int) -> bool:
+        """Whether they are to ask after this step, and one of them is to stop."""
+        return self.is_due(step) and self._sums(self._stop.is_wanted)[0] > 0
 
 
 def run(

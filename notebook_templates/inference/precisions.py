@@ -141,12 +141,7 @@ def tried(
     options.log_severity_level = 3
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
-        # Without `enable_fallback=0` it would try the CPU, and then tell what is wrong with that.
-        session = onnxruntime.InferenceSession(
-            str(path), options, providers=[(provider, more or {})], enable_fallback=0
-        )
-        if (there := session.get_providers()[0]) != provider:
-            return f"{there} was taken in its place: a library is missing"
+        session = session_by(provider, path, options, [(provider, more or {})])
         # TensorRT would build an engine first.
         if provider != TENSORRT:
             session.run(None, {"images": example})
@@ -154,6 +149,19 @@ def tried(
     except Exception as error:  # noqa: BLE001
         return str(error).splitlines()[0]
     return ""
+
+
+def session_by(provider: str, path: Path, options: Any, providers: list[Any]) -> Any:
+    """Open a network with ``providers``, the first of which is named; raise RuntimeError else.
+
+    Without `enable_fallback=0` another would be tried, and compute under this one's name.
+    """
+    session = onnxruntime.InferenceSession(
+        str(path), options, providers=providers, enable_fallback=0
+    )
+    if (there := session.get_providers()[0]) != provider:
+        raise RuntimeError(f"{there} was taken in the place of {provider}: a library is missing")
+    return session
 
 
 def quantise(
@@ -246,13 +254,8 @@ class OnnxNetwork:
             options.intra_op_num_threads = torch.get_num_threads()
             if self._is_fixed:
                 options.add_free_dimension_override_by_name(BATCH, batch)
-            # Without `enable_fallback=0` another would compute under this one's name.
-            session = onnxruntime.InferenceSession(
-                str(self._path), options, providers=self._providers(batch), enable_fallback=0
-            )
-            if (there := session.get_providers()[0]) != self._provider:
-                raise RuntimeError(f"{there} was taken in the place of {self._provider}")
-            self._sessions[key] = session
+            providers = self._providers(batch)
+            self._sessions[key] = session_by(self._provider, self._path, options, providers)
         return self._sessions[key]
 
     def _providers(self, batch: int) -> list[Any]:

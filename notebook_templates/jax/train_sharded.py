@@ -173,12 +173,11 @@ def main(s: argparse.Namespace) -> None:
     if reached.step:
         record.say(f"resumed after step {reached.step} of {s.steps}")
 
-    # A job's processes end together: one is told, and all know when they ask each other.
-    checks = StopChecks()
-
     def sums(*figures: float) -> Any:
         return process_allgather(jnp.asarray(figures)).reshape(-1, len(figures)).sum(0)
 
+    # A job's processes end together: one is told, and all know when they ask each other.
+    checks = StopChecks(stop, sums)
     is_stopped, timer, saved_at, losses = False, StepTimer(), reached.step, []
     while reached.step < s.steps and not is_stopped:
         epoch, first = divmod(reached.step, share.steps)
@@ -189,7 +188,7 @@ def main(s: argparse.Namespace) -> None:
             reached.step += 1
             timer.step(some.size, loss.block_until_ready)
             is_due = reached.step % s.report_every == 0 or reached.step == s.steps
-            if not is_due and not (checks.is_due(reached.step) and sums(stop.is_wanted)[0] > 0):
+            if not is_due and not checks.says_stop(reached.step):
                 continue
 
             loss.block_until_ready()

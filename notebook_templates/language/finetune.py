@@ -193,7 +193,7 @@ def main(s: argparse.Namespace) -> None:
         # What the model's making, and the measured product, took is not the training's.
         torch.cuda.reset_peak_memory_stats()
     is_stopped, timer, saved_at = False, StepTimer(), reached.step
-    checks = StopChecks()
+    checks = StopChecks(stop, group.sums)
     loss_sum, count = torch.zeros((), device=device), 0
     timer.begin()
     while reached.step < s.steps and not is_stopped:
@@ -213,9 +213,7 @@ def main(s: argparse.Namespace) -> None:
             loss_sum, count = loss_sum + step.loss, count + 1
             evaluates = reached.step % (s.evaluate_every or s.report_every) == 0
             is_due = reached.step % s.report_every == 0 or evaluates or reached.step == s.steps
-            if not is_due and not (
-                checks.is_due(reached.step) and group.sums(stop.is_wanted)[0] > 0
-            ):
+            if not is_due and not checks.says_stop(reached.step):
                 continue
 
             # A report: what all processes did since the last.

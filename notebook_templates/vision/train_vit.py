@@ -204,7 +204,7 @@ def main(s: argparse.Namespace) -> None:
         write_whole(checkpoint, lambda stream: torch.save(states, stream))
 
     saved_at, is_stopped, timer = progress.step, False, StepTimer()
-    checks = StopChecks()
+    checks = StopChecks(stop, group.sums)
     while progress.step < last_step and not is_stopped:
         epoch, first = divmod(progress.step, schedule.steps_an_epoch)
         order = range(first, min(schedule.steps_an_epoch, first + last_step - progress.step))
@@ -244,9 +244,7 @@ def main(s: argparse.Namespace) -> None:
             timer.step(len(labels), loss_sum.item)
             ends = schedule.ends_at(progress.step)
             is_due = progress.step % s.report_every == 0 or ends
-            if not is_due and not (
-                checks.is_due(progress.step) and group.sums(stop.is_wanted)[0] > 0
-            ):
+            if not is_due and not checks.says_stop(progress.step):
                 continue
 
             # A report: what all processes did since the last.

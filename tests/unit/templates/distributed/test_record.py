@@ -202,10 +202,22 @@ def test_a_training_of_newer_programs_is_another(tmp_path: Path) -> None:
 
 
 def test_processes_ask_each_other_often_enough_and_not_after_each_fast_step() -> None:
-    checks = StopChecks()
+    stop, asked = SimpleNamespace(is_wanted=False), []
+
+    def sums(*values: float) -> list[float]:
+        asked.append(values)
+        return [sum(values)]
+
+    checks = StopChecks(stop, sums)  # type: ignore[arg-type]  # a stand-in
     # As long as nothing is known, the steps may be slow.
     assert all(checks.is_due(step) for step in range(1, 12))
     for seconds, every in ((30.0, 1), (3.0, 6), (0.001, 20_000), (0.0, 20_000)):
         checks.told(seconds)
         due = [step for step in range(1, 2 * every + 1) if checks.is_due(step)]
         assert due == [every, 2 * every]
+    # Between two such steps nobody is asked, whoever wants to stop.
+    assert not checks.says_stop(20_000)
+    stop.is_wanted = True
+    assert not checks.says_stop(20_001)
+    assert checks.says_stop(40_000)
+    assert len(asked) == 2
