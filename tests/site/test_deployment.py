@@ -225,11 +225,18 @@ def test_a_run_that_is_limited_leaves_the_other_machines_alone(hosts: Hosts) -> 
 def test_a_host_that_has_gone_off_is_remembered_and_the_others_are_deployed(
     portal: Site, hosts: Hosts
 ) -> None:
+    # As a run leaves it that was interrupted between the two: newer than what runs.
+    hosts.head.run("/usr/bin/touch", "/etc/systemd/system/portal-slurmctld.service")
+    process = "/bin/systemctl", "show", "--value", "-p", "MainPID", "portal-slurmctld"
+    before = hosts.head.run(*process)
     said = deployed_without(hosts, "compute2", "--stage", "slurm", "--stage", "verify")
     found = outcome(said)
     assert found["compute2"]["unreachable"] == 1, said
     assert [found[host]["failed"] for host in ("head", "compute1")] == [0, 0], said
     assert set(portal.states()) == {"compute1", "compute2"}
+    assert hosts.head.run(*process) != before
+    # A stage that does not know the hub's interpreter leaves the administrators' command.
+    hosts.head.run("/usr/local/sbin/portal", "settings", "check")
     # Slurm, too, finds it again; the tests that follow need both.
     up = {"compute1", "compute2"}
     until(

@@ -100,6 +100,9 @@ def restore(file: Path, settings_file: Path, *, replace: bool) -> None:
                 f"{there[0].place} is there already. --replace puts what is there aside; "
                 "databases are replaced"
             )
+        for part in content.parts:
+            if part.kind is Kind.FILES:
+                trees.check(folder / part.member, Path(part.place))
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         for part in content.parts:
             _put(part, folder / part.member, settings, stamp)

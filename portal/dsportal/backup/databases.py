@@ -87,7 +87,9 @@ def _run(
                 check=False,
             )
     except FileNotFoundError as error:
-        raise BackupError(f"{argv[0]} is not installed: it comes with the database") from error
+        raise BackupError(
+            f"{argv[0]} is not installed: it is in the package of the database or its client"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise BackupError(f"{argv[0]} did not end within {_TIME_LIMIT_SECONDS} s") from error
     if done.returncode != 0:

@@ -53,16 +53,28 @@ def _add(tar: tarfile.TarFile, path: Path, place: Path) -> None:
             raise BackupError(f"{place} is not there: change the settings ([backup])") from None
 
 
-def unpack(archive: Path, place: Path, aside: Path) -> None:
-    """Put a file or folder back; what stands in its place goes aside."""
-    building = place.with_name(f".{place.name}.restoring")
+def check(archive: Path, place: Path) -> None:
+    """Look whether a file or folder can be put back, and change nothing.
+
+    Raises:
+        BackupError: it cannot; why, in one line.
+
+    """
+    building = _building(place)
     if building.exists():
         raise BackupError(f"{building} is in the way: another restore runs, or has failed there")
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            _check(member)
+
+
+def unpack(archive: Path, place: Path, aside: Path) -> None:
+    """Put a file or folder back; what stands in its place goes aside."""
+    check(archive, place)
+    building = _building(place)
     building.mkdir(mode=0o700, parents=True)
     with tarfile.open(archive) as tar:
         members = tar.getmembers()
-        for member in members:
-            _check(member)
         tar.extraction_filter = lambda member, _: member
         tar.extractall(building, members)  # noqa: S202  # each was checked above
     if place.exists() or place.is_symlink():
@@ -71,12 +83,19 @@ def unpack(archive: Path, place: Path, aside: Path) -> None:
     building.rmdir()
 
 
+def _building(place: Path) -> Path:
+    return place.with_name(f".{place.name}.restoring")
+
+
 def _check(member: tarfile.TarInfo) -> None:
     parts = Path(member.name).parts
     if parts[:1] != (_ROOT,) or ".." in parts:
         raise BackupError(f"the backup holds {member.name!r}, which would leave its folder")
     try:
-        pwd.getpwnam(member.uname)
-        grp.getgrnam(member.gname)
+        # A number that had no name when it was packed comes back as that number.
+        if member.uname:
+            pwd.getpwnam(member.uname)
+        if member.gname:
+            grp.getgrnam(member.gname)
     except KeyError as error:
         raise BackupError(f"there is no {error} here: deploy first, then restore") from error

@@ -17,10 +17,13 @@ from tests.waiting import until
 NAME = f"{SETTINGS.parent.name.removeprefix('data-scientist-')}-fw"
 HOST, PEER = f"{NAME}-host", f"{NAME}-peer"
 # All of them the peer's, one at a time. Nobody outside has these addresses.
-HEAD, NODE, ADMIN, STRANGER = "10.78.0.10", "10.78.0.11", "10.78.1.12", "10.78.2.13"
+HEAD, NODE, MONITOR = "10.78.0.10", "10.78.0.11", "10.78.0.14"
+ADMIN, STRANGER = "10.78.1.12", "10.78.2.13"
+PEERS = (HEAD, NODE, MONITOR, ADMIN, STRANGER)
 HERE = "10.78.0.1"
 SSH, PORTAL, SLURMCTLD, SLURMD, HUB, SESSION, OTHER = 22, 8000, 6817, 6818, 8081, 40000, 5000
-PORTS = (SSH, PORTAL, SLURMCTLD, SLURMD, HUB, SESSION, OTHER)
+EXPORTER = 9100
+PORTS = (SSH, PORTAL, SLURMCTLD, SLURMD, HUB, SESSION, OTHER, EXPORTER)
 LISTEN = """
 import socket, sys
 listening = [socket.create_server(("", int(port))) for port in sys.argv[1:]]
@@ -71,6 +74,7 @@ class Wire:
             "instance_keep": False,
             "firewall_head_addresses": [HEAD],
             "firewall_node_addresses": [NODE],
+            "firewall_monitoring_addresses": [MONITOR],
             "firewall_ssh_networks": ["10.78.1.0/24", "fd00:78::/64"],
         }
         (self.folder / "group_vars").mkdir(exist_ok=True)
@@ -84,7 +88,7 @@ class Wire:
 
     def reached(self) -> set[tuple[str, int]]:
         """Connect from every address to every port; what is not open must be refused at once."""
-        asked = json.dumps([HERE, HEAD, NODE, ADMIN, STRANGER])
+        asked = json.dumps([HERE, *PEERS])
         words = inside(PEER, sys.executable, "-Ic", CONNECT, asked, json.dumps(PORTS))
         found = json.loads(words)
         assert {how for _, _, how in found} <= {"open", "refused"}, found
@@ -110,7 +114,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
         inside(HOST, "/usr/sbin/ip", "link", "set", "w1", "netns", PEER)
         for space, link, addresses in (
             (HOST, "w0", [HERE]),
-            (PEER, "w1", [HEAD, NODE, ADMIN, STRANGER]),
+            (PEER, "w1", PEERS),
         ):
             for address in addresses:
                 inside(space, "/usr/sbin/ip", "address", "add", f"{address}/16", "dev", link)
@@ -132,12 +136,12 @@ def listening() -> Iterator[None]:
 
 
 def test_a_head_lets_in_browsers_and_its_cluster_and_a_foreign_table_stays(wire: Wire) -> None:
-    every = {(source, port) for source in (HEAD, NODE, ADMIN, STRANGER) for port in PORTS}
+    every = {(source, port) for source in PEERS for port in PORTS}
     until(lambda: wire.reached() == every, seconds=10, what="everything is open without rules")
     wire.up(firewall_is_head=True)
     cluster = {(source, port) for source in (HEAD, NODE) for port in (SLURMCTLD, HUB, SESSION)}
-    browsers = {(source, PORTAL) for source in (HEAD, NODE, ADMIN, STRANGER)}
-    assert wire.reached() == cluster | browsers | {(ADMIN, SSH)}
+    browsers = {(source, PORTAL) for source in PEERS}
+    assert wire.reached() == cluster | browsers | {(ADMIN, SSH), (MONITOR, EXPORTER)}
     assert "set kept" in inside(HOST, "/usr/sbin/nft", "list", "table", "inet", "somebodys")
 
 
@@ -147,8 +151,8 @@ def test_a_node_lets_the_head_to_its_sessions_and_other_nodes_to_everything(wire
     wire.up(**given)
     from_head = {(HEAD, port) for port in (SLURMD, SESSION)}
     from_nodes = {(NODE, port) for port in PORTS}
-    added = {(source, PORTAL) for source in (HEAD, ADMIN, STRANGER)}
-    assert wire.reached() == from_head | from_nodes | added | {(ADMIN, SSH)}
+    added = {(source, PORTAL) for source in (HEAD, MONITOR, ADMIN, STRANGER)}
+    assert wire.reached() == from_head | from_nodes | added | {(ADMIN, SSH), (MONITOR, EXPORTER)}
 
 
 def test_rules_that_nftables_does_not_take_change_nothing(wire: Wire) -> None:

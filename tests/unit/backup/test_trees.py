@@ -82,3 +82,20 @@ def test_an_owner_that_this_machine_lacks_is_named(tmp_path: Path) -> None:
         tar.addfile(member)
     with pytest.raises(BackupError, match=r"nobody-of-that-name.* here: deploy first"):
         unpack(tmp_path / "tar", tmp_path / "new", tmp_path / "aside")
+
+
+@pytest.mark.root
+def test_an_owner_without_a_name_comes_back_as_its_number(folder: Path, tmp_path: Path) -> None:
+    os.chown(folder / "secret", 54321, 54322)
+    pack(folder, tmp_path / "tar", [])
+    unpack(tmp_path / "tar", tmp_path / "new", tmp_path / "aside")
+    found = (tmp_path / "new/secret").stat()
+    assert (found.st_uid, found.st_gid) == (54321, 54322)
+
+
+def test_what_cannot_be_put_back_leaves_no_folder_that_is_in_the_way(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "tar", "w") as tar:
+        tar.addfile(tarfile.TarInfo("other/file"), io.BytesIO())
+    with pytest.raises(BackupError):
+        unpack(tmp_path / "tar", tmp_path / "new", tmp_path / "aside")
+    assert [path.name for path in tmp_path.iterdir()] == ["tar"]

@@ -76,6 +76,16 @@ def test_a_port_of_a_service_of_the_sites_is_refused(said: str) -> None:
     assert "systemctl mask --now prometheus-node-exporter" in words
 
 
+def test_what_reads_the_gpus_is_not_sealed_off_from_them() -> None:
+    tasks = yaml.safe_load((ROLE / "tasks/dcgm.yml").read_text())
+    [definition] = tasks[-1]["vars"]["service_definitions"]
+    sealed = yaml.safe_load((roles.ROLES / "service/vars/main.yml").read_text())
+    # Which of systemd's settings hide or forbid device files.
+    hiding = {"PrivateDevices", "ProtectClock"}
+    assert hiding <= sealed["service_sealed_further"].keys()
+    assert definition["hardening"] == dict.fromkeys(hiding)
+
+
 def test_no_service_of_the_role_masks_a_unit_itself() -> None:
     for file in ROLE.rglob("*.yml"):
         assert "package_unit:" not in file.read_text(), file

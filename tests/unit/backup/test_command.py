@@ -1,0 +1,40 @@
+"""A restore checks everything before it changes anything."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from dsportal.backup import archive, command, manifest
+from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
+
+
+def test_a_part_that_cannot_be_put_back_leaves_the_others_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [tmp_path / "etc", tmp_path / "state"]
+    for number, owner in enumerate(["root", "nobody-of-that-name"]):
+        places[number].write_text("now")
+        member = tarfile.TarInfo("root")
+        member.uname, member.gname, member.size = owner, "root", 4
+        with tarfile.open(tmp_path / f"{number}.files", "w") as tar:
+            tar.addfile(member, io.BytesIO(b"then"))
+    parts = tuple(
+        BackupEntry(Kind.FILES, str(place), f"{number}.files", archive.digest(content))
+        for number, place in enumerate(places)
+        for content in [tmp_path / f"{number}.files"]
+    )
+    content = Manifest(manifest.FORMAT, "0.1", "head", "then", "", parts)
+    (tmp_path / manifest.NAME).write_bytes(manifest.to_json(content))
+    archive.write(content, tmp_path, tmp_path / "backup.tar.gz")
+    settings = tmp_path / "portal.toml"
+    settings.touch()
+    # Nothing is installed here, and nothing is asked whether it runs.
+    monkeypatch.setattr(command, "_release", lambda: "0.1")
+    monkeypatch.setattr(command, "load", lambda _: None)
+    monkeypatch.setattr(command.services, "running", lambda _: [])
+    with pytest.raises(BackupError, match="nobody-of-that-name"):
+        command.restore(tmp_path / "backup.tar.gz", settings, replace=True)
+    assert [place.read_text() for place in places] == ["now", "now"]
+    assert not list(tmp_path.glob(".*"))
