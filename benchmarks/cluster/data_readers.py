@@ -2,7 +2,7 @@
 
 All do the same: read, shuffle a little, decode, cut out a random part (8 to 100 % of the area,
 3:4 to 4:3), resize it to 224x224, mirror half of them, and give batches of 50 images of bytes. Each
-does it as its own documentation shows, with one thread. Their argument is the data's folder.
+does it as its own documentation shows, on one core. Their argument is the data's folder.
 """
 
 from dataclasses import dataclass

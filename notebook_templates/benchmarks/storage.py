@@ -156,13 +156,13 @@ def values_of(
     asked = None
     if fio.LOADS[part.load].is_training and s.rate_iops:
         asked = part.clients * plan.processes * s.rate_iops * fio.MIB / fio.MB
-    storage_cache = s.storage_cache_gb * 1e9
+    together = fio.together([one for answer in answers for one in answer["processes"]])
     return {
         "load": part.load,
         "mounts": list(part.mounts),
         "clients": part.clients,
         "run": part.run,
-        **fio.together([one for answer in answers for one in answer["processes"]]),
+        **together,
         "asked_mb_per_second": asked,
         "by_client_mb_per_second": [one["mb_per_second"] for one in each],
         "engines": sorted({one["engine"] for one in how}),
@@ -171,10 +171,25 @@ def values_of(
         "caches_dropped": dropped,
         "nas_flushed_by": s.flush_nas or None,
         "expected_hit_rate": 0.0 if is_direct else caches.hit_rate(caches.memory_bytes(), mine),
-        "storage_hit_rate": (
-            caches.hit_rate(storage_cache, part.clients * mine) if storage_cache else None
+        "storage_hit_rate": storage_hits(
+            s, part, part.clients * mine, together["mb_per_second"] or 0
         ),
     }
+
+
+def storage_hits(
+    s: argparse.Namespace, part: StorageCase, there: float, mb_per_second: float
+) -> float | None:
+    """Return the share of a part's requests that the storage's own cache may answer.
+
+    fio begins each part with the same requests, so a cache need only hold as much as a part gets
+    through, however large the files are (``there``, in bytes).
+    """
+    if not s.storage_cache_gb:
+        return None
+    pace = pace_of(s, part.load)
+    through = mb_per_second * fio.MB * (pace.seconds + pace.ramp_seconds)
+    return caches.hit_rate(s.storage_cache_gb * 1e9, min(there, through) or there)
 
 
 def described(clients: Clients) -> tuple[list[dict[str, Any]], StoragePlan]:

@@ -87,7 +87,7 @@ def markdown(summaries: Sequence[Summary]) -> str:
 
 
 def _beside_papers(nodes: Sequence[Mapping[str, Any]]) -> str:
-    """Hold peer-to-peer on against off: means over all pairs, and the papers' figures."""
+    """Hold peer-to-peer on against off: means over the direct pairs, and the papers' figures."""
     low, high = papers.PEER_MICROSECONDS
     head = ["", "GB/s, on", "GB/s, off", "µs, on", "µs, off"]
     rows = [
@@ -105,13 +105,13 @@ def _beside_papers(nodes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _mean_of_pairs(node: Mapping[str, Any], figure: str) -> str:
-    """Say a figure's mean, of one that is on over the pairs that can; empty where there is none."""
+    """Say a figure's mean over the pairs that are connected directly; empty where there is none."""
     gpus = range(len(node["gpus"]))
     pairs = [
         node[figure][a][b]
         for a in gpus
         for b in gpus
-        if figure in node and a != b and (figure.endswith(_OFF) or node["is_direct"][a][b])
+        if figure in node and a != b and node["is_direct"][a][b]
     ]
     return tables.number(fmean(pairs)) if pairs else ""
 

@@ -5,10 +5,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 from filesystem import caches, fs_cache, nas_sampler
 from filesystem.onefs import OnefsError
@@ -90,10 +92,12 @@ def measure(
     precision: str,
     framework: Framework = PYTORCH,
     kernels: Mapping[str, str] = MappingProxyType({}),
+    seed: int = 1,
 ) -> dict[str, Any]:
     """Train on so many nodes with so many processes each; return the results.
 
-    ``kernels``: where those of other frameworks are (`frameworks.places`).
+    ``kernels``: where those of other frameworks are (`frameworks.places`). ``seed``: of the order
+    in which images are read.
     """
     batch = protocol.batch_for(precision, s.batch)
     threads = protocol.decode_threads(machine.own_cores(), each)
@@ -103,6 +107,7 @@ def measure(
         "precision": precision,
         "batch": batch,
         "workers": max(1, threads // each),
+        "seed": seed,
         **{name: getattr(s, name) for name in HANDED_ON},
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
@@ -170,16 +175,19 @@ def configuration(s: argparse.Namespace, there: Nodes) -> dict[str, Any]:
 def repeated(
     result: Result,
     name: str,
-    measure: Callable[[], dict[str, Any]],
+    measure: Callable[..., dict[str, Any]],
     runs: int,
     sampler: NodeSampler,
     link: float | None,
 ) -> dict[str, Any]:
     """Measure a training several times; return what the runs came to, and what held them up.
 
+    Each run has a seed of its own (of 31 bits, which every framework takes): one that read the
+    images of the run before would measure caches.
     ``link``: what a node's network can carry, MB/s; ``None`` where that is not known.
     """
-    found = [result.part(f"{name} run {number}", measure) for number in range(1, runs + 1)]
+    parts = {one: crc32(one.encode()) >> 1 for one in (f"{name} run {n + 1}" for n in range(runs))}
+    found = [result.part(one, partial(measure, seed=seed)) for one, seed in parts.items()]
     figures = mean(found)
     sampler.wait_for(found[-1]["throughput"][-1][0])
     figures |= judged(figures, found, sampler.samples(), link)

@@ -89,7 +89,7 @@ IN_A_SESSION: Mapping[Key, Run] = {
             "--results ~/logs/": "--most 65536 --iterations 3 --repeats 1 --results ~/how-to/",
             "--processes 2,4": "--processes 2",
         },
-        before=f"{_FRESH}module load pytorch; ",
+        before=_FRESH,
         after="test -s ~/how-to/run1/summary.json -a -s ~/how-to/run2/summary.json",
     ),
     ("measure-the-whole-cluster.md", 0): Run(
@@ -107,7 +107,7 @@ IN_A_SESSION: Mapping[Key, Run] = {
             "--models resnet50": "--models tiny",
             "--precisions fp32,bf16": "--precisions fp32",
         },
-        before=f"{_FRESH}module load pytorch; ",
+        before=_FRESH,
         after="test -s ~/how-to/run1/summary.json -a -s ~/how-to/run2/summary.json",
     ),
     ("prepare-data.md", 0): Run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.backup import archive, command, manifest
+from dsportal.backup import archive, command, manifest, services
 from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
 
 
@@ -33,7 +33,7 @@ def test_a_part_that_cannot_be_put_back_leaves_the_others_as_they_are(
     # Nothing is installed here, and nothing is asked whether it runs.
     monkeypatch.setattr(command, "_release", lambda: "0.1")
     monkeypatch.setattr(command, "load", lambda _: None)
-    monkeypatch.setattr(command.services, "running", lambda _: [])
+    monkeypatch.setattr(services, "running", lambda _: [])
     with pytest.raises(BackupError, match="nobody-of-that-name"):
         command.restore(tmp_path / "backup.tar.gz", settings, replace=True)
     assert [place.read_text() for place in places] == ["now", "now"]

@@ -212,6 +212,16 @@ def test_a_part_says_what_was_asked_and_what_caches_can_answer() -> None:
     assert values["storage_hit_rate"] is None
 
 
+def test_larger_files_do_not_lower_the_storages_hit_rate() -> None:
+    how = settings(storage_cache_gb=1000)
+    part = StorageCase("read", 32, ("/nas1",), 1)
+    for there in (64 * fio.GIB, 256 * fio.GIB):
+        # 18.9 GB/s (the papers') for as long as a part reads.
+        found = storage.storage_hits(how, part, 32 * 4 * there, 18_924)
+        pace = storage_parts.pace_of(how, "read")
+        assert found == pytest.approx(1e12 / (18_924e6 * (pace.seconds + pace.ramp_seconds)))
+
+
 def test_the_expected_hit_rate_is_the_papers() -> None:
     assert round(caches.hit_rate(768e9, 22.2e12), 3) == 0.035
     assert round(caches.hit_rate(1e12, 22.2e12), 3) == 0.045
