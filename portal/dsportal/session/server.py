@@ -126,6 +126,8 @@ def settings(place: SessionContext) -> Config:
             },
             "LanguageServerManager": extensions.language_servers(),
             **exports.exporters(),
+            # By default nbconvert looks for templates, which are programs, in the home first.
+            "TemplateExporter": {"extra_template_basedirs": []},
             "LabApp": {
                 "app_settings_dir": str(
                     lab_defaults.write(
@@ -184,6 +186,8 @@ class SessionServer(ServerApp):
         self._components = Components(self.place, self)
         contents: Any = self.contents_manager
         contents.mounts, contents.loop = self._components.mounts, self.io_loop
+        contents.longest_bytes = self.max_body_size
+        contents.memory_bytes = bodies.longest_body(sys.maxsize, JobMemory.of_this_process())
         kernels: Any = self.kernel_spec_manager
         kernels.session_images = self._components.images
         kernels.own_specs = self._components.own_kernels.specs

@@ -5,9 +5,11 @@ dead mount would stop the whole session. Here each call has a thread of its own 
 what leads to a dead mount is refused, with words that name it (``mounts``).
 """
 
+import errno
 import functools
 import os
 import shutil
+import sys
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,7 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jupyter_server.services.contents.fileio import _simple_writing
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from tornado import web
 from tornado.ioloop import IOLoop
@@ -44,6 +45,9 @@ _NAMES = frozenset({"path", "name", "type", "format", "ext", "mimetype"})
 """Of the keys of a file's model."""
 
 
+_BYTES_OF_A_PART = 600
+"""In memory, of a notebook's object or list: 545 MB for a million of ``{}`` (nbformat 5.11)."""
+
 _WITH_A_MODEL = ("save", "update", "new")
 
 
@@ -53,6 +57,10 @@ class _Files(LargeFileManager):
     mounts: Mounts = Mounts()
     loop: IOLoop | None = None
     """Where events and the signatures of notebooks are at home; SQLite's connections are bound."""
+    longest_bytes: int = sys.maxsize
+    """Of a file that is opened; one that is longer could not be saved again."""
+    memory_bytes: int = sys.maxsize
+    """What an opened file may have of the session's memory, where it is several times."""
     _silent = threading.local()
 
     @default("notary")
@@ -72,6 +80,21 @@ class _Files(LargeFileManager):
             raise web.HTTPError(404, f"There is no folder {folder}")
         return super().save(model, path)  # type: ignore[no-untyped-call]
 
+    def _read_file(self, os_path: str, *asked: Any, **named: Any) -> Any:
+        _refuse_longer(os_path, min(self.longest_bytes, self.memory_bytes))
+        return super()._read_file(os_path, *asked, **named)
+
+    def _read_notebook(self, os_path: str, *asked: Any, **named: Any) -> Any:
+        # What is no JSON is written out once more in the error, each byte as four letters.
+        _refuse_longer(os_path, min(self.longest_bytes, self.memory_bytes // 2))
+        if (
+            self.memory_bytes < sys.maxsize
+            and _parts(os_path) * _BYTES_OF_A_PART > self.memory_bytes
+        ):
+            name = os.path.basename(os_path)
+            raise web.HTTPError(413, f"{name} has too many parts to be opened in this session.")
+        return super()._read_notebook(os_path, *asked, **named)
+
     @contextmanager
     def atomic_writing(self, os_path: str, *asked: Any, **named: Any) -> Iterator[Any]:
         """Write a file, whose old content comes back where that fails.
@@ -80,15 +103,18 @@ class _Files(LargeFileManager):
         could stand there, and lead it to another file of the user's.
         """
         with self.perm_to_403(os_path):
-            # As Jupyter resolves it.
-            file = Path(os_path)
-            file = file.parent / file.readlink() if file.is_symlink() else file
+            file = _followed(Path(os_path))
             if is_ones_own(file.parent):
-                with super().atomic_writing(os_path, *asked, **named) as stream:
+                with super().atomic_writing(str(file), *asked, **named) as stream:
                     yield stream
                 return
-            with _restored_on_failure(file), _simple_writing(str(file), *asked, **named) as stream:
+            with _restored_on_failure(file), _writing(file, *asked, **named) as stream:
                 yield stream
+
+    def _save_large_file(self, os_path: str, content: Any, format: Any) -> None:  # noqa: A002
+        with self.perm_to_403(os_path):
+            place = str(_followed(Path(os_path)))
+        super()._save_large_file(place, content, format)  # type: ignore[no-untyped-call]
 
     def _dir_model(self, path: str, content: bool = True) -> Any:
         if not content:
@@ -162,6 +188,46 @@ class _Files(LargeFileManager):
             "last_modified": moment,
             "writable": False,
         }
+
+
+def _followed(file: Path) -> Path:
+    """Follow a link as Jupyter does, unless it is one that somebody else could have put there.
+
+    Raises `PermissionError`: what is saved would go into another file of the user's.
+    """
+    if not file.is_symlink():
+        return file
+    if not is_ones_own(file.parent) and file.lstat().st_uid not in (0, os.geteuid()):
+        raise PermissionError(errno.EPERM, "a link of another user's", str(file))
+    return file.parent / file.readlink()
+
+
+@contextmanager
+def _writing(file: Path, text: bool = True, encoding: str = "utf-8", **_: Any) -> Iterator[Any]:
+    """Write a file where others may write; a link that comes there meanwhile is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    how: Any = {"mode": "w", "encoding": encoding, "newline": "\n"} if text else {"mode": "wb"}
+    with open(os.open(file, flags, 0o666), **how) as stream:
+        yield stream
+
+
+def _parts(os_path: str) -> int:
+    """Count the objects and lists of a notebook, or more: such letters in its texts, too."""
+    if not os.path.isfile(os_path):
+        return 0  # Jupyter says so
+    with open(os_path, "rb") as file:
+        pieces = iter(lambda: file.read(1 << 20), b"")
+        return sum(piece.count(b"{") + piece.count(b"[") for piece in pieces)
+
+
+def _refuse_longer(os_path: str, most: int) -> None:
+    if os.path.isfile(os_path) and os.stat(os_path).st_size > most:
+        name = os.path.basename(os_path)
+        raise web.HTTPError(
+            413,
+            f"{name} is larger than {most >> 20} MiB, too large to be opened in this session. "
+            "Read it in a notebook, a part at a time.",
+        )
 
 
 @contextmanager

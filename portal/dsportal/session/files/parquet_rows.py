@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from dsportal.session.files.bounded import bound
+
 ROWS = 200
 COLUMNS = 200
 _CHARACTERS = 300
 _BATCH_ROWS = 1024
+_CPU_SECONDS = 60
 
 
 def table(file: BinaryIO, first: int) -> dict[str, Any]:
@@ -96,11 +99,12 @@ def _cut(text: str | None) -> str | None:
 
 def main() -> None:
     """Print what the file has."""
+    bound(_CPU_SECONDS)
     try:
         with os.fdopen(0, "rb", closefd=False) as file:
             found = table(file, int(sys.argv[1]))
-    except (pa.ArrowException, OSError) as error:
-        sys.exit(str(error).splitlines()[0])
+    except (pa.ArrowException, OSError, MemoryError) as error:
+        sys.exit((str(error).splitlines() or ["it takes too much memory"])[0])
     json.dump(found, sys.stdout)
 
 

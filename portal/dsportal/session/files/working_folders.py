@@ -4,6 +4,8 @@ A new process goes into its folder before it runs, and who starts it waits for t
 is looked at before, in a thread (``contents``).
 """
 
+import os
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,6 +16,10 @@ from tornado import web
 
 from dsportal.session.files import names
 from dsportal.session.files.contents import SessionContents
+from dsportal.session.files.own_folder import is_ones_own
+
+# R (`help(Startup)`) would read these in the folder that it is started in.
+_OF_THE_HOME = {"R_PROFILE_USER": "~/.Rprofile", "R_ENVIRON_USER": "~/.Renviron"}
 
 
 class PlacedKernels(AsyncMappingKernelManager):
@@ -28,6 +34,9 @@ class PlacedKernels(AsyncMappingKernelManager):
         if path is not None:
             contents = self._contents
             await contents.look_at(contents.place(path))
+            folder: str = self.cwd_for_path(path)  # type: ignore[no-untyped-call]
+            if not await contents.in_time(partial(is_ones_own, folder), folder):
+                more["env"] = {**(more.get("env") or os.environ), **_OF_THE_HOME}
         return await super()._async_start_kernel(kernel_id=kernel_id, path=path, **more)
 
     async def _async_restart_kernel(self, kernel_id: str, now: bool = False) -> None:

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 _UPSTREAM = Path(__file__).parents[1] / "upstream"
@@ -16,6 +17,13 @@ _WHOLE = "kernel_configuration.py"
 # A word of the command, or a word within one that a shell reads.
 _IPYKERNEL = re.compile(r"(?<!\S)ipykernel(?:_launcher|\.kernelapp)?(?!\S)")
 _CONNECTION_FILE = "{connection_file}"
+# What ipykernel_launcher does, which itself would be looked for in the notebook's folder first:
+# that may be a hostile colleague's. psutil is imported before the folder is on the path again.
+_START = (
+    "import sys; sys.path[:] = [place for place in sys.path if place]; "
+    "from ipykernel import kernelapp, kernelbase; "
+    "getattr(kernelbase, '_get_psutil', int)(); kernelapp.launch_new_instance()"
+)
 
 
 def install(folder: Path) -> Path:
@@ -27,6 +35,20 @@ def install(folder: Path) -> Path:
         "".join(f"load_subconfig({str(folder / name)!r})\n" for name in _PARTS), encoding="utf-8"
     )
     return file
+
+
+def without_folder(argv: Sequence[str]) -> list[str]:
+    """Have ipykernel start with nothing of the folder that it is started in.
+
+    Not by ``python -P``, with which notebooks would find none of the modules beside them.
+
+    >>> without_folder(["python", "-m", "ipykernel_launcher", "-f", "x"])[1] == "-c"
+    True
+    """
+    for at, pair in enumerate(pairwise(argv)):
+        if pair[0] == "-m" and _IPYKERNEL.fullmatch(pair[1]):
+            return [*argv[:at], "-c", _START, *argv[at + 2 :]]
+    return list(argv)
 
 
 def with_configuration(argv: Sequence[str], file: str) -> list[str]:

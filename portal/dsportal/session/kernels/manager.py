@@ -12,7 +12,7 @@ from jupyter_core.paths import jupyter_data_dir, jupyter_path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import Dict, Unicode, default
 
-from dsportal.session.kernels.configuration import with_configuration
+from dsportal.session.kernels.configuration import with_configuration, without_folder
 from dsportal.session.kernels.icons import folder_with_tile
 from dsportal.session.kernels.image_specs import SEPARATOR
 from dsportal.session.kernels.images import SessionImages
@@ -100,6 +100,7 @@ class SessionKernels(KernelSpecManager):
         """
         spec = self._spec_as_written(kernel_name)
         if self.configuration:
+            spec.argv = without_folder(spec.argv)
             argv = with_configuration(spec.argv, self.configuration)
             if argv == spec.argv:
                 spec.metadata = {**spec.metadata, "debugger": False}

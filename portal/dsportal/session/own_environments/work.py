@@ -92,8 +92,15 @@ class OwnWork:
         return task
 
     async def _hear(self, task: Task, process: asyncio.subprocess.Process) -> None:
-        if process.stdout is not None:
-            while heard := await process.stdout.read(4096):
-                task.hear(heard.decode(errors="replace"))
-        code = await process.wait()
-        task.state = "done" if code == 0 else "failed"
+        reading = asyncio.create_task(self._read(task, process))
+        # Not `wait`: what an installation has left behind may hold its output open, and Python 3.11
+        # waits for that, too.
+        while process.returncode is None and not reading.done():
+            await asyncio.wait({reading}, timeout=0.5)
+        await asyncio.wait({reading}, timeout=1.0)
+        reading.cancel()
+        task.state = "done" if await process.wait() == 0 else "failed"
+
+    async def _read(self, task: Task, process: asyncio.subprocess.Process) -> None:
+        while process.stdout is not None and (heard := await process.stdout.read(4096)):
+            task.hear(heard.decode(errors="replace"))

@@ -5,15 +5,14 @@ notebook may be made to keep its reader's busy, or fill its memory. What it writ
 what it read: it is for a frame without scripts.
 """
 
-import resource
 import sys
 
 import nbformat
 
+from dsportal.session.files.bounded import bound
 from dsportal.session.sharing.mathematics import MathExporter, draw_outputs
 
 _CPU_SECONDS = 60
-_MEMORY_BYTES = 2 * 2**30
 MOST_BYTES = 64 * 2**20
 """Of a page: the session's server has it in memory several times."""
 # nbconvert has a light theme or a dark one; readers have either.
@@ -43,8 +42,7 @@ def page(content: str) -> str:
 
 def main() -> int:
     """Do it; return 1 for a notebook whose page is longer than it may be."""
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    bound(_CPU_SECONDS)
     content = sys.stdin.buffer.read().decode("utf-8", errors="replace")
     written = page(content).encode("utf-8", errors="replace")
     if len(written) > MOST_BYTES:

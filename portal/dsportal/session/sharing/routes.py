@@ -59,6 +59,8 @@ class Sharing:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 env=_ENVIRONMENT,
+                # nbconvert takes templates, which are programs, from the folder that it runs in.
+                cwd="/",
             )
             try:
                 written, _ = await asyncio.wait_for(process.communicate(content), _SECONDS)

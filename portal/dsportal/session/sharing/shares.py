@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsportal.session.files.regular import open_regular
 from dsportal.session.sharing import words
 from dsportal.session.sharing.access import Audience, Grant, SharingError
 
@@ -146,10 +147,20 @@ def notebook_at(place: str, path: str) -> bytes:
     if not name.endswith(".ipynb") or name.startswith("."):
         raise SharingError(words.NO_NOTEBOOK.format(path=path))
     try:
-        with open(place, "rb") as file:
+        opened, _ = open_regular(_own_link(place))
+        with os.fdopen(opened, "rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise SharingError(words.NOT_READ.format(path=path, reason=error.strerror)) from error
     if len(content) > MAX_BYTES:
         raise SharingError(words.TOO_LARGE.format(name=name, limit_mib=MAX_BYTES // 2**20))
     return content
+
+
+def _own_link(place: str) -> str:
+    """Follow a link of the user's; one that somebody else has put there is not opened.
+
+    In a folder that others may write to, it would have the user share another file of theirs.
+    """
+    is_own = os.path.islink(place) and os.lstat(place).st_uid == os.geteuid()
+    return os.path.realpath(place) if is_own else place

@@ -34,6 +34,10 @@ def is_visit(request: HTTPServerRequest) -> bool:
 def is_from_elsewhere(handler: JupyterHandler) -> bool:
     """Say whether another page's link, and not the user or a program of theirs, asks for this."""
     site = handler.request.headers.get("Sec-Fetch-Site")
+    if site == "same-origin" and "Referer" in handler.request.headers:
+        # With one host name for all, the hub's login is of this origin, too, and leads on to
+        # wherever a link has said.
+        return not is_from_below(handler.request, handler.base_url)
     if site is not None:
         return site not in _BY_THE_USER
     # Set by JupyterHub's login: a token came with the request, which no other page knows.

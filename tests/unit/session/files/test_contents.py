@@ -1,6 +1,7 @@
 """Jupyter's contents in threads, beside a mount that is known to be dead."""
 
 import asyncio
+import os
 import shutil
 import threading
 from errno import ENOSPC
@@ -201,3 +202,41 @@ def test_a_home_without_room_keeps_nobody_from_saving_among_others(
     (group / "a.txt").write_text("before")
     saved(home, "group/a.txt", "after")
     assert (group / "a.txt").read_text() == "after"
+
+
+@pytest.mark.parametrize("name", ["zeros.ipynb", "parts.ipynb", "zeros.txt"])
+def test_a_file_that_the_session_cannot_hold_is_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "parts.ipynb").write_text('{"metadata": {"x": [' + "{}," * 100_000 + "{}]}}")
+    for one in ("zeros.ipynb", "zeros.txt"):
+        with (tmp_path / one).open("wb") as file:
+            file.truncate(1 << 40)  # sparse
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    files.memory_bytes = 8 << 20
+    with pytest.raises(HTTPError) as refused:
+        asyncio.run(ensure_async(files.get(name)))
+    assert refused.value.status_code == 413
+    # What is said of it without its content is known all the same.
+    assert asyncio.run(ensure_async(files.get(name, content=False)))["name"] == name
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("more", [{}, {"chunk": 2}])
+def test_saving_does_not_follow_a_colleagues_link_in_the_files_own_place(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    (tmp_path / ".bashrc").write_text("mine")
+    group = tmp_path / "group"
+    group.mkdir()
+    group.chmod(0o770)
+    link = group / "notes.ipynb"
+    link.symlink_to(tmp_path / ".bashrc")
+    os.lchown(link, 65534, 65534)
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    model = {"type": "file", "format": "text", "content": "theirs", **more}
+    with pytest.raises(HTTPError, match="403"):
+        asyncio.run(ensure_async(files.save(model, "group/notes.ipynb")))
+    assert (tmp_path / ".bashrc").read_text() == "mine"
+    # One's own link leads where one wanted.
+    os.lchown(link, os.geteuid(), os.getegid())
+    asyncio.run(ensure_async(files.save(model, "group/notes.ipynb")))
+    assert (tmp_path / ".bashrc").read_text().endswith("theirs")

@@ -1,5 +1,7 @@
 import json
+import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +16,9 @@ from dsportal.session.kernels.manager import (
     SessionKernelConnection,
     SessionKernels,
 )
+from dsportal.session.kernels.module_kernels import spec as module_spec
 from dsportal.session.usage.memory import JobMemory, MemoryFolders
+from dsportal.session_schema import Kernel
 
 IPYKERNEL = ("python", "-m", "ipykernel_launcher", "-f", "{connection_file}")
 
@@ -142,7 +146,9 @@ def test_every_ipykernel_is_told_of_our_configuration(prefix: Path) -> None:
     assert sorted(told) == ["python3", "pytorch", "tensorflow"]
     assert {argv[-1] for argv in told.values()} == {"--config=/c.py"}
     # The offered one stays as it was: it is asked for again and again.
-    assert kernels.get_kernel_spec("pytorch").argv == [*IPYKERNEL, "--config=/c.py"]
+    python, *_, file = kernels.get_kernel_spec("pytorch").argv[:-1]
+    assert (python, file) == ("python", "{connection_file}")
+    assert kernels.offered["pytorch"]["argv"] == [*IPYKERNEL]
 
 
 def test_a_debugger_is_offered_where_it_opens_no_port(prefix: Path) -> None:
@@ -166,3 +172,15 @@ def test_a_debugger_is_offered_where_it_opens_no_port(prefix: Path) -> None:
         "xpython": {"debugger": False, "kept": 1},
     }
     assert offered["xpython"]["metadata"] == {"debugger": True, "kept": 1}
+
+
+def test_a_kernel_runs_nothing_of_the_notebooks_folder_by_itself(tmp_path: Path) -> None:
+    for name in ("ipykernel_launcher", "psutil"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w').close()\nraise ImportError\n")
+    own = module_spec(Kernel("P", sys.executable, "python"), None)
+    kernels = SessionKernels(offered={"p": own}, configuration="/c.py")
+    argv = kernels.get_kernel_spec("p").argv
+    before = argv[: argv.index("-f")]
+    run = partial(subprocess.run, cwd=tmp_path, check=False, timeout=60, capture_output=True)
+    assert run([*before, "--version"]).returncode == 0
+    assert not (tmp_path / "ran").exists()

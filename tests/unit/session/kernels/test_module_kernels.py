@@ -71,7 +71,8 @@ def test_a_kernel_may_need_no_module(tmp_path: Path) -> None:
     order = Kernel(display_name="R", interpreter="/bin/true", language="R")
     ready = prepared(order, "", tmp_path)
     file = str(tmp_path / "kernel.json")
-    assert ready["cmd"] == ["/bin/true", "--slave", "-e", "IRkernel::main()", "--args", file]
+    program = ["/bin/true", "--slave", "--no-restore-data", "-e", "IRkernel::main()", "--args"]
+    assert ready["cmd"] == [*program, file]
 
 
 def test_a_module_that_fails_says_why(init: str, tmp_path: Path) -> None:

@@ -1,4 +1,9 @@
+import asyncio
 import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +38,23 @@ def test_anything_else_is_refused(body: bytes) -> None:
 def test_nothing_answers_where_sharing_is_off() -> None:
     assert routes("/user/ann/", Sharing("", "ann", {})) == []
     assert len(routes("/user/ann/", Sharing("/nas/{user}", "ann", {}))) == 3
+
+
+def test_a_share_is_shown_without_templates_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/index.html.j2").write_text("the home's")
+    monkeypatch.chdir(tmp_path)
+    begin = asyncio.create_subprocess_exec
+
+    async def begun(*argv: str, **how: Any) -> Any:
+        # The checkout's package, which -I would not find.
+        here = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        return await begin(*[one for one in argv if one != "-I"], **{**how, "env": here})
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", begun)
+    empty = b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}'
+    html = asyncio.run(Sharing("/{user}", "ann", {}).html(empty))
+    assert html
+    assert "the home's" not in html

@@ -117,3 +117,14 @@ def test_a_notebook_has_a_largest_size(tmp_path: Path) -> None:
         notebook_at(str(place), "a.ipynb")
     with pytest.raises(SharingError, match="No such file"):
         notebook_at(str(tmp_path / "b.ipynb"), "b.ipynb")
+
+
+@pytest.mark.root
+def test_a_colleagues_link_is_not_shared(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("mine")
+    link = tmp_path / "notes.ipynb"
+    link.symlink_to(tmp_path / "key")
+    assert notebook_at(str(link), "notes.ipynb") == b"mine"
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(SharingError):
+        notebook_at(str(link), "notes.ipynb")

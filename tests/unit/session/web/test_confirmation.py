@@ -21,6 +21,9 @@ def handler(has_token: bool, headers: dict[str, str]) -> Any:
     ("headers", "expected"),
     [
         ({"Sec-Fetch-Site": "same-origin"}, False),
+        ({"Sec-Fetch-Site": "same-origin", "Referer": f"https://{HOST}/user/u/lab"}, False),
+        # With one host name for all: it leads on to wherever a link has said.
+        ({"Sec-Fetch-Site": "same-origin", "Referer": f"https://{HOST}/hub/login"}, True),
         ({"Sec-Fetch-Site": "none"}, False),
         ({"Sec-Fetch-Site": "cross-site"}, True),
         # Another user's host, where each has one.
