@@ -18,7 +18,8 @@ COMPILER = set(SYSTEM["packages_of"]["modules_compiler"])
 # In the place of the roles that know the system, and that install packages.
 STAND_INS = {
     "machine": [{"set_fact": {**SYSTEM, "packages": {}, "cacheable": True}}],
-    "main": [{"debug": {"msg": "installs {{ packages_names | join(' ') }}"}}],
+    # What the module system's role does afterwards is of no interest here.
+    "main": [{"debug": {"msg": "installs {{ packages_names | join(' ') }}"}}, {"meta": "end_host"}],
 }
 
 
@@ -39,9 +40,9 @@ def said_by(folder: Path, inventory: Path, *options: str) -> Said:
         (stand_in / f"{name}.yml").write_text(yaml.safe_dump(does))
     tasks: list[object] = [
         {"include_role": {"name": "instance", "tasks_from": "machine"}},
-        {"include_role": {"name": "modules"}, "when": "'modules' in group_names"},
         {"include_role": {"name": "environments", "tasks_from": "validate", "public": True}},
         {"debug": {"msg": "for_gpus {{ environments_cuda }}"}},
+        {"include_role": {"name": "modules"}, "when": "'modules' in group_names"},
     ]
     known: dict[str, object] = {"environments_paths": {}}
     said = roles.played_with(folder, inventory, tasks, "--check", *options, vars=known)
