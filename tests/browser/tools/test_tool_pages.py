@@ -21,7 +21,9 @@ def test_who_finds_no_tool_reads_why(
     visit(USER).start_and_wait(gpus=0)
     # Its program is one that no node has.
     path = f"/user/{USER}/tools/elsewhere/"
+    # Nor does the login start it: a link may have led to it.
     log_in(page, portal, USER, to=path)
+    page.get_by_role("button", name="Start Elsewhere").click()
     expect(page.get_by_role("heading", name="Elsewhere is not running")).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("no-such-tool")
     for _, seen in forms(page, "a tool that failed"):
