@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 # What the form shows of the cluster is refreshed every ten seconds; and other tests run beside.
 PATIENCE = 60_000
 """Milliseconds."""
+FOR_TESTS_ONLY = """.jp-LauncherCard:is(
+    [title^="Broken"], [title^="Cannot be used"], [title^="Elsewhere"]
+)"""
+"""Cards of what the test instance has so that it fails."""
 expect.set_options(timeout=PATIENCE)
 
 
@@ -109,9 +113,12 @@ def page(
 @pytest.fixture
 def photograph(tmp_path: Path) -> Callable[[Page, str], None]:
     """Take a picture for the documentation: into ``docs/images`` with ``PORTAL_PICTURES=1``."""
-    folder = ROOT / "docs" / "images" if os.environ.get("PORTAL_PICTURES") == "1" else tmp_path
+    is_for_readers = os.environ.get("PORTAL_PICTURES") == "1"
+    folder = ROOT / "docs" / "images" if is_for_readers else tmp_path
 
     def take(page: Page, name: str) -> None:
+        if is_for_readers:
+            page.add_style_tag(content=f"{FOR_TESTS_ONLY} {{ display: none; }}")
         page.screenshot(path=folder / f"{name}.png")
 
     return take
