@@ -101,8 +101,7 @@ def restore(file: Path, settings_file: Path, *, replace: bool) -> None:
                 "databases are replaced"
             )
         for part in content.parts:
-            if part.kind is Kind.FILES:
-                trees.check(folder / part.member, Path(part.place))
+            _check(part, folder / part.member, settings)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         for part in content.parts:
             _put(part, folder / part.member, settings, stamp)
@@ -146,6 +145,18 @@ def _put(part: BackupEntry, content: Path, settings: Settings, stamp: str) -> No
             databases.put_postgresql(_postgresql(settings), _hub_user(settings), content)
         case Kind.MARIADB:
             databases.put_mariadb(settings.backup.accounting_socket, content)
+
+
+def _check(part: BackupEntry, content: Path, settings: Settings) -> None:
+    """Look whether a part can be put back, and change nothing."""
+    match part.kind:
+        case Kind.FILES:
+            trees.check(content, Path(part.place))
+        case Kind.POSTGRESQL:
+            _postgresql(settings)
+            databases.check_program("pg_restore")
+        case Kind.MARIADB:
+            databases.check_program("mariadb")
 
 
 def _is_there(part: BackupEntry) -> bool:

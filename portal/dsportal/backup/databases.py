@@ -12,6 +12,8 @@ from pathlib import Path
 from dsportal.backup.manifest import BackupEntry, BackupError
 
 _TIME_LIMIT_SECONDS = 3600
+_PATH = "/usr/bin:/bin"
+_MISSING = "{} is not installed: it is in the package of the database or its client"
 
 
 def copy_sqlite(file: Path, to: Path) -> None:
@@ -58,6 +60,17 @@ def put_mariadb(socket: str, dump: Path) -> None:
     _run(["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"], given=dump)
 
 
+def check_program(name: str) -> None:
+    """Look whether a database's program is here.
+
+    Raises:
+        BackupError: it is not.
+
+    """
+    if shutil.which(name, path=_PATH) is None:
+        raise BackupError(_MISSING.format(name))
+
+
 def _run(
     argv: Sequence[str],
     *,
@@ -78,7 +91,7 @@ def _run(
                 stdout=stdout,
                 stderr=subprocess.PIPE,
                 text=True,
-                env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+                env={"LC_ALL": "C.UTF-8", "PATH": _PATH, "HOME": "/nonexistent"},
                 cwd="/",
                 user=who.pw_uid,
                 group=who.pw_gid,
@@ -87,9 +100,7 @@ def _run(
                 check=False,
             )
     except FileNotFoundError as error:
-        raise BackupError(
-            f"{argv[0]} is not installed: it is in the package of the database or its client"
-        ) from error
+        raise BackupError(_MISSING.format(argv[0])) from error
     except subprocess.TimeoutExpired as error:
         raise BackupError(f"{argv[0]} did not end within {_TIME_LIMIT_SECONDS} s") from error
     if done.returncode != 0:

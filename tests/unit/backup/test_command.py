@@ -3,6 +3,7 @@
 import io
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,19 +11,27 @@ from dsportal.backup import archive, command, manifest, services
 from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
 
 
+@pytest.mark.parametrize(
+    ("owner", "kind", "said"),
+    [
+        ("nobody-of-that-name", Kind.FILES, "nobody-of-that-name"),
+        # Of a machine that has no database.
+        ("root", Kind.POSTGRESQL, "set hub.database_url"),
+    ],
+)
 def test_a_part_that_cannot_be_put_back_leaves_the_others_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str, kind: Kind, said: str
 ) -> None:
     places = [tmp_path / "etc", tmp_path / "state"]
-    for number, owner in enumerate(["root", "nobody-of-that-name"]):
+    for number, owner_here in enumerate(["root", owner]):
         places[number].write_text("now")
         member = tarfile.TarInfo("root")
-        member.uname, member.gname, member.size = owner, "root", 4
+        member.uname, member.gname, member.size = owner_here, "root", 4
         with tarfile.open(tmp_path / f"{number}.files", "w") as tar:
             tar.addfile(member, io.BytesIO(b"then"))
     parts = tuple(
-        BackupEntry(Kind.FILES, str(place), f"{number}.files", archive.digest(content))
-        for number, place in enumerate(places)
+        BackupEntry(each, str(place), f"{number}.files", archive.digest(content))
+        for number, (place, each) in enumerate(zip(places, (Kind.FILES, kind), strict=True))
         for content in [tmp_path / f"{number}.files"]
     )
     content = Manifest(manifest.FORMAT, "0.1", "head", "then", "", parts)
@@ -32,9 +41,10 @@ def test_a_part_that_cannot_be_put_back_leaves_the_others_as_they_are(
     settings.touch()
     # Nothing is installed here, and nothing is asked whether it runs.
     monkeypatch.setattr(command, "_release", lambda: "0.1")
-    monkeypatch.setattr(command, "load", lambda _: None)
+    nothing = SimpleNamespace(hub=SimpleNamespace(database_url=""))
+    monkeypatch.setattr(command, "load", lambda _: nothing)
     monkeypatch.setattr(services, "running", lambda _: [])
-    with pytest.raises(BackupError, match="nobody-of-that-name"):
+    with pytest.raises(BackupError, match=said):
         command.restore(tmp_path / "backup.tar.gz", settings, replace=True)
     assert [place.read_text() for place in places] == ["now", "now"]
     assert not list(tmp_path.glob(".*"))

@@ -11,4 +11,5 @@ def bound(cpu_seconds: int) -> None:
     """Limit time and memory; where the job's memory ends, this process does, and no kernel."""
     _OOM_SCORE.write_text("1000", encoding="ascii")
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    # Not of addresses, of which Arrow reserves many times what it uses.
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))

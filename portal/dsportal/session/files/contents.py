@@ -8,6 +8,7 @@ what leads to a dead mount is refused, with words that name it (``mounts``).
 import errno
 import functools
 import os
+import re
 import shutil
 import sys
 import threading
@@ -48,6 +49,12 @@ _NAMES = frozenset({"path", "name", "type", "format", "ext", "mimetype"})
 _BYTES_OF_A_PART = 600
 """In memory, of a notebook's object or list: 545 MB for a million of ``{}`` (nbformat 5.11)."""
 
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+"""Of JSON."""
+
+_MOST_LINKS = 40
+"""From one to the next, as Linux follows them."""
+
 _WITH_A_MODEL = ("save", "update", "new")
 
 
@@ -62,6 +69,7 @@ class _Files(LargeFileManager):
     memory_bytes: int = sys.maxsize
     """What an opened file may have of the session's memory, where it is several times."""
     _silent = threading.local()
+    _copied = threading.local()
 
     @default("notary")
     def _our_notary(self) -> Notary:
@@ -80,7 +88,20 @@ class _Files(LargeFileManager):
             raise web.HTTPError(404, f"There is no folder {folder}")
         return super().save(model, path)  # type: ignore[no-untyped-call]
 
+    def copy(self, from_path: str, to_path: str | None = None) -> Any:
+        """Copy a file of whatever size: upstream reads it whole, and then writes that."""
+        source = self._get_os_path(from_path.strip("/"))  # type: ignore[no-untyped-call]
+        if from_path.endswith(".ipynb") or not os.path.isfile(source):
+            return super().copy(from_path, to_path)  # type: ignore[no-untyped-call]
+        self._copied.source = source
+        try:
+            return super().copy(from_path, to_path)  # type: ignore[no-untyped-call]
+        finally:
+            self._copied.source = None
+
     def _read_file(self, os_path: str, *asked: Any, **named: Any) -> Any:
+        if getattr(self._copied, "source", None) == os_path:
+            return "", "text", b""  # its content goes another way, in `_save_file`
         _refuse_longer(os_path, min(self.longest_bytes, self.memory_bytes))
         return super()._read_file(os_path, *asked, **named)
 
@@ -92,8 +113,20 @@ class _Files(LargeFileManager):
             and _parts(os_path) * _BYTES_OF_A_PART > self.memory_bytes
         ):
             name = os.path.basename(os_path)
-            raise web.HTTPError(413, f"{name} has too many parts to be opened in this session.")
+            raise web.HTTPError(
+                413,
+                f"{name} has too many parts for the memory of this session. Open it in a session "
+                "with more.",
+            )
         return super()._read_notebook(os_path, *asked, **named)
+
+    def _save_file(self, os_path: str, content: Any, format: Any) -> None:  # noqa: A002
+        source = getattr(self._copied, "source", None)
+        if source is None:
+            super()._save_file(os_path, content, format)  # type: ignore[no-untyped-call]
+            return
+        with self.open(source, "rb") as old, self.atomic_writing(os_path, text=False) as new:
+            shutil.copyfileobj(old, new)
 
     @contextmanager
     def atomic_writing(self, os_path: str, *asked: Any, **named: Any) -> Iterator[Any]:
@@ -191,15 +224,17 @@ class _Files(LargeFileManager):
 
 
 def _followed(file: Path) -> Path:
-    """Follow a link as Jupyter does, unless it is one that somebody else could have put there.
+    """Follow links to what is none, unless one is there that somebody else has put there.
 
     Raises `PermissionError`: what is saved would go into another file of the user's.
     """
-    if not file.is_symlink():
-        return file
-    if not is_ones_own(file.parent) and file.lstat().st_uid not in (0, os.geteuid()):
-        raise PermissionError(errno.EPERM, "a link of another user's", str(file))
-    return file.parent / file.readlink()
+    for _ in range(_MOST_LINKS):
+        if not file.is_symlink():
+            return file
+        if not is_ones_own(file.parent) and file.lstat().st_uid not in (0, os.geteuid()):
+            raise PermissionError(errno.EPERM, "a link of another user's", str(file))
+        file = file.parent / file.readlink()
+    raise PermissionError(errno.EPERM, "too many links", str(file))
 
 
 @contextmanager
@@ -212,12 +247,12 @@ def _writing(file: Path, text: bool = True, encoding: str = "utf-8", **_: Any) -
 
 
 def _parts(os_path: str) -> int:
-    """Count the objects and lists of a notebook, or more: such letters in its texts, too."""
+    """Count the objects and lists of a notebook, but not such letters in its texts."""
     if not os.path.isfile(os_path):
         return 0  # Jupyter says so
     with open(os_path, "rb") as file:
-        pieces = iter(lambda: file.read(1 << 20), b"")
-        return sum(piece.count(b"{") + piece.count(b"[") for piece in pieces)
+        bare = _TEXT.sub(b"", file.read())
+    return bare.count(b"{") + bare.count(b"[")
 
 
 def _refuse_longer(os_path: str, most: int) -> None:
@@ -245,7 +280,13 @@ def _restored_on_failure(file: Path) -> Iterator[None]:
             yield
         except BaseException:
             if has_copy:
-                shutil.copyfile(copy, file)
+                # What made the writing fail is told, whatever this comes to.
+                with (
+                    suppress(OSError),
+                    copy.open("rb") as kept,
+                    _writing(file, text=False) as place,
+                ):
+                    shutil.copyfileobj(kept, place)
             raise
 
 

@@ -100,6 +100,9 @@ def _cut(text: str | None) -> str | None:
 def main() -> None:
     """Print what the file has."""
     bound(_CPU_SECONDS)
+    # As many threads as cores, each with memory of its own, would not fit in there.
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
     try:
         with os.fdopen(0, "rb", closefd=False) as file:
             found = table(file, int(sys.argv[1]))

@@ -18,8 +18,8 @@ from dsportal.session.files import names
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.own_folder import is_ones_own
 
-# R (`help(Startup)`) would read these in the folder that it is started in.
-_OF_THE_HOME = {"R_PROFILE_USER": "~/.Rprofile", "R_ENVIRON_USER": "~/.Renviron"}
+R_FILES = {"R_PROFILE_USER": "~/.Rprofile", "R_ENVIRON_USER": "~/.Renviron"}
+"""What R (`help(Startup)`) would read in the folder that it is started in, by its variables."""
 
 
 class PlacedKernels(AsyncMappingKernelManager):
@@ -36,7 +36,7 @@ class PlacedKernels(AsyncMappingKernelManager):
             await contents.look_at(contents.place(path))
             folder: str = self.cwd_for_path(path)  # type: ignore[no-untyped-call]
             if not await contents.in_time(partial(is_ones_own, folder), folder):
-                more["env"] = {**(more.get("env") or os.environ), **_OF_THE_HOME}
+                more["env"] = {**(more.get("env") or os.environ), **R_FILES}
         return await super()._async_start_kernel(kernel_id=kernel_id, path=path, **more)
 
     async def _async_restart_kernel(self, kernel_id: str, now: bool = False) -> None:

@@ -18,12 +18,26 @@ _WHOLE = "kernel_configuration.py"
 _IPYKERNEL = re.compile(r"(?<!\S)ipykernel(?:_launcher|\.kernelapp)?(?!\S)")
 _CONNECTION_FILE = "{connection_file}"
 # What ipykernel_launcher does, which itself would be looked for in the notebook's folder first:
-# that may be a hostile colleague's. psutil is imported before the folder is on the path again.
-_START = (
-    "import sys; sys.path[:] = [place for place in sys.path if place]; "
-    "from ipykernel import kernelapp, kernelbase; "
-    "getattr(kernelbase, '_get_psutil', int)(); kernelapp.launch_new_instance()"
-)
+# that may be a hostile colleague's. psutil is imported before the folder is on the path again, and
+# IPython before 8.0.1 (CVE-2022-21699) reads its own files there.
+_START = """
+import os, sys
+sys.path[:] = [place for place in sys.path if place]
+from ipykernel import kernelapp, kernelbase
+getattr(kernelbase, '_get_psutil', int)()
+app = kernelapp.IPKernelApp.instance()
+app.config_file_paths = []
+find = app.init_profile_dir
+def find_elsewhere():
+    here = os.getcwd()
+    os.chdir('/')
+    find()
+    os.chdir(here)
+app.init_profile_dir = find_elsewhere
+kernelapp.launch_new_instance()
+"""
+_IRKERNEL = "IRkernel::main()"
+_WITHOUT_DATA = "--no-restore-data"
 
 
 def install(folder: Path) -> Path:
@@ -38,13 +52,17 @@ def install(folder: Path) -> Path:
 
 
 def without_folder(argv: Sequence[str]) -> list[str]:
-    """Have ipykernel start with nothing of the folder that it is started in.
+    """Have a kernel start with nothing of the folder that it is started in.
 
     Not by ``python -P``, with which notebooks would find none of the modules beside them.
 
     >>> without_folder(["python", "-m", "ipykernel_launcher", "-f", "x"])[1] == "-c"
     True
+    >>> without_folder(["R", "--slave", "-e", "IRkernel::main()", "--args", "x"])[1]
+    '--no-restore-data'
     """
+    if _IRKERNEL in argv and _WITHOUT_DATA not in argv:
+        return [argv[0], _WITHOUT_DATA, *argv[1:]]
     for at, pair in enumerate(pairwise(argv)):
         if pair[0] == "-m" and _IPYKERNEL.fullmatch(pair[1]):
             return [*argv[:at], "-c", _START, *argv[at + 2 :]]

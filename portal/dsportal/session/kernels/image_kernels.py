@@ -13,6 +13,7 @@ from tornado import web
 from traitlets import Unicode
 
 from dsportal.containers.run import exec_environment
+from dsportal.session.files.working_folders import R_FILES
 from dsportal.session.kernels.images import SessionImages
 
 
@@ -33,7 +34,8 @@ class ImageProvisioner(LocalProvisioner):
         # jupyter_client takes "python3" for its own interpreter.
         command = [self.kernel_spec.argv[0], *prepared["cmd"][1:]]
         prepared["cmd"] = await session_images.argv(self.image, command)
-        prepared["env"] = exec_environment(prepared["env"])
+        of_r = {name: prepared["env"][name] for name in R_FILES if name in prepared["env"]}
+        prepared["env"] = exec_environment(prepared["env"], of_r)
         return dict(prepared)
 
     async def send_signal(self, signum: int) -> None:

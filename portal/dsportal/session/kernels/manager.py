@@ -99,8 +99,8 @@ class SessionKernels(KernelSpecManager):
         JupyterLab offers no debugger for other kernels: theirs listens on a port for everybody.
         """
         spec = self._spec_as_written(kernel_name)
+        spec.argv = without_folder(spec.argv)
         if self.configuration:
-            spec.argv = without_folder(spec.argv)
             argv = with_configuration(spec.argv, self.configuration)
             if argv == spec.argv:
                 spec.metadata = {**spec.metadata, "debugger": False}

@@ -13,7 +13,7 @@ PROVISIONER = "portal-modules"
 """The provisioner's name among the entry points of ``jupyter_client.kernel_provisioners``."""
 _ARGUMENTS = {
     "python": ("-m", "ipykernel_launcher", "-f", "{connection_file}"),
-    "R": ("--slave", "--no-restore-data", "-e", "IRkernel::main()", "--args", "{connection_file}"),
+    "R": ("--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"),
 }
 
 

@@ -1,6 +1,7 @@
 """Jupyter's contents in threads, beside a mount that is known to be dead."""
 
 import asyncio
+import json
 import os
 import shutil
 import threading
@@ -240,3 +241,66 @@ def test_saving_does_not_follow_a_colleagues_link_in_the_files_own_place(
     os.lchown(link, os.geteuid(), os.getegid())
     asyncio.run(ensure_async(files.save(model, "group/notes.ipynb")))
     assert (tmp_path / ".bashrc").read_text().endswith("theirs")
+
+
+def test_a_notebook_with_much_text_in_an_output_is_opened(tmp_path: Path) -> None:
+    cell = {"cell_type": "raw", "id": "a", "metadata": {}, "source": "[{" * 100_000}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    (tmp_path / "map.ipynb").write_text(json.dumps(notebook))
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    files.memory_bytes = 8 << 20
+    assert asyncio.run(ensure_async(files.get("map.ipynb")))["type"] == "notebook"
+
+
+def test_a_file_of_any_size_is_duplicated(tmp_path: Path) -> None:
+    content = b"\xff" * (2 << 20)
+    (tmp_path / "model.bin").write_bytes(content)
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    files.longest_bytes = 1 << 20
+    assert asyncio.run(ensure_async(files.copy("model.bin")))["name"] == "model-Copy1.bin"
+    assert (tmp_path / "model-Copy1.bin").read_bytes() == content
+    # It is read as before afterwards.
+    (tmp_path / "words.txt").write_text("words")
+    assert asyncio.run(ensure_async(files.get("words.txt")))["content"] == "words"
+
+
+@pytest.mark.root
+def test_ones_own_links_lead_on_where_others_may_write_and_no_further(tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("mine")
+    group = tmp_path / "group"
+    group.mkdir()
+    group.chmod(0o770)
+    (group / "real.txt").write_text("old")
+    # A colleague waits where Jupyter would put what it writes.
+    (group / ".~real.txt").symlink_to(tmp_path / ".bashrc")
+    (group / "second.txt").symlink_to("real.txt")
+    (group / "first.txt").symlink_to("second.txt")
+    (tmp_path / "second.txt").symlink_to(group / "real.txt")
+    (tmp_path / "first.txt").symlink_to("second.txt")
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    for number, path in enumerate(["group/first.txt", "first.txt"]):
+        model = {"type": "file", "format": "text", "content": f"new {number}"}
+        asyncio.run(ensure_async(files.save(model, path)))
+        assert (group / "real.txt").read_text() == f"new {number}"
+    assert (tmp_path / ".bashrc").read_text() == "mine"
+
+
+@pytest.mark.root
+def test_what_comes_back_after_a_failure_follows_no_link_either(tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("mine")
+    group = tmp_path / "group"
+    group.mkdir()
+    group.chmod(0o770)
+    file = group / "notes.txt"
+    file.write_text("a colleague's")
+    files: Any = SessionContents(root_dir=str(tmp_path))
+
+    def write() -> None:
+        with files.atomic_writing(str(file)):
+            file.unlink()
+            file.symlink_to(tmp_path / ".bashrc")
+            raise OSError(ENOSPC, "no space")
+
+    with pytest.raises(OSError, match="no space"):
+        write()
+    assert (tmp_path / ".bashrc").read_text() == "mine"

@@ -120,7 +120,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_python_3_is_this_interpreter(prefix: Path) -> None:
     spec = SessionKernels().get_kernel_spec("python3")
-    assert spec.argv == [sys.executable, "-m", "ipykernel_launcher"]
+    assert spec.argv[:2] == [sys.executable, "-c"]
     assert spec.display_name == "Python 3"
 
 
@@ -184,3 +184,12 @@ def test_a_kernel_runs_nothing_of_the_notebooks_folder_by_itself(tmp_path: Path)
     run = partial(subprocess.run, cwd=tmp_path, check=False, timeout=60, capture_output=True)
     assert run([*before, "--version"]).returncode == 0
     assert not (tmp_path / "ran").exists()
+
+
+def test_r_restores_nothing_of_the_notebooks_folder(prefix: Path) -> None:
+    # As `IRkernel::installspec()` writes it.
+    argv = ["/opt/R/bin/R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"]
+    spec = {"argv": argv, "display_name": "R", "language": "R"}
+    kernels = SessionKernels(offered={"ir": spec})
+    assert "--no-restore-data" in kernels.get_kernel_spec("ir").argv
+    assert spec["argv"] == argv
