@@ -158,9 +158,9 @@ class Visitor:
         )
         return Websocket(url, self._authorization, trust())
 
-    def open_kernel(self, *, kernel: str = "python3") -> str:
+    def open_kernel(self, *, kernel: str = "python3", **more: str) -> str:
         """Start a kernel that stays; return its name in the session."""
-        started = self.session("POST", "/api/kernels", json={"name": kernel})
+        started = self.session("POST", "/api/kernels", json={"name": kernel, **more})
         started.raise_for_status()
         return str(started.json()["id"])
 

@@ -1,6 +1,8 @@
 """Environment modules in a session: one Python by a framework's name, wherever it is asked for."""
 
+import os
 import pwd
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -177,10 +179,32 @@ def test_python_2_has_a_module_and_a_kernel(user: Visitor) -> None:
         assert len(ports_of(user)) == 1
 
 
+@pytest.mark.parametrize("kernel", ["python2", "ir", "pytorch"])
+def test_a_kernel_runs_nothing_that_lies_beside_its_notebook(
+    user: Visitor, home: Path, kernel: str
+) -> None:
+    folder = home / "a colleague's"
+    startup = folder / "profile_default/startup"
+    startup.mkdir(parents=True)
+    for place in (folder / "ipython_kernel_config.py", folder / "psutil.py", startup / "00.py"):
+        place.write_text("open('ran', 'w').close()\n")
+    (folder / ".Rprofile").write_text("file.create('ran')\n")
+    # Nobody's: not the user's own.
+    for place in (folder, *folder.rglob("*")):
+        os.chown(place, 65534, 65534)
+    folder.chmod(0o777)
+    try:
+        with running(user, kernel, path="a colleague's/x.ipynb") as kernel_id:
+            assert "2" in user.run_in(kernel_id, "print(1 + 1)")
+        assert not (folder / "ran").exists()
+    finally:
+        shutil.rmtree(folder)
+
+
 @contextmanager
-def running(user: Visitor, kernel: str) -> Iterator[str]:
+def running(user: Visitor, kernel: str, **more: str) -> Iterator[str]:
     """Give a kernel that ends with the block."""
-    kernel_id = user.open_kernel(kernel=kernel)
+    kernel_id = user.open_kernel(kernel=kernel, **more)
     try:
         yield kernel_id
     finally:

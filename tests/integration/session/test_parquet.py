@@ -28,6 +28,12 @@ table = pa.table({
 parquet.write_table(table, "tables/small groups.parquet", row_group_size=300)
 parquet.write_table(pa.table({f"c{number}": [1] for number in range(250)}), "tables/wide.parquet")
 parquet.write_table(pa.table({"none": pa.array([], pa.int32())}), "tables/empty.parquet")
+# A few hundred bytes that are 4 GB.
+long = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 4_000_000]))
+parquet.write_table(
+    pa.table({"long": long}), "tables/bomb.parquet", compression="zstd", store_schema=False
+)
+assert os.path.getsize("tables/bomb.parquet") < 10_000
 open("tables/text.parquet", "w").write("this is no Parquet file")
 if not os.path.islink("tables/link.parquet"):
     os.symlink("wide.parquet", "tables/link.parquet")
@@ -94,3 +100,15 @@ def test_what_cannot_be_shown_is_said(user: Visitor, path: str, status: int, wor
     assert answer.status_code == status
     assert words in answer.text
     assert "Traceback" not in answer.text
+
+
+def test_a_file_that_fills_the_memory_ends_nothing_but_its_reader(user: Visitor) -> None:
+    kernel_id = user.open_kernel()
+    try:
+        user.run_in(kernel_id, "kept = 7")
+        answer = user.session("GET", "/portal/parquet/tables/bomb.parquet")
+        assert answer.status_code == 422, answer.text
+        assert "bomb.parquet cannot be shown as a table" in answer.json()["message"]
+        assert user.run_in(kernel_id, "print(kept)") == "7\n"
+    finally:
+        user.session("DELETE", f"/api/kernels/{kernel_id}").raise_for_status()
