@@ -30,6 +30,8 @@ from dsportal import response_headers
 
 SMALL_BODY = 2**20
 """Bytes: more than any request needs that is no upload."""
+OAUTH_BODY = 2**13
+"""Bytes; JupyterHub's OAuth library reads all fields of a body, for half a second if it may."""
 MAX_HEADER_SIZE = 2**15
 """Bytes of a request's head. Node's proxy takes half of it."""
 SERVER_ARGUMENTS = {
@@ -46,6 +48,14 @@ _THROWN_AWAY = 4 * 2**20
 _SLOWEST_BYTES_A_SECOND = 2**14
 _LONGEST_BODY_SECONDS = 3600.0
 _MOST_LOGINS_CACHED = 500
+
+
+def refuse_longer(request: HTTPServerRequest, most: int) -> None:
+    """Refuse a body of more bytes than that. Raises `HTTPError`."""
+    if len(request.body) > most:
+        raise HTTPError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Over {most} bytes are not taken here."
+        )
 
 
 class Caller:

@@ -61,6 +61,9 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         if handler is None:  # a program's question, with no browser behind it
             found: dict[str, Any] | None = await super().get_authenticated_user(handler, data)
             return found
+        if not _is_form(data):
+            # Of the API, which takes any JSON; JupyterHub would log what fails at it, for anybody.
+            raise web.HTTPError(400, "A login has a username and a password, both of them text.")
         # JupyterHub's page of a refused login reads it, too.
         typed = data.setdefault("username", "")
         name = unix_name(without_realm(typed, getattr(self, "realm", "")))
@@ -112,3 +115,7 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
             ", ".join(found.groups) or "none",
         )
         return False
+
+
+def _is_form(data: object) -> bool:
+    return isinstance(data, dict) and all(isinstance(value, str) for value in data.values())

@@ -27,6 +27,7 @@ from dsportal.authentication.names import shown, unix_name, without_realm
 from dsportal.authentication.throttle import TOO_MANY
 from dsportal.authentication.unix_account import refuse_unfit
 from dsportal.authentication.words import DIRECTORY_SILENT
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 
 # Options of LDAPAuthenticator that this class answers in its own way. One that a site set for its
 # safety must not be passed over in silence.
@@ -51,6 +52,7 @@ _REPLACED = frozenset(
 _TLS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 # Looks at accounts under way at one moment; logins have threads of their own.
 _REFRESH_THREADS = 4
+_MOST_REFRESHED = 10_000
 
 
 class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore[misc]  # no types
@@ -136,6 +138,8 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         self._warn_of_open_passwords()
         self._threads = ThreadPoolExecutor(self.executor_threads, "directory")
         self._refresh_threads = ThreadPoolExecutor(_REFRESH_THREADS, "directory-refresh")
+        # One look for all who wait for the same account: it cannot crowd out its own refusal.
+        self._looks = SharedAnswers(self._looked_up, 0.0, most=_MOST_REFRESHED)
         self._no_refresh_until = float("-inf")
         self._reader = self._reader_set()
         self._directory = Directory(self._access(), self._layout(), self._reader, self.log)
@@ -172,11 +176,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             return True
         self.may_refuse(handler)
         try:
-            account = await self._asked(
-                partial(self._directory.look_up, user.name),
-                self._refresh_threads,
-                self.refresh_timeout,
-            )
+            account = await self._looks.get(user.name)
         except Refused as refusal:
             self.log.warning("%s is not let in any more: %s", user.name, refusal.reason)
             return False
@@ -186,6 +186,12 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             return True
         model = self.auth_model(account.name, account.groups)
         return model if self.is_let_in(account.name, account.groups) else False
+
+    async def _looked_up(self, name: str) -> DirectoryAccount:
+        found: DirectoryAccount = await self._asked(
+            partial(self._directory.look_up, name), self._refresh_threads, self.refresh_timeout
+        )
+        return found
 
     def _log_in(self, name: str, password: str, deadline: float) -> DirectoryAccount | None:
         account = self._directory.log_in(name, password, deadline)

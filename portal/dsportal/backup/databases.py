@@ -1,5 +1,6 @@
 """Copies of databases while they are in use, and their restore."""
 
+import grp
 import os
 import pwd
 import shutil
@@ -30,9 +31,13 @@ def put_sqlite(copy: Path, part: BackupEntry) -> None:
     for tail in ("-wal", "-shm"):
         file.with_name(file.name + tail).unlink(missing_ok=True)
     building = file.with_name(f".{file.name}.restoring")
-    shutil.copyfile(copy, building)
-    shutil.chown(building, part.owner, part.group)
-    building.chmod(part.mode)
+    # The folder is the hub's user's, and so is what comes back in it: a link of that name, say.
+    building.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with copy.open("rb") as content, open(os.open(building, flags, 0o600), "wb") as to:
+        shutil.copyfileobj(content, to)
+        os.fchown(to.fileno(), pwd.getpwnam(part.owner).pw_uid, grp.getgrnam(part.group).gr_gid)
+        os.fchmod(to.fileno(), part.mode)
     building.replace(file)
 
 

@@ -63,9 +63,16 @@ def check(archive: Path, place: Path) -> None:
     building = _building(place)
     if building.exists():
         raise BackupError(f"{building} is in the way: another restore runs, or has failed there")
+    links: set[Path] = set()
     with tarfile.open(archive) as tar:
         for member in tar:
             _check(member)
+            path = Path(member.name)
+            # Whose folder it is may put a link in a folder's place while it is packed.
+            if not links.isdisjoint(path.parents):
+                raise BackupError(f"the backup holds {member.name!r}, which lies below a link")
+            if member.issym():
+                links.add(path)
 
 
 def unpack(archive: Path, place: Path, aside: Path) -> None:

@@ -32,7 +32,7 @@ from dsportal.hub import process as hub_process
 from dsportal.hub import tls
 from dsportal.log_limits import LogLimiter, cut
 from dsportal.look import appearance
-from dsportal.request_limits import Rules
+from dsportal.request_limits import ConnectionLimiter, RequestLimiter, Rules
 from dsportal.response_headers import Unversioned
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import file_of, load
@@ -46,6 +46,8 @@ log = logging.getLogger("dsportal.cluster")
 _PARENT_SECONDS = 1.0
 _PORT_TRIES = 20
 _LONGEST_PATH = 200
+# Streams among them. Who is known counts, too: with a session's token anybody can ask and not read.
+_MOST_CONNECTIONS = 4096
 
 
 def room(settings: Settings, environment: Mapping[str, str]) -> Room:
@@ -106,6 +108,16 @@ def rules(auth: HubOAuth, app: Application) -> Rules:
     return Rules(knows, lambda request: request_limits.SMALL_BODY)
 
 
+def server(app: Application, auth: HubOAuth, context: ssl.SSLContext | None) -> HTTPServer:
+    """Make what listens, with limits for strangers and for those who are known."""
+    limiter = RequestLimiter(app, rules(auth, app))
+    return HTTPServer(
+        ConnectionLimiter(limiter, _MOST_CONNECTIONS, _MOST_CONNECTIONS),
+        ssl_options=context,
+        **request_limits.SERVER_ARGUMENTS,
+    )
+
+
 def _log_request(handler: RequestHandler) -> None:
     status = handler.get_status()
     if status >= 500:
@@ -119,13 +131,9 @@ async def serve(settings: Settings) -> None:
     auth = HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
     request_limits.bound_cache(auth)
     app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)
-    server = HTTPServer(
-        request_limits.RequestLimiter(app, rules(auth, app)),
-        ssl_options=tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH),
-        **request_limits.SERVER_ARGUMENTS,
-    )
+    context = tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH)
     url = urlsplit(settings.cluster.url)
-    await _listen(server, url.port or 80, url.hostname or "127.0.0.1")
+    await _listen(server(app, auth, context), url.port or 80, url.hostname or "127.0.0.1")
     ended = asyncio.Event()
     # The hub ends its services with the first, systemd and others with the second.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -30,8 +30,9 @@ KEYS = (
 _MOST_GPUS = 1024
 _MOST_HOURS = 24 * 366
 
-_WHOLE_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
-_DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+# What is sent is kept as it is: a few spaces are a slip of the hand, a million are not.
+_WHOLE_NUMBER = re.compile(r" {0,8}[0-9]{1,6} {0,8}", re.ASCII)
+_DECIMAL = re.compile(r" {0,8}[0-9]{1,6}(\.[0-9]{1,6})? {0,8}", re.ASCII)
 _NAMES = {
     "partition": (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII), "a partition"),
     "gpu_type": (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}", re.ASCII), "a type of GPU"),
@@ -108,7 +109,7 @@ def single_values(fields: Mapping[str, list[str]]) -> dict[str, str]:
 
 
 def _gpus(value: object) -> int:
-    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value.strip(" ")):
+    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_GPUS:
         raise BadOption(
@@ -119,7 +120,7 @@ def _gpus(value: object) -> int:
 
 
 def _time(value: object) -> timedelta:
-    if isinstance(value, str) and _DECIMAL.fullmatch(value.strip(" ")):
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = float(value)
     if (
         isinstance(value, bool)

@@ -75,6 +75,21 @@ def test_nothing_leaves_its_folder(tmp_path: Path, name: str) -> None:
         unpack(tmp_path / "tar", tmp_path / "new", tmp_path / "aside")
 
 
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    """Its folder was a link when it was packed, and a folder again when it was walked."""
+    elsewhere = tmp_path / "etc"
+    elsewhere.mkdir()
+    link, file = tarfile.TarInfo("root/d"), tarfile.TarInfo("root/d/rule")
+    link.type, link.linkname = tarfile.SYMTYPE, str(elsewhere)
+    with tarfile.open(tmp_path / "tar", "w") as tar:
+        for member in (tarfile.TarInfo("root"), link, file):
+            member.type = tarfile.DIRTYPE if member.name == "root" else member.type
+            tar.addfile(member, io.BytesIO())
+    with pytest.raises(BackupError, match="below a link"):
+        unpack(tmp_path / "tar", tmp_path / "new", tmp_path / "aside")
+    assert not list(elsewhere.iterdir())
+
+
 def test_an_owner_that_this_machine_lacks_is_named(tmp_path: Path) -> None:
     member = tarfile.TarInfo("root")
     member.uname, member.gname = "nobody-of-that-name", "root"

@@ -11,8 +11,10 @@ from typing import Any
 
 from jupyterhub.apihandlers import default_handlers
 from jupyterhub.apihandlers.auth import OAuthAuthorizeHandler
+from oauthlib.common import Request  # type: ignore[import-untyped]
 from tornado import web
 
+from dsportal import request_limits
 from dsportal.hub import handlers
 
 
@@ -22,8 +24,16 @@ class AuditedAuthorizeHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # J
     def post(self) -> None:
         """Take the answer to the page that asks whether one really wants to."""
         if self.current_user is not None:
-            self._note(self.get_argument("client_id", ""))
+            request_limits.refuse_longer(self.request, request_limits.OAUTH_BODY)
+            self._note(self._named_client())
         super().post()
+
+    def _named_client(self) -> str:
+        """Read the client as what makes the code does: in a body of any type, too."""
+        try:
+            return Request(*self.extract_oauth_params()).client_id or ""
+        except ValueError as error:
+            raise web.HTTPError(400, "This is no request of OAuth's.") from error
 
     def _complete_login(
         self, uri: str, headers: Any, scopes: Any, credentials: dict[str, Any]

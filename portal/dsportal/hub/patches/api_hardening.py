@@ -10,21 +10,35 @@ import asyncio
 import json
 from typing import Any
 
+from jupyterhub import orm
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
 from jupyterhub.apihandlers.groups import GroupPropertiesAPIHandler
-from jupyterhub.apihandlers.users import UserAPIHandler, UserServerAPIHandler
+from jupyterhub.apihandlers.users import (
+    UserAPIHandler,
+    UserServerAPIHandler,
+    UserTokenListAPIHandler,
+)
 from jupyterhub.handlers import default_handlers as page_handlers
 from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.handlers.pages import ProxyErrorHandler
 from jupyterhub.scopes import needs_scope
+from jupyterhub.utils import utcnow
+from sqlalchemy import or_
 from tornado import web
 
+from dsportal import request_limits
 from dsportal.hub import handlers, starts
 from dsportal.response_headers import head_as_get
 
 LARGEST_BODY = 2**20
 """Bytes; Tornado would keep a hundred times as much in memory for anybody, before any login."""
+LARGEST_OPTIONS = 2**13
+"""Bytes of what a session is asked for with: it is kept, and read again with each list."""
+LONGEST_NOTE = 1023
+"""Of a token, as JupyterHub's table has it; SQLite takes any."""
+MOST_TOKENS = 250
+"""Of a user, with those of sessions."""
 
 _NOT_THE_HUBS = "Names, and who is an admin, come from the directory."
 _LONGEST_SECONDS = 2**31
@@ -62,15 +76,32 @@ _FREE = (UserServerAPIHandler, GroupPropertiesAPIHandler)
 
 
 class HardenedTokenHandler(OAuthTokenHandler):  # type: ignore[misc]  # JupyterHub has no types
-    """Gives tokens for codes, where what is sent is a text."""
+    """Gives tokens for codes, where what is sent is a short text."""
 
     def post(self) -> None:
         """Refuse what is none; JupyterHub's library fails at it."""
+        request_limits.refuse_longer(self.request, request_limits.OAUTH_BODY)
         try:
             self.request.body.decode()
         except UnicodeDecodeError as error:
             raise web.HTTPError(400, "The body must be UTF-8.") from error
         super().post()
+
+
+class HardenedTokenListHandler(UserTokenListAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Lists tokens and makes new ones, up to a number: each is kept until it expires."""
+
+    async def post(self, user_name: str) -> None:
+        """Make one."""
+        user = self.find_user(user_name)
+        if user is not None and self._held(user) >= MOST_TOKENS:
+            raise web.HTTPError(409, f"There are {MOST_TOKENS} tokens already: revoke some first.")
+        await super().post(user_name)
+
+    def _held(self, user: Any) -> int:
+        expires = orm.APIToken.expires_at
+        own = self.db.query(orm.APIToken).filter_by(user_id=user.id, client_id="jupyterhub")
+        return int(own.filter(or_(expires.is_(None), expires > utcnow(with_tz=False))).count())
 
 
 class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
@@ -138,6 +169,7 @@ def install() -> None:
     handlers.remove(default_handlers, *_GONE)
     handlers.replace(page_handlers, ProxyErrorHandler, HardenedErrorHandler)
     handlers.replace(default_handlers, OAuthTokenHandler, HardenedTokenHandler)
+    handlers.replace(default_handlers, UserTokenListAPIHandler, HardenedTokenListHandler)
     handlers.replace(default_handlers, UserAPIHandler, HardenedUserHandler)
     handlers.replace(default_handlers, UserServerAPIHandler, HardenedServerHandler)
     APIHandler.get_json_body = _json_body
@@ -156,6 +188,8 @@ def _find_handler(application: web.Application, request: Any, **given: Any) -> A
 def _json_body(handler: Any) -> Any:
     if not handler.request.body:
         return None
+    if isinstance(handler, UserServerAPIHandler):
+        request_limits.refuse_longer(handler.request, LARGEST_OPTIONS)
     try:
         body = json.loads(handler.request.body, parse_constant=_refuse)
         # No database takes half a character.
@@ -175,6 +209,8 @@ def _check_members(body: dict[str, Any]) -> None:
     for name in _MEMBERS.keys() & body.keys():
         if not any(_is_one(body[name], kind) for kind in _MEMBERS[name]):
             raise web.HTTPError(400, f"{name} is of the wrong type.")
+    if len(body.get("note") or "") > LONGEST_NOTE:
+        raise web.HTTPError(400, f"note must have {LONGEST_NOTE} letters at most.")
     if body.get("admin"):
         raise web.HTTPError(403, _NOT_THE_HUBS)
     seconds = body.get("expires_in")

@@ -7,8 +7,11 @@ Tried with JupyterHub 6.1.1.
 """
 
 import logging
+import time
+from collections.abc import Callable
 from typing import Any
 
+from jupyterhub.app import JupyterHub
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.log import log_request
 from jupyterhub.metrics import prometheus_log_method
@@ -19,6 +22,19 @@ from dsportal.log_limits import cut
 
 LONGEST_ADDRESS = 300
 """In characters; what is longer is cut."""
+LONGEST_LINE = 2000
+"""The same of any line: users, and strangers, may be quoted in it."""
+_OF_STRANGERS = {
+    ("base", "_user_for_cookie"),
+    ("base", "_validate_next_url"),
+    ("http1connection", "_read_message"),
+    ("login", "check_xsrf_cookie"),
+    ("provider", "authenticate_client"),
+    ("provider", "authenticate_client_id"),
+    ("web", "_decode_signed_value_v1"),
+    ("_xsrf_utils", "_get_signed_value_urlsafe"),
+}
+"""Where JupyterHub and Tornado complain of what anybody may send: module and function."""
 
 
 def install() -> None:
@@ -31,6 +47,15 @@ def install() -> None:
 
     BaseHandler.log_exception = log_exception
     app_log.addFilter(_is_worth_a_line)
+    lines = LineLimiter()
+
+    def init_logging(hub: Any) -> None:
+        _init_logging(hub)
+        # What Tornado and the authenticator log comes here, too.
+        for handler in hub.log.handlers:
+            handler.addFilter(lines)
+
+    JupyterHub.init_logging = init_logging
 
 
 def log_known(handler: Any) -> None:
@@ -55,6 +80,26 @@ def _is_known(handler: Any) -> bool:
         return False
 
 
+class LineLimiter(logging.Filter):
+    """Cuts long lines, and writes down one complaint of a stranger a second, and no more."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._said_at = -float("inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Cut a record, and say whether it is written."""
+        longest = LONGEST_LINE
+        if (record.module, record.funcName) in _OF_STRANGERS:
+            if self._now() - self._said_at < 1:
+                return False
+            longest, self._said_at = LONGEST_ADDRESS, self._now()
+        record.msg, record.args = cut(record.getMessage(), longest), None
+        return True
+
+
+_init_logging = JupyterHub.init_logging
 _log_exception = BaseHandler.log_exception
 
 

@@ -267,3 +267,29 @@ def test_jupyterhub_finds_what_it_reads_of_a_handler(authenticator: Any) -> None
     handler._token_authenticated = True
     refresh(authenticator, handler)
     assert handler._token_authenticated is True
+
+
+def test_a_closed_account_cannot_crowd_out_its_own_refusal(
+    authenticator: Any, directory: StandIn
+) -> None:
+    """Many requests at once made the looks late, and a directory that is late changes nothing."""
+    directory.says, directory.seconds = Refused("the account is closed"), 0.05
+    authenticator.refresh_timeout = 0.5
+
+    async def crowd() -> list[Any]:
+        mallory = SimpleNamespace(name="mallory")
+        return await asyncio.gather(*(authenticator.refresh_user(mallory) for _ in range(200)))
+
+    assert set(asyncio.run(crowd())) == {False}
+    assert directory.asked == [("mallory",)]
+
+
+@pytest.mark.parametrize("data", [None, "ada", 1, [], {"username": 1}, {"password": ["x"]}])
+def test_what_is_no_form_is_the_senders_fault(
+    authenticator: Any, directory: StandIn, data: object
+) -> None:
+    """JupyterHub's API hands on any JSON that a stranger sends, and logs what fails at it."""
+    with pytest.raises(HTTPError) as refused:
+        asyncio.run(authenticator.get_authenticated_user(SimpleNamespace(), data))
+    assert refused.value.status_code == 400
+    assert directory.asked == []

@@ -1,7 +1,10 @@
 """What an attempt to log in costs, by how it ended."""
 
 import asyncio
+import contextlib
 import logging
+import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 from tornado.web import HTTPError
 
 from dsportal.authentication.attempts import PAIR
+from dsportal.authentication.names import shown
 from dsportal.authentication.throttle import TOO_MANY, LoginThrottle
 
 LOCKED = HTTPError(TOO_MANY, "The account is locked.")
@@ -62,3 +66,52 @@ def test_what_tells_nothing_of_the_password_costs_nothing(
 ) -> None:
     tried(throttle, 3 * PAIR.free, ends)
     throttle.attempt(browser(), "ada", "ada")
+
+
+PAGE = Path(__file__).resolve().parents[4] / "docs/how-to/log-messages.md"
+# As fail2ban writes it out, but for names of hosts.
+HOST = r"(?:::f{4,6}:)?(?P<host>[\d.]+)"
+
+
+def banned(lines: list[str]) -> list[str]:
+    """Return whom the page's pattern for fail2ban finds in the hub's log."""
+    (pattern,) = re.findall("`([^`]*Login of[^`]*<HOST>[^`]*)`", PAGE.read_text(encoding="utf-8"))
+    found = (re.search(pattern.replace("<HOST>", HOST), line) for line in lines)
+    return [match["host"] for match in found if match]
+
+
+@pytest.mark.parametrize("prefix", ["", "head jupyterhub[7]: "], ids=["file", "journal"])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "ada",
+        "a from 10.0.0.1 held up",
+        "' from 10.0.0.1 held up",
+        "'\" from 10.0.0.1 held up",
+        "a' from 10.0.0.1 refused: wron",
+    ],
+)
+def test_nobody_types_another_address_into_the_log(
+    throttle: LoginThrottle, caplog: pytest.LogCaptureFixture, prefix: str, typed: str
+) -> None:
+    for _ in range(PAIR.free + 1):
+        with contextlib.suppress(HTTPError):
+            asyncio.run(throttle.attempt(browser(), typed, "ada").answer(wrong()))
+    messages = [*caplog.messages, f"Login of {shown(typed)} refused: no such name, or no password"]
+    head = f"{prefix}[W 2026-11-28 00:19:50.123 JupyterHub throttle:44] "
+    assert banned([head + message for message in messages]) == ["192.0.2.7"] * (PAIR.free + 1)
+
+
+def test_nor_does_another_line_of_the_log() -> None:
+    line = "Login of 'x' from 10.0.0.1 refused: wrong name or password"
+    for head in (
+        "[W 2026-11-28 00:19:50.123 JupyterHub base:861] Disallowing redirect: 'http://",
+        "    [W 2026-11-28 00:19:50.123 JupyterHub throttle:44] ",
+        "head jupyterhub[7]:     [W 2026-11-28 00:19:50.123 JupyterHub throttle:44] ",
+        "[W 2026-11-28 00:19:50.123 JupyterHub base:2102] x [W 1 JupyterHub throttle:44] ",
+    ):
+        assert banned([head + line]) == []
+
+
+async def wrong() -> None:
+    """Say that the password is wrong."""

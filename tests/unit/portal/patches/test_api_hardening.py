@@ -4,12 +4,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from jupyterhub.apihandlers.users import UserServerAPIHandler
+from jupyterhub import orm
+from jupyterhub.apihandlers import APIHandler
+from jupyterhub.apihandlers.auth import OAuthTokenHandler
+from jupyterhub.apihandlers.users import UserServerAPIHandler, UserTokenListAPIHandler
+from jupyterhub.handlers import BaseHandler
 from tornado import web
 
+from dsportal.hub.patches import api_hardening
 from dsportal.hub.patches.api_hardening import (
+    LARGEST_OPTIONS,
+    LONGEST_NOTE,
+    MOST_TOKENS,
     HardenedErrorHandler,
     HardenedServerHandler,
+    HardenedTokenHandler,
+    HardenedTokenListHandler,
     _json_body,
 )
 
@@ -25,6 +35,7 @@ def read(body: object, handler: Any = None) -> Any:
     [
         {"note": 10**30},
         {"note": "\0"},
+        {"note": "x" * (LONGEST_NOTE + 1)},
         {"x": {"y": ["\ud800"]}},
         {"admin": 1},
         {"expires_in": True},
@@ -69,6 +80,75 @@ def test_a_sessions_options_are_checked_by_those_who_know_them() -> None:
     handler = HardenedServerHandler.__new__(HardenedServerHandler)
     assert isinstance(handler, UserServerAPIHandler)
     assert read({"name": 1, "users": 2}, handler) == {"name": 1, "users": 2}
+
+
+def test_options_of_any_size_are_not_kept() -> None:
+    handler = HardenedServerHandler.__new__(HardenedServerHandler)
+    with pytest.raises(web.HTTPError) as refused:
+        read({"gpus": " " * LARGEST_OPTIONS + "1"}, handler)
+    assert refused.value.status_code == 413
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(2000, True), (2**20, False)])
+def test_strangers_have_no_million_fields_read(
+    monkeypatch: pytest.MonkeyPatch, length: int, is_read: bool
+) -> None:
+    bodies: list[bytes] = []
+    monkeypatch.setattr(OAuthTokenHandler, "post", lambda one: bodies.append(one.request.body))
+    handler: Any = HardenedTokenHandler.__new__(HardenedTokenHandler)
+    handler.request = SimpleNamespace(body=b"a&" * (length // 2))
+    if is_read:
+        handler.post()
+    else:
+        with pytest.raises(web.HTTPError) as refused:
+            handler.post()
+        assert refused.value.status_code == 413
+    assert bool(bodies) is is_read
+
+
+def test_a_user_makes_tokens_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    database = orm.new_session_factory("sqlite:///:memory:")()
+    database.add(orm.OAuthClient(identifier="jupyterhub"))
+    ada = orm.User(name="ada")
+    database.add(ada)
+    database.commit()
+    made: list[str] = []
+
+    async def post(_: object, user_name: str) -> None:
+        made.append(user_name)
+
+    monkeypatch.setattr(UserTokenListAPIHandler, "post", post)
+    handler: Any = HardenedTokenListHandler.__new__(HardenedTokenListHandler)
+    handler.application = SimpleNamespace(settings={"db": database})
+    handler.find_user = {"ada": ada}.get
+
+    def have(number: int) -> None:
+        for _ in range(number):
+            database.add(orm.APIToken(user=ada, client_id="jupyterhub", expires_at=None))
+        database.commit()
+
+    have(MOST_TOKENS - 1)
+    asyncio.run(handler.post("ada"))
+    asyncio.run(handler.post("nobody"))
+    have(1)
+    with pytest.raises(web.HTTPError) as refused:
+        asyncio.run(handler.post("ada"))
+    assert (refused.value.status_code, made) == (409, ["ada", "nobody"])
+
+
+def test_both_are_in_the_place_of_jupyterhubs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [("/tokens", UserTokenListAPIHandler), ("/oauth", OAuthTokenHandler)]
+    monkeypatch.setattr(api_hardening, "default_handlers", found)
+    monkeypatch.setattr(api_hardening, "page_handlers", [])
+    for kind, name in (
+        (APIHandler, "get_json_body"),
+        (APIHandler, "head"),
+        (BaseHandler, "head"),
+        (web.Application, "find_handler"),
+    ):
+        monkeypatch.setattr(kind, name, getattr(kind, name))
+    api_hardening.install()
+    assert [one[1] for one in found] == [HardenedTokenListHandler, HardenedTokenHandler]
 
 
 class Starting:

@@ -1,10 +1,16 @@
 """What the hub writes down about requests."""
 
+import ast
+import importlib
+import inspect
+import logging
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from jupyterhub import _xsrf_utils
+from jupyterhub.app import JupyterHub
+from jupyterhub.handlers import BaseHandler
 from tornado.log import app_log
 
 from dsportal.hub.patches import request_log
@@ -80,3 +86,65 @@ def test_a_request_that_only_reads_leaves_no_warning(
     finally:
         app_log.removeFilter(request_log._is_worth_a_line)
     assert caplog.messages == ["of something else"]
+
+
+def line(module: str, function: str, words: str, *values: object) -> logging.LogRecord:
+    path = f"/hub/{module}.py"
+    return logging.LogRecord("hub", logging.WARNING, path, 1, words, values, None, function)
+
+
+def test_complaints_of_strangers_are_short_and_one_a_second() -> None:
+    now = 100.0
+    lines = request_log.LineLimiter(lambda: now)
+
+    def said() -> list[bool]:
+        records = [
+            line("base", "_validate_next_url", "Disallowing %r", "x" * 16000),
+            line("login", "check_xsrf_cookie", "XSRF error on login form"),
+        ]
+        found = [lines.filter(record) for record in records]
+        assert len(records[0].getMessage()) <= request_log.LONGEST_ADDRESS or not found[0]
+        return found
+
+    assert (said(), said()) == ([True, False], [False, False])
+    now = 101.0
+    assert said() == [True, False]
+
+
+def test_what_is_said_of_users_is_always_written_and_cut() -> None:
+    lines = request_log.LineLimiter(lambda: 0.0)
+    for _ in range(3):
+        record = line("base", "post", "Content security violation: %s", "Z" * 10**6)
+        assert lines.filter(record)
+        assert len(record.getMessage()) <= request_log.LONGEST_LINE
+
+
+@pytest.mark.parametrize(("module", "function"), sorted(request_log._OF_STRANGERS))
+def test_the_places_are_there(module: str, function: str) -> None:
+    (home,) = [
+        name
+        for name in (
+            "jupyterhub.handlers.base",
+            "jupyterhub.handlers.login",
+            "jupyterhub.oauth.provider",
+            "jupyterhub._xsrf_utils",
+            "tornado.http1connection",
+            "tornado.web",
+        )
+        if name.endswith(f".{module}")
+    ]
+    tree = ast.parse(inspect.getsource(importlib.import_module(home)))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    assert function in {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def test_the_hubs_handlers_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BaseHandler, "log_exception", BaseHandler.log_exception)
+    monkeypatch.setattr(JupyterHub, "init_logging", JupyterHub.init_logging)
+    monkeypatch.setattr(request_log, "_init_logging", lambda hub: None)
+    monkeypatch.setattr(app_log, "filters", [])
+    request_log.install()
+    handler = logging.NullHandler()
+    hub: Any = SimpleNamespace(log=SimpleNamespace(handlers=[handler]))
+    JupyterHub.init_logging(hub)
+    assert [type(one) for one in handler.filters] == [request_log.LineLimiter]

@@ -14,6 +14,7 @@ from jupyterhub_gpu_slurm.options.request import SessionRequest, parse, single_v
         ({}, SessionRequest()),
         ({"gpus": 0}, SessionRequest(gpus=0)),
         ({"gpus": "2"}, SessionRequest(gpus=2)),
+        ({"gpus": " 2 ", "hours": " 8"}, SessionRequest(gpus=2, time=timedelta(hours=8))),
         ({"hours": 8}, SessionRequest(time=timedelta(hours=8))),
         ({"hours": "0.5"}, SessionRequest(time=timedelta(minutes=30))),
         ({"hours": 0.001}, SessionRequest(time=timedelta(minutes=1))),
@@ -50,6 +51,9 @@ def test_sound_options_are_read(options: dict[str, object], expected: SessionReq
         ({"gpus": 1.5}, "1.5"),
         ({"gpus": True}, "True"),
         ({"gpus": "two"}, "two"),
+        # What is sent is kept as it is.
+        ({"gpus": " " * 1000 + "1"}, "whole number"),
+        ({"hours": "1" + " " * 1000}, "hours"),
         ({"gpus": "1\n#SBATCH --gres=gpu:8"}, "whole number"),
         ({"gpus": "٣"}, "whole number"),
         ({"gpus": [1]}, "[1]"),

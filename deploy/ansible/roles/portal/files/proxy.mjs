@@ -14,6 +14,7 @@ import fs from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import { createRequire } from "node:module";
+import { checkServerIdentity } from "node:tls";
 import { pathToFileURL } from "node:url";
 
 const settings = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
@@ -195,9 +196,19 @@ class PortalProxy extends ConfigurableProxy {
 // With JupyterHub's internal_ssl, a session must have the certificate of the user whose pages are
 // asked for; node would look for the name that the browser asked for. portal/dsportal/hub/internal_tls.py gives
 // sessions the same names.
+const OF_SESSIONS = ".session.internal";
+
 function sessionName(user) {
   const digest = createHash("sha256").update(user).digest("hex");
-  return `${digest.slice(0, 32)}.session.internal`;
+  return `${digest.slice(0, 32)}${OF_SESSIONS}`;
+}
+
+// Who has the hub's port, or a service's, while it is away is not the hub for that: a session's
+// certificate has the addresses of its nodes, and sessions may run on the hub's own machine.
+function isNoSession(host, certificate) {
+  if (String(certificate.subject?.CN).endsWith(OF_SESSIONS))
+    return new Error(`${host}: a session's certificate in the place of the hub's`);
+  return checkServerIdentity(host, certificate);
 }
 
 const hub = new URL(settings.hub_url);
@@ -212,6 +223,7 @@ function expectedName({ hostname, host, port, path }) {
 
 https.Agent.prototype.addRequest = function (request, options, ...rest) {
   options.servername = expectedName(options);
+  if (!options.servername.endsWith(OF_SESSIONS)) options.checkServerIdentity = isNoSession;
   return http.Agent.prototype.addRequest.call(this, request, options, ...rest);
 };
 
