@@ -12,8 +12,8 @@ from types import ModuleType
 
 import bootstrap
 
-ROLES = bootstrap.DEPLOY / "ansible/roles"
-_CONFIG = bootstrap.DEPLOY / "ansible/ansible.cfg"
+_ANSIBLE = bootstrap.DEPLOY / "ansible"
+ROLES = _ANSIBLE / "roles"
 
 
 def played(
@@ -50,7 +50,15 @@ def played_with(
     done = subprocess.run(
         [program, *options, *here, "-i", str(inventory), "play.yml"],
         cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(_CONFIG), "LC_ALL": "C.UTF-8"},
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(_ANSIBLE / "ansible.cfg"),
+            # As a deployment does (bootstrap.run_ansible): modules share a process, where each
+            # would have one that first compiles what it needs of Ansible.
+            "ANSIBLE_STRATEGY": "one_process",
+            "ANSIBLE_STRATEGY_PLUGINS": str(_ANSIBLE / "plugins/strategy"),
+            "LC_ALL": "C.UTF-8",
+        },
         capture_output=True,
         text=True,
         check=False,

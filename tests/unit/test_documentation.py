@@ -38,10 +38,15 @@ def test_every_make_command_is_a_target(page: Path) -> None:
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+@pytest.fixture(scope="module")
+def files() -> dict[Path, str]:
+    """The text of each file of tests."""
+    return {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=identify)
-def test_every_test_that_a_page_names_exists(page: Path) -> None:
+def test_every_test_that_a_page_names_exists(page: Path, files: dict[Path, str]) -> None:
     text = page.read_text(encoding="utf-8")
-    files = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
     tests = "\n".join(files.values())
     for name in re.findall(r"`(test_\w+)`", text):
         assert f"def {name}(" in tests, name

@@ -24,9 +24,11 @@ HUB: tuple[Any, ...] = (app, objects, user)
 SERVICES: tuple[Any, ...] = (auth, jupyterhub_idle_culler)
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> HubSettings:
-    made = HubSettings(state_dir=str(tmp_path), internal_ssl=True, api_url="http://127.0.0.1:8081")
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> HubSettings:
+    """One whose certificates are made once, which takes a second: no test changes them."""
+    folder = tmp_path_factory.mktemp("hub")
+    made = HubSettings(state_dir=str(folder), internal_ssl=True, api_url="http://127.0.0.1:8081")
     internal_tls.prepare(made, datetime.now(UTC))
     JupyterHub.clear_instance()
     return made

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,15 +21,31 @@ from dsportal.session.own_environments.records import (
 )
 from tests.packages import wheel
 
+VenvMaker = Callable[[Maker, Base, Path], None]
+
 
 def without_pip(_: Maker, base: Base, place: Path) -> None:
     subprocess.check_call([base.python, "-m", "venv", "--without-pip", str(place)])
 
 
+@pytest.fixture(scope="module")
+def with_pip(tmp_path_factory: pytest.TempPathFactory) -> VenvMaker:
+    """Make the first by `Maker`, as that unpacks pip for seconds, and the others like it."""
+    kept, make = tmp_path_factory.mktemp("with_pip") / "kept", Maker._venv
+
+    def venv(maker: Maker, base: Base, place: Path) -> None:
+        if not kept.exists():
+            make(maker, base, kept)
+        # pip is a module of it, and nothing here starts a script, which would name the first.
+        shutil.copytree(kept, place, symlinks=True, dirs_exist_ok=True, copy_function=os.link)
+
+    return venv
+
+
 class Scene:
     """A user's two folders, a base with one package, and what was said."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, with_pip: VenvMaker) -> None:
         self.said: list[str] = []
         self.folder = EnvironmentFolder(folder / "own")
         self.scratch = EnvironmentFolder(folder / "scratch/ann", "scratch")
@@ -52,11 +70,11 @@ class Scene:
         shipped = Base("/usr/bin/python3", "3.11", ("shipped/1.0",), str(self.base), versions)
         monkeypatch.setattr(bases, "find", lambda *_: shipped)
         self.monkeypatch = monkeypatch
+        self.with_pip = with_pip
 
     def create(self, *packages: str, name: str = "mine", folder: str = "") -> EnvironmentRecord:
-        if not packages:
-            # To unpack pip takes seconds.
-            self.monkeypatch.setattr(Maker, "_venv", without_pip)
+        venv = self.with_pip if packages else without_pip
+        self.monkeypatch.setattr(Maker, "_venv", venv)
         return self.maker.create(Order(name, ("shipped",), packages, folder=folder))
 
     def python(self, code: str) -> str:
@@ -71,8 +89,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    return Scene(tmp_path, monkeypatch)
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_pip: VenvMaker) -> Scene:
+    return Scene(tmp_path, monkeypatch, with_pip)
 
 
 def test_an_environment_has_its_packages_and_the_bases(scene: Scene) -> None:
