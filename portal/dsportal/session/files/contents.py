@@ -49,8 +49,8 @@ _NAMES = frozenset({"path", "name", "type", "format", "ext", "mimetype"})
 _BYTES_OF_A_PART = 600
 """In memory, of a notebook's object or list: 545 MB for a million of ``{}`` (nbformat 5.11)."""
 
-_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-"""Of JSON."""
+_PART = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([{\[])', re.DOTALL)
+"""Of JSON: a text, whose end may be missing, or (the group) where an object or a list begins."""
 
 _MOST_LINKS = 40
 """From one to the next, as Linux follows them."""
@@ -251,8 +251,7 @@ def _parts(os_path: str) -> int:
     if not os.path.isfile(os_path):
         return 0  # Jupyter says so
     with open(os_path, "rb") as file:
-        bare = _TEXT.sub(b"", file.read())
-    return bare.count(b"{") + bare.count(b"[")
+        return sum(one.lastindex is not None for one in _PART.finditer(file.read()))
 
 
 def _refuse_longer(os_path: str, most: int) -> None:

@@ -58,11 +58,14 @@ def without_folder(argv: Sequence[str]) -> list[str]:
 
     >>> without_folder(["python", "-m", "ipykernel_launcher", "-f", "x"])[1] == "-c"
     True
-    >>> without_folder(["R", "--slave", "-e", "IRkernel::main()", "--args", "x"])[1]
-    '--no-restore-data'
+    >>> without_folder(["env", "R", "--slave", "-e", "IRkernel::main()", "--args", "x"])[2:4]
+    ['--slave', '--no-restore-data']
     """
     if _IRKERNEL in argv and _WITHOUT_DATA not in argv:
-        return [argv[0], _WITHOUT_DATA, *argv[1:]]
+        # Not after the first word, which may be a program that starts R.
+        at = argv.index(_IRKERNEL) - 1
+        if at > 0 and argv[at] == "-e":
+            return [*argv[:at], _WITHOUT_DATA, *argv[at:]]
     for at, pair in enumerate(pairwise(argv)):
         if pair[0] == "-m" and _IPYKERNEL.fullmatch(pair[1]):
             return [*argv[:at], "-c", _START, *argv[at + 2 :]]

@@ -11,8 +11,14 @@ HOSTS = {
     "head": {"ansible_host": "10.0.0.1"},
     "node": {"ansible_host": "10.0.0.2", "instance_address": "10.1.0.2"},
     "watch": {"ansible_host": "10.0.0.3"},
+    # By name for Ansible alone.
+    "named": {"ansible_host": "named.example.org", "instance_address": "10.1.0.4"},
 }
-GROUPS = {"portal": ["head"], "slurm_node": ["node"], "monitoring": ["watch", "head", "node"]}
+GROUPS = {
+    "portal": ["head"],
+    "slurm_node": ["node", "named"],
+    "monitoring": ["watch", "head", "node"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,7 @@ def test_the_firewall_knows_machines_by_the_addresses_between_them(
     assert (said["head"], said["nodes"]) == (
         ["10.0.0.1"],
         # keepalived speaks at the one, Slurm at the other.
-        ["10.1.0.2", "10.0.0.2"],
+        ["10.1.0.2", "10.0.0.2", "10.1.0.4"],
     )
 
 

@@ -252,6 +252,15 @@ def test_a_notebook_with_much_text_in_an_output_is_opened(tmp_path: Path) -> Non
     assert asyncio.run(ensure_async(files.get("map.ipynb")))["type"] == "notebook"
 
 
+def test_a_notebook_that_ends_within_a_text_is_refused_at_once(tmp_path: Path) -> None:
+    # Looked for from each quote on, the end would not be found for hours.
+    (tmp_path / "cut.ipynb").write_text('{"cells": "' + '\\"x' * 1_000_000)
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    files.memory_bytes = 1 << 30
+    with pytest.raises(HTTPError, match="Unreadable Notebook"):
+        asyncio.run(ensure_async(files.get("cut.ipynb")))
+
+
 def test_a_file_of_any_size_is_duplicated(tmp_path: Path) -> None:
     content = b"\xff" * (2 << 20)
     (tmp_path / "model.bin").write_bytes(content)

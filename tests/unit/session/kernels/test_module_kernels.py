@@ -67,7 +67,7 @@ def test_a_kernel_may_need_no_module(tmp_path: Path) -> None:
     order = Kernel(display_name="R", interpreter="/bin/true", language="R")
     ready = prepared(order, "", tmp_path)
     file = str(tmp_path / "kernel.json")
-    program = ["/bin/true", "--no-restore-data", "--slave", "-e", "IRkernel::main()", "--args"]
+    program = ["/bin/true", "--slave", "--no-restore-data", "-e", "IRkernel::main()", "--args"]
     assert ready["cmd"] == [*program, file]
 
 
