@@ -22,6 +22,7 @@ from tests.waiting import until
 
 # Of linux/if_ether.h and asm-generic/socket.h; Python has no names for them.
 EVERYTHING, RECEIVE_BUFFER = 3, 33
+SETTINGS = "/etc/data-scientist-portal/portal.toml"
 # It ends with 1 where something has failed.
 DOCTOR = (
     "import subprocess; argv = ['/usr/local/sbin/portal', 'doctor', '--json']; "
@@ -236,7 +237,7 @@ def test_a_host_that_has_gone_off_is_remembered_and_the_others_are_deployed(
     assert set(portal.states()) == {"compute1", "compute2"}
     assert hosts.head.run(*process) != before
     # A stage that does not know the hub's interpreter leaves the administrators' command.
-    hosts.head.run("/usr/local/sbin/portal", "settings", "check")
+    hosts.head.run("/usr/local/sbin/portal", "settings", "check", SETTINGS)
     # Slurm, too, finds it again; the tests that follow need both.
     up = {"compute1", "compute2"}
     until(
