@@ -155,6 +155,7 @@ def test_who_has_no_certificate_is_not_heard(
         assert answer(place.port, unchecking(), path, address) == b""
 
 
+@pytest.mark.usefixtures("portal")
 def test_a_backup_is_made_every_night(hosts: Hosts) -> None:
     timer = ("/bin/systemctl", "is-active", "portal-backup.timer")
     assert hosts.head.run(*timer) == "active\n"
@@ -174,6 +175,7 @@ def test_who_builds_images_has_the_same_numbers_on_every_host(hosts: Hosts, port
     assert len(set(lines)) == len(PEOPLE)
 
 
+@pytest.mark.usefixtures("portal")
 def test_the_doctor_finds_every_host_well(hosts: Hosts) -> None:
     for host in hosts.all():
         found = findings(host)
