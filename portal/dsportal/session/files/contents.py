@@ -5,17 +5,15 @@ dead mount would stop the whole session. Here each call has a thread of its own 
 what leads to a dead mount is refused, with words that name it (``mounts``).
 """
 
-import errno
 import functools
 import os
 import re
 import shutil
 import sys
 import threading
-import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,8 +25,9 @@ from traitlets import default
 
 from dsportal.session.files.mounts import Mounts, NoAnswer
 from dsportal.session.files.names import check
-from dsportal.session.files.own_folder import checkpoint_folder, is_ones_own
+from dsportal.session.files.own_folder import is_ones_own
 from dsportal.session.files.signatures import Notary
+from dsportal.session.files.writing import followed, restored_on_failure, writing
 
 T = TypeVar("T")
 
@@ -45,15 +44,11 @@ _CHANGES = (
 _NAMES = frozenset({"path", "name", "type", "format", "ext", "mimetype"})
 """Of the keys of a file's model."""
 
-
 _BYTES_OF_A_PART = 600
 """In memory, of a notebook's object or list: 545 MB for a million of ``{}`` (nbformat 5.11)."""
 
 _PART = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([{\[])', re.DOTALL)
 """Of JSON: a text, whose end may be missing, or (the group) where an object or a list begins."""
-
-_MOST_LINKS = 40
-"""From one to the next, as Linux follows them."""
 
 _WITH_A_MODEL = ("save", "update", "new")
 
@@ -136,17 +131,17 @@ class _Files(LargeFileManager):
         could stand there, and lead it to another file of the user's.
         """
         with self.perm_to_403(os_path):
-            file = _followed(Path(os_path))
+            file = followed(Path(os_path))
             if is_ones_own(file.parent):
                 with super().atomic_writing(str(file), *asked, **named) as stream:
                     yield stream
                 return
-            with _restored_on_failure(file), _writing(file, *asked, **named) as stream:
+            with restored_on_failure(file), writing(file, *asked, **named) as stream:
                 yield stream
 
     def _save_large_file(self, os_path: str, content: Any, format: Any) -> None:  # noqa: A002
         with self.perm_to_403(os_path):
-            place = str(_followed(Path(os_path)))
+            place = str(followed(Path(os_path)))
         super()._save_large_file(place, content, format)  # type: ignore[no-untyped-call]
 
     def _dir_model(self, path: str, content: bool = True) -> Any:
@@ -223,29 +218,6 @@ class _Files(LargeFileManager):
         }
 
 
-def _followed(file: Path) -> Path:
-    """Follow links to what is none, unless one is there that somebody else has put there.
-
-    Raises `PermissionError`: what is saved would go into another file of the user's.
-    """
-    for _ in range(_MOST_LINKS):
-        if not file.is_symlink():
-            return file
-        if not is_ones_own(file.parent) and file.lstat().st_uid not in (0, os.geteuid()):
-            raise PermissionError(errno.EPERM, "a link of another user's", str(file))
-        file = file.parent / file.readlink()
-    raise PermissionError(errno.EPERM, "too many links", str(file))
-
-
-@contextmanager
-def _writing(file: Path, text: bool = True, encoding: str = "utf-8", **_: Any) -> Iterator[Any]:
-    """Write a file where others may write; a link that comes there meanwhile is not followed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    how: Any = {"mode": "w", "encoding": encoding, "newline": "\n"} if text else {"mode": "wb"}
-    with open(os.open(file, flags, 0o666), **how) as stream:
-        yield stream
-
-
 def _parts(os_path: str) -> int:
     """Count the objects and lists of a notebook, but not such letters in its texts."""
     if not os.path.isfile(os_path):
@@ -262,31 +234,6 @@ def _refuse_longer(os_path: str, most: int) -> None:
             f"{name} is larger than {most >> 20} MiB, too large to be opened in this session. "
             "Read it in a notebook, a part at a time.",
         )
-
-
-@contextmanager
-def _restored_on_failure(file: Path) -> Iterator[None]:
-    """Give a file its content back where writing it fails; it is in the home meanwhile."""
-    with ExitStack() as at_end:
-        has_copy = False
-        # A home without room keeps nobody from saving elsewhere.
-        with suppress(OSError):
-            copy = checkpoint_folder() / f"{uuid.uuid4().hex}.kept"
-            at_end.callback(copy.unlink, missing_ok=True)
-            shutil.copyfile(file, copy)
-            has_copy = True
-        try:
-            yield
-        except BaseException:
-            if has_copy:
-                # What made the writing fail is told, whatever this comes to.
-                with (
-                    suppress(OSError),
-                    copy.open("rb") as kept,
-                    _writing(file, text=False) as place,
-                ):
-                    shutil.copyfileobj(kept, place)
-            raise
 
 
 class SessionContents(_Files):

@@ -220,15 +220,21 @@ def test_a_file_that_the_session_cannot_hold_is_not_read(tmp_path: Path, name: s
     assert asyncio.run(ensure_async(files.get(name, content=False)))["name"] == name
 
 
+@pytest.fixture
+def group(tmp_path: Path) -> Path:
+    """A folder that others may write to, beside a file that they would like to."""
+    (tmp_path / ".bashrc").write_text("mine")
+    folder = tmp_path / "group"
+    folder.mkdir()
+    folder.chmod(0o770)
+    return folder
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("more", [{}, {"chunk": 2}])
 def test_saving_does_not_follow_a_colleagues_link_in_the_files_own_place(
-    tmp_path: Path, more: dict[str, Any]
+    tmp_path: Path, group: Path, more: dict[str, Any]
 ) -> None:
-    (tmp_path / ".bashrc").write_text("mine")
-    group = tmp_path / "group"
-    group.mkdir()
-    group.chmod(0o770)
     link = group / "notes.ipynb"
     link.symlink_to(tmp_path / ".bashrc")
     os.lchown(link, 65534, 65534)
@@ -274,11 +280,9 @@ def test_a_file_of_any_size_is_duplicated(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_ones_own_links_lead_on_where_others_may_write_and_no_further(tmp_path: Path) -> None:
-    (tmp_path / ".bashrc").write_text("mine")
-    group = tmp_path / "group"
-    group.mkdir()
-    group.chmod(0o770)
+def test_ones_own_links_lead_on_where_others_may_write_and_no_further(
+    tmp_path: Path, group: Path
+) -> None:
     (group / "real.txt").write_text("old")
     # A colleague waits where Jupyter would put what it writes.
     (group / ".~real.txt").symlink_to(tmp_path / ".bashrc")
@@ -295,11 +299,9 @@ def test_ones_own_links_lead_on_where_others_may_write_and_no_further(tmp_path: 
 
 
 @pytest.mark.root
-def test_what_comes_back_after_a_failure_follows_no_link_either(tmp_path: Path) -> None:
-    (tmp_path / ".bashrc").write_text("mine")
-    group = tmp_path / "group"
-    group.mkdir()
-    group.chmod(0o770)
+def test_what_comes_back_after_a_failure_follows_no_link_either(
+    tmp_path: Path, group: Path
+) -> None:
     file = group / "notes.txt"
     file.write_text("a colleague's")
     files: Any = SessionContents(root_dir=str(tmp_path))
