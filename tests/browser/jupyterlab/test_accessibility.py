@@ -82,7 +82,9 @@ def test_panels_and_dialogs_have_no_faults(
     page.keyboard.press("Enter")
     check_dialog(page, "Stop this session?")
 
-    # A session that is gone gives no other theme.
+    # A session that is gone gives no other theme. JupyterLab forgets a change of the system's
+    # that comes while it still loads the theme of the last one.
+    wait_for_theme(page, "light")
     page.emulate_media(color_scheme="dark")
     wait_for_theme(page, "dark")
     user.stop()
