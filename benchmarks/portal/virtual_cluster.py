@@ -167,7 +167,7 @@ def running(size: Size) -> Iterator[VirtualCluster]:
             pid = _start(["/usr/sbin/slurmd", "-D", "-N", name], folder, env=env)
             (elsewhere / "cgroup.procs").write_text(str(pid))
         version = subprocess.run(
-            ["/usr/bin/sinfo", "--version"], capture_output=True, text=True, check=True
+            ["/usr/bin/sinfo", "--version"], env=env, capture_output=True, text=True, check=True
         ).stdout.strip()
         cluster = VirtualCluster(folder, size, version)
         until(lambda: _are_idle(cluster), seconds=120, what="all virtual nodes are idle")
