@@ -1,9 +1,13 @@
 """An LDAP entry: what a directory holds under one distinguished name (DN)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ldap3.utils.dn import parse_dn
+
+# RFC 4514, 2.4: a character, or a byte as two hexadecimal digits.
+_ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,15 @@ class Entry:
 
 
 def first_of(dn: str, attribute: str) -> str | None:
-    """Give the value of a DN's first part, None where that is not the attribute.
+    r"""Give the value of a DN's first part, None where that is not the attribute.
 
     >>> first_of("cn=staff,ou=groups,dc=example", "CN")
     'staff'
+    >>> first_of(r"cn=C# \2B Python,ou=groups,dc=example", "cn")
+    'C# + Python'
     """
-    name, value, _ = parse_dn(dn, strip=True)[0]
-    return value if name.lower() == attribute.lower() else None
+    name, value = _parts(dn)[0]
+    return value if name == attribute.lower() else None
 
 
 def is_below(dn: str, base: str) -> bool:
@@ -46,7 +52,7 @@ def is_below(dn: str, base: str) -> bool:
     >>> is_below("cn=staff,OU=Groups,dc=example", "ou=groups, dc=example")
     True
     """
-    parts, branch = _parts(dn), _parts(base)
+    parts, branch = _folded(dn), _folded(base)
     return len(parts) > len(branch) and parts[-len(branch) :] == branch
 
 
@@ -56,8 +62,22 @@ def realm_of(dn: str) -> str:
     >>> realm_of("ou=people,dc=corp,dc=example")
     'corp.example'
     """
-    return ".".join(value for name, value in _parts(dn) if name == "dc")
+    return ".".join(value for name, value in _folded(dn) if name == "dc")
+
+
+def _folded(dn: str) -> list[tuple[str, str]]:
+    return [(name, value.lower()) for name, value in _parts(dn)]
 
 
 def _parts(dn: str) -> list[tuple[str, str]]:
-    return [(name.lower(), value.lower()) for name, value, _ in parse_dn(dn, strip=True)]
+    # OpenLDAP writes C# as it stands, as RFC 4514 lets it; ldap3 takes it once it is escaped.
+    parsed = parse_dn(dn, escape=True, strip=True)
+    return [(name.lower(), _unescaped(value)) for name, value, _ in parsed]
+
+
+def _unescaped(value: str) -> str:
+    plain = _ESCAPED.sub(
+        lambda found: bytes.fromhex(found[1].decode()) if len(found[1]) == 2 else found[1],
+        value.encode(),
+    )
+    return plain.decode("utf-8", "replace")

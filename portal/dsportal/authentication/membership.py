@@ -35,7 +35,9 @@ class Membership:
             userdn=escape_filter_chars(person.dn), uid=escape_filter_chars(uid)
         )
         found = self._groups(talk, f"(|{wanted}{_primary(person)})")
-        told = [dn for dn in person.texts("memberOf") if is_below(dn, layout.group_base)]
+        # 389 Directory Server and FreeIPA list the groups of a person's groups there as well.
+        listed = person.texts("memberOf") if layout.nested_groups else []
+        told = [dn for dn in listed if is_below(dn, layout.group_base)]
         names = {first_of(dn, layout.group_attribute) for dn in told}
         if layout.nested_groups:
             found += self._above(talk, {*told, *(group.dn for group in found)})

@@ -5,6 +5,7 @@ PAM's pam_unix lets a program check the password of somebody else only where it 
 """
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pamela
@@ -18,10 +19,13 @@ from dsportal.authentication.names import shown, unix_name
 from dsportal.authentication.unix_account import refuse_unfit
 from dsportal.authentication.words import PAM_SILENT
 from jupyterhub_gpu_slurm.options.unix_groups import known_groups_of
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 
 _CLOSED = {6, 7, 12, 13}
 """The answers of pam_acct_mgmt(3) that are a no: PERM_DENIED, AUTH_ERR, NEW_AUTHTOK_REQD and
 ACCT_EXPIRED. USER_UNKNOWN also comes from a directory that is silent."""
+_REFRESH_THREADS = 4
+_MOST_REFRESHED = 10_000
 
 
 class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc]  # no types
@@ -32,6 +36,13 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
         # A wrong password holds its thread for some seconds (pam_faildelay).
         return 16
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # Looks have threads of their own, since wrong passwords hold those of logins; and one look
+        # is for all who wait for it: an account cannot crowd out its own refusal.
+        self._refresh_threads = ThreadPoolExecutor(_REFRESH_THREADS, "pam-refresh")
+        self._looks = SharedAnswers(self._looked_up, 0.0, most=_MOST_REFRESHED)
+
     async def authenticate(self, handler: Any, data: dict[str, str]) -> dict[str, Any] | None:
         """Say who it is that logs in; None where name and password do not belong together."""
         typed, password = data.get("username", ""), data.get("password", "")
@@ -41,10 +52,13 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
             return None
         try:
             async with asyncio.timeout(self.login_timeout):
+                # First, or how long the answer takes would tell whether root's password is right.
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self.executor, refuse_unfit, name, self.minimum_uid)
                 asked = {"username": name, "password": password}
                 if not await super().authenticate(handler, asked):
                     return None
-                groups = await asyncio.to_thread(self._groups_of, name)
+                groups = await asyncio.to_thread(known_groups_of, name)
         except (Refused, KeyError) as refusal:
             self.log.warning("Login of %s refused: %s", shown(name), refusal)
             return None
@@ -63,10 +77,8 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
         its directory that is silent, and nothing starts for somebody unknown.
         """
         self.may_refuse(handler)
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self.login_timeout):
-                groups = await loop.run_in_executor(self.executor, self._look_up, user.name)
+            groups = await self._looks.get(user.name)
         except Refused as refusal:
             self.log.warning("%s is not let in any more: %s", user.name, refusal.reason)
             return False
@@ -76,7 +88,12 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
             return True
         return self.auth_model(user.name, groups) if self.is_let_in(user.name, groups) else False
 
-    def _look_up(self, name: str) -> tuple[str, ...]:
+    async def _looked_up(self, name: str) -> list[str]:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(self.login_timeout):
+            return await loop.run_in_executor(self._refresh_threads, self._look_up, name)
+
+    def _look_up(self, name: str) -> list[str]:
         if self.check_account:
             try:
                 pamela.check_account(name, service=self.service, encoding=self.encoding)
@@ -84,8 +101,5 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
                 if error.errno not in _CLOSED:
                     raise
                 raise Refused(f"the account is closed: {error}") from error
-        return self._groups_of(name)
-
-    def _groups_of(self, name: str) -> tuple[str, ...]:
         refuse_unfit(name, self.minimum_uid)
-        return tuple(known_groups_of(name))
+        return known_groups_of(name)

@@ -64,7 +64,11 @@ class Ldap(Table):
         "Finds the groups of `{userdn}` or `{uid}`; empty: those with the user as `member`, "
         "`uniqueMember` or `memberUid`, or as `member` in Active Directory.",
     )
-    nested_groups: bool = setting(True, "Counts the groups of a user's groups too.")
+    nested_groups: bool = setting(
+        True,
+        "Counts the groups of a user's groups too; with `false`, only those that `group_filter` "
+        "finds, and the primary group: `memberOf` may list others.",
+    )
     bind_dn: DistinguishedName = setting(
         "",
         "The account that looks users up, and looks again while they are logged in; empty where "

@@ -1,6 +1,7 @@
 """Guessing passwords at the supplied directory itself, past the portal's login page."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -65,6 +66,28 @@ def test_nobody_reads_how_often_somebody_failed(talk: Conversation) -> None:
     (entry,) = talk.search(person(PEOPLE[1]), "(uid=*)", ["uid", "pwdFailureTime"], only_base=True)
     assert entry.texts("uid") == [PEOPLE[1]]
     assert entry.texts("pwdFailureTime") == []
+
+
+@pytest.mark.parametrize(
+    ("new", "status"),
+    # 19: constraintViolation, RFC 4511. The first takes bcrypt a moment, "$2b$31$" days.
+    [("{CRYPT}$2b$04$abcdefghijklmnopqrstuu4T826PRnz0Hu6YlprUuxkZxOOj5Fw5S", 19), (PASSWORD, 0)],
+    ids=["a hash", "a password"],
+)
+def test_nobody_chooses_how_long_a_guess_takes(directory: Supplied, new: str, status: int) -> None:
+    argv = ["/usr/bin/ldapmodify", "-x", "-H", directory.url, "-D", person(PEOPLE[1])]
+    change = (
+        f"dn: {person(PEOPLE[1])}\nchangetype: modify\nreplace: userPassword\nuserPassword: {new}\n"
+    )
+    done = subprocess.run(
+        [*argv, "-w", PASSWORD],
+        input=change,
+        text=True,
+        check=False,
+        capture_output=True,
+        timeout=30,
+    )
+    assert done.returncode == status, done.stderr
 
 
 def test_a_lock_ends_by_itself(directory: Supplied, talk: Conversation) -> None:

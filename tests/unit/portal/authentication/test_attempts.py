@@ -162,3 +162,8 @@ def test_the_login_page_alone_never_locks_somebody_in_the_directory() -> None:
         for address in (f"address-{quarter}", "home"):
             let_through += attempts.begin("user1", address, quarter / 4) == 0
     assert let_through < policy("pwdMaxFailure")
+
+
+def test_nobody_chooses_how_long_a_guess_takes_the_directory() -> None:
+    """Who may set a hash says with how many rounds: 2, slapo-ppolicy(5), takes passwords only."""
+    assert policy("pwdCheckQuality") == 2

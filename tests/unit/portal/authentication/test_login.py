@@ -284,7 +284,11 @@ def test_a_closed_account_cannot_crowd_out_its_own_refusal(
     assert directory.asked == [("mallory",)]
 
 
-@pytest.mark.parametrize("data", [None, "ada", 1, [], {"username": 1}, {"password": ["x"]}])
+@pytest.mark.parametrize(
+    "data",
+    [None, "ada", 1, [], {"username": 1}, {"password": ["x"]}, {"password": "x" * 300_000}],
+    ids=lambda data: repr(data)[:30],
+)
 def test_what_is_no_form_is_the_senders_fault(
     authenticator: Any, directory: StandIn, data: object
 ) -> None:

@@ -32,8 +32,20 @@ def test_who_is_unknown_is_left_to_the_first_start() -> None:
 def test_the_name_service_may_write_a_name_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = pwd.struct_passwd(("Jane.Doe", "x", 5000, 5000, "", "/", ""))
     monkeypatch.setattr(pwd, "getpwnam", lambda name: entry)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: entry)
     with pytest.raises(Refused, match="with capitals"):
         refuse_unfit("jane.doe", 1000)
+
+
+def test_of_two_names_with_one_number_the_first_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm's jobs are the first's, and the reconciler ends those of a session of the second's."""
+    names = ("jane", "jdoe")
+    entries = {name: pwd.struct_passwd((name, "x", 5000, 5000, "", "/", "")) for name in names}
+    monkeypatch.setattr(pwd, "getpwnam", entries.__getitem__)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: entries["jane"])
+    refuse_unfit("jane", 1000)
+    with pytest.raises(Refused, match="jdoe has the number 5000 of jane"):
+        refuse_unfit("jdoe", 1000)
 
 
 def test_the_primary_group_counts_too() -> None:
