@@ -19,7 +19,7 @@ class SlurmDefaults:
     reconcile_interval_seconds: float = 300.0
     """Between two rounds of the reconciler."""
     command_timeout_seconds: float = 20.0
-    launches_at_once: int = 4
+    launches_at_once: int = 2
     offer_accounts: bool = True
 
 

@@ -111,3 +111,25 @@ def test_turns_are_taken_in_order_and_apart() -> None:
     assert [number for number, _ in taken] == [0, 1, 2, 3, 4]
     # The first goes at once.
     assert [at for _, at in taken] == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
+
+
+def test_a_loop_that_is_late_is_given_time_but_not_for_ever() -> None:
+    async def turns_of_work_before_the_next(many: int) -> int:
+        loop, done = asyncio.get_running_loop(), 0
+
+        async def work() -> None:
+            nonlocal done
+            for _ in range(many):
+                loop._selector.now += 0.05  # type: ignore[attr-defined]
+                done += 1
+                await asyncio.sleep(0)
+
+        working = asyncio.create_task(work())
+        await RateLimiter(gap=0.01, waits=4).wait()
+        found = done
+        working.cancel()
+        return found
+
+    with asyncio.Runner(loop_factory=without_waiting) as runner:
+        assert runner.run(turns_of_work_before_the_next(3)) == 3
+        assert runner.run(turns_of_work_before_the_next(1000)) < 20
