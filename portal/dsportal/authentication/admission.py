@@ -14,9 +14,9 @@ from dsportal.authentication.throttle import LoginThrottle
 from dsportal.authentication.words import NOT_ALLOWED
 
 NO_ANSWER = 503
-LONGEST_FIELD = 1024
-"""Characters of a name or a password. slapd hangs up on some 250,000 of a stranger's, which would
-look as if it did not answer: an attempt that costs nothing."""
+LONGEST_PASSWORD = 1024
+"""Characters. slapd hangs up on some 250,000 of a stranger's, which would look as if it did not
+answer: an attempt that costs nothing."""
 
 
 class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no types
@@ -68,8 +68,8 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
             # Of the API, which takes any JSON; JupyterHub would log what fails at it, for anybody.
             raise web.HTTPError(
                 400,
-                "A login has a username and a password, both of them text, of at most "
-                f"{LONGEST_FIELD} characters.",
+                "A login has a username and a password, both of them text, the password of at most "
+                f"{LONGEST_PASSWORD} characters.",
             )
         # JupyterHub's page of a refused login reads it, too.
         typed = data.setdefault("username", "")
@@ -125,6 +125,6 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
 
 
 def _is_form(data: object) -> bool:
-    return isinstance(data, dict) and all(
-        isinstance(value, str) and len(value) <= LONGEST_FIELD for value in data.values()
-    )
+    if not (isinstance(data, dict) and all(isinstance(value, str) for value in data.values())):
+        return False
+    return len(data.get("password", "")) <= LONGEST_PASSWORD
