@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ from jupyterhub_gpu_slurm.session.observation import SessionNews
 log = logging.getLogger(__name__)
 
 _AGAIN = timedelta(seconds=60)
+_GATHER_SECONDS = 10.0
 _PRUNE_EVERY = timedelta(hours=1)
 _MOST_WAITING = 10_000
 _SETTLING_SECONDS = 2.0
@@ -22,7 +24,8 @@ _T = TypeVar("_T")
 class Recorder:
     """Writes in a thread, all that has gathered at once.
 
-    A session is seen every few seconds; once in a minute is enough for the record. When the file
+    A session is seen every few seconds; once in a minute is enough for the record, and one write
+    for all that were seen within some seconds. Starts and ends are written at once. When the file
     cannot be written, what was told waits for the next try.
     """
 
@@ -32,6 +35,7 @@ class Recorder:
         self._waiting: list[SessionNews] = []
         self._taken_at: dict[str, datetime] = {}
         self._writing: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
         self._pruned_at: datetime | None = None
         self._is_failing = False
 
@@ -44,9 +48,12 @@ class Recorder:
 
     def take(self, news: SessionNews) -> None:
         """Take it, and return at once; must be called on the hub's event loop."""
+        is_known = news.ending is None and news.session_id in self._taken_at
         if not self._is_wanted(news):
             return
         self._waiting.append(news)
+        if not is_known:
+            self._hurry.set()
         if self._writing is None or self._writing.done():
             self._writing = asyncio.get_running_loop().create_task(self._write())
 
@@ -70,6 +77,7 @@ class Recorder:
     async def settled(self) -> None:
         """Wait until what was told is in the file, so that it can be read; not for a slow disk."""
         if self._writing is not None:
+            self._hurry.set()
             await asyncio.wait({self._writing}, timeout=_SETTLING_SECONDS)
 
     def _is_wanted(self, news: SessionNews) -> bool:
@@ -84,6 +92,10 @@ class Recorder:
 
     async def _write(self) -> None:
         while self._waiting:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GATHER_SECONDS):
+                    await self._hurry.wait()
+            self._hurry.clear()
             batch, self._waiting = self._waiting, []
             try:
                 await asyncio.to_thread(self._store, batch)

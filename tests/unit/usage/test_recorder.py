@@ -103,6 +103,46 @@ def test_a_session_that_is_seen_all_the_time_is_written_once_a_minute() -> None:
     assert seen == [0, 60, 120]
 
 
+def test_what_is_only_seen_again_is_written_together_with_what_comes_next() -> None:
+    file = File()
+    others = [replace(SEEN, session_id=f"{number}") for number in range(3)]
+    later = [replace(one, seen=NOON + timedelta(minutes=1)) for one in others]
+
+    async def tell() -> None:
+        ours = recorder(file)
+        for one in others:
+            ours.take(one)
+        await ours.settled()
+        for one in later:
+            ours.take(one)
+            # Were it written by itself, this would be time for it.
+            for _ in range(10):
+                await asyncio.to_thread(bool)
+        ours.take(STOPPED)
+        await ours.settled()
+
+    asyncio.run(tell())
+    assert file.batches == [others, [*later, STOPPED]]
+
+
+def test_what_is_only_seen_again_does_not_wait_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dsportal.usage.recorder._GATHER_SECONDS", 0.01)
+    file = File()
+    later = replace(SEEN, seen=NOON + timedelta(minutes=1))
+
+    async def tell() -> None:
+        ours = recorder(file)
+        ours.take(SEEN)
+        await ours.settled()
+        ours.take(later)
+        await written(ours)
+
+    asyncio.run(tell())
+    assert file.batches == [[SEEN], [later]]
+
+
 def test_an_end_is_written_whenever_it_comes() -> None:
     file = File()
 
