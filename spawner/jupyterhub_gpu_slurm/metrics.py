@@ -22,7 +22,7 @@ from jupyterhub_gpu_slurm.errors import CommandFailed, CommandTimedOut, SlurmErr
 STATES = ("waiting", "starting", "running", "stopping", "interrupted")
 """Of sessions. ``interrupted``: the hub ended during its start, and will take it up again."""
 USES = ("used", "idle", "unknown")
-"""Of a session's GPUs. ``unknown``: the session has not said so yet, since the hub started."""
+"""Of a session's GPUs. ``unknown``: the session has not said so for a quarter of an hour."""
 
 _HOUR = 3600.0
 _QUERY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60)
@@ -184,7 +184,8 @@ def _families() -> tuple[GaugeMetricFamily, ...]:
         GaugeMetricFamily(
             "gpu_spawner_session_gpus",
             "GPUs that sessions hold: used, idle (nobody used the session for as long as "
-            "idle_gpu_minutes says), or unknown: it has not said so since the hub started.",
+            "idle_gpu_minutes says), or unknown: it has not said so for a quarter of an hour, or "
+            "since the hub started.",
             labels=["use"],
         ),
         GaugeMetricFamily(

@@ -251,6 +251,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.record.save(
             id=secrets.token_hex(16),
             options=self.user_options,
+            asked_at=datetime.now(UTC).timestamp(),
             token_id=orm.APIToken.find(self.user.db, self.api_token).id,
             client_secret=self.orm_spawner.oauth_client.secret,
         )
@@ -300,6 +301,7 @@ class GpuSlurmSpawner(SpawnerTraits):
         self.orm_spawner.oauth_client.secret = self.session.client_secret
         self.will_resume = False
         self.record.save()
+        self.session_start.resume(self.session.asked_at)
         # It may have said so just now, while Slurm was asked.
         if self.session.port:
             self.session_start.take_port(self.session.port)
@@ -490,6 +492,6 @@ class GpuSlurmSpawner(SpawnerTraits):
         if not is_current:
             return None
         return self.reporter.sample(
-            self.idle_tracker.use(timedelta(minutes=self.idle_gpu_minutes)),
+            self.idle_tracker.use(timedelta(minutes=self.idle_gpu_minutes), datetime.now(UTC)),
             is_stopping=self.pending == "stop",
         )

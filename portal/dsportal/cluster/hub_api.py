@@ -25,7 +25,7 @@ class ListedSession:
     gpus: int | None
     started: datetime | None
     idle_seconds: int | None
-    """For how long it was not used, by its own word; ``None`` before it has said so."""
+    """For how long it was not used, by its own word; ``None``: it has not said so lately."""
     idle_heard_at: datetime | None
 
 

@@ -112,8 +112,8 @@ class Pages:
         kinds = ("hidden",) * 3 if shared.hides_jobs else ("mine", "waiting", "running")
         facts = (shared.gpus, _mine(nodes), len(running), len(waiting))
         return {
-            # A page with other nodes is loaded anew.
-            "layout": " ".join(node["name"] for node in nodes),
+            # A page with other nodes, or with nodes in other partitions, is loaded anew.
+            "layout": " ".join(",".join((row["name"], *row["partitions"])) for row in nodes),
             "trouble": self._write("trouble", shared.jobs_trouble),
             "summary": self._write("summary", *facts),
             "partitions": self._write("partitions", shared.partitions),

@@ -49,6 +49,10 @@ class Snapshot:
                 found[node.name] = (*found.get(node.name, ()), partition)
         return found
 
+    def takes_jobs(self, node: Node) -> bool:
+        """Say whether a new job can start on a node: it is in service, and a partition is open."""
+        return node.is_up and any(one.is_up for one in self.partitions_of[node.name])
+
     @cached_property
     def gpus(self) -> Mapping[str, tuple[Gpu, ...]]:
         """The GPUs of each node."""

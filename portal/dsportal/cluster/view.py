@@ -143,12 +143,13 @@ def count(snapshot: Snapshot, nodes: tuple[Node, ...]) -> GpuCount:
     gpus = [(node, gpu) for node in nodes for gpu in snapshot.gpus[node.name]]
     return {
         "total": len(gpus),
-        "free": sum(node.is_up and not gpu.is_in_use for node, gpu in gpus),
+        "free": sum(snapshot.takes_jobs(node) and not gpu.is_in_use for node, gpu in gpus),
     }
 
 
 def partition_row(snapshot: Snapshot, partition: Partition) -> PartitionRow:
-    """Show a partition."""
+    """Show a partition. Of a closed one, a new job can have no GPU."""
+    gpus = count(snapshot, partition.nodes)
     return {
         "name": partition.name,
         "is_default": partition.is_default,
@@ -156,7 +157,7 @@ def partition_row(snapshot: Snapshot, partition: Partition) -> PartitionRow:
         "max_seconds": (
             None if partition.max_time is None else round(partition.max_time.total_seconds())
         ),
-        "gpus": count(snapshot, partition.nodes),
+        "gpus": gpus if partition.is_up else {**gpus, "free": 0},
         "nodes": [node.name for node in partition.nodes],
     }
 

@@ -87,12 +87,13 @@ def _of_nodes(cluster: Cluster) -> Iterator[GaugeMetricFamily]:
 
 
 def _state(node: Node) -> str:
-    """Give Slurm's word, without what it only notes besides: IDLE+DRAIN is drained."""
+    """Give sinfo's word, without what it only notes besides: IDLE+DRAIN is drained."""
     base, *more = node.state.lower().split("+")
-    answers_not = "*" in base
     if "drain" in more or "fail" in more:
         return "drained"
-    return "down" if answers_not else base.rstrip("~#%$@^!-")
+    if "*" in base or "not_responding" in more:
+        return "down"
+    return "inval" if "invalid_reg" in more else base.rstrip("~#%$@^!-")
 
 
 def _gpus(node: Node) -> Mapping[str, int]:
@@ -104,13 +105,15 @@ def _gpus(node: Node) -> Mapping[str, int]:
 
 
 def _of_jobs(jobs: Iterable[QueuedJob]) -> Iterator[GaugeMetricFamily]:
-    counted = Counter((job.partition, job.slurm_state.lower()) for job in jobs)
+    counted: Counter[tuple[str, ...]] = Counter()
+    for job in jobs:
+        counted[job.partition, job.slurm_state.lower()] += job.tasks
     words = "Jobs that have not ended, by partition and Slurm's word for their state."
     yield _family("slurm_jobs", words, ["partition", "state"], counted)
     wanted: Counter[tuple[str, ...]] = Counter()
     for job in jobs:
         if job.slurm_state == "PENDING":
-            wanted[(job.partition,)] += job.gpus
+            wanted[(job.partition,)] += job.gpus * job.tasks
     words = "GPUs that jobs in the queue ask for."
     yield _family("slurm_gpus_waited_for", words, ["partition"], wanted)
 

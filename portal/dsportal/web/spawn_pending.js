@@ -176,8 +176,9 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     part("cancel-status").textContent = isGranted ? WORDS.notified : WORDS.notNotified;
   });
 
+  let source = null;
   const listen = () => {
-    const source = new EventSource(data.progress_url);
+    source = new EventSource(data.progress_url);
     source.onmessage = (message) => {
       const event = JSON.parse(message.data);
       show(event);
@@ -208,6 +209,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       cancel.textContent = WORDS.cancel;
       const why = request.responseJSON && request.responseJSON.message;
       part("cancel-status").textContent = WORDS.notCancelled(why || WORDS.silent);
+      // What came meanwhile was not shown, and was perhaps the last.
+      if (source.readyState === EventSource.CLOSED) listen();
     };
     const options = { success: () => whenGone(then), error: failed };
     if (data.server) api.stop_named_server(data.user, data.server, options);

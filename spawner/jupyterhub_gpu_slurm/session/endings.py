@@ -35,7 +35,7 @@ BECAUSE = {
     Ending.CANCELLED: "its job was cancelled in Slurm",
     Ending.NODE_FAILED: "its node failed",
     Ending.FAILED: "its program failed",
-    Ending.NOT_STARTED: "it could not be started",
+    Ending.NOT_STARTED: "it was cancelled or failed before it was ready",
 }
 """By how a session came to its end: "Your session ended at 14:53 because ..."."""
 

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 # A session that is over its limit says so every few seconds; what is older says nothing.
 _FRESH = timedelta(minutes=2)
+# Every session says so every five minutes; who has not for longer cannot be heard.
+_HEARD = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
@@ -43,21 +45,27 @@ class IdleTracker:
         """Return why the session is to end; ``None`` if it is used, or may be unused for longer."""
         return self.report if self.report and self.report.is_over(now) else None
 
-    def use(self, idle_after: timedelta) -> str:
+    def use(self, idle_after: timedelta, now: datetime) -> str:
         """Say whether its GPUs are used, idle, or that nothing is known of it."""
-        if self.report is None:
+        report = self._heard(now)
+        if report is None:
             return "unknown"
-        return "idle" if self.report.idle >= idle_after else "used"
+        return "idle" if report.idle >= idle_after else "used"
 
     def to_json(self, now: datetime) -> dict[str, object]:
         """Return what the culler goes by, and what the cluster page shows; not to be read back."""
-        if self.report is None:
+        report = self._heard(now)
+        if report is None:
             return {}
         said: dict[str, object] = {
-            "idle_seconds": round(self.report.idle.total_seconds()),
-            "idle_heard_at": self.report.heard_at.isoformat(),
+            "idle_seconds": round(report.idle.total_seconds()),
+            "idle_heard_at": report.heard_at.isoformat(),
         }
         return {**said, "is_unused": True} if self.unused(now) else said
+
+    def _heard(self, now: datetime) -> IdleReport | None:
+        """Return the session's last word; ``None`` where that is too old to be true."""
+        return self.report if self.report and now - self.report.heard_at <= _HEARD else None
 
 
 def limit_for(

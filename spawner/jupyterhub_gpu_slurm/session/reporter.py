@@ -112,7 +112,9 @@ class SessionReporter:
         return SessionSample(state, held, use, self._waited() if state == "waiting" else 0.0)
 
     def _waited(self) -> float:
-        return (datetime.now(UTC) - self._waits_since).total_seconds() if self._waits_since else 0.0
+        # The hub's end is not the end of a wait.
+        asked_at = self._record.state.asked_at
+        return datetime.now(UTC).timestamp() - asked_at if asked_at else 0.0
 
     def _tell(self, job: Job, ending: Ending | None = None) -> None:
         if self._observer is None:

@@ -46,6 +46,11 @@ class SessionStart:
         self._job.begin()
         self._asked_at = datetime.now(UTC)
 
+    def resume(self, asked_at: float) -> None:
+        """Count the wait from when the session was asked for, before this hub began."""
+        if asked_at:
+            self._asked_at = datetime.fromtimestamp(asked_at, UTC)
+
     def expect_port(self) -> None:
         """Take a port from now on: that of the job which is about to be submitted or taken over."""
         self._port = asyncio.get_running_loop().create_future()

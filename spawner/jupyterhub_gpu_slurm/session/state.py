@@ -38,6 +38,8 @@ class SessionState:
     """The user's groups when the session was submitted."""
     extensions: int = 0
     """How often the session has been extended."""
+    asked_at: float = 0.0
+    """When it was submitted, in seconds since 1970; 0: an older release wrote it."""
 
     @property
     def is_unfinished(self) -> bool:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+# 12_[4-9%2], 12_[1,3-5], 12_[0-9:3]; squeue ends a long one with "..."
+_ARRAY = re.compile(r"\d+_\[([^%\]]*)(?:%\d+)?\]", re.ASCII)
+_TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?", re.ASCII)
 SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 """An account, a QOS, a reservation or a node feature that a job's script may hold."""
 
@@ -195,6 +198,17 @@ class QueuedJob:
     end: datetime | None
     name: str
     """Its owner's word. Nothing is to be decided by it."""
+
+    @property
+    def tasks(self) -> int:
+        """How many jobs it stands for, at least: the tasks of an array that wait are one line."""
+        array = _ARRAY.fullmatch(self.label)
+        if array is None:
+            return 1
+        return sum(
+            len(range(int(first), int(last or first) + 1, int(step or 1)))
+            for first, last, step in _TASKS.findall(array[1])
+        )
 
     @property
     def state(self) -> JobState:

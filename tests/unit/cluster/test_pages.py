@@ -18,7 +18,7 @@ from dsportal.settings.look import LookSettings
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
 from dsportal.sizing.words import PAPERS
-from jupyterhub_gpu_slurm.slurm.records import Gres
+from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres
 from tests.unit.cluster.snapshots import ADAS, BOBS, NODE, WAITING, snapshot
 
 ADMIN = Viewer("root", sees_names=True)
@@ -97,6 +97,22 @@ def test_a_user_gets_nothing_of_what_is_for_admins() -> None:
     assert "Sessions" not in text
     assert "GPU hours" not in text
     assert "bob" not in text
+
+
+def test_everybody_sees_that_a_partition_is_closed() -> None:
+    told = snapshot()
+    (partition,) = told.cluster.partitions
+    closed = replace(told, cluster=Cluster((replace(partition, is_up=False),)))
+    chip = PAGES.parts(SharedView(closed, "portal"), ADA)["partitions"]
+    hidden = re.compile(r'<span class="sr">.*?</span>')
+    assert text_of(hidden.sub("", chip)) == "sxm2 (closed) 0/8"
+
+
+def test_a_node_that_joins_a_partition_changes_the_layout() -> None:
+    told = snapshot()
+    more = (*told.cluster.partitions, replace(told.cluster.partitions[0], name="new"))
+    after = SharedView(replace(told, cluster=Cluster(more)), "portal")
+    assert PAGES.parts(shared(), ADA)["layout"] != PAGES.parts(after, ADA)["layout"]
 
 
 def test_a_part_is_the_same_text_until_something_in_it_changes() -> None:

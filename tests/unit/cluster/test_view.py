@@ -9,7 +9,7 @@ from dsportal.cluster import view, words
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.snapshot import Snapshot
 from dsportal.cluster.view import Viewer
-from jupyterhub_gpu_slurm.slurm.records import GpuAllocation, Gres
+from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Gres
 from tests.unit.cluster.snapshots import ADAS, BOBS, DRAINED, NODE, WAITING, snapshot
 
 ADA = Viewer("ada", sees_names=False)
@@ -114,6 +114,16 @@ def test_a_gpu_of_which_two_jobs_hold_parts_is_nobodys_by_name() -> None:
 
 def test_free_gpus_are_those_that_a_new_job_could_have() -> None:
     assert SharedView(snapshot(), "portal").gpus == {"total": 8, "free": 1}
+
+
+def test_a_new_job_can_have_none_of_a_closed_partition() -> None:
+    told = snapshot()
+    (partition,) = told.cluster.partitions
+    closed = replace(partition, name="closed", is_up=False)
+    for partitions, free in (((closed,), [0]), ((partition, closed), [1, 0])):
+        shared = SharedView(replace(told, cluster=Cluster(partitions)), "portal")
+        assert [row["gpus"]["free"] for row in shared.partitions] == free
+        assert shared.gpus == {"total": 8, "free": max(free)}
 
 
 def test_a_waiting_job_says_why_and_since_when() -> None:

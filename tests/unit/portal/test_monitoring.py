@@ -14,6 +14,7 @@ from jupyterhub import metrics as hub_metrics
 from prometheus_client import REGISTRY
 
 from dsportal import metrics_reference
+from jupyterhub_gpu_slurm.errors import Refusal
 
 ROOT = Path(__file__).resolve().parents[3]
 MONITORING = ROOT / "deploy" / "monitoring"
@@ -94,6 +95,18 @@ def test_the_variables_that_the_expressions_use_are_there(dashboard: dict[str, A
     names = {variable["name"] for variable in dashboard["templating"]["list"]}
     used = set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(dashboard["panels"])))
     assert used == names
+
+
+def test_no_panel_shows_a_machine_twice() -> None:
+    # "or" without "on" adds what has other labels, where the legend names but one of them.
+    shown = [target["expr"] for panel in CLUSTER["panels"] for target in panel.get("targets", ())]
+    assert [one for one in (*shown, *EXPRESSIONS) if re.search(r"\bor\b(?! on)", one)] == []
+
+
+def test_no_kind_of_refusal_counts_as_a_start_that_fails() -> None:
+    (pattern,) = re.findall(r'start_failures_total\s*{reason!~"(.*?)"}', ALERTS)
+    kinds: tuple[type[Refusal], ...] = (Refusal, *Refusal.__subclasses__())
+    assert {kind.reason for kind in kinds} <= {*pattern.split("|")}
 
 
 def test_the_portals_dashboard_can_be_of_any_portal() -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from dsportal.slurm_exporter import scheduler
 from dsportal.slurm_exporter.figures import Answer, Figures
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition, QueuedJob
@@ -14,8 +16,8 @@ def node(name: str, state: str, used: int, *, is_up: bool = True) -> Node:
     return Node(name, name, (Gres("gpu", "v100", 4, used),), 40, 1024, is_up, 8, 512, state)
 
 
-def job(partition: str, state: str, gpus: int) -> QueuedJob:
-    return QueuedJob(1, "1", state, "eve", partition, (), gpus, None, None, None, None, "eve's")
+def job(partition: str, state: str, gpus: int, label: str = "1") -> QueuedJob:
+    return QueuedJob(1, label, state, "eve", partition, (), gpus, None, None, None, None, "eve's")
 
 
 NODES = (
@@ -69,6 +71,39 @@ def test_jobs_are_counted_and_nobody_is_named() -> None:
     }
     assert found["slurm_gpus_waited_for"] == {("a",): 4, ("b",): 2}
     assert "eve" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("label", "tasks"),
+    [
+        ("12", 1),
+        ("12_3", 1),
+        ("12_[4]", 1),
+        ("12_[1-100%4]", 100),
+        ("12_[1,3-5]", 4),
+        ("12_[0-9:3]", 4),
+        ("12_[1,3,...]", 2),
+    ],
+)
+def test_each_task_of_an_array_that_waits_is_a_job(label: str, tasks: int) -> None:
+    found = samples(Answer(CLUSTER, [job("a", "PENDING", 2, label)], scheduler.read(SDIAG)))
+    assert found["slurm_jobs"] == {("a", "pending"): tasks}
+    assert found["slurm_gpus_waited_for"] == {("a",): 2 * tasks}
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        ("IDLE*", "down"),
+        ("IDLE+NOT_RESPONDING", "down"),
+        ("IDLE+INVALID_REG", "inval"),
+        ("MIXED+NOT_RESPONDING+DRAIN", "drained"),
+        ("IDLE+CLOUD+POWERED_DOWN", "idle"),
+    ],
+)
+def test_a_node_that_slurm_does_not_reach_or_take_is_not_idle(state: str, word: str) -> None:
+    cluster = Cluster((Partition("a", True, True, None, None, (node("n1", state, 0),)),))
+    assert samples(Answer(cluster, (), scheduler.read("")))["slurm_nodes"] == {(word,): 1}
 
 
 def test_a_slurm_that_does_not_answer_has_no_figures() -> None:

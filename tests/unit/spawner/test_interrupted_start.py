@@ -1,6 +1,7 @@
 """A port that a session says, and a start that the hub's end interrupted."""
 
 import asyncio
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,23 @@ def test_an_interrupted_start_goes_on_with_its_job(interrupted: Any, slurm: Stan
     assert interrupted.orm_spawner.oauth_client.secret == "first"
     assert not interrupted.will_resume
     assert saved_state(interrupted)["job_id"] == f"{NUMBER}"
+
+
+def test_an_interrupted_start_has_waited_since_it_was_asked_for(
+    interrupted: Any, slurm: StandIn
+) -> None:
+    interrupted.record.state = replace(interrupted.session, asked_at=1_800_000_000.0)
+    slurm.listed, slurm.words = {NUMBER: SESSION}, [RUNS]
+    started(interrupted)
+    event = asyncio.run(anext(interrupted.progress()))
+    assert event["since"] == "2027-01-15T08:00:00+00:00"
+
+
+def test_when_a_session_was_asked_for_survives_the_hub(spawner: Any, slurm: StandIn) -> None:
+    slurm.words = [RUNS]
+    before = time.time()
+    started(spawner)
+    assert before <= saved_state(spawner)["asked_at"] <= time.time()
 
 
 @pytest.mark.parametrize("says_it", ["before", "meanwhile"])

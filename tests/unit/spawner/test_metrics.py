@@ -123,7 +123,9 @@ def session() -> Iterator[Any]:
 
 
 def test_a_session_that_waits_holds_no_gpus(session: Any) -> None:
-    session.reporter._waits_since = datetime.now(UTC) - timedelta(minutes=1)
+    # Since before this hub began, too.
+    asked_at = (datetime.now(UTC) - timedelta(minutes=1)).timestamp()
+    session.record.state = SessionState("a" * 32, gpus=2, asked_at=asked_at)
     sample = session.sample()
     assert (sample.state, sample.gpus) == ("waiting", 0)
     assert sample.waited_seconds >= 60

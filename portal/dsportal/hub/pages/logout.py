@@ -7,6 +7,7 @@ or is about to, and needs JupyterHub's token of its forms.
 Tried with JupyterHub 6.1.1.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from jupyterhub.handlers import default_handlers
@@ -16,11 +17,15 @@ from tornado import web
 from dsportal.hub import handlers, starts
 
 
-def held_gpus(user: Any) -> int | None:
-    """Return how many GPUs a user's sessions hold or wait for; ``None`` if there is no session."""
+def sessions_of(user: Any) -> list[Any]:
+    """Return the spawners of a user's sessions that run, or are about to."""
     active = [spawner for spawner in user.spawners.values() if spawner.active]
-    active += starts.interrupted(user)
-    return sum(getattr(one, "held_gpus", None) or 0 for one in active) if active else None
+    return active + starts.interrupted(user)
+
+
+def held_gpus(sessions: Iterable[Any]) -> int:
+    """Return how many GPUs sessions hold or wait for."""
+    return sum(getattr(one, "held_gpus", None) or 0 for one in sessions)
 
 
 class AskingLogoutHandler(LogoutHandler):  # type: ignore[misc]  # JupyterHub has no types
@@ -29,11 +34,12 @@ class AskingLogoutHandler(LogoutHandler):  # type: ignore[misc]  # JupyterHub ha
     async def get(self) -> None:
         """Ask first where a session goes on."""
         user = self.current_user
-        gpus = None if user is None else held_gpus(user)
-        if gpus is None or self.get_argument("keep", ""):
+        sessions = [] if user is None else sessions_of(user)
+        if not sessions or self.get_argument("keep", ""):
             await super().get()
             return
-        self.finish(await self.render_template("leave.html", gpus=gpus))
+        told = {"gpus": held_gpus(sessions), "sessions": len(sessions)}
+        self.finish(await self.render_template("leave.html", **told))
 
     @web.authenticated
     async def post(self) -> None:

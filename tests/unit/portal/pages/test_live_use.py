@@ -29,6 +29,8 @@ def test_what_a_session_says_is_read() -> None:
         b'{"cores": NaN, "memory_bytes": Infinity}',
         b'{"cores": -1, "memory_bytes": 1e300}',
         b'{"cores": [1], "memory_bytes": {"a": 1}}',
+        # More than a float can be.
+        b'{"cores": 1%s, "memory_bytes": -1%s}' % (b"0" * 400, b"0" * 400),
     ],
 )
 def test_what_a_hostile_session_says_is_not_passed_on(body: bytes) -> None:

@@ -5,12 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 from jupyterhub.handlers import default_handlers
 from jupyterhub.handlers.login import LogoutHandler
 from tornado.web import HTTPError
 
 from dsportal.hub.pages import logout
-from dsportal.hub.pages.logout import AskingLogoutHandler, held_gpus
+from dsportal.hub.pages.logout import AskingLogoutHandler, held_gpus, sessions_of
+from dsportal.look import WEB
 
 
 def user_with(*gpus: int | None) -> Any:
@@ -21,10 +23,27 @@ def user_with(*gpus: int | None) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "held"), [((), None), ((None,), None), ((0,), 0), ((2, None, 1), 3)]
+    ("gpus", "count", "held"), [((), 0, 0), ((None,), 0, 0), ((0,), 1, 0), ((2, None, 1), 2, 3)]
 )
-def test_what_would_stay_reserved(gpus: tuple[int | None, ...], held: int | None) -> None:
-    assert held_gpus(user_with(*gpus)) == held
+def test_what_would_stay_reserved(gpus: tuple[int | None, ...], count: int, held: int) -> None:
+    sessions = sessions_of(user_with(*gpus))
+    assert (len(sessions), held_gpus(sessions)) == (count, held)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "words"),
+    [
+        (1, ("need your session?", "If you keep it, 3 GPUs stay", "Stop it and log out")),
+        (2, ("need your 2 sessions?", "If you keep them, 3 GPUs", "Stop all of them and log out")),
+    ],
+)
+def test_who_has_several_sessions_reads_that_all_would_end(
+    sessions: int, words: tuple[str, ...]
+) -> None:
+    page = Environment(loader=FileSystemLoader(WEB), autoescape=True).get_template("leave.html")
+    given = page.new_context({"sessions": sessions, "gpus": 3, "base_url": "/hub/"})
+    text = "".join(page.blocks["main"](given))
+    assert [one for one in words if one not in text] == []
 
 
 @pytest.fixture
@@ -44,7 +63,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def handler(user: Any, keep: str, done: list[str]) -> Any:
     async def render(name: str, **told: object) -> str:
-        return f"{name} {told['gpus']}"
+        return f"{name} {told['sessions']} {told['gpus']}"
 
     found: Any = AskingLogoutHandler.__new__(AskingLogoutHandler)
     found._jupyterhub_user = user
@@ -58,7 +77,8 @@ def handler(user: Any, keep: str, done: list[str]) -> Any:
 @pytest.mark.parametrize(
     ("user", "keep", "outcome"),
     [
-        (user_with(2), "", "leave.html 2"),
+        (user_with(2), "", "leave.html 1 2"),
+        (user_with(2, 4), "", "leave.html 2 6"),
         (user_with(2), "1", "logged out"),
         (user_with(None), "", "logged out"),
         (None, "", "logged out"),
@@ -113,7 +133,7 @@ def test_a_start_that_the_hubs_end_interrupted_is_asked_about_and_stopped(done: 
     asyncio.run(handler(user, "", done).get())
     post: Any = AskingLogoutHandler.post
     asyncio.run(post.__wrapped__(handler(user, "", done)))
-    assert done == ["leave.html 2", "given up", "stopped ada", "logged out"]
+    assert done == ["leave.html 1 2", "given up", "stopped ada", "logged out"]
 
 
 def test_who_has_a_start_that_does_not_end_is_not_logged_out(done: list[str]) -> None:

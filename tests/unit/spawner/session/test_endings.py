@@ -54,5 +54,9 @@ def test_every_ending_but_an_unknown_one_has_a_reason() -> None:
     assert {one for one in Ending if not endings.because(one)} == {Ending.UNKNOWN}
 
 
+def test_a_start_that_its_user_cancelled_is_not_called_a_failure() -> None:
+    assert "cancelled or failed" in endings.because(Ending.NOT_STARTED)
+
+
 def test_an_unused_session_names_the_time() -> None:
     assert endings.because(Ending.UNUSED, timedelta(hours=2)).endswith("for 2 h")

@@ -74,6 +74,15 @@ def test_a_session_is_told_its_limits_in_seconds(
     assert limits_as_json(limit, 10) == told
 
 
+@pytest.mark.parametrize(("minutes", "use"), [(5, "used"), (14, "used"), (16, "unknown")])
+def test_what_a_session_said_long_ago_is_not_taken_for_now(minutes: int, use: str) -> None:
+    tracker = IdleTracker()
+    tracker.hear(0, HOUR, NOW)
+    now = NOW + timedelta(minutes=minutes)
+    assert tracker.use(HOUR, now) == use
+    assert bool(tracker.to_json(now)) == (use != "unknown")
+
+
 def test_only_a_session_over_its_limit_is_unused() -> None:
     tracker = IdleTracker()
     assert tracker.unused(NOW) is None

@@ -17,6 +17,7 @@ WHOLE = SessionState(
     gpus=2,
     groups=("bio", "ml"),
     extensions=1,
+    asked_at=1_800_000_000.5,
 )
 # As a hub of before versions wrote it.
 OLD = {
@@ -29,6 +30,7 @@ OLD = {
     "held_gpus": 2,
     "session_groups": ["bio", "ml"],
     "extensions": 1,
+    "asked_at": 1_800_000_000.5,
 }
 
 
