@@ -271,7 +271,6 @@ class GpuSlurmSpawner(SpawnerTraits):
     async def _program(self, request: AcceptedRequest) -> SessionProgram:
         """Return what the job runs, and what it is told."""
         environment = self.get_env()
-        environment["SLURM_CONF"] = self.slurm_conf
         # As the session is told, which `hub_connect_url` and `environment` may change.
         api_url = environment["JUPYTERHUB_API_URL"].rstrip("/")
         environment["PORTAL_PORT_CALLBACK_URL"] = f"{api_url}{hub_api.PORT_PATH}"

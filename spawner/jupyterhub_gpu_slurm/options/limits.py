@@ -22,9 +22,10 @@ def limits_for(
 ) -> Limits:
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
-    A hidden partition is offered where the site names it: as preferred, in a table of limits, or
-    among those ``named`` elsewhere. Which accounts a partition takes only Slurm knows: its lists
-    are hierarchical in 24.11. ``images``: name -> title.
+    A partition that is hidden, or whose jobs must have several nodes, is offered where the site
+    names it: as preferred, in a table of limits, or among those ``named`` elsewhere. Which accounts
+    a partition takes only Slurm knows: its lists are hierarchical in 24.11. ``images``: name ->
+    title.
     """
     mine = frozenset(groups)
     known = {preferred_partition, *(allowance.partitions or ()), *named}
@@ -35,7 +36,7 @@ def limits_for(
         if partition.is_up
         and partition.nodes
         and not partition.is_root_only
-        and (not partition.is_hidden or partition.name in known)
+        and (partition.name in known or not (partition.is_hidden or partition.min_nodes > 1))
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
         and (allowance.partitions is None or partition.name in allowance.partitions)
     ]

@@ -53,7 +53,8 @@ class Availability:
     shards_total: int
     """Parts of GPUs that several jobs share (``shard``); sessions get whole ones."""
     shares_nodes_with: str = ""
-    """The first partition that has exactly these nodes, itself or another: one row for them all."""
+    """The first partition that has exactly these nodes, and as much of each, itself or another: one
+    row for them all."""
 
     def is_free(self, gpus: int, gpu_type: str | None) -> bool:
         """Say whether there is room now for one session with so many GPUs of a type, or of any."""
@@ -87,11 +88,12 @@ class AvailabilityCounter:
     def of(self, cluster: Cluster) -> Mapping[str, Availability]:
         """Return what each partition has free, by the partition's name."""
         if cluster is not self._cluster:
-            first: dict[frozenset[str], str] = {}
+            first: dict[tuple[frozenset[str], int | None, int | None], str] = {}
             self._counted = {}
             for partition in cluster.partitions:
                 nodes = frozenset(node.name for node in partition.nodes)
-                shared_with = first.setdefault(nodes, partition.name)
+                limits = (partition.max_cores_per_node, partition.max_memory_mb_per_node)
+                shared_with = first.setdefault((nodes, *limits), partition.name)
                 counted = availability(partition, self._shape)
                 self._counted[partition.name] = replace(counted, shares_nodes_with=shared_with)
             self._cluster = cluster
@@ -100,7 +102,8 @@ class AvailabilityCounter:
 
 def availability(partition: Partition, shape: ResourceShape) -> Availability:
     """Count what a partition has free."""
-    places = [_fit(node, shape) for node in partition.nodes]
+    limits = (partition.max_cores_per_node, partition.max_memory_mb_per_node)
+    places = [_fit(node, shape, *limits) for node in partition.nodes]
     kinds: dict[str | None, list[_Block]] = {}
     for place in places:
         for gpu_type, block in place.kinds:
@@ -195,11 +198,15 @@ class _NodeFit:
 
 # A node may be in several partitions, and most are as they were at the last look.
 @lru_cache(maxsize=8192)
-def _fit(node: Node, shape: ResourceShape) -> _NodeFit:
-    cores_free = node.cores - node.cores_used
-    memory_free_mb = node.memory_mb - node.memory_used_mb
+def _fit(
+    node: Node, shape: ResourceShape, max_cores: int | None, max_memory_mb: int | None
+) -> _NodeFit:
+    cores = min(node.cores, max_cores or node.cores)
+    memory_mb = min(node.memory_mb, max_memory_mb or node.memory_mb)
+    cores_free = min(cores, node.cores - node.cores_used)
+    memory_free_mb = min(memory_mb, node.memory_mb - node.memory_used_mb)
     fit_now = shape.most_gpus(cores_free, memory_free_mb)
-    fit = shape.most_gpus(node.cores, node.memory_mb)
+    fit = shape.most_gpus(cores, memory_mb)
 
     def block(kinds: list[Gres]) -> _Block:
         free, total = sum(map(node.free, kinds)), sum(kind.count for kind in kinds)
@@ -215,9 +222,7 @@ def _fit(node: Node, shape: ResourceShape) -> _NodeFit:
         has_room_without_gpu=(
             node.is_up and needs.cores <= cores_free and needs.memory_mb <= memory_free_mb
         ),
-        could_have_room_without_gpu=(
-            needs.cores <= node.cores and needs.memory_mb <= node.memory_mb
-        ),
+        could_have_room_without_gpu=needs.cores <= cores and needs.memory_mb <= memory_mb,
         shards_free=sum(_shards_free(node, kind) for kind in shards),
         shards_total=node.shards,
     )

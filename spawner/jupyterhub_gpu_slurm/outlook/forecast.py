@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from jupyterhub_gpu_slurm.errors import CommandFailed, UnreadableOutput
+from jupyterhub_gpu_slurm.slurm import launcher_answers
 
 _AT_ONCE = timedelta(seconds=15)
 """Slurm's forecast of an immediate start lies a second or two ahead."""
@@ -26,26 +27,35 @@ _OUT_OF_SERVICE = (
     "a session would wait until one is back."
 )
 
+# What it says of a job that can run, but not now: in a reservation that begins later
+# (job_test_resv() in reservation.c), or beyond a limit such as QOSMaxSubmitJobPerUserLimit.
+_NOT_NOW = (
+    (
+        re.compile("Invalid time specified|Requested reservation not usable now"),
+        "The reservation has not begun yet, or has no nodes; a session would wait for it",
+    ),
+    (
+        re.compile(r"\w*SubmitJob\w*", re.ASCII),
+        "You, or your account, have as many jobs as Slurm allows at once: wait, or stop one",
+    ),
+)
+
 # What sbatch says of a job that can never run (slurm_errno.c, Slurm 22.05), and what it means here.
 _NEVER = (
     *((words, "no node of the partition has enough GPUs, cores and memory") for words in _NO_NODE),
     ("More processors", "no node of the partition has enough cores"),
     ("Memory specification", "no node of the partition has enough memory"),
     ("node count", "no node of the partition can run it"),
+    ("accounting/QOS", "the limits of your account or quality of service (QOS) do not allow it"),
+    ("Assoc", "the limits of your Slurm account do not allow it"),
     ("time limit", "the partition does not allow so much time"),
     ("group not permitted", "the partition is not open to you"),
-    ("accounting/QOS", "the limits of your account or quality of service (QOS) do not allow it"),
     ("account", "your Slurm account does not allow it"),
     ("QOS", "your quality of service (QOS) does not allow it"),
     ("qos", "your quality of service (QOS) does not allow it"),
     ("partition", "the partition does not accept the job"),
     ("GRES", "the partition has no such GPUs"),
     ("gres", "the partition has no such GPUs"),
-)
-# A site's own check (job_submit plugin) says why in the lines before.
-_SEE_ABOVE = ("Unspecified error", "Unable to submit")
-_PREFIX = re.compile(
-    r"^((sbatch|allocation failure|error|Batch job submission failed)\s*:\s*)+", re.I
 )
 
 
@@ -85,20 +95,15 @@ def read(answer: Mapping[str, Any], now: datetime, *, is_large_enough: bool = Fa
 
 
 def _without_start(words: str, is_large_enough: bool) -> Forecast:
-    verdict = _verdict(words)
+    verdict = launcher_answers.verdict(words)
     if _NO_ANSWER.search(verdict):
         raise CommandFailed(SILENT, detail=f"sbatch: {words}")
     if is_large_enough and any(part in verdict for part in _NO_NODE):
         return Forecast("unknown", why=_OUT_OF_SERVICE)
+    for pattern, plain in _NOT_NOW:
+        if pattern.fullmatch(verdict):
+            return Forecast("unknown", why=f"{plain} ({verdict}).")
     for part, plain in _NEVER:
         if part in verdict:
             return Forecast("never", why=f"{plain[0].upper()}{plain[1:]} ({verdict}).")
     return Forecast("never", why=f"Slurm says: {verdict}.")
-
-
-def _verdict(words: str) -> str:
-    """Return the line of sbatch's complaint that says what is wrong."""
-    lines = [_PREFIX.sub("", line.strip()).rstrip(".") for line in words.splitlines()]
-    lines = [line for line in lines if line] or ["no reason given"]
-    says_nothing = len(lines) > 1 and lines[-1].startswith(_SEE_ABOVE)
-    return lines[-2] if says_nothing else lines[-1]

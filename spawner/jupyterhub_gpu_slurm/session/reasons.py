@@ -50,6 +50,10 @@ REASONS = {
         "the nodes that it could use are down, drained or set aside for maintenance",
         "a shorter session may fit before the maintenance; otherwise choose another partition",
     ),
+    "Nodes required for job are DOWN": Reason(
+        "the nodes that it could use are down, drained or kept for partitions that come first",
+        "choose another partition, or wait",
+    ),
     "NodeDown": Reason("a node that it needs is down", "choose another partition, or wait"),
     "FrontEndDown": Reason("the cluster's front end is down", "wait, or tell the administrators"),
     "PartitionDown": Reason(
@@ -112,6 +116,15 @@ REASONS = {
 }
 """By Slurm's word."""
 
+# What slurmctld writes as a sentence instead (``state_desc`` in its sources), and the word for it.
+_SENTENCES = (
+    (re.compile(r"Job's account not permitted to use this partition"), "AccountNotAllowed"),
+    (re.compile(r"Job's QOS not (known|permitted)"), "QOSNotAllowed"),
+    (re.compile(r"uid \d+ not in group permitted", re.ASCII), "PartitionConfig"),
+    (re.compile(r"Reservation \S+ was deleted"), "ReservationDeleted"),
+    (re.compile(r"Reservation \S+ is invalid"), "ReservationInvalid"),
+)
+
 _OF_WHAT = {
     "GRES": "GPUs",
     "Cpu": "cores",
@@ -142,7 +155,8 @@ def reason_of(word: str) -> Reason | None:
 
     Slurm adds to some reasons what they are about: ``ReqNodeNotAvail, UnavailableNodes:node1``.
     """
-    word = word.split(",")[0].strip()
+    meant = (known for sentence, known in _SENTENCES if sentence.match(word))
+    word = next(meant, word.split(",")[0].strip())
     known = REASONS.get(word)
     if known is not None:
         return known

@@ -196,8 +196,8 @@ def submit(
         if error.refused and "timed out" not in str(error):
             file.unlink(missing_ok=True)
         raise
-    # "12" or, in a federation, "12;cluster".
-    job_id = printed.strip().partition(";")[0]
+    # "12" or, in a federation, "12;cluster", after what a site's cli_filter prints.
+    job_id = printed.strip().rpartition("\n")[2].partition(";")[0]
     if not _JOB_ID.fullmatch(job_id):
         raise LauncherError(f"sbatch printed {printed!r} instead of a job's number")
     return {"job_id": int(job_id)}

@@ -16,6 +16,11 @@ _SESSION = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
 _MOST_LINES = 15
 _MOST_WORDS = 500
+# A site's own check (job_submit plugin) and a limit of the accounting: the line before says which.
+_SEE_ABOVE = ("Unspecified error", "Unable to submit", "Job violates accounting/QOS policy")
+_PREFIX = re.compile(
+    r"^((sbatch|allocation failure|error|Batch job submission failed)\s*:\s*)+", re.I
+)
 
 
 def read(text: str) -> dict[str, Any]:
@@ -103,6 +108,14 @@ def one_line(text: str) -> str:
     """Return words of somebody else's for one line of a log or a page."""
     letters = (letter if letter.isprintable() else " " for letter in text[:_MOST_WORDS])
     return "".join(letters).strip()
+
+
+def verdict(words: str) -> str:
+    """Return the line of sbatch's complaint that says what is wrong."""
+    lines = [_PREFIX.sub("", line.strip()).rstrip(".") for line in words.split("\n")]
+    lines = [line for line in lines if line] or ["no reason given"]
+    says_nothing = len(lines) > 1 and lines[-1].startswith(_SEE_ABOVE)
+    return one_line(lines[-2] if says_nothing else lines[-1])
 
 
 def _job_id(number: object, answer: Mapping[str, Any]) -> int:

@@ -125,17 +125,10 @@ def _no_launcher(username: str, words: str) -> AccountUnavailable | LauncherUnav
 
 def _failure(verb: str, username: str, words: str, refused: bool) -> CommandFailed | Exception:
     detail = f"launcher, {verb} for {username}: {launcher_answers.one_line(words)}"
-    last = _last_line(words)
+    verdict = launcher_answers.verdict(words)
     # A time-out is no refusal: the job may be there all the same.
     if verb == "submit" and refused and "timed out" not in words:
-        return SubmissionRefused(f"Slurm refused the job: {last}", detail=detail)
+        return SubmissionRefused(f"Slurm refused the job: {verdict}", detail=detail)
     if verb == "extend" and refused:
-        return ExtensionRefused(f"Slurm did not extend the session: {last}", detail=detail)
+        return ExtensionRefused(f"Slurm did not extend the session: {verdict}", detail=detail)
     return CommandFailed(_FAILED, detail=detail)
-
-
-def _last_line(text: str) -> str:
-    """Return the line of sbatch's complaint that says what is wrong."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    last = lines[-1].removeprefix("sbatch: error: ") if lines else "no reason given"
-    return launcher_answers.one_line(last)

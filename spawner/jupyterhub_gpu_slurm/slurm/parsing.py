@@ -32,7 +32,9 @@ _NODE_WORD = re.compile(
     re.ASCII,
 )
 # A line ends with "Reason=disk is broken [root@2026-11-21T03:01:25] Comment=fan", and the like.
-_NODE_REASON = re.compile(r" Reason=(.*?)(?: \[[^\[\]@]*@\d{4}-\d\d-\d\dT[\d:]+\].*)?$", re.ASCII)
+_NODE_REASON = re.compile(
+    r" Reason=(.*?)(?: \[[^\[\]@]*@\d{4}-\d\d-\d\dT[\d:]+\].*)?$", re.ASCII | re.DOTALL
+)
 # Words of a node's state (sinfo(1), "NODE STATE CODES") that keep new jobs away; with a star it
 # does not answer. A node that is POWERED_DOWN is started for a job.
 _KEEPS_JOBS_AWAY = re.compile(
@@ -119,6 +121,9 @@ def cluster(node_text: str, partition_text: str) -> Cluster:
                 nodes=tuple(members.get(words["PartitionName"], ())),
                 is_root_only=words.get("RootOnly") == "YES",
                 is_hidden=words.get("Hidden") == "YES",
+                min_nodes=_limit(words.get("MinNodes", "")) or 0,
+                max_cores_per_node=_limit(words.get("MaxCPUsPerNode", "")),
+                max_memory_mb_per_node=_limit(words.get("MaxMemPerNode", "")),
             )
             for words in _partitions(partition_text)
         )
@@ -179,7 +184,8 @@ def _lent_gpus(count: int, where: str) -> int:
 
 
 def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
-    for line in text.split("\n"):
+    # An administrator's own words may hold newlines: Comment, Extra.
+    for line in re.split(r"\n(?=NodeName=)", text):
         if not line.strip() or line.startswith("No nodes"):
             continue
         words: dict[str, str] = {}
@@ -249,6 +255,11 @@ def _partitions(text: str) -> Iterator[dict[str, str]]:
                 raise UnreadableOutput(f"scontrol printed {line!r} for a partition.")
             continue
         yield dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+def _limit(text: str) -> int | None:
+    """Read a number of a partition's rules; ``UNLIMITED`` is ``None``."""
+    return int(text) if text.isdecimal() else None
 
 
 def _groups(text: str) -> frozenset[str] | None:

@@ -91,6 +91,10 @@ class Job:
     @property
     def state(self) -> JobState:
         """What Slurm's word means for the portal."""
+        if self.slurm_state == "RESV_DEL_HOLD" and self.node is not None:
+            # A job that runs, or did: Slurm since 23.11 marks these too, when it starts anew and
+            # their user may not use the reservation any more (_validate_job_resv, reservation.c).
+            return JobState.UNKNOWN
         return _STATES.get(self.slurm_state, JobState.UNKNOWN)
 
     @property
@@ -240,6 +244,12 @@ class Partition:
     is_root_only: bool = False
     is_hidden: bool = False
     """Whoever knows its name can use it."""
+    min_nodes: int = 0
+    """How many nodes each of its jobs must have."""
+    max_cores_per_node: int | None = None
+    """Of one node, for all of its jobs together; ``None``: no limit."""
+    max_memory_mb_per_node: int | None = None
+    """Of one node, for one of its jobs; ``None``: no limit."""
 
 
 @dataclass(frozen=True)

@@ -156,10 +156,10 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[SessionProgram]:
     return written
 
 
-def test_the_session_is_told_where_its_hub_and_its_slurm_are(
+def test_the_session_is_told_where_its_hub_is(
     spawner: Any, slurm: StandIn, programs: list[SessionProgram]
 ) -> None:
-    spawner.slurm_conf, spawner.session_input = "/etc/slurm/slurm.conf", {"server": "lab"}
+    spawner.session_input = {"server": "lab"}
     slurm.words = [RUNS]
     started(spawner)
     (program,) = programs
@@ -168,7 +168,8 @@ def test_the_session_is_told_where_its_hub_and_its_slurm_are(
     assert said["server"] == "lab"
     assert "image" not in said
     environment = said["environment"]
-    assert environment["SLURM_CONF"] == "/etc/slurm/slurm.conf"
+    # slurmd says where its node has it: without a file of its own, in /run/slurm/conf.
+    assert "SLURM_CONF" not in environment
     address = "http://hub.example.org:8081/hub/api/gpu-session/port"
     assert environment["PORTAL_PORT_CALLBACK_URL"] == address
     assert environment["JUPYTERHUB_API_TOKEN"] == spawner.api_token

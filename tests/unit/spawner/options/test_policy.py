@@ -69,15 +69,18 @@ def test_a_partition_of_other_groups_is_not_offered() -> None:
     assert len(limits_for(["users", "admins"], cluster, AvailabilityCounter(SHAPE)).partitions) == 2
 
 
-@pytest.mark.parametrize("rule", ["is_root_only", "is_hidden"])
-def test_a_partition_that_is_not_for_users_is_not_offered(rule: str) -> None:
-    one = replace(partition("a"), **{rule: True})  # type: ignore[arg-type]  # a flag by its name
+@pytest.mark.parametrize(
+    "rule", [{"is_root_only": True}, {"is_hidden": True}, {"min_nodes": 2}], ids=str
+)
+def test_a_partition_that_is_not_for_sessions_is_not_offered(rule: dict[str, Any]) -> None:
+    one = replace(partition("a"), **rule)
     limits = limits_for([], Cluster((one, partition("b"))), AvailabilityCounter(SHAPE))
     assert [limit.name for limit in limits.partitions] == ["b"]
 
 
-def test_a_hidden_partition_is_offered_where_the_site_names_it() -> None:
-    cluster = Cluster((replace(partition("a"), is_hidden=True), partition("b")))
+@pytest.mark.parametrize("rule", [{"is_hidden": True}, {"min_nodes": 2}], ids=str)
+def test_such_a_partition_is_offered_where_the_site_names_it(rule: dict[str, Any]) -> None:
+    cluster = Cluster((replace(partition("a"), **rule), partition("b")))
     counter = AvailabilityCounter(SHAPE)
     for limits in (
         limits_for([], cluster, counter, preferred_partition="a"),

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,36 @@ def test_a_node_is_large_enough_whatever_its_state(
 ) -> None:
     drained = partition(node(v100(4, 4), used=40, is_up=False))
     assert availability(drained, SHAPE).is_large_enough(gpus, gpu_type) is expected
+
+
+@pytest.mark.parametrize(
+    ("limits", "largest"),
+    [
+        ({}, 5),
+        ({"max_cores_per_node": 17}, 2),
+        ({"max_memory_mb_per_node": 3 * 48 * 1024}, 3),
+        ({"max_cores_per_node": 99}, 5),
+    ],
+)
+def test_a_partition_gives_no_more_of_a_node_than_its_rules_allow(
+    limits: dict[str, Any], largest: int
+) -> None:
+    found = availability(replace(partition(node(v100(8))), **limits), SHAPE)
+    assert (found.free, found.largest_free, found.largest) == (8, largest, largest)
+    assert found.is_large_enough(largest, "v100")
+    assert not found.is_large_enough(largest + 1, "v100")
+
+
+def test_what_other_partitions_jobs_hold_counts_against_the_node_alone() -> None:
+    shared = replace(partition(node(v100(8), used=20)), max_cores_per_node=16)
+    assert availability(shared, SHAPE).largest_free == 2
+
+
+def test_partitions_that_give_more_or_less_of_the_same_nodes_have_a_row_each() -> None:
+    whole = partition(node(v100(8)))
+    less = replace(whole, name="less", max_cores_per_node=16)
+    found = AvailabilityCounter(SHAPE).of(Cluster((whole, less)))
+    assert [one.shares_nodes_with for one in found.values()] == ["sxm2", "less"]
 
 
 def test_no_node_is_large_enough_whose_cores_do_not_do() -> None:

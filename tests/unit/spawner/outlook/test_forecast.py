@@ -11,6 +11,7 @@ from jupyterhub_gpu_slurm.outlook.forecast import Forecast
 from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,19 @@ def test_answers(answer: dict[str, Any], expected: Forecast) -> None:
             "sbatch: error: Your project has no hours left.\nallocation failure: Unspecified error",
             "Slurm says: Your project has no hours left.",
         ),
+        # A limit of the accounting: acct_policy_validate() and job_create() of Slurm's sources.
+        (
+            f"sbatch: error: QOSMaxGRESPerJob\nallocation failure: {POLICY}",
+            "Your quality of service (QOS) does not allow it (QOSMaxGRESPerJob).",
+        ),
+        (
+            f"sbatch: error: AssocMaxWallDurationPerJobLimit\nallocation failure: {POLICY}",
+            "The limits of your Slurm account do not allow it (AssocMaxWallDurationPerJobLimit).",
+        ),
+        (
+            f"allocation failure: {POLICY}",
+            f"The limits of your account or quality of service (QOS) do not allow it ({POLICY}).",
+        ),
         (
             "sbatch: error: a warning\n"
             "sbatch: error: Batch job submission failed: Requested time limit is invalid",
@@ -94,6 +108,20 @@ def test_what_only_nodes_out_of_service_could_run_would_wait(words: str) -> None
     answer = forecast.read({"never": words}, NOW, is_large_enough=True)
     assert answer.state == "unknown"
     assert "out of service" in answer.why
+
+
+def test_a_reservation_that_begins_later_can_be_waited_for() -> None:
+    answer = forecast.read({"never": "allocation failure: Invalid time specified"}, NOW)
+    assert answer.state == "unknown"
+    assert "not begun" in answer.why
+
+
+@pytest.mark.parametrize("limit", ["AssocMaxSubmitJobLimit", "QOSGrpSubmitJobsLimit"])
+def test_who_has_many_jobs_is_not_told_that_it_can_never_start(limit: str) -> None:
+    words = f"sbatch: error: {limit}\nallocation failure: {POLICY}"
+    answer = forecast.read({"never": words}, NOW)
+    assert answer.state == "unknown"
+    assert limit in answer.why
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,15 @@ def test_a_requeued_job_is_over_once_slurm_takes_the_order(
     assert job.exit_status == (1 if is_done else None)
 
 
+def test_a_job_that_runs_is_not_lost_with_its_reservation(
+    job: SessionJob, slurm: StandIn, ear: Ear
+) -> None:
+    slurm.words = [Job(NUMBER, "RESV_DEL_HOLD", node="node001")]
+    assert run(job.check(SESSION, JOB_ID, is_ready=True)) is None
+    assert slurm.orders == []
+    assert ear.ends == []
+
+
 def test_the_operator_is_asked_only_for_a_job_with_a_number(
     job: SessionJob, slurm: StandIn
 ) -> None:

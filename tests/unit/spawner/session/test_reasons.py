@@ -30,6 +30,26 @@ def test_every_reason_of_slurm_has_words_and_advice(word: str) -> None:
             "ReqNodeNotAvail, UnavailableNodes:node[1-3]",
             "the nodes that it could use are down, drained or set aside for maintenance",
         ),
+        # Sentences that slurmctld writes instead: state_desc in its sources, 22.05 to 25.11.
+        (
+            "Nodes required for job are DOWN, DRAINED, REBOOTING or reserved for jobs in higher "
+            "priority partitions",
+            "the nodes that it could use are down, drained or kept for partitions that come first",
+        ),
+        (
+            "Job's account not permitted to use this partition (gpu allows a,b not c)",
+            "your Slurm account may not use the partition",
+        ),
+        (
+            "Job's QOS not permitted to use this partition (gpu allows high,low not normal)",
+            "your quality of service (QOS) may not be used here",
+        ),
+        (
+            "uid 1000 not in group permitted to use this partition (gpu). groups allowed: a,b",
+            "the partition's rules do not allow it",
+        ),
+        ("Reservation course was deleted", "its reservation was removed"),
+        ("Reservation course is invalid", "its reservation cannot be used"),
     ],
 )
 def test_the_limits_are_read_by_their_grammar(word: str, why: str) -> None:

@@ -181,6 +181,13 @@ def test_old_inputs_without_a_job_go(
     assert set(input_file.parent.iterdir()) == {input_file, waits, young, *others}
 
 
+def test_what_a_sites_cli_filter_prints_is_no_jobs_number(
+    account: pwd.struct_passwd, programs: Path
+) -> None:
+    (programs / "sbatch").write_text("#!/bin/bash\ncat >/dev/null\necho Welcome, 7\necho '12;a'\n")
+    assert ask(account, programs, SUBMISSION) == {"job_id": 12}
+
+
 def test_slurms_programs_get_nothing_of_the_callers_environment(
     account: pwd.struct_passwd, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,27 @@ def test_slurms_no_to_a_submission_is_told_in_its_last_line(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        # A job_submit plugin that says why, and returns slurm.ERROR.
+        ("Your project has no hours left.\\nUnspecified error", "Your project has no hours left"),
+        ("AssocMaxSubmitJobLimit\\nJob violates accounting/QOS policy", "AssocMaxSubmitJobLimit"),
+        ("Invalid qos specification", "Invalid qos specification"),
+    ],
+)
+def test_slurms_no_to_a_submission_is_the_line_that_says_why(
+    tmp_path: Path, words: str, why: str
+) -> None:
+    *before, last = words.split("\\n")
+    lines = [*before, f"Batch job submission failed: {last}"]
+    error = "\\n".join(f"sbatch: error: {line}" for line in lines)
+    said = f'{{"error": "{error}", "refused": true}}'
+    with pytest.raises(SubmissionRefused) as caught:
+        order(sudo(tmp_path, READY, f"cat >/dev/null; printf %s '{said}'"), "submit")
+    assert str(caught.value) == f"Slurm refused the job: {why}"
+
+
+@pytest.mark.parametrize(
     ("verb", "words", "error"),
     [
         # The job may be there all the same.

@@ -148,6 +148,11 @@ def test_states(slurm_state: str, expected: JobState) -> None:
     assert Job(1, slurm_state).state is expected
 
 
+def test_a_job_whose_reservation_is_gone_waits_unless_it_has_a_node() -> None:
+    assert Job(1, "RESV_DEL_HOLD").state is JobState.PENDING
+    assert Job(1, "RESV_DEL_HOLD", node="node001").state is JobState.UNKNOWN
+
+
 def test_an_unknown_state_does_not_end_a_session() -> None:
     assert not JobState.UNKNOWN.is_over
 
@@ -188,6 +193,29 @@ def test_a_partition_of_two_kinds_of_nodes_keeps_both() -> None:
     assert empty.nodes == ()
     assert [one.is_root_only for one in cluster.partitions] == [False, False, True]
     assert [one.is_hidden for one in cluster.partitions] == [False, False, True]
+
+
+def test_a_partitions_rules_for_jobs_are_read() -> None:
+    # As slurm_sprint_partition_info() of 22.05 to 25.11 writes them.
+    text = (
+        "PartitionName=a MaxNodes=UNLIMITED MinNodes=0 MaxCPUsPerNode=UNLIMITED "
+        "MaxMemPerNode=UNLIMITED\n"
+        "PartitionName=b MaxNodes=64 MinNodes=4 MaxCPUsPerNode=32 MaxMemPerNode=204800\n"
+        "PartitionName=c MaxCPUsPerNode=8 DefMemPerCPU=4000 MaxMemPerCPU=8000\n"
+    )
+    assert [
+        (one.min_nodes, one.max_cores_per_node, one.max_memory_mb_per_node)
+        for one in parsing.cluster(NODES, text).partitions
+    ] == [(0, None, None), (4, 32, 204800), (0, 8, None)]
+
+
+def test_a_nodes_comment_of_several_lines_hides_no_node() -> None:
+    # Slurm prints Comment and Extra as they are, newlines too: src/api/node_info.c.
+    first, second = NODES.splitlines()
+    text = f"{first} Comment=fan\n is loud\n{second} Comment=a\nb\n"
+    nodes = parsing.cluster(text, PARTITIONS).partitions[0].nodes
+    assert [node.name for node in nodes] == ["node001", "node002"]
+    assert nodes[1].reason == "disk State=IDLE Gres=gpu:99"
 
 
 def test_what_jobs_hold_of_a_node_is_read() -> None:
