@@ -9,7 +9,7 @@ check: /usr/bin/python3 ; deploy/check
 test: check ; deploy/test
 test-all: check ; deploy/test --long --machines
 mutants: /usr/bin/python3 ; deploy/mutants
-bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page page_load tensorboard_open cluster_page use_sampling login_failover front recovery session_stop journey hub_idle large_cluster session_extensions first_cell; do PYTHONPATH=deploy $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
+bench: /usr/bin/python3 ; for each in session_start spawn_storm slurm_load options_page page_load tensorboard_open cluster_page use_sampling login_failover front recovery session_stop journey hub_idle large_cluster session_extensions first_cell job_start; do PYTHONPATH=deploy $(DEV)/python -m benchmarks.portal.$$each || exit 1; done
 docs: /usr/bin/python3
 	PYTHONPATH=portal:spawner $(DEV)/python -m dsportal.cli settings reference docs/reference/settings.md
 	PYTHONPATH=portal:spawner $(DEV)/python -m dsportal.metrics_reference docs/reference/metrics.md
