@@ -4,6 +4,7 @@ It may ask a directory: call it in a thread.
 """
 
 import pwd
+from contextlib import suppress
 
 from dsportal.authentication.errors import Refused
 
@@ -17,7 +18,6 @@ def refuse_unfit(name: str, minimum_uid: int) -> None:
     """
     try:
         account = pwd.getpwnam(name)
-        owner = pwd.getpwuid(account.pw_uid).pw_name
     except KeyError:
         # The first start will say so; the directory may know users before the machine does.
         return
@@ -25,5 +25,6 @@ def refuse_unfit(name: str, minimum_uid: int) -> None:
         raise Refused(f"this machine calls {name} {account.pw_name}, with capitals")
     if account.pw_uid < minimum_uid:
         raise Refused(f"{name} has the number {account.pw_uid}, below minimum_uid = {minimum_uid}")
-    if owner != name:
-        raise Refused(f"{name} has the number {account.pw_uid} of {owner}")
+    with suppress(KeyError):
+        if (owner := pwd.getpwuid(account.pw_uid).pw_name) != name:
+            raise Refused(f"{name} has the number {account.pw_uid} of {owner}")

@@ -102,6 +102,7 @@ class JobRow(TypedDict):
 
 def node_row(snapshot: Snapshot, node: Node, viewer: Viewer) -> NodeRow:
     """Show a node."""
+    takes_jobs = snapshot.takes_jobs(node)
     return {
         "name": node.name,
         "state": node.state,
@@ -112,30 +113,30 @@ def node_row(snapshot: Snapshot, node: Node, viewer: Viewer) -> NodeRow:
         "cores_used": node.cores_used,
         "memory_mb": node.memory_mb,
         "memory_used_mb": node.memory_used_mb,
-        "gpus": [_gpu_row(node, gpu, viewer) for gpu in snapshot.gpus[node.name]],
+        "gpus": [_gpu_row(gpu, viewer, takes_jobs=takes_jobs) for gpu in snapshot.gpus[node.name]],
         "shards": node.shards,
     }
 
 
-def _gpu_row(node: Node, gpu: Gpu, viewer: Viewer) -> GpuRow:
+def _gpu_row(gpu: Gpu, viewer: Viewer, *, takes_jobs: bool) -> GpuRow:
     is_mine = gpu.job is not None and gpu.job.user == viewer.name
     is_shown = gpu.job is not None and (is_mine or viewer.sees_names)
     return {
         "index": gpu.index,
         "type": None if gpu.type is None else label(gpu.type),
-        "state": gpu_state(node, gpu, viewer),
+        "state": gpu_state(gpu, viewer, takes_jobs=takes_jobs),
         "user": gpu.job.user if gpu.job and is_shown else None,
         "job_id": gpu.job.job_id if gpu.job and is_shown else None,
     }
 
 
-def gpu_state(node: Node, gpu: Gpu, viewer: Viewer) -> GpuState:
+def gpu_state(gpu: Gpu, viewer: Viewer, *, takes_jobs: bool) -> GpuState:
     """Say what a GPU is to a viewer. One in use is somebody's, also on a closed node."""
     if gpu.job is not None and gpu.job.user == viewer.name:
         return "mine"
     if gpu.is_in_use:
         return "others"
-    return "free" if node.is_up else "down"
+    return "free" if takes_jobs else "down"
 
 
 def count(snapshot: Snapshot, nodes: tuple[Node, ...]) -> GpuCount:

@@ -76,7 +76,7 @@ class Recorder:
 
     async def settled(self) -> None:
         """Wait until what was told is in the file, so that it can be read; not for a slow disk."""
-        if self._writing is not None:
+        if self._writing is not None and not self._writing.done():
             self._hurry.set()
             await asyncio.wait({self._writing}, timeout=_SETTLING_SECONDS)
 
@@ -91,11 +91,11 @@ class Recorder:
         return True
 
     async def _write(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER_SECONDS):
+                await self._hurry.wait()
+        # What comes during a write follows at once: somebody may wait for the end of this task.
         while self._waiting:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_GATHER_SECONDS):
-                    await self._hurry.wait()
-            self._hurry.clear()
             batch, self._waiting = self._waiting, []
             try:
                 await asyncio.to_thread(self._store, batch)
@@ -108,6 +108,7 @@ class Recorder:
             if self._is_failing:
                 log.warning("The record of sessions is written again")
             self._is_failing = False
+        self._hurry.clear()
 
     def _store(self, batch: list[SessionNews]) -> None:
         self._record.write(batch)

@@ -38,23 +38,26 @@ class RateLimiter:
     """Lets one through after the other, at least ``gap`` seconds apart, in the order they came.
 
     While the event loop is late by more than ``gap``, it has other work: then the next one waits
-    again, at most ``waits`` times, so that a loop that is always late holds nobody up for long.
+    again, at most ``waits`` times, and once only after ``patience`` seconds in the queue: a loop
+    that is always late must not hold a class up for minutes.
     """
 
-    def __init__(self, gap: float = 0.025, waits: int = 4) -> None:
+    def __init__(self, gap: float = 0.025, waits: int = 4, patience: float = 5.0) -> None:
         self._gap = gap
         self._waits = waits
+        self._patience = patience
         self._turn = asyncio.Lock()
         self._last = -gap
 
     async def wait(self) -> None:
         """Return when it is the caller's turn; at once where nobody came just before."""
         loop = asyncio.get_running_loop()
+        came = loop.time()
         async with self._turn:
             for _ in range(self._waits):
                 due = max(loop.time(), self._last + self._gap)
                 await asyncio.sleep(due - loop.time())
                 late = loop.time() - due
                 self._last = loop.time()
-                if late < self._gap:
+                if late < self._gap or self._last - came > self._patience:
                     break

@@ -124,6 +124,8 @@ def test_a_new_job_can_have_none_of_a_closed_partition() -> None:
         shared = SharedView(replace(told, cluster=Cluster(partitions)), "portal")
         assert [row["gpus"]["free"] for row in shared.partitions] == free
         assert shared.gpus == {"total": 8, "free": max(free)}
+        states = [gpu["state"] for node in shared.nodes(ADA) for gpu in node["gpus"]]
+        assert states.count("free") == max(free)
 
 
 def test_a_waiting_job_says_why_and_since_when() -> None:

@@ -143,6 +143,53 @@ def test_what_is_only_seen_again_does_not_wait_for_others(
     assert file.batches == [[SEEN], [later]]
 
 
+def test_nobody_waits_for_what_is_only_seen_again_during_a_write() -> None:
+    class SlowFile(File):
+        def write(self, news: list[SessionNews]) -> None:
+            begun.set()
+            assert may_end.wait(20)
+            super().write(news)
+
+    begun, may_end = threading.Event(), threading.Event()
+    file = SlowFile()
+    other = replace(SEEN, session_id="b" * 32)
+    later = [replace(one, seen=NOON + timedelta(minutes=1)) for one in (SEEN, other)]
+
+    async def tell() -> None:
+        ours = recorder(file)
+        may_end.set()
+        ours.take(SEEN)
+        ours.take(other)
+        await ours.settled()
+        begun.clear()
+        may_end.clear()
+        ours.take(later[0])
+        settled = asyncio.create_task(ours.settled())
+        await asyncio.to_thread(begun.wait, 20)
+        ours.take(later[1])
+        may_end.set()
+        await settled
+
+    asyncio.run(tell())
+    assert file.batches == [[SEEN, other], [later[0]], [later[1]]]
+
+
+def test_who_reads_when_all_is_written_hurries_nobody() -> None:
+    file = File()
+
+    async def tell() -> None:
+        ours = recorder(file)
+        ours.take(SEEN)
+        await ours.settled()
+        await ours.settled()
+        ours.take(replace(SEEN, seen=NOON + timedelta(minutes=1)))
+        for _ in range(10):
+            await asyncio.to_thread(bool)
+
+    asyncio.run(tell())
+    assert file.batches == [[SEEN]]
+
+
 def test_an_end_is_written_whenever_it_comes() -> None:
     file = File()
 

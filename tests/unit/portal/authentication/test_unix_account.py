@@ -48,6 +48,20 @@ def test_of_two_names_with_one_number_the_first_is_let_in(monkeypatch: pytest.Mo
         refuse_unfit("jdoe", 1000)
 
 
+def test_a_number_of_which_the_machine_knows_no_name_is_compared_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(uid: int) -> pwd.struct_passwd:
+        raise KeyError(uid)
+
+    service = pwd.struct_passwd(("svc", "x", 998, 998, "", "/", ""))
+    monkeypatch.setattr(pwd, "getpwnam", lambda name: service)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    with pytest.raises(Refused, match="below minimum_uid"):
+        refuse_unfit("svc", 1000)
+    refuse_unfit("svc", 998)
+
+
 def test_the_primary_group_counts_too() -> None:
     account = pwd.getpwuid(os.getuid())
     assert grp.getgrgid(account.pw_gid).gr_name in known_groups_of(account.pw_name)

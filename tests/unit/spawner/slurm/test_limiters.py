@@ -133,3 +133,23 @@ def test_a_loop_that_is_late_is_given_time_but_not_for_ever() -> None:
     with asyncio.Runner(loop_factory=without_waiting) as runner:
         assert runner.run(turns_of_work_before_the_next(3)) == 3
         assert runner.run(turns_of_work_before_the_next(1000)) < 20
+
+
+def test_a_loop_that_is_always_late_does_not_hold_a_class_up() -> None:
+    async def seconds_of(comers: int) -> float:
+        loop = asyncio.get_running_loop()
+
+        async def work() -> None:
+            while True:
+                loop._selector.now += 0.06  # type: ignore[attr-defined]
+                await asyncio.sleep(0)
+
+        working = asyncio.create_task(work())
+        begun, limiter = loop.time(), RateLimiter()
+        await asyncio.gather(*(limiter.wait() for _ in range(comers)))
+        working.cancel()
+        return loop.time() - begun
+
+    with asyncio.Runner(loop_factory=without_waiting) as runner:
+        # With four turns each it would be more than a minute.
+        assert runner.run(seconds_of(100)) < 30
