@@ -170,8 +170,11 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
     expect(page.get_by_label("Username")).to_be_visible()
     assert len(portal.jobs(user=USER)) == 1
 
+    user.at("second").start_and_wait(gpus=1, hours=1)
     log_in(page, portal, USER, to="/hub/home")
     page.get_by_role("link", name="Log out").click()
+    expect(page.get_by_text("If you keep them, 2 GPUs stay reserved")).to_be_visible()
+    assert_is_fit_to_use(page, "leave two sessions")
     page.locator("#stop-and-leave").click()
     expect(page.get_by_label("Username")).to_be_visible()
     until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
