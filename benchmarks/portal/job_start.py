@@ -12,15 +12,15 @@ The last line is one JSON object; seconds.
 import argparse
 import json
 import random
-import statistics
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal import slurm_in_root
+from benchmarks.portal.session_start import summary
 from tests.debian import building, roots
 from tests.network.sockets import free_ports
 
@@ -33,10 +33,9 @@ def _slurm(suite: str) -> Iterator[subprocess.Popen[str]]:
     root = roots.equipped(_PACKAGES, suite)
     program = Path(slurm_in_root.__file__)
     ports = map(str, free_ports(2))
-    argv = building.within(root, ["/usr/bin/python3", f"/lent/{program.name}", *ports])
-    bound = f"--bind-ro={program.parent}:/lent"
+    argv = building.within(root, ["/usr/bin/python3", str(program), *ports], lent=[program])
     with subprocess.Popen(
-        [argv[0], bound, *argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process
@@ -53,11 +52,6 @@ def _submit(process: subprocess.Popen[str]) -> dict[str, float]:
     assert process.stdin is not None  # noqa: S101  # it is a pipe
     print(file=process.stdin, flush=True)
     return dict(json.loads(_answer(process)))
-
-
-def _figures(values: Sequence[float]) -> dict[str, float]:
-    found = {"median": statistics.median(values), "min": min(values), "max": max(values)}
-    return {name: round(value, 3) for name, value in found.items()}
 
 
 def main() -> None:
@@ -80,7 +74,7 @@ def main() -> None:
         "benchmark": "job_start",
         "jobs": given.jobs,
         **{
-            version: {name: _figures([one[name] for one in of]) for name in of[0]}
+            version: {name: summary([one[name] for one in of]) for name in of[0]}
             for version, of in times.items()
         },
         **circumstances(measured),

@@ -1,6 +1,7 @@
 """Authorization by groups: who may log in and who is an admin, with any authenticator."""
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +13,14 @@ from dsportal.authentication.groups import standing
 from dsportal.authentication.names import unix_name, without_realm
 from dsportal.authentication.throttle import LoginThrottle
 from dsportal.authentication.words import NOT_ALLOWED
+from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 
 NO_ANSWER = 503
 LONGEST_PASSWORD = 1024
 """Characters. slapd hangs up on some 250,000 of a stranger's, which would look as if it did not
 answer: an attempt that costs nothing."""
+_REFRESH_THREADS = 4
+_MOST_REFRESHED = 10_000
 
 
 class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no types
@@ -52,6 +56,20 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
     @default("auth_refresh_strict")
     def _default_auth_refresh_strict(self) -> bool:
         return True
+
+    @cached_property
+    def _refresh_threads(self) -> ThreadPoolExecutor:
+        """Those of looks at accounts: wrong passwords hold the threads of logins."""
+        return ThreadPoolExecutor(_REFRESH_THREADS, "account-refresh")
+
+    @cached_property
+    def _looks(self) -> SharedAnswers[str, Any]:
+        """One look for all who wait for the same account: it cannot crowd out its own refusal."""
+        return SharedAnswers(self._looked_up, 0.0, most=_MOST_REFRESHED)
+
+    async def _looked_up(self, name: str) -> Any:
+        """Look at the account of somebody who is logged in."""
+        raise NotImplementedError
 
     async def get_authenticated_user(
         self, handler: Any, data: dict[str, str]

@@ -27,7 +27,6 @@ from dsportal.authentication.names import shown, unix_name, without_realm
 from dsportal.authentication.throttle import TOO_MANY
 from dsportal.authentication.unix_account import refuse_unfit
 from dsportal.authentication.words import DIRECTORY_SILENT
-from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 
 # Options of LDAPAuthenticator that this class answers in its own way. One that a site set for its
 # safety must not be passed over in silence.
@@ -50,9 +49,6 @@ _REPLACED = frozenset(
     }
 )
 _TLS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
-# Looks at accounts under way at one moment; logins have threads of their own.
-_REFRESH_THREADS = 4
-_MOST_REFRESHED = 10_000
 
 
 class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore[misc]  # no types
@@ -137,9 +133,6 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         self._refuse_broken_filters()
         self._warn_of_open_passwords()
         self._threads = ThreadPoolExecutor(self.executor_threads, "directory")
-        self._refresh_threads = ThreadPoolExecutor(_REFRESH_THREADS, "directory-refresh")
-        # One look for all who wait for the same account: it cannot crowd out its own refusal.
-        self._looks = SharedAnswers(self._looked_up, 0.0, most=_MOST_REFRESHED)
         self._no_refresh_until = float("-inf")
         self._reader = self._reader_set()
         self._directory = Directory(self._access(), self._layout(), self._reader, self.log)

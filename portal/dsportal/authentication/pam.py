@@ -5,7 +5,6 @@ PAM's pam_unix lets a program check the password of somebody else only where it 
 """
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pamela
@@ -19,13 +18,10 @@ from dsportal.authentication.names import shown, unix_name
 from dsportal.authentication.unix_account import refuse_unfit
 from dsportal.authentication.words import PAM_SILENT
 from jupyterhub_gpu_slurm.options.unix_groups import known_groups_of
-from jupyterhub_gpu_slurm.shared_answer import SharedAnswers
 
 _CLOSED = {6, 7, 12, 13}
 """The answers of pam_acct_mgmt(3) that are a no: PERM_DENIED, AUTH_ERR, NEW_AUTHTOK_REQD and
 ACCT_EXPIRED. USER_UNKNOWN also comes from a directory that is silent."""
-_REFRESH_THREADS = 4
-_MOST_REFRESHED = 10_000
 
 
 class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc]  # no types
@@ -35,13 +31,6 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
     def _default_executor_threads(self) -> int:
         # A wrong password holds its thread for some seconds (pam_faildelay).
         return 16
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        # Looks have threads of their own, since wrong passwords hold those of logins; and one look
-        # is for all who wait for it: an account cannot crowd out its own refusal.
-        self._refresh_threads = ThreadPoolExecutor(_REFRESH_THREADS, "pam-refresh")
-        self._looks = SharedAnswers(self._looked_up, 0.0, most=_MOST_REFRESHED)
 
     async def authenticate(self, handler: Any, data: dict[str, str]) -> dict[str, Any] | None:
         """Say who it is that logs in; None where name and password do not belong together."""

@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from dsportal.authentication.directory import Directory, DirectoryAccount
 
 from dsportal.authentication.entry import Entry
-from dsportal.authentication.layout import SCHEMAS, Layout
+from tests.unit.portal.authentication.layouts import POSIX
 
 READER = Reader("cn=reader,dc=example", "reader's")
 ADA = "uid=ada,ou=people,dc=example"
@@ -36,17 +37,7 @@ class Talk:
 
 
 def log_in(talk: Talk, reader: Reader | None, bind_as: str = "") -> DirectoryAccount | None:
-    schema = SCHEMAS["posix"]
-    layout = Layout(
-        kind="posix",
-        user_base="ou=people,dc=example",
-        user_attribute=schema.user_attribute,
-        user_filter=schema.user_filter,
-        group_base="ou=groups,dc=example",
-        group_attribute=schema.group_attribute,
-        group_filter=schema.group_filter,
-        bind_as=bind_as,
-    )
+    layout = replace(POSIX, bind_as=bind_as)
     access = LdapAccess(
         servers=("ldap://127.0.0.1",),
         start_tls=False,

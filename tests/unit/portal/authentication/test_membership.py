@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from dsportal.authentication.membership import Membership
 
 from dsportal.authentication.entry import Entry, is_below
-from dsportal.authentication.layout import SCHEMAS, Layout
+from tests.unit.portal.authentication.layouts import POSIX
 
-BASE = "ou=groups,dc=example"
+BASE = POSIX.group_base
 
 
 class Talk:
@@ -26,17 +27,7 @@ class Talk:
 
 
 def groups_of(*told: str, nested_groups: bool = True) -> tuple[str, ...]:
-    schema = SCHEMAS["posix"]
-    layout = Layout(
-        kind="posix",
-        user_base="ou=people,dc=example",
-        user_attribute=schema.user_attribute,
-        user_filter=schema.user_filter,
-        group_base=BASE,
-        group_attribute=schema.group_attribute,
-        group_filter=schema.group_filter,
-        nested_groups=nested_groups,
-    )
+    layout = replace(POSIX, nested_groups=nested_groups)
     person = Entry("uid=ada,ou=people,dc=example", {"memberof": [dn.encode() for dn in told]})
     talk: Any = Talk()
     return Membership(layout, logging.getLogger("test")).of(talk, person, "ada")
