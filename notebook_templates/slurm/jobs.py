@@ -59,6 +59,7 @@ OVER = {
     "NODE_FAIL",
     "OUT_OF_MEMORY",
     "PREEMPTED",
+    "REVOKED",
     "TIMEOUT",
 }
 GONE = "GONE"

@@ -198,7 +198,7 @@ def _families() -> tuple[GaugeMetricFamily, ...]:
         GaugeMetricFamily(
             "gpu_spawner_cluster_gpus",
             "GPUs of the cluster, by type and state: free, held by any job, or unavailable: on "
-            "nodes that take no jobs.",
+            "nodes, or in partitions, that take no jobs.",
             labels=["type", "state"],
         ),
     )

@@ -91,4 +91,9 @@ def item(page: Page, name: str) -> Locator:
 
 
 def open_item(page: Page, name: str) -> None:
-    item(page, name).dblclick()
+    """Open a file, or a folder, which the file browser then shows: a launcher starts there."""
+    row = item(page, name)
+    is_folder = row.get_attribute("data-isdir") == "true"
+    row.dblclick()
+    if is_folder:
+        expect(page.locator(".jp-BreadCrumbs-item").last).to_have_text(name)

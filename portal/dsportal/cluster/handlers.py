@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,7 +186,9 @@ class EventsHandler(Handler):
         self.write(f"retry: {_RETRY_MILLISECONDS}\n\n")
         await self.flush()
         told: dict[str, object] = {}
-        checked_at = time.monotonic()
+        # All begin together after a restart, and are not to ask the hub together ever after.
+        early = random.uniform(0, self.room.login_seconds)  # noqa: S311
+        checked_at = time.monotonic() - early
         async for shared in self.room.watch.views():
             if time.monotonic() - checked_at > self.room.login_seconds:
                 if not await self.is_still_allowed():

@@ -277,14 +277,17 @@ class Cluster:
     def gpus_by_state(self) -> dict[tuple[str, str], int]:
         """Return how many GPUs are free, held and unavailable, by type; ``gpu`` where it has none.
 
-        Those that no job holds on a node that takes no jobs are unavailable.
+        Those that no job holds are unavailable on a node, or in partitions, that take no jobs.
         """
         counted: Counter[tuple[str, str]] = Counter()
+        opened = {node.name for part in self.partitions if part.is_up for node in part.nodes}
         for node in self.nodes.values():
             for kind in node.gres:
                 if kind.name == "gpu":
                     free = node.free(kind)
                     held = kind.count - free if node.is_up else min(kind.used, kind.count)
+                    if node.name not in opened:
+                        free = 0
                     name = kind.type or "gpu"
                     counted[name, "free"] += free
                     counted[name, "held"] += held

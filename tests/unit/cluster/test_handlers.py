@@ -472,6 +472,27 @@ def test_a_login_is_asked_for_again_only_after_its_time(
     assert len(checks) == 1
 
 
+@pytest.mark.parametrize(("drawn", "asked_at_once"), [(0.0, False), (60.0, True)])
+def test_streams_that_begin_together_ask_for_their_logins_at_different_times(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, drawn: float, asked_at_once: bool
+) -> None:
+    checks: list[object] = []
+
+    async def is_still_allowed(handler: object) -> bool:
+        checks.append(handler)
+        return True
+
+    def draw(low: float, high: float) -> float:
+        assert (low, high) == (0, 60.0)
+        return drawn
+
+    monkeypatch.setattr(handlers.random, "uniform", draw)
+    monkeypatch.setattr(handlers.Handler, "is_still_allowed", is_still_allowed)
+    stand_ins.later = [None] * 3
+    followed(room(stand_ins, login_seconds=60.0), 5)
+    assert len(checks) == asked_at_once
+
+
 def test_one_follows_so_many_streams_and_others_theirs(stand_ins: StandIns) -> None:
     shared = room(stand_ins)
     seats = [shared.viewers.seat("ada") for _ in range(STREAMS_EACH)]

@@ -114,6 +114,21 @@ def test_gpus_of_a_node_in_two_partitions_are_counted_once() -> None:
     }
 
 
+def test_gpus_are_free_only_where_a_partition_takes_jobs() -> None:
+    alone = node("n1", Gres("gpu", "v100", 4, used=1))
+    shared = node("n2", Gres("gpu", "a100", 2))
+    closed = Partition("closed", False, False, None, None, (alone, shared))
+    opened = Partition("opened", True, True, None, None, (shared,))
+    assert Cluster((closed, opened)).gpus_by_state() == {
+        ("v100", "free"): 0,
+        ("v100", "held"): 1,
+        ("v100", "unavailable"): 3,
+        ("a100", "free"): 2,
+        ("a100", "held"): 0,
+        ("a100", "unavailable"): 0,
+    }
+
+
 @pytest.fixture
 def session() -> Iterator[Any]:
     """The spawner of a session with two GPUs, in the queue."""
