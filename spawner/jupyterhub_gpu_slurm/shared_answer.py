@@ -35,6 +35,7 @@ class SharedAnswer(Generic[T]):
         self._good_seconds, self._patience, self._now = good_seconds, patience, now
         self._retry_seconds = retry_seconds
         self._asking: asyncio.Task[None] | None = None
+        self._is_overtaken = False
         self.asked_at = -float("inf")
         """When the last question ended, well or not, by the clock ``now``."""
         self.latest: T | None = None
@@ -62,8 +63,9 @@ class SharedAnswer(Generic[T]):
             self._begin()
 
     def know(self, answer: T) -> None:
-        """Take an answer that came by another way."""
+        """Take an answer that came by another way; a question under way was asked before it."""
         self.latest, self.failure, self.asked_at = answer, None, self._now()
+        self._is_overtaken = True
 
     def expire(self) -> None:
         """Have the next one who asks get a new answer."""
@@ -80,16 +82,21 @@ class SharedAnswer(Generic[T]):
 
     def _begin(self) -> asyncio.Task[None]:
         if self._asking is None:
+            self._is_overtaken = False
             self._asking = asyncio.create_task(self._answer())
         return self._asking
 
     async def _answer(self) -> None:
+        answer = self.latest
+        failure: Exception | None = None
         try:
-            self.latest, self.failure = await self._ask(), None
+            answer = await self._ask()
         except Exception as error:  # noqa: BLE001 - whoever asked gets it
-            self.failure = error
+            failure = error
         finally:
-            self.asked_at, self._asking = self._now(), None
+            self._asking = None
+        if not self._is_overtaken:
+            self.latest, self.failure, self.asked_at = answer, failure, self._now()
 
 
 class SharedAnswers(Generic[K, T]):

@@ -162,7 +162,12 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   const tell = () => {
     const isWanted = sessionStorage.getItem(NOTIFY) && Notification.permission === "granted";
     sessionStorage.removeItem(NOTIFY);
-    if (isWanted && !document.hasFocus()) new Notification(WORDS.ready, { tag: NOTIFY });
+    if (!isWanted || document.hasFocus()) return;
+    try {
+      new Notification(WORDS.ready, { tag: NOTIFY });
+    } catch {
+      // Chrome on Android asks for the permission, and refuses the notification.
+    }
   };
   const mayNotify = window.isSecureContext && "Notification" in window;
   notify.hidden = !mayNotify || sessionStorage.getItem(NOTIFY) !== null;
@@ -176,6 +181,16 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
     part("cancel-status").textContent = isGranted ? WORDS.notified : WORDS.notNotified;
   });
 
+  // The hub restarts, or there is nothing to be told any more: the page itself knows. Without a network
+  // the browser's own page would take its place, and stay.
+  const renew = async () => {
+    const headers = { "X-XSRFToken": window.jhdata.xsrf_token };
+    const asked = fetch(window.location.href, { headers, redirect: "manual" });
+    const answer = await asked.catch(() => null);
+    if (isOver) return;
+    if (answer) window.location.reload();
+    else setTimeout(renew, 3000);
+  };
   let source = null;
   const listen = () => {
     source = new EventSource(data.progress_url);
@@ -185,9 +200,8 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       if (event.ready || event.failed) source.close();
     };
     source.onerror = () => {
-      // The hub restarts, or there is nothing to be told any more: the page itself knows.
       source.close();
-      setTimeout(() => isOver || window.location.reload(), 3000);
+      setTimeout(renew, 3000);
     };
   };
 

@@ -129,6 +129,20 @@ async def test_who_goes_away_takes_the_answer_from_nobody() -> None:
 
 
 @in_a_loop
+async def test_what_is_known_meanwhile_is_newer_than_the_answer_to_an_earlier_question() -> None:
+    source = Source()
+    source.may_answer.clear()
+    answer = source.shared()
+    asking = asyncio.create_task(answer.get())
+    await asyncio.sleep(0)
+    answer.know(7)
+    source.may_answer.set()
+    assert [await asking, await answer.get(), source.asked] == [7, 7, 1]
+    source.now += 10.0
+    assert await answer.get() == 2
+
+
+@in_a_loop
 async def test_an_expired_answer_is_asked_for_again() -> None:
     source = Source()
     answer = source.shared()

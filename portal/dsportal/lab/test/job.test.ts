@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ended, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
-import { moment, nameOf, placeOf, reasonOf, stateOf, timeOf } from '../src/jobs/words';
+import {
+  logFile,
+  logState,
+  moment,
+  nameOf,
+  placeOf,
+  reasonOf,
+  staleness,
+  stateOf,
+  timeOf
+} from '../src/jobs/words';
+import type { IPiece } from '../src/jobs/server';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),
@@ -67,6 +78,26 @@ test('a running job says what is left first', () => {
     '2 h 00 min left, running for 10 min'
   );
   assert.equal(said({ started: NOW - 600 }), 'running for 10 min');
+});
+
+test('what is known since another day is told with the day', () => {
+  const told = { now: NOW, source: null, every_seconds: 15, session_job: '', jobs: [], free: null };
+  const as_of = NOW - 3 * 86_400;
+  const said = staleness({ ...told, as_of }, texts);
+  assert.ok(said.endsWith(` Last updated at ${moment(as_of, NOW)}.`), said);
+});
+
+test('what is said of a log stays the same while it grows, and its file has the size', () => {
+  const piece = { path: '/home/ann/slurm-7.out', size: 512, is_over: false } as IPiece;
+  for (const size of [512, 2048]) {
+    assert.equal(logState({ ...piece, size }, false, texts), 'still being written');
+  }
+  assert.equal(logState({ ...piece, is_over: true }, true, texts), 'the job has ended');
+  assert.equal(logState({ ...piece, is_over: null }, false, texts), '');
+  assert.equal(
+    logFile(piece, true, texts),
+    '/home/ann/slurm-7.out · 512 B · only the end is shown'
+  );
 });
 
 test('a waiting job says since when, and when it may start', () => {

@@ -6,8 +6,19 @@ import { isName, packagesIn } from '../src/environments/packages';
 test('packages are taken apart as people write them', () => {
   assert.deepEqual(packagesIn('einops, timm  lightning\n'), ['einops', 'timm', 'lightning']);
   assert.deepEqual(packagesIn('pip install "numpy>=2,<3"'), ['numpy>=2,<3']);
+  assert.deepEqual(packagesIn('pip install "numpy>=2, <3"'), ['numpy>=2, <3']);
   assert.deepEqual(packagesIn("'a b.whl'"), ['a b.whl']);
   assert.deepEqual(packagesIn('  '), []);
+});
+
+test('a package keeps the parts of it that are asked for', () => {
+  assert.deepEqual(packagesIn('pip install "ray[data,train]"'), ['ray[data,train]']);
+  assert.deepEqual(packagesIn('ray[data, train]<3 timm'), ['ray[data, train]<3', 'timm']);
+  assert.deepEqual(packagesIn('timm,ray[data,train],dask[array]'), [
+    'timm',
+    'ray[data,train]',
+    'dask[array]'
+  ]);
 });
 
 test('a name is what the server takes', () => {

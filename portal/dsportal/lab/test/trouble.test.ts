@@ -14,7 +14,7 @@ const HANGS: ITrouble = {
   name: 'isilon',
   point: '/mnt/isilon',
   state: 'hangs',
-  since: 1_790_000_000,
+  since: Date.now() / 1000,
   reason: ''
 };
 
@@ -25,6 +25,11 @@ test('a mount that does not answer is named, with the hour and whom to ask', () 
     `isilon (/mnt/isilon) has not responded since ${hour(HANGS.since)}. The portal keeps trying. Help: hpc@example.org`
   );
   assert.ok(words.length <= 140);
+});
+
+test('a mount that has not answered for days is told with the day', () => {
+  const words = troubleWords({ ...HANGS, since: HANGS.since - 3 * 86_400 }, '', texts);
+  assert.match(words, / since \d.* on \w+day\. The portal/);
 });
 
 test('a mount that fails has the reason, one that is missing has none', () => {

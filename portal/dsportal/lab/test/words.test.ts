@@ -73,7 +73,17 @@ test('an end is told with its moment and its reason, as far as they are known', 
 test('what is not saved is named, and else when the last of it was saved', () => {
   assert.match(words.saved(['a.ipynb', 'b.py'], END, texts), /^Not saved: a\.ipynb, b\.py\./);
   assert.ok(words.saved([], END, texts).includes(hour(END)));
+  for (const changed of [[], ['a.ipynb']]) {
+    assert.match(words.saved(changed, now() - 2 * 86_400, texts), / at \d.* on \w+day\.$/);
+  }
   assert.equal(words.saved([], null, texts), '');
+});
+
+test('who else came in is told with the moment, and the day where that is over', () => {
+  const visit = { name: 'root', at: now() };
+  assert.equal(words.visited(visit, texts), `root opened this session at ${hour(visit.at)}.`);
+  visit.at -= 3 * 86_400;
+  assert.match(words.visited(visit, texts), /^root opened this session at \d.* on \w+day\.$/);
 });
 
 test('a lost connection says no more of the session than is known', () => {

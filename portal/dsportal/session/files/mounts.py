@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
@@ -55,7 +56,8 @@ class MountState:
 
     def words(self) -> str:
         """Say it in a sentence."""
-        clock = time.strftime("%H:%M", time.localtime(self.since))
+        # A node's time zone need not be the user's.
+        clock = f"{datetime.fromtimestamp(self.since, UTC):%-d %b %H:%M} UTC"
         if self.state == "missing":
             return f"{self.point} is not mounted on this node"
         if self.state == "fails":

@@ -5,7 +5,6 @@
 file is read as the user, and a part at a time.
 """
 
-import asyncio
 import codecs
 import json
 import os
@@ -23,9 +22,7 @@ from dsportal.session.jobs import words
 from dsportal.session.jobs.records import is_job_id
 from dsportal.session.jobs.routes import Jobs
 from dsportal.session.jobs.slurm import LogFiles, SlurmRefused
-from dsportal.session.threads import in_thread
 
-_FILE_SECONDS = 10.0
 _FIRST_BYTES = 64 * 1024
 _MOST_BYTES = 256 * 1024
 _MOST_KNOWN = 200
@@ -73,10 +70,11 @@ class Logs:
         return found
 
 
-def read_piece(path: Path, file: str = "", offset: int = 0) -> Piece:
+def read_piece(path: Path, file: str = "", offset: int = 0, *, is_over: bool = False) -> Piece:
     """Read on from an offset, or the end of the file where that is another one than ``file``.
 
-    Raises OSError, and `NoLog` for what is no plain file.
+    ``is_over``: nothing more comes, not even the rest of a letter. Raises OSError, and `NoLog` for
+    what is no plain file.
     """
     # A pipe would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -93,18 +91,18 @@ def read_piece(path: Path, file: str = "", offset: int = 0) -> Piece:
         # From the beginning of a line.
         skipped = data.find(b"\n") + 1
         start, data = start + skipped, data[skipped:]
-    text, rest = decoded(data)
+    text, rest = decoded(data, is_over and start + len(data) >= status.st_size)
     return Piece(text, start, start + len(data) - rest, status.st_size, found, is_new)
 
 
-def decoded(data: bytes) -> tuple[str, int]:
-    r"""Decode what is complete; return how many bytes are left for the next time.
+def decoded(data: bytes, is_all: bool = False) -> tuple[str, int]:
+    r"""Decode what is complete, or all; return how many bytes are left for the next time.
 
     >>> decoded(b"a\xc3"), decoded(b"b")
     (('a', 1), ('b', 0))
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    return decoder.decode(data), len(decoder.getstate()[0])
+    return decoder.decode(data, is_all), len(decoder.getstate()[0])
 
 
 def words_of(error: OSError, path: str) -> str:
@@ -138,10 +136,9 @@ class LogHandler(APIHandler):
             files = await self.logs.files(job_id)
             path = files.err if stream == "err" else files.out
             file = self.get_query_argument("file", "")
-            read = partial(read_piece, Path(path), file, int(offset))
-            piece = await asyncio.wait_for(in_thread(read), _FILE_SECONDS)
-        except TimeoutError as error:
-            raise web.HTTPError(504, words.silent_files(path)) from error
+            read = partial(read_piece, Path(path), file, int(offset), is_over=bool(is_over))
+            contents: Any = self.contents_manager
+            piece = await contents.in_time(read, path)
         except NoLog as error:
             raise web.HTTPError(404, str(error)) from error
         except (OSError, ValueError) as error:

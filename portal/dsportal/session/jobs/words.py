@@ -39,8 +39,3 @@ def unreadable_file(path: str, reason: str | None) -> str:
 def no_plain_file(path: str) -> str:
     """Say that the output was a pipe or a device."""
     return f"{path} is not a regular file: what the job wrote there was not kept."
-
-
-def silent_files(path: str) -> str:
-    """Say that the file server does not answer."""
-    return f"The storage that holds {path} is not responding; try again later."

@@ -1,9 +1,11 @@
 """The kernels of the user's environments: looked for in a thread, as files may be slow."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dsportal.session.files.mounts import Mounts, NoAnswer
@@ -11,7 +13,9 @@ from dsportal.session.kernels import module_kernels
 from dsportal.session.own_environments.base import modules_init
 from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.records import EnvironmentFolder, OwnEnvironment
+from dsportal.session.own_environments.sizes import size_of
 from dsportal.session.periodic import repeat
+from dsportal.session.threads import in_thread
 from dsportal.session_schema import Kernel
 
 log = logging.getLogger(__name__)
@@ -44,6 +48,7 @@ class OwnKernels:
     mounts: Mounts
     environment: Mapping[str, str]
     _specs: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    _sizes: dict[Path, asyncio.Future[int]] = field(default_factory=dict)
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """Return the specs of their kernels."""
@@ -62,6 +67,20 @@ class OwnKernels:
             except (NoAnswer, OSError) as error:
                 log.info("The environments in %s are not known: %s", folder.name, error)
         return tuple(found)
+
+    async def size(self, one: OwnEnvironment, seconds: float) -> int | None:
+        """Return how large one is; ``None`` where that takes longer.
+
+        A page asks each second: a folder is gone through once at a time, for whoever asks.
+        """
+        asked = self._sizes.get(one.path)
+        if asked is None:
+            asked = self._sizes[one.path] = in_thread(partial(size_of, one.path))
+        await asyncio.wait({asked}, timeout=seconds)
+        if not asked.done():
+            return None
+        self._sizes.pop(one.path, None)
+        return None if asked.exception() else asked.result()
 
     async def watch(self) -> None:
         """Look again and again: terminals and other sessions make some, too."""

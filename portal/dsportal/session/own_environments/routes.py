@@ -30,9 +30,7 @@ from dsportal.session.own_environments.records import (
     OwnEnvironmentError,
     checked_name,
 )
-from dsportal.session.own_environments.sizes import size_of
 from dsportal.session.own_environments.work import OwnWork, Task
-from dsportal.session.threads import in_thread
 from dsportal.session_schema import Kernel
 
 _KEYS = {"name", "on", "packages", "in", "conda"}
@@ -41,7 +39,7 @@ _AN_ORDER = (
     "or false}, and nothing else."
 )
 _MOST = 100
-# A folder that is larger, or a slower server, has no size on the page.
+# A folder that is larger, or a slower server, has no size on the page until that is known.
 _SIZE_SECONDS = 3.0
 
 
@@ -89,7 +87,7 @@ async def overview(
     """
     task = replace(work.task) if work.task else None
     found = await kernels.look()
-    sizes = await asyncio.gather(*map(_size, found))
+    sizes = await asyncio.gather(*(kernels.size(one, _SIZE_SECONDS) for one in found))
     asked = [_folder(folder, kernels.mounts, storage) for folder in kernels.folders or ()]
     return {
         "folders": [folder for folder in await asyncio.gather(*asked) if folder is not None],
@@ -202,13 +200,6 @@ async def _folder(
     with suppress(QuotaUnknown):
         return told | {"storage": asdict(await storage.use(path))}
     return told
-
-
-async def _size(one: OwnEnvironment) -> int | None:
-    try:
-        return await asyncio.wait_for(in_thread(lambda: size_of(one.path)), _SIZE_SECONDS)
-    except (TimeoutError, OSError):
-        return None
 
 
 def routes(

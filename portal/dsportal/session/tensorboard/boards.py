@@ -190,13 +190,13 @@ class Boards:
             self._tending.cancel()
 
     async def _woken(self, board: Board) -> Board:
-        if not board.is_awake:
-            longest = self._one_too_many()
-            board.reserve()
-            if longest is not None:
-                log.info("TensorBoard for %s sleeps: another needs its place", longest.folder)
-                await longest.sleep()
+        longest = None if board.is_awake else self._one_too_many()
+        # Before anything is waited for: the next one must not take this one's place.
         board.used_at = self._now()
+        board.reserve()
+        if longest is not None:
+            log.info("TensorBoard for %s sleeps: another needs its place", longest.folder)
+            await longest.sleep()
         await board.wake()
         if self._tending is None and self._kit.idle_seconds is not None:
             self._tending = asyncio.create_task(self._tend(self._kit.idle_seconds))

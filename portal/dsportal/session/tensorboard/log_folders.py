@@ -22,6 +22,10 @@ class FolderError(Exception):
     """A folder cannot be shown; the text is a sentence for the user."""
 
 
+class SilentFilesError(FolderError):
+    """Its storage does not respond: whether the folder can be shown is not known."""
+
+
 def shown(path: str) -> str:
     """Name a path of the file browser as users know it.
 

@@ -23,7 +23,13 @@ from tornado import web
 
 from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
-from dsportal.session.tensorboard.log_folders import FolderError, folder_at, has_events, shown
+from dsportal.session.tensorboard.log_folders import (
+    FolderError,
+    SilentFilesError,
+    folder_at,
+    has_events,
+    shown,
+)
 from dsportal.session.threads import in_thread
 from dsportal.session.web.confirmation import ask, is_from_elsewhere
 from dsportal.session.web.page_files import page_of
@@ -76,6 +82,8 @@ class TensorBoards:
             return
         try:
             await self._folder(board.name)
+        except SilentFilesError:
+            return  # it shows what it has read, and reads on when the storage responds
         except FolderError:
             await self.boards.stop(board_id)
             raise
@@ -107,7 +115,7 @@ async def _soon(ask: Callable[[], T], path: str) -> T:
     try:
         return await asyncio.wait_for(in_thread(ask), _FILE_SECONDS)
     except TimeoutError as error:
-        raise FolderError(words.silent_files(shown(path))) from error
+        raise SilentFilesError(words.silent_files(shown(path))) from error
     except OSError as error:
         raise FolderError(words.cannot_be_opened(shown(path), error.strerror)) from error
 

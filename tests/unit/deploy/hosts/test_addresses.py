@@ -18,23 +18,27 @@ GROUPS = {
     "portal": ["head"],
     "slurm_node": ["node", "named"],
     "monitoring": ["watch", "head", "node"],
+    "nfs_client": ["node", "named", "watch"],
 }
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Return whom the firewall of one of them would let in."""
+    """Return whom the firewall of one of them would let in, and who may mount its exports."""
     folder = tmp_path_factory.mktemp("addresses")
     children = {name: {"hosts": dict.fromkeys(hosts)} for name, hosts in GROUPS.items()}
     inventory = folder / "hosts.json"
     inventory.write_text(json.dumps({"all": {"hosts": HOSTS, "children": children}}))
-    told = {"content": "{{ firewall_sets | to_json }}", "dest": str(folder / "sets")}
+    content = "{{ firewall_sets | combine({'nfs': nfs_server_clients}) | to_json }}"
+    told = {"content": content, "dest": str(folder / "sets")}
     ports = {"slurm_controller_port": 6817, "slurm_node_port": 6818, "instance_name": "portal"}
+    packages: dict[str, object] = {"packages_of": {"nfs_server": []}}
     tasks = [
         {"include_role": {"name": "firewall", "tasks_from": "validate", "public": True}},
+        {"include_role": {"name": "nfs_server", "tasks_from": "validate", "public": True}},
         {"copy": told, "when": "inventory_hostname == 'node'"},
     ]
-    here = {**ports, "instance_etc": str(folder), "instance_is_local": True}
+    here = {**ports, **packages, "instance_etc": str(folder), "instance_is_local": True}
     output = roles.played_with(folder, inventory, tasks, vars=here)
     assert (folder / "sets").exists(), output
     return dict(json.loads((folder / "sets").read_text()))
@@ -54,6 +58,12 @@ def test_the_firewall_lets_in_a_monitoring_server_that_is_neither_head_nor_node(
     said: dict[str, list[str]],
 ) -> None:
     assert said["monitoring"] == ["10.0.0.3"]
+
+
+def test_the_exports_are_for_machines_at_the_addresses_that_they_come_from(
+    said: dict[str, list[str]],
+) -> None:
+    assert said["nfs"] == ["10.1.0.2", "10.0.0.2", "10.1.0.4", "10.0.0.3"]
 
 
 def test_prometheus_asks_at_the_addresses_between_machines() -> None:

@@ -102,6 +102,16 @@ def test_a_strange_line_gives_nothing_and_stays(script: dict[str, Any], tmp_path
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(FILES)
 
 
+def test_the_lock_is_taken_by_the_python_of_el_9_too(
+    script: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is 3.9, and hardlink_to came with 3.10."""
+    monkeypatch.delattr(Path, "hardlink_to")
+    with script["locked"](tmp_path / "subuid"):
+        assert (tmp_path / "subuid.lock").read_text() == str(os.getpid())
+    assert os.listdir(tmp_path) == []
+
+
 def test_useradds_lock_is_respected(
     script: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 import bootstrap
 import pytest
+import yaml
+
+from tests import roles
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -85,3 +88,39 @@ def test_tools_stay_after_a_failure(
     monkeypatch.setattr(sys, "argv", ["deploy/remove", "test", "--keep-data"])
     assert script["main"]() == 1
     assert (tmp_path / "tools").exists()
+
+
+OTHERS = {
+    "data-scientist-portal-two": False,
+    "data-scientist-portal.replaced-20261130T080000Z": True,
+    "portal-three/doctor.d": False,
+    "portal-three.replaced-20261130T080000Z/doctor.d": True,
+}
+"""Folders in /etc, and whether an instance is alone beside them: a restore puts things aside."""
+
+
+@pytest.mark.parametrize(("name", "is_alone"), OTHERS.items())
+def test_what_a_restore_has_put_aside_is_no_other_instance(
+    name: str,
+    is_alone: bool,
+    script: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setitem(script["others_here"].__globals__, "Path", lambda _: tmp_path)
+    assert script["others_here"]() is not is_alone
+
+
+def test_what_instances_share_goes_with_the_last_of_them(tmp_path: Path) -> None:
+    *_, task = yaml.safe_load((roles.ROLES / "instance/tasks/erase.yml").read_text())
+    hosts = {}
+    for number, name in enumerate(OTHERS):
+        (tmp_path / str(number)).mkdir()
+        hosts[f"host{number}"] = {
+            "instance_others": {"matched": 1, "files": [{"path": f"/etc/{name}"}]},
+            "instance_shared": [str(tmp_path / str(number))],
+        }
+    said = roles.played(tmp_path, hosts, {}, [task])
+    stays = [(tmp_path / str(number)).exists() for number in range(len(OTHERS))]
+    assert stays == [not is_alone for is_alone in OTHERS.values()], said

@@ -56,10 +56,6 @@ def test_neither_inventories_nor_leftovers_are_sent(script: dict[str, Any], clon
     ]
 
 
-def test_what_says_that_all_is_there_comes_last(script: dict[str, Any], clone: Path) -> None:
-    assert names_in(script["packed"](clone))[-1] == "pyproject.toml"
-
-
 def test_the_same_files_are_the_same_bytes(script: dict[str, Any], clone: Path) -> None:
     first = script["packed"](clone)
     os.utime(clone / "portal/dsportal/hub/configuration.py", (1, 1))

@@ -21,14 +21,22 @@ class EventSource {
   constructor() { this.readyState = 1; sources.push(this); }
   close() { this.readyState = EventSource.CLOSED; }
 }
-const window = { jhdata: {}, location: { reload: nothing } };
-const sessionStorage = { getItem: () => null, removeItem: nothing };
-const document = { getElementById: (id) => (parts[id] ??= make(id)), createElement: make };
+const did = [];
+const window = { jhdata: {}, location: { href: "here", reload: () => did.push("reload") } };
+const sessionStorage = { getItem: () => "1", removeItem: nothing };
+class Notification {
+  static permission = "granted";
+  constructor() { throw new TypeError("Illegal constructor"); }
+}
+const waiting = [];
+const setTimeout = (what) => waiting.push(what);
+const document = { getElementById: (id) => (parts[id] ??= make(id)), createElement: make,
+  hasFocus: () => false };
 function JHAPI() { this.stop_server = (user, told) => refusals.push(told.error); }
 const require = (names, run) => run(null, JHAPI);
 const setInterval = nothing;
 """
-STORY = """
+CANCELLED = """
 parts.cancel.heard.click();
 sources[0].onmessage({ data: EVENT });
 refusals[0]({});
@@ -36,20 +44,53 @@ console.log(JSON.stringify(sources.map((one) => one.readyState)));
 """
 
 
-@pytest.mark.parametrize(
-    ("event", "streams"),
-    [({"ready": True}, [2, 1]), ({"failed": True}, [2, 1]), ({"progress": 10}, [1])],
-)
-def test_a_start_that_was_not_cancelled_is_followed_on(event: Any, streams: list[int]) -> None:
+READY = """
+try { sources[0].onmessage({ data: '{"ready": true}' }); }
+catch (error) { did.push(error.message); }
+console.log(JSON.stringify(did));
+"""
+OFFLINE = """
+const networks = [false, false, true];
+const fetch = async () => {
+  if (networks.shift()) return { status: 200 };
+  did.push("no network");
+  throw new TypeError("Failed to fetch");
+};
+(async () => {
+  sources[0].onerror();
+  while (waiting.length) await waiting.shift()();
+  console.log(JSON.stringify(did));
+})();
+"""
+
+
+def played(story: str, event: Any = None) -> Any:
+    """Return what a story tells."""
     given = {"DATA": json.dumps({"user": "ada", "server": ""}), "EVENT": json.dumps(event)}
     known = "".join(f"const {name} = {json.dumps(text)};" for name, text in given.items())
     done = subprocess.run(
         ["/usr/bin/node", "-"],
-        input=f"{{{known}{PAGE}{SCRIPT}{STORY}}}",
+        input=f"{{{known}{PAGE}{SCRIPT}{story}}}",
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.stdout, done.stderr
-    assert json.loads(done.stdout) == streams
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("event", "streams"),
+    [({"ready": True}, [2, 1]), ({"failed": True}, [2, 1]), ({"progress": 10}, [1])],
+)
+def test_a_start_that_was_not_cancelled_is_followed_on(event: Any, streams: list[int]) -> None:
+    assert played(CANCELLED, event) == streams
+
+
+def test_a_browser_that_refuses_to_notify_comes_to_the_session() -> None:
+    assert played(READY) == ["reload"]
+
+
+def test_without_a_network_the_page_stays_until_there_is_one() -> None:
+    assert played(OFFLINE) == ["no network", "no network", "reload"]

@@ -110,9 +110,9 @@ def test_an_error_is_an_answer_too(error: OSError | None, answer: tuple[str, str
     assert asyncio.run(asked()) == answer
 
 
-def test_words_name_the_mount_and_the_hour() -> None:
+def test_words_name_the_mount_and_the_moment_wherever_the_node_is() -> None:
     words = str(NoAnswer(MountState("/mnt/isilon", "hangs", 0.0)))
-    assert words.startswith("/mnt/isilon has not responded since ")
+    assert words.startswith("/mnt/isilon has not responded since 1 Jan 00:00 UTC. ")
     failing = MountState("/mnt/isilon1", "fails", 0.0, "Input/output error").words()
     assert failing.endswith("(Input/output error)")
 

@@ -1,9 +1,19 @@
+import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application
 
-from dsportal.session.jobs.job_log import NoLog, decoded, read_piece, words_of
+from dsportal.session.files.contents import SessionContents
+from dsportal.session.files.mounts import Mounts, MountState
+from dsportal.session.jobs import job_log
+from dsportal.session.jobs.job_log import LogHandler, NoLog, decoded, read_piece, words_of
+from dsportal.session.jobs.slurm import LogFiles
 
 
 @pytest.fixture
@@ -68,6 +78,65 @@ def test_a_letter_that_is_written_in_two_goes_is_read_whole(log: Path) -> None:
     assert (first.text, first.next, first.size) == ("caf", 3, 4)
     log.write_bytes(b"caf\xc3\xa9\n")
     assert read_piece(log, first.file, first.next).text == "é\n"
+
+
+def test_a_letter_that_an_ended_job_left_unfinished_does_not_keep_its_log_open(log: Path) -> None:
+    log.write_bytes(b"caf\xc3")
+    piece = read_piece(log, is_over=True)
+    assert (piece.text, piece.next, piece.size) == ("caf\ufffd", 4, 4)
+
+
+class Bare(LogHandler):
+    """Asks nobody who asks."""
+
+    async def prepare(self, *_: Any) -> None:  # type: ignore[override]
+        self.current_user = "ann"
+
+
+class EndedJob:
+    """Stands in for what is known of the jobs: one has ended, and wrote to a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.jobs, self._files = self, LogFiles(str(file), str(file))
+
+    async def is_over(self, _: str) -> bool:
+        return True
+
+    async def files(self, _: str) -> LogFiles:
+        return self._files
+
+
+class OneIsDead(Mounts):
+    """Knows of a mount that does not answer."""
+
+    def __init__(self, point: Path) -> None:
+        super().__init__()
+        self._known[str(point)] = MountState(str(point), "hangs", 0.0)
+
+
+def test_a_log_on_a_mount_that_does_not_answer_is_not_touched(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touched: list[Path] = []
+    monkeypatch.setattr(job_log, "read_piece", lambda path, *_, **__: touched.append(path))
+    contents = SessionContents(root_dir=str(log.parent))
+    contents.mounts = OneIsDead(log.parent)
+    settings: dict[str, Any] = {"contents_manager": contents, "base_url": "/", "headers": {}}
+
+    async def ask() -> HTTPClientError:
+        given: Any = {"logs": EndedJob(log)}
+        server = HTTPServer(Application([("/log", Bare, given)], **settings))
+        socket, port = bind_unused_port()
+        server.add_socket(socket)
+        try:
+            with pytest.raises(HTTPClientError) as refused:
+                await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/log?job=7")
+        finally:
+            server.stop()
+        return refused.value
+
+    assert asyncio.run(ask()).code == 504
+    assert touched == []
 
 
 def test_what_is_no_utf_8_is_shown_as_such() -> None:

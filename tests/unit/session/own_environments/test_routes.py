@@ -2,6 +2,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.quota import Storage
+from dsportal.session.own_environments import kernels, routes
 from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.making import Order
@@ -123,6 +125,36 @@ def test_a_place_that_does_not_answer_leaves_the_others(tmp_path: Path) -> None:
     assert [bool(folder["trouble"]) for folder in told["folders"]] == [False, True]
     # A kernel that runs keeps its name; one that starts says itself why it cannot.
     assert kernels.specs().keys() == {"env-home", "env-isilon"}
+
+
+def test_a_large_environment_is_gone_through_once_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, is_done = [], threading.Event()
+
+    def size_of(folder: Path) -> int:
+        begun.append(folder)
+        is_done.wait(30)
+        return 7
+
+    monkeypatch.setattr(kernels, "size_of", size_of)
+    monkeypatch.setattr(routes, "_SIZE_SECONDS", 0.05)
+    folder = EnvironmentFolder(tmp_path)
+    made_in(folder)
+    own = OwnKernels(EnvironmentFolders((folder,)), Mounts(), {})
+
+    async def ask() -> Any:
+        told = await overview(OwnWork({}), own, Storage(tmp_path, {}), {})
+        return told["environments"][0]["size"]
+
+    async def ask_again_and_again() -> list[Any]:
+        sizes = [await ask() for _ in range(3)]
+        is_done.set()
+        monkeypatch.setattr(routes, "_SIZE_SECONDS", 30)
+        return [*sizes, await ask()]
+
+    assert asyncio.run(ask_again_and_again()) == [None, None, None, 7]
+    assert len(begun) == 1
 
 
 def test_an_order_is_checked_before_it_is_one() -> None:

@@ -139,6 +139,17 @@ async def test_many_at_once_do_not_exceed_what_may_run(kit: Kit, clock: Clock) -
 
 
 @in_a_loop
+async def test_one_that_is_just_being_opened_gives_its_place_to_nobody(
+    kit: Kit, clock: Clock
+) -> None:
+    async with made(kit, clock) as boards:
+        await asyncio.gather(*(boards.open(name, Path(f"/{name}")) for name in "12"))
+        clock.now += 100
+        opened = await asyncio.gather(*(boards.open(name, Path(f"/{name}")) for name in "34"))
+        assert boards.awake() == opened
+
+
+@in_a_loop
 async def test_a_board_that_nobody_looks_at_sleeps_and_wakes(kit: Kit, clock: Clock) -> None:
     async with made(replace(kit, idle_seconds=0.4), clock) as boards:
         board = await boards.open("logs", Path("/home/you/logs"))

@@ -3,11 +3,13 @@
 import asyncio
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from dsportal.session.tensorboard import routes as tensorboard
+from dsportal.session.tensorboard.boards import Board
 from dsportal.session.tensorboard.log_folders import FolderError
 from dsportal.session.tensorboard.routes import TensorBoards, tensorboards
 
@@ -36,6 +38,32 @@ def test_somebody_who_is_near_curves_sees_them_and_else_the_folder_logs(home: Pa
     for path in ("", "empty", "away"):
         assert asyncio.run(near(path)) == "logs"
     assert (home / "logs").is_dir()
+
+
+@pytest.mark.parametrize(("is_silent", "runs"), [(True, True), (False, False)])
+def test_a_board_ends_with_its_folder_and_not_when_its_storage_is_slow(
+    home: Path, monkeypatch: pytest.MonkeyPatch, is_silent: bool, runs: bool
+) -> None:
+    is_back, boards = threading.Event(), empty(home)
+    board = Board("work", home / "work", boards.boards._kit)
+    boards.boards._boards[board.id] = board
+
+    def folder_at(home: Path, path: str) -> Path:
+        if not is_silent:
+            raise FolderError("It is gone.")
+        is_back.wait(60)
+        return home / path
+
+    monkeypatch.setattr(tensorboard, "_FILE_SECONDS", 0.05)
+    monkeypatch.setattr(tensorboard, "folder_at", folder_at)
+
+    async def check() -> None:
+        with suppress(FolderError):
+            await boards.check(board.id)
+
+    asyncio.run(check())
+    is_back.set()
+    assert (boards.boards.find(board.id) is board) is runs
 
 
 def test_a_file_in_the_place_of_logs_is_said_in_words(home: Path) -> None:

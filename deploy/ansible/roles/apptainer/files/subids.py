@@ -97,7 +97,7 @@ def locked(file: Path) -> Iterator[None]:
     try:
         while True:
             try:
-                lock.hardlink_to(mine)
+                os.link(mine, lock)
                 break
             except FileExistsError:
                 if time.monotonic() > until:

@@ -5,6 +5,8 @@ may take. Prints a line for each mount that is otherwise, and what to do, and en
 FS-Cache (the option ``fsc``) something must keep the cache, too.
 """
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys

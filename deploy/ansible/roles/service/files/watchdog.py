@@ -13,6 +13,8 @@ ever. This process becomes the service, so whoever manages it sees it alone. A c
 - Then the service is killed (SIGKILL), for a frozen one takes no other signal.
 """
 
+from __future__ import annotations
+
 import os
 import select
 import signal

@@ -17,6 +17,8 @@ A session whose server was killed leaves its folder for sockets in the temporary
 (``portal/dsportal/session/files/home.py``), which is named by the job. The job's user removes it.
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os
@@ -69,7 +71,7 @@ class EndedJob:
     """Numbers of its GPUs on the node, with commas; empty for none."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "EndedJob":
+    def of(cls, environment: Mapping[str, str]) -> EndedJob:
         """Read what slurmd gives to an epilog; raises `KeyError` and `ValueError`."""
         gpus = environment.get("SLURM_JOB_GPUS", "")
         return cls(

@@ -20,7 +20,7 @@ def seconds(text: str) -> int:
     """Read squeue's [DAYS-][HOURS:]MINUTES:SECONDS."""
     days, _, clock = text.rpartition("-")
     total = int(days or 0) * 86400
-    for weight, part in zip((1, 60, 3600), reversed(clock.split(":")), strict=False):
+    for weight, part in zip((1, 60, 3600), reversed(clock.split(":"))):
         total += weight * int(part)
     return total
 

@@ -43,6 +43,12 @@ export function day(moment: number, now: number): string {
     : date.toLocaleDateString([], Math.abs(moment - now) < ALMOST_A_WEEK ? WEEKDAY : DATE);
 }
 
+/** Write a moment for people, with its day unless that is today's: `14:05 on Tuesday`. */
+export function when(moment: number, now: number, texts: ITexts): string {
+  const on = day(moment, now);
+  return on ? texts.__('%1 on %2', hour(moment), on) : hour(moment);
+}
+
 /** Say whether a session that ends because nobody uses it is to be warned of now. */
 export function isWarned(
   use: { ends_at: number | null; warning_seconds: number },

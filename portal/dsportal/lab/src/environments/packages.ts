@@ -2,13 +2,13 @@
 
 /**
  * Take packages apart at spaces, commas and new lines; quotes keep what is between them together,
- * and a comma between two versions belongs to them.
+ * and a comma between two versions, or in brackets, belongs to them.
  */
 export function packagesIn(text: string): string[] {
-  const parts = text.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
+  const parts = text.match(/"[^"]*"|'[^']*'|(?:\[[^\]]*\]|[^\s"'])+/g) ?? [];
   return parts
     .map(part => part.replace(/^["']|["']$/g, '').trim())
-    .flatMap(part => part.split(/,(?![<>=!~])/))
+    .flatMap(part => part.split(/,(?!\s*[<>=!~]|[^[]*\])/))
     .filter(part => part !== '' && part !== 'pip' && part !== 'install' && part !== '%pip');
 }
 

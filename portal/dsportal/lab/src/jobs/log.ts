@@ -9,7 +9,15 @@ import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
 import { LogText, places } from './log_text';
-import { logLabels, logState, logTitleOf, matchText, noMatch, notResponding } from './words';
+import {
+  logFile,
+  logLabels,
+  logState,
+  logTitleOf,
+  matchText,
+  noMatch,
+  notResponding
+} from './words';
 import { isAway, wordsOf } from '../common/server';
 
 const READ_MILLISECONDS = 2_000;
@@ -32,8 +40,11 @@ export class JobLog extends Widget {
     this._text.setAttribute('aria-live', 'off');
     this._text.setAttribute('aria-label', logTitleOf(job, _texts));
     this._text.addEventListener('scroll', () => this._scrolled());
-    this._foot.setAttribute('role', 'status');
-    this.node.append(this._makeBar(), this._text, this._foot);
+    // Without the size, which would be read aloud as it grows.
+    this._state.setAttribute('role', 'status');
+    const foot = element('div', 'portal-Log-foot');
+    foot.append(this._about, this._state);
+    this.node.append(this._makeBar(), this._text, foot);
     this._poll = new Poll({
       name: `data-scientist-portal:log-${job}`,
       frequency: { interval: READ_MILLISECONDS, backoff: true, max: 15 * READ_MILLISECONDS },
@@ -103,7 +114,7 @@ export class JobLog extends Widget {
       } while (piece.next < piece.size && piece.text && !piece.is_new);
     } catch (error) {
       // The file may come yet, or the server be back.
-      this._foot.textContent = isAway(error) ? notResponding(this._texts) : wordsOf(error);
+      this._say(isAway(error) ? notResponding(this._texts) : wordsOf(error));
       throw error;
     }
   }
@@ -133,9 +144,15 @@ export class JobLog extends Widget {
   }
 
   private _present(piece: IPiece): void {
-    const words = logState(piece, this._earlier, this._isComplete, this._texts);
-    if (this._foot.textContent !== words) {
-      this._foot.textContent = words;
+    const state = logState(piece, this._isComplete, this._texts);
+    const about = logFile(piece, this._earlier, this._texts);
+    this._about.textContent = state ? `${about} · ` : about;
+    this._say(state);
+  }
+
+  private _say(words: string): void {
+    if (this._state.textContent !== words) {
+      this._state.textContent = words;
     }
   }
 
@@ -237,7 +254,8 @@ export class JobLog extends Widget {
   private _hit = 0;
   private _text = element('div', 'portal-Log-text');
   private _open = this._text.appendChild(element('div'));
-  private _foot = element('div', 'portal-Log-foot');
+  private _about = element('span');
+  private _state = element('span');
   private _sought = element('input');
   private _hits = element('span');
   private _out!: HTMLButtonElement;

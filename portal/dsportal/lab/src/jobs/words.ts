@@ -202,7 +202,7 @@ export function staleness(told: IJobs, texts: ITexts): string {
     ? texts.__('Neither the cluster page nor Slurm is responding.')
     : texts.__(
         'Neither the cluster page nor Slurm is responding. Last updated at %1.',
-        hour(told.as_of)
+        moment(told.as_of, told.now)
       );
 }
 
@@ -277,18 +277,17 @@ export function logCaption(id: string, texts: ITexts): string {
   return texts.__('Output of job %1', id);
 }
 
-/** Say which file a log is, and whether it is complete. */
-export function logState(
-  piece: IPiece,
-  isEndOnly: boolean,
-  isComplete: boolean,
-  texts: ITexts
-): string {
+/** Say which file a log is. */
+export function logFile(piece: IPiece, isEndOnly: boolean, texts: ITexts): string {
   const start = isEndOnly ? texts.__('only the end is shown') : '';
+  return [piece.path, bytes(piece.size), start].filter(Boolean).join(' · ');
+}
+
+/** Say whether it is complete; nothing of it changes while a job writes. */
+export function logState(piece: IPiece, isComplete: boolean, texts: ITexts): string {
   // Of a job that ended long ago nobody knows.
   const writing = piece.is_over === null ? '' : texts.__('still being written');
-  const state = isComplete ? texts.__('the job has ended') : writing;
-  return [piece.path, bytes(piece.size), start, state].filter(Boolean).join(' · ');
+  return isComplete ? texts.__('the job has ended') : writing;
 }
 
 /** Say which of all matches is shown, counted from 1. */

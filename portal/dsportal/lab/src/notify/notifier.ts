@@ -46,12 +46,7 @@ export class Notifier implements INotifier {
     if (Notification.permission === 'default') {
       this._offer();
     } else if (this.isOn && (document.hidden || !document.hasFocus())) {
-      const body = ranFor(ranSeconds, this._texts);
-      const shown = new Notification(title, { body, tag });
-      shown.onclick = () => {
-        window.focus();
-        shown.close();
-      };
+      this._show(title, ranFor(ranSeconds, this._texts), tag);
     }
   }
 
@@ -68,6 +63,18 @@ export class Notifier implements INotifier {
   /** Turn it off. */
   async turnOff(): Promise<void> {
     await this._settings.set(ENABLED, false);
+  }
+
+  private _show(title: string, body: string, tag: string): void {
+    try {
+      const shown = new Notification(title, { body, tag });
+      shown.onclick = () => {
+        window.focus();
+        shown.close();
+      };
+    } catch {
+      // Chrome on Android asks for the permission, and refuses the notification.
+    }
   }
 
   private _offer(): void {

@@ -6,7 +6,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
 import { readVisits } from '../common/server';
-import { hour } from '../common/time';
+import { visited } from './words';
 
 const READ_MILLISECONDS = 60_000;
 
@@ -27,8 +27,7 @@ export const visits: JupyterFrontEndPlugin<void> = {
       factory: async () => {
         const known = (await readVisits(app.serviceManager.serverSettings)).visits;
         for (const visit of known.filter(one => one.at > toldUntil)) {
-          const words = texts.__('%1 opened this session at %2.', visit.name, hour(visit.at));
-          Notification.warning(words, { autoClose: false });
+          Notification.warning(visited(visit, texts), { autoClose: false });
         }
         toldUntil = Math.max(toldUntil, ...known.map(one => one.at));
       }

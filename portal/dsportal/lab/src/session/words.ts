@@ -1,12 +1,10 @@
 // What the session's clock and its warnings say. JupyterLab shows 140 characters of a notification.
 
-import { day, hour, type ITexts } from '../common/time';
+import { day, hour, when as whenAt, type ITexts } from '../common/time';
 import type { State } from './fate';
 
-/** Write a moment, with its day unless that is today's. */
 function when(moment: number, texts: ITexts): string {
-  const on = day(moment, Date.now() / 1000);
-  return on ? texts.__('%1 on %2', hour(moment), on) : hour(moment);
+  return whenAt(moment, Date.now() / 1000, texts);
 }
 
 /** Warn that the time is nearly up; `reason`: why there is no more of it, or empty. */
@@ -80,7 +78,7 @@ export function ended(moment: number | null, why: string, texts: ITexts): string
 
 /** Say what of the open documents is kept; `moment`: of the last save, `null` if none is open. */
 export function saved(changed: string[], moment: number | null, texts: ITexts): string {
-  const last = moment === null ? '' : hour(moment);
+  const last = moment === null ? '' : when(moment, texts);
   if (changed.length > 0) {
     const lost = texts.__(
       'Not saved: %1. The changes are only in this tab: copy what you need before you leave it.',
@@ -89,6 +87,11 @@ export function saved(changed: string[], moment: number | null, texts: ITexts): 
     return last ? `${lost} ${texts.__('Documents were last saved at %1.', last)}` : lost;
   }
   return last && texts.__('Your open documents are saved, the last of them at %1.', last);
+}
+
+/** Say who else came into the session; the page may hear of it days later. */
+export function visited(visit: { name: string; at: number }, texts: ITexts): string {
+  return texts.__('%1 opened this session at %2.', visit.name, when(visit.at, texts));
 }
 
 /** Say why the session does not answer. */

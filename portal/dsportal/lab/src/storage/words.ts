@@ -1,7 +1,7 @@
 // What is said of the storage: how full it is, what is wrong with it, and the download of a folder.
 
 import { summary, type IStorage } from '../common/bytes';
-import { hour, type ITexts } from '../common/time';
+import { when, type ITexts } from '../common/time';
 import type { ITrouble } from './trouble';
 
 /** What the command for a download says. */
@@ -35,7 +35,7 @@ export function fullWords(storage: IStorage, texts: ITexts): string {
 }
 
 function said(trouble: ITrouble, what: string, texts: ITexts): string {
-  const since = hour(trouble.since);
+  const since = when(trouble.since, Date.now() / 1000, texts);
   switch (trouble.state) {
     case 'hangs':
       return texts.__('%1 has not responded since %2. The portal keeps trying.', what, since);

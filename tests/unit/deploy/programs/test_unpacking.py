@@ -1,0 +1,46 @@
+"""What is unpacked on a machine is there as a whole, or is unpacked again."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import roles
+
+EARLY, LATE = "usr/lib/starter", "usr/bin/apptainer"
+"""What tar has no room for, and what it puts there all the same."""
+
+
+@pytest.mark.parametrize("file", ["apptainer/tasks/unpack.yml", "instance/tasks/sources.yml"])
+def test_what_was_unpacked_by_half_is_unpacked_again(file: str, tmp_path: Path) -> None:
+    """A file in the place of a folder stands for the full disk: tar goes on after it."""
+    with tarfile.open(tmp_path / "packed.tar", "w") as archive:
+        for name in (EARLY, LATE, "pyproject.toml"):
+            archive.add(__file__, name)
+    folder = tmp_path / "unpacked"
+    (folder / "usr").mkdir(parents=True)
+    (folder / "usr/lib").touch()
+    packed = {"stdout": str(tmp_path / "packed.tar")}
+    given = {
+        "apptainer_folder": str(folder),
+        "apptainer_program": str(folder / LATE),
+        "apptainer_packed": packed,
+        "instance_sources": str(folder),
+        "instance_sources_packed": packed,
+    }
+    tasks = yaml.safe_load((roles.ROLES / file).read_text())
+    (first,) = (number for number, task in enumerate(tasks) if "ansible.builtin.unarchive" in task)
+    room = [
+        {"assert": {"that": f"'{folder / LATE}' is exists"}},
+        {"file": {"path": str(folder / "usr/lib"), "state": "absent"}},
+    ]
+    said = roles.played(
+        tmp_path,
+        {"here": {}},
+        given,
+        [{"block": tasks[first:], "rescue": room}, *tasks[first:], *tasks[first:]],
+    )
+    assert (folder / EARLY).exists(), said
+    # Once to make room, once to unpack and once to note it.
+    assert "changed=3 " in said, said
