@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import yaml
 
+from tests import roles
 from tests.roles import ROLES
 
 FOLDERS = ("run", "etc", "state", "logs")
@@ -30,3 +32,17 @@ def test_no_two_roles_say_the_same_path() -> None:
     paths = {text: found for text, found in saying.items() if text.startswith(starts)}
     assert len(paths) > 20
     assert {text: found for text, found in paths.items() if len(found) > 1} == {}
+
+
+def test_a_folder_whose_rules_sudo_would_pass_over_is_refused(tmp_path: Path) -> None:
+    """Those of files with a dot in their names (sudoers(5), "Including other files")."""
+    hosts = {
+        "plain": {"instance_folder_name": "data-scientist_portal2"},
+        "dotted": {"instance_folder_name": "portal.example"},
+    }
+    (task,) = (
+        task
+        for task in yaml.safe_load((ROLES / "instance/tasks/validate.yml").read_text())
+        if "sudo" in task["name"]
+    )
+    assert list(roles.refusals(roles.played(tmp_path, hosts, {}, [task]))) == ["dotted"]
