@@ -73,7 +73,7 @@ def open_images(
         if (place / PLAN).exists():
             return shards_in(place, folder / "val", size, rank, ranks, seed)
     if (folder / "train").is_dir():
-        return picture_folders(folder, size, rank == 0, broken_in)
+        return picture_folders(folder, size, rank == 0, seed, broken_in)
     raise DataError(
         f"{folder} has neither MNIST's files, nor shards of prepare.py, nor a folder train with "
         "one folder for each class. Set data to a folder that has one of these, or to 'synthetic'."
@@ -118,7 +118,9 @@ class DigitImages(Dataset[Any]):
         return self.images[at[1]].float() / 255, self.labels[at[1]]
 
 
-def picture_folders(folder: Path, size: int, is_first: bool, broken_in: Path | None) -> Images:
+def picture_folders(
+    folder: Path, size: int, is_first: bool, seed: int, broken_in: Path | None
+) -> Images:
     """Open ``train/CLASS`` and, where it is there, ``val/CLASS``."""
     found = folders.opened(folder)
     train, test = found.train, found.test
@@ -126,7 +128,7 @@ def picture_folders(folder: Path, size: int, is_first: bool, broken_in: Path | N
         train = broken.whole(train, broken_in / broken.TRAIN, is_first)
         test = test and broken.whole(test, broken_in / broken.TEST, is_first)
     return Images(
-        Pictures(train, size, True),
+        Pictures(train, size, True, seed),
         Pictures(test, size, False) if test else None,
         len(found.names),
         channels=3,
@@ -153,8 +155,10 @@ class Pictures(Dataset[Any]):
     Each is bytes of shape (size, size, 3).
     """
 
-    def __init__(self, files: Sequence[folders.Labelled], size: int, at_random: bool) -> None:
-        self.files, self.size, self.at_random = list(files), size, at_random
+    def __init__(
+        self, files: Sequence[folders.Labelled], size: int, at_random: bool, seed: int = 0
+    ) -> None:
+        self.files, self.size, self.at_random, self.seed = list(files), size, at_random, seed
 
     def __len__(self) -> int:
         return len(self.files)
@@ -172,7 +176,7 @@ class Pictures(Dataset[Any]):
             files = [self.files[index] for _, index in batch]
             contents = pool.map(content, [path for path, _ in files])
             return [
-                (self.cut(path, encoded, f"{epoch} {index}"), label)
+                (self.cut(path, encoded, f"{self.seed} {epoch} {index}"), label)
                 for (path, label), (epoch, index), encoded in zip(
                     files, batch, contents, strict=True
                 )

@@ -165,10 +165,11 @@ def picture_folders(
 
     def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         order = indexes(share, epoch, first).ravel()
+        seed = share.seed * 1_000_003 + epoch
         parts = (tf.gather(paths, order), tf.gather(labels, order), order)
 
         def one(path: tf.Tensor, label: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            return random_part(tf.io.read_file(path), size, (epoch, index)), label
+            return random_part(tf.io.read_file(path), size, (seed, index)), label
 
         return ahead(tf.data.Dataset.from_tensor_slices(parts), one, share.batch)
 
@@ -209,11 +210,12 @@ def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
         )
         drawn = records.shuffle(SHUFFLED, seed=share.seed + epoch, reshuffle_each_iteration=False)
         # A rank with fewer images than the others begins its shards again.
+        seed = (share.seed * 1_000_003 + epoch) * share.ranks + share.rank
         numbered = drawn.repeat().enumerate().skip(first * share.batch)
 
         def one(number: tf.Tensor, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             encoded, label = fields(record, found.first_label)
-            return random_part(encoded, size, (epoch * share.ranks + share.rank, number)), label
+            return random_part(encoded, size, (seed, number)), label
 
         return ahead(numbered.take((share.steps - first) * share.batch), one, share.batch)
 

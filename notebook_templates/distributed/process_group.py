@@ -48,7 +48,8 @@ class ProcessGroup(ABC):
         """Change the weights by their gradients."""
         scaler.step(optimizer)
 
-    def agree(self, model: nn.Module) -> None:  # noqa: B027  # most engines have nothing to do
+    @abstractmethod
+    def agree(self, model: nn.Module) -> None:
         """Let all have the first one's running means, those that a checkpoint keeps."""
 
     @abstractmethod
@@ -85,6 +86,12 @@ class DataParallel(ProcessGroup):
         gpu = [torch.cuda.current_device()] if self.is_on_gpus else None
         copies = DistributedDataParallel(model, device_ids=gpu, gradient_as_bucket_view=True)
         return copies, optimizer
+
+    def agree(self, model: nn.Module) -> None:
+        """Let all have the first one's running means; the engine does so before a step alone."""
+        if self.here.ranks > 1:
+            for kept in model.buffers():
+                dist.broadcast(kept, 0)
 
     def leave(self) -> None:
         """Let the others go. The group is left to the end of the process (`record.run`)."""

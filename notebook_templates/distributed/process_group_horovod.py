@@ -67,7 +67,7 @@ class HorovodGroup(ProcessGroup):
             scaler.step(optimizer)
 
     def agree(self, model: nn.Module) -> None:
-        """Let all have the first one's running means; PyTorch's engine does so in each step."""
+        """Let all have the first one's running means."""
         self._engine.broadcast_parameters(dict(model.named_buffers()), root_rank=0)
 
     def leave(self) -> None:

@@ -60,9 +60,7 @@ def save(file: Path, progress: Progress, parts: dict[str, Any]) -> None:
 
 
 def load(file: Path, parts: dict[str, Any], device: torch.device) -> Progress:
-    """Read a checkpoint into the parts, if there is one."""
-    if not file.exists():
-        return Progress()
+    """Read a checkpoint into the parts."""
     states = torch.load(file, map_location=device, weights_only=True)
     for name, part in parts.items():
         part.load_state_dict(states[name])
@@ -91,6 +89,8 @@ def main(s: argparse.Namespace) -> None:
     if isinstance(data.train, images.Shards):
         if s.workers < 0:
             workers = min(workers, len(data.train.files) // here.ranks)
+            # As many as the first has, which divide the shards: nodes may differ in their cores.
+            workers = int(group.sums(workers if here.is_first else 0)[0])
         readers = max(1, workers)
     schedule = Schedule.of(s, len(data.train), here.ranks, readers)
     last_step = schedule.last_step
@@ -112,8 +112,13 @@ def main(s: argparse.Namespace) -> None:
     trained, optimizer = group.joined(model, optimizer)
     kept = {"model": model, "optimizer": optimizer, "scaler": scaler}
     checkpoint = results / "checkpoint.pt"
-    same_run(results, s, here.ranks, here.is_first, checkpoint.exists())
-    progress = load(checkpoint, kept, device)
+    # The first one's word: on NFS, other nodes may not see yet what it wrote a moment ago.
+    is_begun = group.sums(here.is_first and checkpoint.exists())[0] > 0
+    # Which images come next in shards follows from how many processes read them.
+    of_shards = {"shard_workers": readers} if isinstance(data.train, images.Shards) else {}
+    asked = argparse.Namespace(**vars(s), **of_shards)
+    same_run(results, asked, here.ranks, here.is_first, is_begun)
+    progress = load(checkpoint, kept, device) if is_begun else Progress()
     record = Record(results, here.is_first, progress.step, s)
     if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
         trained = torch.compile(trained)

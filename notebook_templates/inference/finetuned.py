@@ -41,8 +41,9 @@ def opened(
             f"{checkpoint} knows the classes {', '.join(model.names)}; the folder of pictures has "
             f"{', '.join(found.names)}"
         )
-    every = max(1, len(found.train) // most_to_train)
-    chosen = found.train[::every][:most_to_train]
+    # Evenly over all: they are sorted by class, so the first ones would lack the last classes.
+    there, count = len(found.train), min(most_to_train, len(found.train))
+    chosen = [found.train[number * there // count] for number in range(count)]
     parts = []
     for files in (chosen, found.test or []):
         pixels, labels = pictures.as_bytes(files, model.size)

@@ -186,7 +186,8 @@ def main(s: argparse.Namespace) -> None:
             weights, moments, loss = trained(weights, moments, some)
             losses.append(loss)
             reached.step += 1
-            timer.step(some.size, loss.block_until_ready)
+            # Of a row, the last byte is only predicted.
+            timer.step(s.texts * s.length, loss.block_until_ready)
             is_due = reached.step % s.report_every == 0 or reached.step == s.steps
             if not is_due and not checks.says_stop(reached.step):
                 continue

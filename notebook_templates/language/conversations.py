@@ -39,6 +39,12 @@ class ChatRecord:
         """The turns as chat templates take them."""
         return [vars(turn) for turn in self.turns]
 
+    @property
+    def exchanges(self) -> set[tuple[Turn, ...]]:
+        """Each answer with what is said right before it."""
+        places = [number for number, turn in enumerate(self.turns) if turn.role == ANSWERS]
+        return {self.turns[max(0, number - 1) : number + 1] for number in places}
+
 
 def files_of(data: str) -> list[Path]:
     """Return the ``.jsonl`` files with conversations, if that is what the file or folder has.

@@ -86,7 +86,8 @@ class Instructions:
     """Conversations, of which the answers are learnt; those that are held out are drawn.
 
     A conversation of more than ``s.length`` tokens is skipped: cut, it would teach answers that end
-    in the middle, or have no answer at all.
+    in the middle, or have no answer at all. Nor is one trained on in which a question that is held
+    out gets the same answer, such as in an earlier turn.
     """
 
     unit = "conversations"
@@ -110,11 +111,17 @@ class Instructions:
         order = np.random.default_rng(s.seed).permutation(len(kept)).tolist()
         held = max(1, round(len(kept) * s.held_out))
         test = [kept[number] for number in order[:held]][: s.held_out_blocks]
+        known = {one.turns[-2:] for one, _ in test}
+        train = [kept[number] for number in order[held:]]
+        unknown = [(one, rows) for one, rows in train if known.isdisjoint(one.exchanges)]
+        if not unknown:
+            raise TextError(f"data is {s.data!r}; all conversations have one question and answer")
+        self._left_out = len(train) - len(unknown)
         self.train, self.test = (
             TokenDataset.of_rows(
                 [row for _, rows in part for row in rows], s.length, tokenizer.eos_token_id
             )
-            for part in ([kept[number] for number in order[held:]], test)
+            for part in (unknown, test)
         )
         self._asked = [one for one, _ in test][: s.questions]
 
@@ -125,6 +132,7 @@ class Instructions:
         return [
             f"{train:,} conversations to train on, {test} held out, in {form}",
             f"{self._skipped:,} conversations skipped, longer than {self._s.length} tokens",
+            f"{self._left_out:,} conversations left out, which answer what is held out",
             f"{count:,} conversations a step = {rows}",
         ]
 

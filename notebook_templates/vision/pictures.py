@@ -48,8 +48,9 @@ class Augmented(images.Pictures):
         least: float,
         operations: int,
         magnitude: float,
+        seed: int = 0,
     ) -> None:
-        super().__init__(files, size, at_random=True)
+        super().__init__(files, size, at_random=True, seed=seed)
         self.least, self.operations, self.magnitude = least, operations, magnitude
 
     def cut(self, path: str, encoded: bytes, seed: str) -> torch.Tensor:

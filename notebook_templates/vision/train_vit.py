@@ -154,7 +154,7 @@ def main(s: argparse.Namespace) -> None:
     found = pictures.opened(str(data), s.held_out, s.seed)
     torch.manual_seed(s.seed)
     model = classifier.read(folder, found.names)
-    train = pictures.Augmented(found.train, model.size, s.least, s.operations, s.magnitude)
+    train = pictures.Augmented(found.train, model.size, s.least, s.operations, s.magnitude, s.seed)
     test = images.Pictures(found.test or [], model.size, at_random=False)
     together = s.batch * s.accumulate
     schedule = Schedule(
@@ -177,10 +177,12 @@ def main(s: argparse.Namespace) -> None:
     checkpoint = results / "checkpoint.pt"
     # With other pictures, some that were trained on would be tested with.
     asked = argparse.Namespace(**vars(s), pictures_sha256=found.digest())
-    same_run(results, asked, here.ranks, here.is_first, checkpoint.exists())
+    # The first one's word: on NFS, other nodes may not see yet what it wrote a moment ago.
+    is_begun = group.sums(here.is_first and checkpoint.exists())[0] > 0
+    same_run(results, asked, here.ranks, here.is_first, is_begun)
     parts = {"network": network, "mean": mean, "optimizer": optimizer}
     progress, best = Progress(), -1.0
-    if checkpoint.exists():
+    if is_begun:
         kept = torch.load(checkpoint, map_location=device, weights_only=True)
         for name, part in parts.items():
             part.load_state_dict(kept[name])
@@ -254,6 +256,7 @@ def main(s: argparse.Namespace) -> None:
             checks.told(group.sums(stretch.seconds)[0] * together / count)
             record.report(progress, schedule, stretch, losses / count, rights / count)
             if ends:
+                group.agree(mean)
                 counts, in_top = confusions(mean, model, test, group, precision, s.batch)
                 accuracy = float(counts.trace() / counts.sum())
                 line = {"epoch": epoch + 1, "step": progress.step}

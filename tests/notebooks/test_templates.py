@@ -17,6 +17,7 @@ NOTEBOOKS = sorted(TEMPLATES.rglob("*.ipynb"))
 LINE = re.compile(
     r"^epoch (\d+)  step +(\d+)  training accuracy ([\d.]+)  test accuracy ([\d.]+)$", re.MULTILINE
 )
+SPEED = re.compile(r"; (\d+) s, ([\d,]+) images/s$", re.MULTILINE)
 
 # Each framework's notebook: its kernel, the environment of its interpreter, how long it trains.
 MNIST = {
@@ -107,6 +108,9 @@ def test_a_notebook_learns_digits_it_has_not_seen(
     assert [int(epoch) for epoch, _, _, _ in lines] == [
         epoch for epoch in range(1, epochs + 1) for _ in range(3)
     ]
+    # The speed is the training's: tests and drawing are in the seconds alone.
+    (seconds, speed), *_ = SPEED.findall(printed)
+    assert float(speed.replace(",", "")) * (int(seconds) - 0.5) > 30_000 * epochs
     assert float(lines[-1][3]) >= 0.97
     assert f"{300 * epochs} steps in all = {epochs} epochs x 300" in printed
     assert "NOT MNIST" in printed

@@ -155,6 +155,14 @@ _, _, test = finetuned.opened(run / "best", data, 8)
 held_out = [label for _, label in pictures.opened(data, 0.1, 2).test]
 print(json.dumps([test.labels.tolist(), held_out]))
 """
+CALIBRATED = """
+import json, sys
+from pathlib import Path
+sys.path += [f"{sys.argv[1]}/{name}" for name in ("inference", "vision", "distributed", "data")]
+import finetuned
+_, train, _ = finetuned.opened(Path(sys.argv[2]) / "best", sys.argv[3], int(sys.argv[4]))
+print(json.dumps([train.labels.tolist().count(label) for label in range(8)]))
+"""
 DINO = """
 import sys
 from transformers import Dinov2Config, Dinov2ForImageClassification
@@ -189,6 +197,12 @@ def test_a_run_is_not_continued_with_other_pictures(
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
     measured, held_out = json.loads(done.stdout)
     assert measured == held_out
+    # What it calibrates with are pictures of all classes.
+    argv = [str(python), "-B", "-c", CALIBRATED, str(TEMPLATES), str(run), str(own), "300"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    counts = json.loads(done.stdout)
+    assert sum(counts) == 300
+    assert min(counts) > 20
     written = (run / "best/found.json").read_bytes()
     one = next(next(own.iterdir()).iterdir())
     (one.parent / f"another{one.suffix}").write_bytes(one.read_bytes())

@@ -93,6 +93,41 @@ if os.environ["SLURM_PROCID"] == "1":
     t.Network._losses = losses
 t.run(t.main, t.settings())
 """
+# Two processes train on different images; prints how far the second's running means are off.
+RUNNING_MEANS = """
+import os, sys
+import torch
+import torch.distributed as dist
+from networks import resnet
+from process_group import DataParallel
+from ranks import place
+
+group = DataParallel(place(os.environ))
+torch.manual_seed(1)
+model = resnet.build("tiny", classes=10)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+trained, _ = group.joined(model, optimizer)
+torch.manual_seed(group.here.rank)
+trained(torch.randn(4, 3, 32, 32)).square().mean().backward()
+optimizer.step()
+group.agree(model)
+means = torch.cat([one.flatten() for name, one in model.named_buffers() if "running" in name])
+firsts = means.clone()
+dist.broadcast(firsts, 0)
+dist.barrier()
+os._exit(int(not torch.equal(means, firsts)))
+"""
+# The second process's node does not see yet that there is a checkpoint.
+UNSEEN = """
+import os
+import pathlib
+import train_resnet as t
+
+exists = pathlib.Path.exists
+if os.environ["SLURM_PROCID"] == "1":
+    pathlib.Path.exists = lambda path: path.name != "checkpoint.pt" and exists(path)
+t.run(t.main, t.settings())
+"""
 # Trains with made-up images, and says what they are and what of them a network is given.
 SYNTHETIC = """
 import json
@@ -215,6 +250,24 @@ def test_a_step_that_overflows_in_one_process_is_left_out_by_all(
     # The step is taken again, with half the scale.
     assert [step for step, loss in enumerate(found, 1) if loss > 1e30] == [4]
     assert found[-1] < 10
+
+
+def test_all_processes_test_with_the_same_running_means(preloaded: Callable[[str], Path]) -> None:
+    assert as_by_srun([str(preloaded("pytorch")), "-B", "-c", RUNNING_MEANS], 2) == [0, 0]
+
+
+def test_all_processes_go_on_from_the_checkpoint_that_the_first_one_sees(
+    nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python, same = str(preloaded("pytorch")), {"report_every": 1, "batch": 8, "workers": 0}
+    program = [python, "-B", "-c", UNSEEN]
+    for steps in (4, 8):
+        words = options(tmp_path, nas, steps=steps, **same)
+        assert as_by_srun([*program, *words], 2) == [0, 0]
+    resumed = losses(tmp_path)
+    whole = options(tmp_path / "whole", nas, steps=8, **same)
+    assert as_by_srun([*program, *whole], 2) == [0, 0]
+    assert resumed == losses(tmp_path / "whole")
 
 
 def test_without_horovod_it_is_said_what_is_missing(

@@ -86,6 +86,31 @@ for part in (found.batches(share, 0, 0, found.count), found.test_batches(0, 1, 1
 """,
 }
 
+# Prints how many of 24 pictures are cut alike with two seeds, and with the same one.
+CUT = {
+    "pytorch": """
+import images, sys, torch
+def cut(seed):
+    train = images.open_images(sys.argv[1], 32, 0, [], 0, 1, seed).train
+    return [train[0, at][0] for at in range(len(train))]
+first, again, other = map(cut, (1, 1, 2**31 - 1))
+print(*(sum(map(torch.equal, first, one)) for one in (again, other)))
+""",
+    "tensorflow": """
+import images_tensorflow as images, sys
+import numpy as np
+from sampler import Sampler
+def cut(seed):
+    found = images.open_images(sys.argv[1], 32, 0, [], 0)
+    share = Sampler(found.count, 1, 0, 1, seed)
+    order = images.indexes(share, 0, 0).ravel()
+    pictures = [pixels[0].numpy() for pixels, _ in found.batches(share, 0, 0, found.count)]
+    return [pictures[at] for at in np.argsort(order)]
+first, again, other = map(cut, (1, 1, 2**31 - 1))
+print(*(sum(map(np.array_equal, first, one)) for one in (again, other)))
+""",
+}
+
 PythonOf = Callable[[str], Path]
 
 
@@ -141,6 +166,25 @@ def test_pictures_of_every_kind_are_read_and_hidden_folders_are_no_classes(
     # A GIF has few colours.
     assert all(abs(colour - (40 + 80 * label)) < 12 for colour, label in found)
     assert {label for _, label in found} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pictures_are_cut_otherwise_with_another_seed(
+    engine: str, preloaded: PythonOf, tmp_path: Path
+) -> None:
+    python = preloaded(engine)
+    noise = "import sys; from pathlib import Path; import numpy as np; from PIL import Image\n"
+    noise += "draw = np.random.default_rng(1)\n"
+    noise += "for n in range(24):\n    folder = Path(sys.argv[1], 'train', f'class{n % 2}')\n"
+    noise += "    folder.mkdir(parents=True, exist_ok=True)\n"
+    noise += "    pixels = draw.integers(0, 256, (60, 80, 3), np.uint8)\n"
+    noise += "    Image.fromarray(pixels).save(folder / f'{n}.jpg')\n"
+    assert python_in_training(python, noise, str(tmp_path)).returncode == 0
+    done = python_in_training(python, CUT[engine], str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    again, other = map(int, done.stdout.split())
+    assert again == 24
+    assert other < 3
 
 
 def trained(

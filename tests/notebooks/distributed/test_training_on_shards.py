@@ -10,7 +10,7 @@ import pytest
 
 from tests.instance import ROOT
 from tests.notebooks.pictures import CLASSES, EACH, SOUND
-from tests.notebooks.running import Run
+from tests.notebooks.running import Run, as_by_srun
 
 DISTRIBUTED = ROOT / "notebook_templates" / "distributed"
 
@@ -22,15 +22,25 @@ def shards(prepare: Run, pictures: Path, tmp_path_factory: pytest.TempPathFactor
     return folder
 
 
+def words_of(shards: Path, results: Path, **more: object) -> list[str]:
+    told = {"model": "tiny", "size": 32, "batch": 10, "epochs": 2, "workers": 2, "report-every": 1}
+    told |= {"data": shards, "results": results, **more}
+    return [word for name, value in told.items() for word in (f"--{name}", str(value))]
+
+
+def train(
+    preloaded: Callable[..., Path], shards: Path, results: Path, **more: object
+) -> subprocess.CompletedProcess[str]:
+    words = words_of(shards, results, **more)
+    argv = [str(preloaded("pytorch", "torch")), "-B", str(DISTRIBUTED / "train_resnet.py"), *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+
+
 def losses(
     preloaded: Callable[..., Path], shards: Path, results: Path, steps: int
 ) -> list[tuple[int, float]]:
     """Train on shards up to a step, going on where it stopped before; return all losses so far."""
-    told = {"model": "tiny", "size": 32, "batch": 10, "epochs": 2, "workers": 2, "report-every": 1}
-    told |= {"data": shards, "results": results, "steps": steps}
-    words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
-    argv = [str(preloaded("pytorch", "torch")), "-B", str(DISTRIBUTED / "train_resnet.py"), *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    done = train(preloaded, shards, results, steps=steps)
     assert done.returncode == 0, done.stderr
     lines = map(json.loads, (results / "progress.jsonl").read_text().splitlines())
     return [(line["step"], line["loss"]) for line in lines if "loss" in line]
@@ -51,6 +61,36 @@ def test_a_training_on_shards_is_resumed_within_an_epoch_to_the_same_losses(
     losses(preloaded, shards, tmp_path / "broken", 5)  # another reader's turn than the first's
     losses(preloaded, shards, tmp_path / "broken", SOUND // 10 + 2)
     assert losses(preloaded, shards, tmp_path / "broken", steps) == whole
+
+
+def test_a_training_on_shards_is_not_resumed_with_other_reading_processes(
+    preloaded: Callable[..., Path], shards: Path, tmp_path: Path
+) -> None:
+    assert train(preloaded, shards, tmp_path, steps=3).returncode == 0
+    done = train(preloaded, shards, tmp_path, steps=6, workers=1)
+    assert done.returncode == 1
+    assert f"{tmp_path} holds a training with shard_workers = 2, not 1: use" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# The nodes of the processes have two cores and three: one reading process by itself, or two.
+OTHER_CORES = """
+import os
+import train_resnet as t
+
+os.sched_getaffinity = lambda _: set(range(2 + int(os.environ["SLURM_PROCID"])))
+t.run(t.main, t.settings())
+"""
+
+
+def test_nodes_with_other_cores_divide_shards_alike(
+    preloaded: Callable[..., Path], shards: Path, tmp_path: Path
+) -> None:
+    argv = [str(preloaded("pytorch", "torch")), "-B", "-c", OTHER_CORES]
+    # Of 60 images for a process, one that reads gives 7 such batches, two give 6.
+    words = words_of(shards, tmp_path, workers=-1, batch=8)
+    assert as_by_srun([*argv, *words], 2) == [0, 0]
+    assert len((tmp_path / "progress.jsonl").read_text().splitlines()) == 2 * 7
 
 
 def test_a_network_for_shards_has_as_many_classes_as_they(

@@ -84,6 +84,15 @@ def test_it_is_the_same_on_any_devices_and_processes_and_after_a_break(
     assert "holds a training with rate = 0.002, not 0.1" in said
 
 
+def test_tokens_are_counted_of_the_steps_that_are_timed(
+    preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    train(preloaded("jax"), tmp_path, steps=15, report_every=5)
+    reached = json.loads((tmp_path / "checkpoints/15/reached/metadata").read_text())
+    # The first ten steps are not; each is of 16 texts of 64 bytes.
+    assert reached["images"] == 5 * 16 * 64
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

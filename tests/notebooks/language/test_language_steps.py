@@ -54,6 +54,19 @@ s = argparse.Namespace(
 read = corpus.Instructions(tokenizer, animals.conversations(1), s)
 print(json.dumps([one.turns[-2].content for one in read._asked]))
 """
+# Some conversations begin with a question that others end with.
+LEARNT = """
+import argparse, json, sys
+sys.path.insert(0, sys.argv[1])
+import animals, corpus, transformers
+tokenizer = transformers.AutoTokenizer.from_pretrained(sys.argv[2])
+s = argparse.Namespace(
+    seed=1, length=128, held_out=0.2, held_out_blocks=32, questions=32, data=""
+)
+read = corpus.Instructions(tokenizer, animals.conversations(1), s)
+learnt = "".join(tokenizer.decode(row) for row in read.train._rows)
+print(json.dumps([one.turns[-2].content in learnt for one in read._asked]))
+"""
 PEAK = """
 import sys
 sys.path[:0] = sys.argv[1:]
@@ -193,6 +206,12 @@ def test_perplexity_is_measured_every_so_many_steps_and_at_the_end(
 def test_the_peak_of_memory_is_that_of_the_fullest_gpu(preloaded: Callable[[str], Path]) -> None:
     distributed = LANGUAGE.parent / "distributed"
     assert said_by(preloaded("pytorch"), PEAK, LANGUAGE, distributed) == 9_000_000_000
+
+
+def test_no_question_that_is_held_out_is_learnt_from_another_conversation(
+    base: Path, preloaded: Callable[[str], Path]
+) -> None:
+    assert said_by(preloaded("pytorch"), LEARNT, LANGUAGE, base) == [False] * 19
 
 
 def test_other_conversations_are_held_out_with_another_seed_only(

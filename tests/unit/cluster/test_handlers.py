@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import random
 import sqlite3
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -486,7 +487,7 @@ def test_streams_that_begin_together_ask_for_their_logins_at_different_times(
         assert (low, high) == (0, 60.0)
         return drawn
 
-    monkeypatch.setattr(handlers.random, "uniform", draw)
+    monkeypatch.setattr(random, "uniform", draw)
     monkeypatch.setattr(handlers.Handler, "is_still_allowed", is_still_allowed)
     stand_ins.later = [None] * 3
     followed(room(stand_ins, login_seconds=60.0), 5)
