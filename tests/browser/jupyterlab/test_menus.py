@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Error, Locator, Page, Response, expect
@@ -18,6 +19,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 USER = USERS[4]
 NOTEBOOK = "Untitled.ipynb"
 MENUS = ("File", "Edit", "View", "Run", "Kernel", "Git", "Tabs", "Settings", "Help")
+FOLDER = "untitled folder"
+TAB = ".jp-mod-main-area .lm-TabBar-tab, .lm-DockPanel-tabBar .lm-TabBar-tab"
+CONTEXTS = {
+    "a folder": f".jp-DirListing-item:has-text('{FOLDER}')",
+    "a notebook in the file browser": f".jp-DirListing-item:has-text('{NOTEBOOK}')",
+    "the file browser": ".jp-DirListing-content",
+    "a cell": ".jp-Notebook-cell .jp-InputArea-editor",
+    "an output": ".jp-Notebook-cell .jp-OutputArea-output",
+    "a tab": f":is({TAB}):has-text('{NOTEBOOK}')",
+}
+"""What has a menu of its own, which the right button opens."""
 # They lead away from JupyterLab: `test_journey` and `test_endings` choose two, the last is below.
 LEAVING = {"Stop Session…", "Hub Control Panel", "Log Out"}
 # What these turn on stands in the way of the next.
@@ -25,7 +37,7 @@ TWICE = {"Simple Interface", "Presentation Mode", "Fullscreen Mode"}
 SETTLES = 400
 """Milliseconds in which what was chosen shows itself, or its failure."""
 ATTEMPTS = 3
-"""A dialog that the entry before has opened late closes the menu."""
+"""A dialog that the entry before has opened late closes the menu, or covers the tab."""
 FAILURE = re.compile(r"error|fail|cannot|could not|can't", re.IGNORECASE)
 ITEM = ".lm-Menu-item:visible:not([data-type=separator]):not(.lm-mod-disabled)"
 
@@ -34,17 +46,21 @@ ITEM = ".lm-Menu-item:visible:not([data-type=separator]):not(.lm-mod-disabled)"
 def notebook(portal: Instance, page: Page, visit: Callable[[str], Visitor]) -> Iterator[Page]:
     """A notebook in JupyterLab, with its kernel; what the walk has made goes with it."""
     home = pwd.getpwnam(USER).pw_dir
-    made = [f"{home}/{name}" for name in (NOTEBOOK, "Untitled1.ipynb", "Untitled-Copy1.ipynb")] + [
-        f"{home}/untitled.{end}" for end in ("txt", "md", "py", "r")
-    ]
-    settings = f"{home}/.jupyter/lab/user-settings"
-    portal.slurm("/bin/rm", "-rf", *made, settings, user=USER)
+
+    def clear() -> None:
+        made = [str(path) for path in Path(home).glob("[Uu]ntitled*")]
+        settings = f"{home}/.jupyter/lab/user-settings"
+        portal.slurm("/bin/rm", "-rf", *made, settings, user=USER)
+
+    clear()
     visit(USER).start_and_wait(gpus=0)
     open_lab(page, portal, USER)
     page.locator(".jp-LauncherCard", has_text="Python 3").first.click()
     wait_for_notebook(page)
+    # Until the kernel answers, JupyterLab opens no menu for the right button in a cell.
+    expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
     yield page
-    portal.slurm("/bin/rm", "-rf", *made, settings, user=USER)
+    clear()
 
 
 @dataclass
@@ -78,12 +94,34 @@ class Walk:
 
     def _opened(self, *path: str) -> Locator:
         menus = self.page.locator(".lm-Menu:visible")
-        bar = self.page.locator("#jp-MainMenu")
-        bar.get_by_role("menuitem", name=path[0], exact=True).click()
+        if path[0] in CONTEXTS:
+            self._open_context(path[0])
+        else:
+            bar = self.page.locator("#jp-MainMenu")
+            bar.get_by_role("menuitem", name=path[0], exact=True).click()
         for depth, name in enumerate(path[1:], start=1):
             _entry(menus.nth(depth - 1), name).hover()
             expect(menus).to_have_count(depth + 1)
         return menus.nth(len(path) - 1)
+
+    def _open_context(self, name: str) -> None:
+        target = self.page.locator(CONTEXTS[name]).first
+        if name == "an output" and not target.count():
+            self._run_a_cell()
+        # Near its lower edge: above that of the file browser are files, with menus of their own.
+        box = target.bounding_box()
+        assert box is not None
+        beside = {"x": box["width"] / 2, "y": box["height"] - 4}
+        target.click(button="right", position=beside)  # type: ignore[arg-type]
+        expect(self.page.locator(ITEM).first).to_be_visible()
+
+    def _run_a_cell(self) -> None:
+        cell = self.page.locator(".jp-Notebook-cell .cm-content").first
+        cell.click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.type("print(6 * 7)")
+        self.page.keyboard.press("Control+Enter")
+        expect(self.page.locator(CONTEXTS["an output"]).first).to_have_text(re.compile("42"))
 
     def _choose(self, *path: str) -> None:
         where = " > ".join(path)
@@ -113,20 +151,37 @@ class Walk:
         self.failures.append(f"{self.chosen[-1] if self.chosen else 'before'}: {what}")
 
     def _come_back(self) -> None:
-        """Be at the notebook again, with no menu, dialog or window open."""
+        """Be at the notebook and at home again, with no menu, dialog or window open."""
         page = self.page
         for other in page.context.pages:
             if other is not page:
                 other.close()
         self._look()
+        for attempt in range(ATTEMPTS):
+            self._leave_what_is_open()
+            try:
+                return self._show_notebook()
+            except Error:
+                if attempt == ATTEMPTS - 1:
+                    raise
+
+    def _leave_what_is_open(self) -> None:
+        page = self.page
         open_ones = page.locator(".lm-Menu:visible, .jp-Dialog, #modal-command-palette:visible")
-        for _ in range(5):
-            if open_ones.count():
-                page.keyboard.press("Escape")
+        for _ in range(10):
+            if not open_ones.count():
+                break
+            page.keyboard.press("Escape")
+            page.wait_for_timeout(100)
         expect(open_ones).to_have_count(0)
-        tab = page.locator(".jp-mod-main-area .lm-TabBar-tab, .lm-DockPanel-tabBar .lm-TabBar-tab")
-        if tab.filter(has_text=NOTEBOOK).count():
-            tab.filter(has_text=NOTEBOOK).first.click()
+
+    def _show_notebook(self) -> None:
+        page = self.page
+        if page.locator(".jp-BreadCrumbs-item").count():
+            page.locator(".jp-BreadCrumbs-home").click(timeout=5_000)
+        tab = page.locator(TAB).filter(has_text=NOTEBOOK)
+        if tab.count():
+            tab.first.click(timeout=5_000)
         else:
             page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/{NOTEBOOK}")
             wait_for_notebook(page)
@@ -150,6 +205,20 @@ def test_no_entry_of_a_menu_fails(notebook: Page, menu: str) -> None:
         "Kernel > Shut Down All Kernels…",
         "Run > Run Selected Cell and All Below",
     }
+
+
+@pytest.mark.parametrize("where", CONTEXTS)
+def test_no_entry_of_a_context_menu_fails(portal: Instance, notebook: Page, where: str) -> None:
+    portal.slurm("/bin/mkdir", f"{pwd.getpwnam(USER).pw_dir}/{FOLDER}", user=USER)
+    notebook.get_by_role("button", name="Refresh the file browser").click()
+    expect(notebook.locator(CONTEXTS["a folder"])).to_be_visible()
+    # Consoles and logs that entries open below leave the cells room.
+    notebook.set_viewport_size({"width": 1280, "height": 2400})
+    walk = Walk(notebook)
+    walk.through(where)
+    assert len(walk.chosen) > 4
+    assert walk.failures == []
+    assert walk.gone == []
 
 
 def test_who_chooses_to_log_out_is_asked_what_becomes_of_the_session(notebook: Page) -> None:
