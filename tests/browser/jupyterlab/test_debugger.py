@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.keyboard import press, tab_to
 from tests.browser.lab import open_lab
 from tests.hostile import debug_client
 from tests.instance import USERS, Instance
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.same_page]
 
 STRANGER, USER = USERS[3:5]
 CODE = "def double(number):\n    result = 2 * number\n    return result\n\nprint(double(21))"
+FAILING = "def half(number):\n    return number / 0\n\nprint(half(21))"
 OWN_USE = "import debugpy; print(debugpy.listen(('127.0.0.1', 0))[1])"
 
 
@@ -98,6 +100,37 @@ def test_a_cell_is_debugged_by_clicking(
     expect(variable(stopped, "result: 42")).to_be_visible()
     stopped.get_by_role("button", name="Continue (F9)").click()
     expect(stopped.locator(".jp-OutputArea-output").first).to_have_text(re.compile("42"))
+
+
+def test_a_cell_is_debugged_by_keyboard(portal: Instance, user: Visitor, page: Page) -> None:
+    open_lab(page, portal, user.name)
+    press(page, page.get_by_role("button", name=re.compile("^Python 3")).first)
+    expect(page.get_by_text("Python 3 | Idle")).to_be_visible(timeout=60_000)
+    page.keyboard.press("Escape")
+    # One stop for all buttons of a toolbar, whose arrows lead on.
+    page.keyboard.press("Shift+Tab")
+    button = page.get_by_role("button", name="Enable Debugger")
+    for _ in range(20):
+        if button.evaluate("button => button.matches(':focus-within')"):
+            break
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible(timeout=30_000)
+    page.keyboard.press("Control+Shift+C")
+    page.keyboard.type("Breakpoints on exception")
+    expect(page.locator(".lm-CommandPalette-item.lm-mod-active")).to_contain_text("exception")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Ok", exact=True).wait_for()
+    tab_to(page, page.get_by_role("listbox"))
+    page.keyboard.press("End")
+    press(page, page.get_by_role("button", name="Ok", exact=True))
+    tab_to(page, page.get_by_label("Code Cell Content"))
+    page.keyboard.press("Enter")
+    page.keyboard.insert_text(FAILING)
+    page.keyboard.press("Control+Enter")
+    expect(variable(page, "number: 21")).to_be_visible(timeout=30_000)
+    page.keyboard.press("F9")
+    expect(page.locator(".jp-OutputArea-output").first).to_contain_text("ZeroDivisionError")
 
 
 def test_a_stranger_on_the_node_gets_nothing(
