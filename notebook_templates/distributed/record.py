@@ -113,6 +113,21 @@ def write_json(file: Path, value: object) -> None:
     write_whole(file, lambda stream: stream.write(text))
 
 
+def arrived(file: Path, seconds: float = 90.0) -> Path:
+    """Wait until this node sees a file that the first process's node has.
+
+    On NFS, what a node has not found is not looked for again for up to 60 s (nfs(5), acdirmax).
+    """
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            file.stat()
+            break
+        except FileNotFoundError:
+            time.sleep(min(1.0, seconds / 10))
+    return file
+
+
 def leave_out_after(file: Path, step: int) -> None:
     """Keep the lines of progress up to a step: what came after it will be written again."""
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []

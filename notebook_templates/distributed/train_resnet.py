@@ -27,7 +27,17 @@ from networks import own_model
 from process_group import DataParallel, ProcessGroup
 from process_group_horovod import EngineError, HorovodGroup
 from ranks import cores_of_task, place
-from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run, write_whole
+from record import (
+    Progress,
+    Record,
+    ResumeError,
+    StepTimer,
+    Stop,
+    arrived,
+    run,
+    same_run,
+    write_whole,
+)
 from sampler import SYNTHETIC, Sampler
 from schedule import Schedule, ScheduleError, counted
 from torch import nn
@@ -118,7 +128,7 @@ def main(s: argparse.Namespace) -> None:
     of_shards = {"shard_workers": readers} if isinstance(data.train, images.Shards) else {}
     asked = argparse.Namespace(**vars(s), **of_shards)
     same_run(results, asked, here.ranks, here.is_first, is_begun)
-    progress = load(checkpoint, kept, device) if is_begun else Progress()
+    progress = load(arrived(checkpoint), kept, device) if is_begun else Progress()
     record = Record(results, here.is_first, progress.step, s)
     if compiling.is_wanted(s.compile, group.is_on_gpus, record.say):
         trained = torch.compile(trained)

@@ -115,7 +115,10 @@ class Instructions:
         train = [kept[number] for number in order[held:]]
         unknown = [(one, rows) for one, rows in train if known.isdisjoint(one.exchanges)]
         if not unknown:
-            raise TextError(f"data is {s.data!r}; all conversations have one question and answer")
+            raise TextError(
+                f"data is {s.data!r}; each conversation to train on has a question and answer that "
+                "are held out, such as a greeting. Give more conversations, or others."
+            )
         self._left_out = len(train) - len(unknown)
         self.train, self.test = (
             TokenDataset.of_rows(

@@ -45,6 +45,7 @@ from record import (
     StepTimer,
     Stop,
     StopChecks,
+    arrived,
     run,
     same_run,
     write_whole,
@@ -183,7 +184,7 @@ def main(s: argparse.Namespace) -> None:
     parts = {"network": network, "mean": mean, "optimizer": optimizer}
     progress, best = Progress(), -1.0
     if is_begun:
-        kept = torch.load(checkpoint, map_location=device, weights_only=True)
+        kept = torch.load(arrived(checkpoint), map_location=device, weights_only=True)
         for name, part in parts.items():
             part.load_state_dict(kept[name])
         progress, best = Progress(**kept["progress"]), kept["best"]

@@ -66,10 +66,19 @@ def kernel_argv(python: Path | None) -> list[str]:
     return [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
-def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameters: object) -> Path:
+def run(
+    kernel: str,
+    argv: list[str],
+    notebook: Path,
+    *,
+    home: Path,
+    cwd: Path | None = None,
+    **parameters: object,
+) -> Path:
     """Run all cells with papermill in the kernel; return the notebook with its outputs.
 
-    None of them is red, as JupyterLab shows what a cell writes to its standard error.
+    ``cwd``: where, if that is not the notebook's folder. No cell is red, as JupyterLab shows what
+    one writes to its standard error.
     """
     # The kernel's environment has no papermill; the tests' has, and starts this kernel.
     specs = home / "share" / "jupyter" / "kernels" / kernel
@@ -84,7 +93,7 @@ def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameter
     papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", kernel]
     # Frameworks are imported by five kernels beside this one.
     papermill += ["--start-timeout", "300"]
-    papermill += ["--cwd", str(notebook.parent), "--parameters_yaml", json.dumps(parameters)]
+    papermill += ["--cwd", str(cwd or notebook.parent), "--parameters_yaml", json.dumps(parameters)]
     subprocess.run(
         [*papermill, str(notebook), str(done)],
         check=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.keyboard import press, tab_to
+from tests.browser.keyboard import arrow_to, press, tab_to
 from tests.browser.lab import open_lab
 from tests.hostile import debug_client
 from tests.instance import USERS, Instance
@@ -109,11 +109,7 @@ def test_a_cell_is_debugged_by_keyboard(portal: Instance, user: Visitor, page: P
     page.keyboard.press("Escape")
     # One stop for all buttons of a toolbar, whose arrows lead on.
     page.keyboard.press("Shift+Tab")
-    button = page.get_by_role("button", name="Enable Debugger")
-    for _ in range(20):
-        if button.evaluate("button => button.matches(':focus-within')"):
-            break
-        page.keyboard.press("ArrowRight")
+    arrow_to(page, "ArrowRight", page.get_by_role("button", name="Enable Debugger"))
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible(timeout=30_000)
     page.keyboard.press("Control+Shift+C")

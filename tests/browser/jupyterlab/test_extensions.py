@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.keyboard import arrow_to, tab_to
 from tests.browser.lab import item, open_item, open_lab, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.processes import running
@@ -264,15 +265,21 @@ def test_a_word_is_searched_in_all_files_of_a_folder(
     portal.slurm("/bin/ln", "-s", "/etc", str(home / "work/elsewhere"), user=USER)
     open_lab(page, portal, USER)
     open_item(page, "work")
-    page.get_by_role("tab", name="Search and Replace").click()
+    # By keyboard alone: the arrows lead from one tab at the side to the next.
+    tab_to(page, page.get_by_role("tab", name=re.compile("^File Browser")))
+    search = page.get_by_role("tab", name="Search and Replace")
+    arrow_to(page, "ArrowDown", search)
+    page.keyboard.press("Enter")
     panel = page.locator("#jp-search-replace")
-    panel.get_by_role("textbox", name="Search Files for Text").click()
+    expect(panel.get_by_role("textbox", name="Search Files for Text")).to_be_focused()
     page.keyboard.type("rate")
     expect(panel.locator(".jp-search-replace-statistics")).to_have_text("2 results in 2 files")
     for name in ("b.md", "notes.txt"):
         expect(panel.locator(".search-tree-files > span", has_text=name)).to_be_visible()
     photograph(page, "search")
-    panel.locator(".search-tree-matches", has_text="a learning").click()
+    tab_to(page, panel.get_by_role("treeitem").first)
+    arrow_to(page, "ArrowDown", panel.locator(".search-tree-matches", has_text="a learning"))
+    page.keyboard.press("Enter")
     expect(page.locator(".jp-FileEditor .cm-content")).to_contain_text("a learning rate")
 
 

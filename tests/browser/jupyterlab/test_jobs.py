@@ -148,6 +148,12 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
             pass
     assert asked.count("jobs") <= 1
 
+    # While the session is silent, nothing else stands below the log.
+    page.route(re.compile("/portal/jobs/log"), lambda route: route.abort())
+    foot = page.locator(".portal-Log-foot")
+    expect(foot).to_have_text("Your session is not responding. It may have ended.")
+    page.unroute(re.compile("/portal/jobs/log"))
+
     press(page, page.get_by_role("tab", name="Slurm: my jobs"))
     press(page, panel.get_by_role("button", name="Cancel job " + jobs["training"]))
     dialog = page.get_by_role("dialog").filter(has_text="Cancel job")

@@ -14,6 +14,7 @@ import { environments } from './environments/plugin';
 import { executor } from './kernels/plugin';
 import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
+import { searchResults } from './look/search_results';
 import { share } from './share/plugin';
 import { stop } from './session/stop';
 import { tables } from './tables/plugin';
@@ -40,6 +41,7 @@ export default [
   notify,
   quota,
   restoring,
+  searchResults,
   share,
   stop,
   tables,

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 PREFIX = "env-"
 """Before an environment's name, so that no other kernel has its kernel's."""
 _SECONDS = 10.0
+_KEPT_SECONDS = 60.0
+"""How long a size that nobody waited for is kept; later, packages may have come or gone."""
 
 
 def spec(environment: OwnEnvironment, variables: Mapping[str, str]) -> dict[str, Any] | None:
@@ -76,15 +78,21 @@ class OwnKernels:
         asked = self._sizes.get(one.path)
         if asked is None:
             asked = self._sizes[one.path] = in_thread(partial(size_of, one.path))
+            loop, forget = asyncio.get_running_loop(), partial(self._forget, one.path)
+            asked.add_done_callback(lambda done: loop.call_later(_KEPT_SECONDS, forget, done))
         await asyncio.wait({asked}, timeout=seconds)
         if not asked.done():
             return None
-        self._sizes.pop(one.path, None)
+        self._forget(one.path, asked)
         return None if asked.exception() else asked.result()
 
     async def watch(self) -> None:
         """Look again and again: terminals and other sessions make some, too."""
         await repeat(self.look, lambda: _SECONDS, log, "The environments could not be looked at")
+
+    def _forget(self, path: Path, asked: asyncio.Future[int]) -> None:
+        if self._sizes.get(path) is asked:
+            del self._sizes[path]
 
     def _look(self, folder: EnvironmentFolder) -> list[OwnEnvironment]:
         found = folder.all()

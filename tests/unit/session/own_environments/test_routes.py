@@ -157,6 +157,35 @@ def test_a_large_environment_is_gone_through_once_at_a_time(
     assert len(begun) == 1
 
 
+def test_a_size_that_nobody_waited_for_is_not_told_much_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_done, sizes = threading.Event(), iter((7, 8))
+
+    def size_of(_: Path) -> int:
+        is_done.wait(30)
+        return next(sizes)
+
+    monkeypatch.setattr(kernels, "size_of", size_of)
+    monkeypatch.setattr(kernels, "_KEPT_SECONDS", 0.0)
+    folder = EnvironmentFolder(tmp_path)
+    made_in(folder)
+    own = OwnKernels(EnvironmentFolders((folder,)), Mounts(), {})
+
+    async def ask_now_and_later() -> list[int | None]:
+        (one,) = await own.look()
+        first = await own.size(one, 0.05)
+        is_done.set()
+        forgotten = asyncio.Event()
+        own._sizes[one.path].add_done_callback(
+            lambda _: asyncio.get_running_loop().call_later(0.01, forgotten.set)
+        )
+        await forgotten.wait()
+        return [first, await own.size(one, 30)]
+
+    assert asyncio.run(ask_now_and_later()) == [None, 8]
+
+
 def test_an_order_is_checked_before_it_is_one() -> None:
     given = {
         "name": "mine",

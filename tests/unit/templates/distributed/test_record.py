@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from record import (
     StepTimer,
     StopChecks,
     Stretch,
+    arrived,
     leave_out_after,
     run,
     same_run,
@@ -45,6 +47,24 @@ def test_a_line_without_an_epoch_is_said_by_its_step(
 ) -> None:
     Record(tmp_path, is_ours=True, step=0).add({"step": 5, "steps": 9, "held_out_loss": 0.5})
     assert capsys.readouterr().out.splitlines()[-1] == "step 5  held out loss 0.5"
+
+
+def test_a_file_that_another_node_has_written_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "checkpoint.pt"
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            file.touch()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    assert arrived(file) == file
+    assert pauses == [1.0] * 3
+    # What does not come is missed by whoever opens it.
+    assert arrived(tmp_path / "never", seconds=0.0) == tmp_path / "never"
 
 
 def test_a_training_goes_on_without_tensorboards_package(

@@ -113,7 +113,8 @@ export class JobLog extends Widget {
         this._take(piece);
       } while (piece.next < piece.size && piece.text && !piece.is_new);
     } catch (error) {
-      // The file may come yet, or the server be back.
+      // The file may come yet, or the server be back. What was read before may be the other stream's.
+      this._about.textContent = '';
       this._say(isAway(error) ? notResponding(this._texts) : wordsOf(error));
       throw error;
     }
