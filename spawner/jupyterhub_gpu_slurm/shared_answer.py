@@ -35,7 +35,6 @@ class SharedAnswer(Generic[T]):
         self._good_seconds, self._patience, self._now = good_seconds, patience, now
         self._retry_seconds = retry_seconds
         self._asking: asyncio.Task[None] | None = None
-        self._is_overtaken = False
         self.asked_at = -float("inf")
         """When the last question ended, well or not, by the clock ``now``."""
         self.latest: T | None = None
@@ -65,11 +64,12 @@ class SharedAnswer(Generic[T]):
     def know(self, answer: T) -> None:
         """Take an answer that came by another way; a question under way was asked before it."""
         self.latest, self.failure, self.asked_at = answer, None, self._now()
-        self._is_overtaken = True
+        self._asking = None
 
     def expire(self) -> None:
-        """Have the next one who asks get a new answer."""
+        """Have whoever asks from now on get a new answer, also while a question is under way."""
         self.asked_at = -float("inf")
+        self._asking = None
 
     def _is_stale(self, max_age: float) -> bool:
         good = max_age
@@ -81,8 +81,7 @@ class SharedAnswer(Generic[T]):
         return not 0 <= self._now() - self.asked_at < good
 
     def _begin(self) -> asyncio.Task[None]:
-        if self._asking is None:
-            self._is_overtaken = False
+        if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._answer())
         return self._asking
 
@@ -93,10 +92,11 @@ class SharedAnswer(Generic[T]):
             answer = await self._ask()
         except Exception as error:  # noqa: BLE001 - whoever asked gets it
             failure = error
-        finally:
-            self._asking = None
-        if not self._is_overtaken:
+        if self._asking is asyncio.current_task():
             self.latest, self.failure, self.asked_at = answer, failure, self._now()
+        elif self._is_stale(self._good_seconds):
+            # It has expired: whoever waits gets the next one.
+            await asyncio.wait({self._begin()})
 
 
 class SharedAnswers(Generic[K, T]):

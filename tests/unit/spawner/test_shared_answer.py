@@ -151,6 +151,27 @@ async def test_an_expired_answer_is_asked_for_again() -> None:
     assert await answer.get() == 2
 
 
+@pytest.mark.parametrize("had_one", [False, True])
+@in_a_loop
+async def test_an_answer_that_expires_while_it_is_asked_for_is_asked_for_again(
+    had_one: bool,
+) -> None:
+    source = Source()
+    answer = source.shared()
+    if had_one:
+        await answer.get()
+        source.now += 10.0
+    source.may_answer.clear()
+    before = asyncio.create_task(answer.get())
+    await asyncio.sleep(0)
+    answer.expire()
+    after = asyncio.create_task(answer.get())
+    await asyncio.sleep(0)
+    source.may_answer.set()
+    newest = 3 if had_one else 2
+    assert [await before, await after, await answer.get()] == [newest] * 3
+
+
 @in_a_loop
 async def test_a_refresh_waits_for_nothing_and_asks_only_when_it_is_time() -> None:
     source = Source()

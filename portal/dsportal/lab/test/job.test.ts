@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ended, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
+import { byJob, ended, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
 import {
   logFile,
   logState,
@@ -134,6 +134,14 @@ for (const [reason, words] of [
 
 test('a job that runs gives no reason', () => {
   assert.equal(reasonOf(job({ reason: 'Resources' }), texts), '');
+});
+
+test('what belongs to a job is kept as long as the job is told of', () => {
+  const make = () => ({});
+  const first = byJob([job({ id: '1' }), job({ id: '2' })], new Map<string, object>(), make);
+  const next = byJob([job({ id: '2' }), job({ id: '3' })], first, make);
+  assert.deepEqual([...next.keys()], ['2', '3']);
+  assert.equal(next.get('2'), first.get('2'));
 });
 
 test('running jobs come before waiting ones, and the last to end first', () => {

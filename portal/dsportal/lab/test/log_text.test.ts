@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { lastLines, LogText, places, plain } from '../src/jobs/log_text';
+import { lastLines, LogText, matchAt, places, plain } from '../src/jobs/log_text';
 
 function whole(...pieces: string[]): string {
   const log = new LogText();
@@ -46,6 +46,18 @@ test('text is found however it is written', () => {
   assert.deepEqual(places('Error: an error', 'ERROR'), [0, 10]);
   assert.deepEqual(places('aaa', 'aa'), [0, 1]);
   assert.deepEqual(places('aaa', ''), []);
+});
+
+test('a match is found among the parts of a text', () => {
+  const found = ['aba', '', 'b', 'a'].map(text => places(text, 'a'));
+  assert.deepEqual(
+    [0, 1, 2].map(match => matchAt(found, match)),
+    [
+      [0, 0],
+      [0, 2],
+      [3, 0]
+    ]
+  );
 });
 
 test('the end of a log is its last whole lines', () => {

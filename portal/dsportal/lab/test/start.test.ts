@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { Signal } from '@lumino/signaling';
+
 import { isStarting, startEnded, type IStarting } from '../src/kernels/start';
 
 interface IState {
@@ -8,23 +10,6 @@ interface IState {
   isReady: boolean;
   isDisposed: boolean;
   session: { kernel: object | null } | null;
-}
-
-/** Stands for Lumino's, whose package for Node is none that can be bundled. */
-class Signal {
-  connect(slot: () => void): void {
-    this._slots.push(slot);
-  }
-
-  disconnect(slot: () => void): void {
-    this._slots = this._slots.filter(one => one !== slot);
-  }
-
-  emit(): void {
-    this._slots.forEach(slot => slot());
-  }
-
-  private _slots: (() => void)[] = [];
 }
 
 class Document {
@@ -38,9 +23,9 @@ class Document {
   isReady = false;
   isDisposed = false;
   session: { kernel: object | null } | null = null;
-  kernelChanged = new Signal();
-  statusChanged = new Signal();
-  disposed = new Signal();
+  kernelChanged = new Signal<this, void>(this);
+  statusChanged = new Signal<this, void>(this);
+  disposed = new Signal<this, void>(this);
   /** Never fulfilled, as JupyterLab's is for a first start that fails. */
   first: Promise<boolean> = new Promise(() => {});
 

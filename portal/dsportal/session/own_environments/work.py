@@ -1,6 +1,7 @@
 """What the page has begun: ``portal env`` as a process of its own, and its words."""
 
 import asyncio
+import codecs
 import os
 import re
 import signal
@@ -102,5 +103,6 @@ class OwnWork:
         task.state = "done" if await process.wait() == 0 else "failed"
 
     async def _read(self, task: Task, process: asyncio.subprocess.Process) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while process.stdout is not None and (heard := await process.stdout.read(4096)):
-            task.hear(heard.decode(errors="replace"))
+            task.hear(decoder.decode(heard))

@@ -1,6 +1,7 @@
 """One run of a web tool: from its modules to the first answer, and to its end."""
 
 import asyncio
+import codecs
 import os
 import shutil
 import signal
@@ -231,9 +232,10 @@ class ToolRun:
         return words.ended(self._order.title, self.exit_code)
 
     async def _read(self, written: asyncio.StreamReader) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         rest = ""
         while data := await written.read(4096):
-            *lines, rest = (rest + data.decode(errors="replace")).split("\n")
+            *lines, rest = (rest + decoder.decode(data)).split("\n")
             rest = rest[-_LONGEST_LINE:]
             self._lines.extend(line[-_LONGEST_LINE:].rstrip("\r") for line in lines)
         if rest:

@@ -26,3 +26,16 @@ def test_what_an_installation_leaves_behind_does_not_keep_the_next_waiting(
         return task.state
 
     assert asyncio.run(use()) == "done"
+
+
+def test_a_letter_that_two_readings_share_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_COMMAND", ("-X", "utf8", "-c", "print('x' * 4095 + 'é')"))
+
+    async def use() -> str:
+        task = await work.OwnWork({}).remove("x")
+        async with asyncio.timeout(30):
+            while task.state == "running":  # noqa: ASYNC110  # as its page asks
+                await asyncio.sleep(0.05)
+        return task.said
+
+    assert asyncio.run(use()).endswith("xé\n")

@@ -238,6 +238,19 @@ def test_the_end_of_the_output_is_kept(place: ToolContext) -> None:
     assert len(lines) == 40
 
 
+def test_a_letter_that_two_readings_share_is_whole(place: ToolContext) -> None:
+    script = "print('x' * 4095 + 'é', flush=True); raise SystemExit(1)"
+    order = WebTool(title="Tool", command=(sys.executable, "-X", "utf8", "-c", script))
+
+    async def output() -> str:
+        run = ToolRun("tool", order, place)
+        with pytest.raises(ToolError):
+            await run.start()
+        return run.output
+
+    assert asyncio.run(output()).endswith("xé")
+
+
 def test_a_node_without_user_namespaces_is_told_of(place: ToolContext) -> None:
     job = tool_gate.job_as_json(
         ["/usr/bin/true"], {}, own_network=True, port=5000, socket=place.socket_of("tool")

@@ -24,6 +24,16 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Make a change; where what has the keyboard's focus goes away with it, another element has it. */
+export function keepFocus(within: HTMLElement, change: () => void, other: HTMLElement): void {
+  const focused = document.activeElement;
+  const isWithin = within.contains(focused);
+  change();
+  if (isWithin && (!within.contains(focused) || focused?.matches(':disabled, [hidden]'))) {
+    other.focus();
+  }
+}
+
 /** More than there are at the right of the status bar. */
 const MOST_ITEMS = 20;
 // What has no room is left out, item by item: it wraps into a row that is not shown. At the right

@@ -181,11 +181,21 @@ export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+let isOver = false;
+
+/** Ask nothing any more: the session has ended. */
+export function fallSilent(): void {
+  isOver = true;
+}
+
 async function ask(
   settings: ServerConnection.ISettings,
   path: string,
   init: RequestInit
 ): Promise<Response> {
+  if (isOver) {
+    throw new ServerConnection.NetworkError(new TypeError('Your session has ended.'));
+  }
   const url = URLExt.join(settings.baseUrl, path);
   const response = await ServerConnection.makeRequest(url, init, settings);
   if (!response.ok) {

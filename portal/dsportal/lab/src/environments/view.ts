@@ -30,7 +30,7 @@ import {
   removeQuestion,
   viewLabels
 } from './words';
-import { element } from '../common/elements';
+import { element, keepFocus } from '../common/elements';
 import { isAway, wordsOf } from '../common/server';
 
 const LOOK_MILLISECONDS = 1_000;
@@ -60,6 +60,7 @@ export class EnvironmentsView extends Widget {
     this._packages = field('portal-environment-packages');
     this._error.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
+    this._status.tabIndex = -1;
     this._said.tabIndex = 0;
     this._said.setAttribute('aria-label', labels.output);
     this._stop.textContent = labels.stop;
@@ -139,6 +140,10 @@ export class EnvironmentsView extends Widget {
   }
 
   private _take(told: IEnvironments): void {
+    keepFocus(this.node, () => this._present(told), this._status);
+  }
+
+  private _present(told: IEnvironments): void {
     const about = told.folders.map(folder => element('p', '', folderText(folder, this._texts)));
     this._about.replaceChildren(...about);
     const isBusy = told.task?.state === 'running';

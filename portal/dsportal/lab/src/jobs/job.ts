@@ -34,6 +34,15 @@ export interface IFree {
 /** What a state looks like. */
 export type Look = 'good' | 'waiting' | 'bad' | 'quiet';
 
+/** What is known by these jobs' numbers; it is made for new ones, and all else is forgotten. */
+export function byJob<T>(
+  jobs: readonly IJob[],
+  known: ReadonlyMap<string, T>,
+  make: () => T
+): Map<string, T> {
+  return new Map(jobs.map(({ id }) => [id, known.get(id) ?? make()]));
+}
+
 /** Whether a job waits for its start. */
 export function isWaiting(job: IJob): boolean {
   return job.state === 'PENDING' || job.state.startsWith('REQUEUE');

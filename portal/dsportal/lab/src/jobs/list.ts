@@ -6,7 +6,7 @@ import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { element } from '../common/elements';
-import { ended, hasStarted, lookOf, open } from './job';
+import { byJob, ended, hasStarted, lookOf, open } from './job';
 import type { IFree, IJob } from './job';
 import { bar, button } from './style';
 import type { IJobs } from './server';
@@ -65,6 +65,7 @@ export class JobList extends Widget {
   /** Show what is known. */
   present(told: IJobs): void {
     const [running, over] = [open(told.jobs), ended(told.jobs)];
+    this._rows = byJob(told.jobs, this._rows, () => new JobRow(this._texts, this._actions));
     this._present(this._open, running, told);
     this._present(this._ended, over, told);
     this._none.hidden = running.length > 0;
@@ -99,11 +100,7 @@ export class JobList extends Widget {
       }
     }
     jobs.forEach((job, at) => {
-      let row = this._rows.get(job.id);
-      if (!row) {
-        row = new JobRow(this._texts, this._actions);
-        this._rows.set(job.id, row);
-      }
+      const row = this._rows.get(job.id)!;
       if (job.is_over) {
         this._cancelled.delete(job.id);
       }

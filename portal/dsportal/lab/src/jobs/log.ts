@@ -8,7 +8,7 @@ import { Widget } from '@lumino/widgets';
 import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
-import { LogText, places } from './log_text';
+import { LogText, matchAt, places } from './log_text';
 import {
   logFile,
   logLabels,
@@ -223,17 +223,24 @@ export class JobLog extends Widget {
 
   private _find(step: number, isQuiet = false): void {
     const sought = this._sought.value;
-    const ranges = [...this._text.children].flatMap(part => rangesIn(part, sought));
+    const parts = [...this._text.children].map(part => part.firstChild as Text | null);
+    const found = parts.map(text => places(text?.data ?? '', sought));
+    const count = found.reduce((sum, those) => sum + those.length, 0);
     const texts = this._texts;
     CSS.highlights?.delete('portal-found');
-    if (ranges.length === 0) {
+    if (count === 0) {
       this._hits.textContent = sought ? noMatch(texts) : '';
       return;
     }
     const from = step === 0 && !isQuiet ? 0 : this._hit + step;
-    this._hit = (from + ranges.length) % ranges.length;
-    this._hits.textContent = matchText(this._hit + 1, ranges.length, texts);
-    const range = ranges[this._hit] as Range;
+    this._hit = (from + count) % count;
+    this._hits.textContent = matchText(this._hit + 1, count, texts);
+    const [part, at] = matchAt(found, this._hit);
+    const text = parts[part]!;
+    // One alone: the browser moves every range along with the text.
+    const range = document.createRange();
+    range.setStart(text, Math.min(at, text.length));
+    range.setEnd(text, Math.min(at + sought.length, text.length));
     CSS.highlights?.set('portal-found', new Highlight(range));
     if (!isQuiet) {
       this._isFollowing = false;
@@ -262,17 +269,4 @@ export class JobLog extends Widget {
   private _out!: HTMLButtonElement;
   private _err!: HTMLButtonElement;
   private _follow!: HTMLButtonElement;
-}
-
-function rangesIn(part: Element, sought: string): Range[] {
-  const text = part.firstChild;
-  if (!(text instanceof Text)) {
-    return [];
-  }
-  return places(text.data, sought).map(at => {
-    const range = document.createRange();
-    range.setStart(text, Math.min(at, text.length));
-    range.setEnd(text, Math.min(at + sought.length, text.length));
-    return range;
-  });
 }

@@ -46,6 +46,16 @@ export function places(text: string, sought: string): number[] {
   return found;
 }
 
+/** In which of several texts a match is, and where in it; `found`: the places in each of them. */
+export function matchAt(found: readonly number[][], match: number): [number, number] {
+  let text = 0;
+  while (match >= found[text]!.length) {
+    match -= found[text]!.length;
+    text += 1;
+  }
+  return [text, found[text]![match]!];
+}
+
 /** Give the end of a log in at most so many letters, in whole lines where that is possible. */
 export function lastLines(text: string, letters: number): string {
   const lines = plain(text)

@@ -9,6 +9,7 @@ import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
+import { answered } from './answered';
 import { RunningKind } from './running_kind';
 import {
   openToolLabel,
@@ -24,6 +25,8 @@ const OPEN = 'data-scientist-portal:open-tool';
 /** After a tool was opened, its state is asked for until it runs or does not. */
 const LOOKS = 30;
 const LOOK_MILLISECONDS = 2_000;
+/** Between two attempts to learn which tools there are, at most. */
+const AWAY_MILLISECONDS = 60_000;
 
 /** Web tools, in JupyterLab. */
 export const tools: JupyterFrontEndPlugin<void> = {
@@ -58,7 +61,7 @@ export const tools: JupyterFrontEndPlugin<void> = {
       execute: args => toolbox.open(String(args.name))
     });
     const show = async (): Promise<void> => {
-      await toolbox.refresh();
+      await answered(() => toolbox.refresh(), LOOK_MILLISECONDS, AWAY_MILLISECONDS);
       if (toolbox.tools.length > 0) {
         running?.add(toolbox);
       }
@@ -137,18 +140,21 @@ class Toolbox extends RunningKind implements IRunningSessions.IManager {
     void this.refresh();
   }
 
-  /** Ask the session which tools there are, and which run. */
-  async refresh(): Promise<void> {
+  /** Ask the session which tools there are, and which run; return whether it answered. */
+  async refresh(): Promise<boolean> {
     try {
       const given = (await readTools(this._settings)).tools;
       const known = new Map(this.tools.map(tool => [tool.name, tool]));
       this.tools = given.map(one =>
         Object.assign(known.get(one.name) ?? new Tool(one), { given: one })
       );
+      return true;
     } catch (error) {
       console.warn('The tools are not known:', error);
+      return false;
+    } finally {
+      this.runningChanged.emit();
     }
-    this.runningChanged.emit();
   }
 
   private async _follow(name: string): Promise<void> {

@@ -17,7 +17,7 @@ import { Widget } from '@lumino/widgets';
 
 import { changedPaths, currentPath, savedAt } from '../common/documents';
 import { addStyle, element } from '../common/elements';
-import { read } from '../common/server';
+import { fallSilent, read } from '../common/server';
 import { againUrl, askHub, type IFate, type IHub } from './fate';
 import { ended, notReached, saved, startingAgain } from './words';
 
@@ -186,6 +186,7 @@ class SessionLife implements ISessionLife {
 
   private _finish(fate: IFate): void {
     this._end = fate;
+    fallSilent();
     this.over.emit();
     // Dialogs stand in line; what they ask, or complain of, is of a session that is gone.
     Dialog.flush();
