@@ -81,3 +81,5 @@ def test_an_environment_is_made_and_removed(
     page.get_by_role("dialog").locator(".jp-mod-warn").click()
     expect(row).to_have_count(0)
     expect(view.locator("[data-state]")).to_have_attribute("data-state", "done")
+    # The button that had the keyboard's focus is gone with its row.
+    expect(view.locator("[data-state]")).to_be_focused()
