@@ -468,7 +468,8 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     def _revoke_token(self, number: int) -> None:
         token = self.user.db.get(orm.APIToken, number)
-        if token is not None:
+        # JupyterHub has revoked it before, and SQLite gives the number away again.
+        if token is not None and token.user is self.user.orm_user:
             self.user.db.delete(token)
             self.user.db.commit()
 

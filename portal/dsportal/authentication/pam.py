@@ -47,7 +47,7 @@ class PamAuthenticator(GroupAdmission, PAMAuthenticator):  # type: ignore[misc] 
                 asked = {"username": name, "password": password}
                 if not await super().authenticate(handler, asked):
                     return None
-                groups = await asyncio.to_thread(known_groups_of, name)
+                groups = await loop.run_in_executor(self.executor, known_groups_of, name)
         except (Refused, KeyError) as refusal:
             self.log.warning("Login of %s refused: %s", shown(name), refusal)
             return None

@@ -52,12 +52,12 @@ class UsageSource:
     async def gpu_hours(self, since: datetime, until: datetime) -> list[UsageRow]:
         """Return what each user used. Raises `sqlite3.Error` when the record cannot be read."""
         found = await self.uses(since, until)
-        return report.by_user(found.uses, since, until, found.as_of)
+        return await asyncio.to_thread(report.by_user, found.uses, since, until, found.as_of)
 
     async def group_gpu_hours(self, since: datetime, until: datetime) -> list[GroupRow]:
         """Return what the members of each group used; see `gpu_hours`."""
         found = await self.uses(since, until)
-        return report.by_group(found.uses, since, until, found.as_of)
+        return await asyncio.to_thread(report.by_group, found.uses, since, until, found.as_of)
 
     async def uses(self, since: datetime, until: datetime) -> Uses:
         """Return who held GPUs in the span, as of at most a minute ago."""
@@ -74,7 +74,8 @@ class UsageSource:
         groups = await asyncio.to_thread(
             lambda: {name: frozenset(self._groups_of_user(name)) for name in names}
         )
-        return Uses(tuple(together(sessions, jobs, groups, now)), now)
+        uses = await asyncio.to_thread(together, sessions, jobs, groups, now)
+        return Uses(tuple(uses), now)
 
     async def _accounted(self, since: datetime, until: datetime) -> list[AccountedJob] | None:
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +37,10 @@ log = logging.getLogger(__name__)
 _IMAGE_SECONDS = 15.0
 # The form is more than these choices, which come from a database that Slurm does without for long.
 _ACCOUNTS_SECONDS = 5.0
+# A directory or a file system that hangs holds a thread for minutes. So these are not the threads
+# that all of the hub shares, its database among them.
+_DIRECTORY = ThreadPoolExecutor(8, "groups")
+_IMAGES = ThreadPoolExecutor(4, "images")
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,8 @@ class SessionOptions:
         return replace(limits, associations=await self._slurm.accounts.of(self._username))
 
     async def _unix_groups(self) -> list[str]:
-        asking = asyncio.to_thread(groups_of, self._username)
+        loop = asyncio.get_running_loop()
+        asking = loop.run_in_executor(_DIRECTORY, groups_of, self._username)
         try:
             return await asyncio.wait_for(asking, SUDO_SECONDS)
         except TimeoutError as error:
@@ -219,7 +225,8 @@ class SessionOptions:
         image = self._site.images.get(name or "")
         if image is None or self._site.image_check is None:
             return
-        looking = asyncio.to_thread(self._site.image_check, image["path"])
+        loop = asyncio.get_running_loop()
+        looking = loop.run_in_executor(_IMAGES, self._site.image_check, image["path"])
         try:
             holds_server = await asyncio.wait_for(looking, _IMAGE_SECONDS)
         except TimeoutError:

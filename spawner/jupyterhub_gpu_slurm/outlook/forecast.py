@@ -97,7 +97,7 @@ def read(answer: Mapping[str, Any], now: datetime, *, is_large_enough: bool = Fa
 def _without_start(words: str, is_large_enough: bool) -> Forecast:
     verdict = launcher_answers.verdict(words)
     if _NO_ANSWER.search(verdict):
-        raise CommandFailed(SILENT, detail=f"sbatch: {words}")
+        raise CommandFailed(SILENT, detail=f"sbatch: {launcher_answers.one_line(words)}")
     if is_large_enough and any(part in verdict for part in _NO_NODE):
         return Forecast("unknown", why=_OUT_OF_SERVICE)
     for pattern, plain in _NOT_NOW:

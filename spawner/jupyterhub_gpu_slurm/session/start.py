@@ -20,6 +20,8 @@ from jupyterhub_gpu_slurm.slurm.records import JobState
 
 _INTERVAL = 0.5
 _SHORT_WAIT_SECONDS = 60.0
+# JupyterHub notices only when it tells something that a page has left, and asks on until then.
+_AGAIN_SECONDS = 10.0
 
 
 class SessionStart:
@@ -123,11 +125,12 @@ class SessionStart:
         return cluster.address_of(job.node) or job.node
 
     async def progress(self, gpus: int, gpu_type: str | None) -> AsyncIterator[dict[str, Any]]:
-        """Tell the spawn page how the job is, whenever that changes.
+        """Tell the spawn page how the job is, whenever that changes, and now and then again.
 
         A job for these GPUs that waits is told of fewer that are free where it would run.
         """
         said: dict[str, Any] = {}
+        said_at = 0.0
         while True:
             job = self._job.last
             event = progress.event(
@@ -135,8 +138,9 @@ class SessionStart:
             )
             fewer = await self._fewer_free(gpus, gpu_type)
             event |= {"fewer_free": fewer} if fewer else {}
-            if event != said:
-                said = event
+            now = asyncio.get_running_loop().time()
+            if event != said or now - said_at >= _AGAIN_SECONDS:
+                said, said_at = event, now
                 yield event
             await asyncio.sleep(_INTERVAL)
 

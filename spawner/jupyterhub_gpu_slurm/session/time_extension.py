@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
-from jupyterhub_gpu_slurm.errors import ExtensionRefused, SlurmError
+from jupyterhub_gpu_slurm.errors import ExtensionRefused, OverLimit, SlurmError
 from jupyterhub_gpu_slurm.options.policy import Limits
 from jupyterhub_gpu_slurm.session.deadline import (
     ExtensionRules,
@@ -43,9 +43,9 @@ class TimeExtension:
         """Say by how much the session can be extended now.
 
         ``max_age`` is that of Slurm's word, in seconds. Raises `SlurmError` when the cluster's
-        limits are not known.
+        limits are not known, `OverLimit` where the session has ended meanwhile.
         """
-        job = await self._slurm.jobs.job(self._job_id(), max_age=max_age)
+        job = await self._slurm.jobs.job(self._job(), max_age=max_age)
         return possible_extension(
             job, self._record.state.extensions, await self._limits(), self._rules
         )
@@ -57,22 +57,30 @@ class TimeExtension:
         """
         # One at a time: each is checked against what the one before left.
         async with self._extending:
+            job_id = self._job()
             try:
                 await self._add(minutes)
             except SlurmError as error:
-                self._log.warning("Job %s is not extended: %s", self._job_id(), error.detail)
+                self._log.warning("Job %s is not extended: %s", job_id, error.detail)
                 raise
             return await self.possible_extension(max_age=0)
 
     async def _add(self, minutes: int) -> None:
         total = extended_limit(minutes, await self.possible_extension(max_age=0))
-        session_id, job_id = self._record.state.id, self._job_id()
-        before = self._record.state.extensions
+        job_id, state = self._job(), self._record.state
         # Counted before: an order that Slurm was slow to answer may have been carried out.
-        self._record.save(extensions=before + 1)
+        self._record.save(extensions=state.extensions + 1)
         try:
-            await self._slurm.client.extend(self._username, session_id, job_id, total)
+            await self._slurm.client.extend(self._username, state.id, job_id, total)
         except ExtensionRefused:
-            self._record.save(extensions=before)
+            # What is written may be the next session's, where this one has ended meanwhile.
+            if self._record.state.id == state.id:
+                self._record.save(extensions=state.extensions)
             raise
         self._log.info("Job %s of %s now has %d minutes", job_id, self._username, total)
+
+    def _job(self) -> int:
+        """Return the job's number. Raises `OverLimit` where the session has ended meanwhile."""
+        if not self._record.state.id:
+            raise OverLimit("The session has ended.")
+        return self._job_id()

@@ -121,7 +121,8 @@ class SlurmClient:
     async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
         """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
         seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
-        return accounting.read(await self._ask(accounting.jobs(since, until), seconds))
+        told = await self._ask(accounting.jobs(since, until), seconds)
+        return await asyncio.to_thread(accounting.read, told)
 
     async def accounting(self) -> Accounting:
         """Return whether Slurm's accounting knows accounts and QOS of users."""
@@ -140,7 +141,8 @@ class SlurmClient:
 
     async def queue_positions(self) -> dict[int, QueuePosition]:
         """Return the positions in the queue of the jobs that wait, as far as Slurm shows them."""
-        return queue_positions.queue_positions(await self._ask(commands.waiting()))
+        told = await self._ask(commands.waiting())
+        return await asyncio.to_thread(queue_positions.queue_positions, told)
 
     async def gpu_allocations(self) -> dict[int, tuple[GpuAllocation, ...]]:
         """Return which GPUs each job holds, on each of its nodes in turn."""

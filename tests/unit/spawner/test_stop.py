@@ -1,11 +1,14 @@
 """The stop of a session."""
 
 import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from jupyterhub import orm
 
-from jupyterhub_gpu_slurm.errors import UnreadableOutput
+from jupyterhub_gpu_slurm.errors import ExtensionRefused, UnreadableOutput
 from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
@@ -127,3 +130,37 @@ def test_the_waits_between_two_tries_grow_and_then_stay(
     slurm.failures, slurm.words = [SILENCE] * 5, [IS_CANCELLED]
     stopped(session)
     assert [seconds for seconds in waits if seconds] == [1, 2, 5, 5, 5]
+
+
+def test_an_extension_that_ends_late_leaves_the_next_sessions_record_alone(
+    session: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm was slow; meanwhile its user has stopped the session, and started another."""
+    user, now = session.user, datetime.now(UTC)
+    session.slurm_operator = "slurm"
+    slurm.words = [replace(RUNS, start=now, end=now + timedelta(hours=1))]
+
+    async def refuse(*_: object) -> None:
+        # What JupyterHub does at the end of a stop, and at the next start.
+        session.clear_state()
+        user.spawners.pop("")
+        user.spawners[""].record.save(id="b" * 32, token_id=7)
+        raise ExtensionRefused("The job is over.")
+
+    monkeypatch.setattr(slurm, "extend", refuse)
+    with pytest.raises(ExtensionRefused):
+        run(session.extend(30))
+    assert session.orm_spawner.state["session_id"] == "b" * 32
+    assert session.orm_spawner.state["token_id"] == 7
+
+
+def test_a_number_that_was_given_to_anothers_token_revokes_nothing(session: Any) -> None:
+    """As SQLite does while a site's hook runs after a stop."""
+    database = session.user.db
+    database.add(bob := orm.User(name="bob"))
+    database.commit()
+    bob.new_api_token()
+    (token,) = bob.api_tokens
+    session.record.note(token_id=token.id)
+    session.clear_state()
+    assert database.get(orm.APIToken, token.id) is token

@@ -1,12 +1,15 @@
 """GPU hours from the hub's record, with and without Slurm's accounting."""
 
 import asyncio
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dsportal.usage import report, sources
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.report import UsageRow
 from dsportal.usage.sources import UsageSource
@@ -122,3 +125,26 @@ def test_a_record_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
         return await ours.gpu_hours(*SPAN)
 
     assert asyncio.run(look()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(sources, "together"), (report, "by_user"), (report, "by_group")]
+)
+def test_a_month_of_jobs_is_counted_in_a_thread_of_its_own(
+    record: UsageRecord, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
+) -> None:
+    counters: list[int] = []
+
+    def count(*_: object) -> list[object]:
+        counters.append(threading.get_ident())
+        return []
+
+    async def ask() -> None:
+        asked = source(record, Client())
+        await asked.gpu_hours(*SPAN)
+        await asked.group_gpu_hours(*SPAN)
+
+    monkeypatch.setattr(module, name, count)
+    asyncio.run(ask())
+    assert counters
+    assert threading.get_ident() not in counters

@@ -15,6 +15,7 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.apihandlers.auth import CookieAPIHandler, OAuthTokenHandler, TokenAPIHandler
 from jupyterhub.apihandlers.groups import GroupPropertiesAPIHandler
 from jupyterhub.apihandlers.users import (
+    ActivityAPIHandler,
     UserAPIHandler,
     UserServerAPIHandler,
     UserTokenListAPIHandler,
@@ -42,9 +43,11 @@ MOST_TOKENS = 250
 
 _NOT_THE_HUBS = "Names, and who is an admin, come from the directory."
 _LONGEST_SECONDS = 2**31
+_MOST_SKIPPED = 2**31
 _STATUS_DIGITS = 3
 
 _find_handler_of_tornado = web.Application.find_handler
+_page_of_jupyterhub = APIHandler.get_api_pagination
 
 _GONE = (CookieAPIHandler, TokenAPIHandler)
 """How sessions of JupyterHub before 2.0 asked who somebody is: with a cookie, or a token in the
@@ -126,12 +129,15 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
         """Stop one, which remembers by whom.
 
         A start that is cancelled may take longer to end than the second that JupyterHub gives it:
-        its job is cancelled. JupyterHub would fail then.
+        its job is cancelled. JupyterHub would fail then; and where another request was quicker.
         """
-        if server_name in user.spawners:
-            spawner = user.spawners[server_name]
+        spawner = user.spawners.get(server_name)
+        if spawner is not None and spawner.pending != "stop":
             spawner.note_stopper(self.current_user.name)
             await starts.are_over(spawner, seconds=self.slow_stop_timeout)
+            spawner = user.spawners.get(server_name)
+        if spawner is None or spawner.pending == "stop":
+            return spawner and spawner._stop_future
         return await super().stop_single_user(user, server_name)
 
 
@@ -154,6 +160,17 @@ class HardenedUserHandler(UserAPIHandler):  # type: ignore[misc]  # JupyterHub h
         await super().delete(user_name)
 
 
+class HardenedActivityHandler(ActivityAPIHandler):  # type: ignore[misc]  # JupyterHub has no types
+    """Hears when a session was used."""
+
+    def post(self, user_name: str) -> None:
+        """Refuse a moment that no calendar has in UTC: of the year 1, in a zone east of it."""
+        try:
+            super().post(user_name)
+        except (OverflowError, ValueError) as error:
+            raise web.HTTPError(400, "A timestamp is out of range.") from error
+
+
 class HardenedErrorHandler(ProxyErrorHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Shows the page of an error of the proxy's."""
 
@@ -172,6 +189,8 @@ def install() -> None:
     handlers.replace(default_handlers, UserTokenListAPIHandler, HardenedTokenListHandler)
     handlers.replace(default_handlers, UserAPIHandler, HardenedUserHandler)
     handlers.replace(default_handlers, UserServerAPIHandler, HardenedServerHandler)
+    handlers.replace(default_handlers, ActivityAPIHandler, HardenedActivityHandler)
+    APIHandler.get_api_pagination = _page
     APIHandler.get_json_body = _json_body
     BaseHandler.head = head_as_get
     # Its GET is for scripts, which are checked; its HEAD would not be.
@@ -183,6 +202,14 @@ def _find_handler(application: web.Application, request: Any, **given: Any) -> A
     # Asked when the head of a request is there, and its body is still to come.
     request.connection.set_max_body_size(LARGEST_BODY)
     return _find_handler_of_tornado(application, request, **given)
+
+
+def _page(handler: Any) -> tuple[int, int]:
+    offset, limit = _page_of_jupyterhub(handler)
+    if offset > _MOST_SKIPPED:
+        # No database takes such a number.
+        raise web.HTTPError(400, f"offset must be {_MOST_SKIPPED} at most.")
+    return offset, limit
 
 
 def _json_body(handler: Any) -> Any:

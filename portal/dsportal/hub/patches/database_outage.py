@@ -97,13 +97,19 @@ class DatabaseSession(Session):
         return True
 
     def _has_row(self, one: object) -> bool:
-        """Say whether there is still something to change: somebody may have deleted it."""
+        """Say whether there is still something to change.
+
+        Somebody may have deleted it; and one that was new is no row any more where the database
+        went before the commit.
+        """
         state = inspect(one)
-        keys = zip(state.mapper.primary_key, state.identity, strict=True)
-        question = select(state.mapper.local_table).where(*(key == value for key, value in keys))
-        if self.connection().execute(question).first() is not None:
-            return True
-        log.warning("A change to a row of %s that is gone is dropped", state.mapper.local_table)
+        table = state.mapper.local_table
+        if state.identity is not None:
+            keys = zip(state.mapper.primary_key, state.identity, strict=True)
+            question = select(table).where(*(key == value for key, value in keys))
+            if self.connection().execute(question).first() is not None:
+                return True
+        log.warning("A change to a row of %s that is gone is dropped", table)
         return False
 
     def _unwritten(self) -> list[tuple[object, dict[str, Any]]]:

@@ -9,6 +9,7 @@ from jupyterhub.apihandlers import APIHandler
 from jupyterhub.apihandlers.auth import OAuthTokenHandler
 from jupyterhub.apihandlers.users import UserServerAPIHandler, UserTokenListAPIHandler
 from jupyterhub.handlers import BaseHandler
+from jupyterhub.scopes import Scope
 from tornado import web
 
 from dsportal.hub.patches import api_hardening
@@ -16,11 +17,13 @@ from dsportal.hub.patches.api_hardening import (
     LARGEST_OPTIONS,
     LONGEST_NOTE,
     MOST_TOKENS,
+    HardenedActivityHandler,
     HardenedErrorHandler,
     HardenedServerHandler,
     HardenedTokenHandler,
     HardenedTokenListHandler,
     _json_body,
+    _page,
 )
 
 
@@ -141,6 +144,7 @@ def test_both_are_in_the_place_of_jupyterhubs(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(api_hardening, "default_handlers", found)
     monkeypatch.setattr(api_hardening, "page_handlers", [])
     for kind, name in (
+        (APIHandler, "get_api_pagination"),
         (APIHandler, "get_json_body"),
         (APIHandler, "head"),
         (BaseHandler, "head"),
@@ -196,6 +200,60 @@ def test_a_start_that_does_not_end_is_told_of(monkeypatch: pytest.MonkeyPatch) -
     assert told.value.status_code == 503
 
 
+class Stopping:
+    """The spawner of a session that is being stopped, once somebody has asked for it."""
+
+    _log_name = "ada"
+    _stop_future: asyncio.Future[None] | None = None
+    _stop_pending = False
+
+    def __init__(self) -> None:
+        self.stoppers: list[str] = []
+
+    @property
+    def pending(self) -> str | None:
+        return "stop" if self._stop_pending else None
+
+    def note_stopper(self, name: str) -> None:
+        self.stoppers.append(name)
+
+
+def test_two_stops_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request looks whether the session runs before it stops it; JupyterHub's own code."""
+    spawner, orders = Stopping(), []
+
+    async def delete_user(*_: object) -> None:
+        await asyncio.sleep(0.05)
+
+    async def stop(server_name: str) -> None:
+        orders.append(server_name)
+
+    user = SimpleNamespace(name="ada", spawners={"": spawner}, stop=stop)
+    settings = {
+        "slow_stop_timeout": 5,
+        "authenticator": SimpleNamespace(refresh_pre_stop=False),
+        "proxy": SimpleNamespace(delete_user=delete_user),
+        "eventlog": SimpleNamespace(emit=lambda **_: None),
+    }
+
+    def handler_of(name: str) -> Any:
+        handler: Any = HardenedServerHandler.__new__(HardenedServerHandler)
+        handler.application = SimpleNamespace(settings=settings)
+        handler.current_user = SimpleNamespace(name=name)
+        return handler
+
+    async def both() -> None:
+        handlers = [handler_of(name) for name in ("ada", "root")]
+        await asyncio.gather(*(one.stop_single_user(user) for one in handlers))
+        del user.spawners[""]
+        # This one looked before the others had stopped it.
+        assert await handlers[1].stop_single_user(user) is None
+
+    monkeypatch.setattr(HardenedServerHandler, "current_user", None)
+    asyncio.run(both())
+    assert (orders, spawner.stoppers) == ([""], ["ada"])
+
+
 def test_a_start_that_is_stopped_meanwhile_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     async def post(_: object, user_name: str, server_name: str = "") -> None:
         raise asyncio.CancelledError
@@ -230,3 +288,39 @@ def test_a_status_of_thousands_of_digits_is_no_page() -> None:
     with pytest.raises(web.HTTPError) as refused:
         asyncio.run(handler.get("5" * 5000))
     assert refused.value.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-11-30T00:00:00+99:00"],
+)
+def test_a_moment_that_no_calendar_has_is_the_senders_fault(
+    monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    handler: Any = HardenedActivityHandler.__new__(HardenedActivityHandler)
+    handler.application = SimpleNamespace(settings={"db": None})
+    handler.request = SimpleNamespace(path="/")
+    handler.expanded_scopes = {"users:activity"}
+    handler.parsed_scopes = {"users:activity": Scope.ALL}
+    handler.find_user = lambda name: SimpleNamespace(name=name, last_activity=None)
+    handler.get_json_body = lambda: {"last_activity": moment}
+    monkeypatch.setattr(HardenedActivityHandler, "current_user", SimpleNamespace(name="ada"))
+    with pytest.raises(web.HTTPError) as refused:
+        handler.post("ada")
+    assert refused.value.status_code == 400
+
+
+@pytest.mark.parametrize(("offset", "is_read"), [("0", True), ("-50", True), ("9" * 30, False)])
+def test_a_page_that_no_database_has_is_the_senders_fault(offset: str, is_read: bool) -> None:
+    asked = {"offset": offset}
+    handler: Any = SimpleNamespace(
+        settings={"api_page_default_limit": 50, "api_page_max_limit": 200},
+        accepts_pagination=True,
+        get_argument=asked.get,
+    )
+    if is_read:
+        assert _page(handler) == (abs(int(offset)), 50)
+    else:
+        with pytest.raises(web.HTTPError) as refused:
+            _page(handler)
+        assert refused.value.status_code == 400

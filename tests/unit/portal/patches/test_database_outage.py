@@ -140,6 +140,28 @@ def test_of_what_is_owed_only_a_change_to_what_is_gone_meanwhile_is_dropped(
     assert caplog.text.count("A change to a row of users that is gone is dropped") == 2
 
 
+def test_what_was_new_when_the_database_went_keeps_nobody_waiting(
+    session: DatabaseSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    session.breaker = Breaker(lambda: None, is_asked_first=True)
+    session.breaker.settle = session.settle
+
+    async def change() -> None:
+        known = ada(session)
+        session.add(grace := orm.User(name="grace"))
+        # As a query does whose answer is needed before the commit.
+        session.flush()
+        grace.admin = known.admin = True
+        session.breaker.open("the connection is gone")
+        session.commit()
+        await is_over(session)
+
+    asyncio.run(asyncio.wait_for(change(), 5))
+    assert ada(session).admin
+    assert orm.User.find(session, "grace") is None
+    assert "A change to a row of users that is gone is dropped" in caplog.text
+
+
 @pytest.mark.parametrize("error", [OSError(), OSError("Gone.")])
 def test_a_probe_that_fails_is_trouble_with_or_without_words(error: OSError) -> None:
     def probe() -> None:

@@ -1,7 +1,9 @@
 """What a user's sessions hold together: JupyterHub's own users and spawners, no cluster."""
 
 import asyncio
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +17,7 @@ from traitlets import TraitError
 from traitlets.config import Config
 
 from jupyterhub_gpu_slurm.errors import CommandTimedOut, OverLimit, SlurmError
-from jupyterhub_gpu_slurm.options import words
+from jupyterhub_gpu_slurm.options import session_options, words
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest, Holding
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -363,3 +365,39 @@ def test_a_mistake_in_sizes_limits_and_profiles_is_named(
 ) -> None:
     with pytest.raises(TraitError, match=mistake):
         GpuSlurmSpawner(**traits)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda options: options.groups(),
+        lambda options: options._check_image("lab"),
+    ],
+    ids=["directory", "images"],
+)
+def test_what_hangs_holds_no_thread_of_the_hubs(
+    user: User, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Any], Any]
+) -> None:
+    """The hub tries its database in one; without any, it is taken to be away."""
+    goes_on = threading.Event()
+
+    def hang(_: str) -> list[str]:
+        goes_on.wait(30)
+        return []
+
+    monkeypatch.setattr(session_options, "groups_of", hang)
+    spawner = server(user, "")
+    spawner.session_images = {"lab": {"title": "Lab", "path": "/images/lab.sif"}}
+    spawner.image_check = hang
+
+    async def try_database() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        asking = asyncio.create_task(ask(spawner.session_options))
+        await asyncio.sleep(0.05)
+        try:
+            await asyncio.wait_for(asyncio.to_thread(lambda: None), 2)
+        finally:
+            goes_on.set()
+            await asking
+
+    asyncio.run(try_database())

@@ -10,6 +10,7 @@ import pytest
 
 from jupyterhub_gpu_slurm.connection import SlurmConnection
 from jupyterhub_gpu_slurm.errors import SessionEnded
+from jupyterhub_gpu_slurm.session import start as session_start
 from jupyterhub_gpu_slurm.session.deadline import StartLimits
 from jupyterhub_gpu_slurm.session.job import SessionJob
 from jupyterhub_gpu_slurm.session.observation import Ending
@@ -159,6 +160,19 @@ def test_no_news_is_not_told(start: SessionStart) -> None:
 
     with pytest.raises(TimeoutError):
         asyncio.run(second())
+
+
+def test_the_same_is_told_again_so_that_a_page_that_has_left_is_noticed(
+    start: SessionStart, job: SessionJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def both() -> list[dict[str, Any]]:
+        events = start.progress(1, None)
+        return [await anext(events), await anext(events)]
+
+    monkeypatch.setattr(session_start, "_AGAIN_SECONDS", 0.01)
+    job.last = WAITS
+    first, second = run(both())
+    assert first == second
 
 
 @pytest.mark.parametrize(

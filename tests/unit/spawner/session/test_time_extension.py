@@ -103,3 +103,26 @@ def test_two_at_once_are_checked_one_after_the_other(
     refused = [end for end in asyncio.run(three()) if isinstance(end, Exception)]
     assert len(refused) == 1
     assert record.state.extensions == 2
+
+
+@pytest.mark.parametrize("failures", [[], [ExtensionRefused("No.")]], ids=["done", "refused"])
+def test_a_session_that_ends_meanwhile_is_not_written_or_asked_for(
+    time: TimeExtension,
+    record: SessionRecord,
+    counted: list[int],
+    slurm: StandIn,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: list[ExtensionRefused],
+) -> None:
+    record.note(extensions=1)
+
+    async def end(*_: object) -> None:
+        record.forget()
+        if failures:
+            raise failures[0]
+
+    monkeypatch.setattr(slurm, "extend", end)
+    with pytest.raises((Refusal, ExtensionRefused)):
+        extend(time, 30)
+    assert counted == [2]
+    assert len(slurm.ages) == 1

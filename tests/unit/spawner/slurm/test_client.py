@@ -3,20 +3,27 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jupyterhub_gpu_slurm.slurm import parsing, queue
+from jupyterhub_gpu_slurm.slurm import accounting, parsing, queue, queue_positions
 from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 
+NOW = datetime.now(UTC)
 CLIENT = SlurmClient("/bin", "/slurm.conf", (), time_limit=10)
 
 
 @pytest.mark.parametrize(
     ("module", "name", "ask"),
-    [(parsing, "cluster", CLIENT.cluster), (queue, "jobs", CLIENT.queue)],
+    [
+        (parsing, "cluster", CLIENT.cluster),
+        (queue, "jobs", CLIENT.queue),
+        (queue_positions, "queue_positions", CLIENT.queue_positions),
+        (accounting, "read", lambda: CLIENT.accounted_jobs(NOW, NOW)),
+    ],
 )
 def test_a_long_answer_is_read_in_a_thread_of_its_own(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, ask: Callable[[], Any]
