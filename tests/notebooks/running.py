@@ -66,20 +66,18 @@ def kernel_argv(python: Path | None) -> list[str]:
     return [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
-def run(
-    kernel: str,
-    argv: list[str],
-    notebook: Path,
-    *,
-    home: Path,
-    cwd: Path | None = None,
-    **parameters: object,
-) -> Path:
+def run(kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameters: object) -> Path:
     """Run all cells with papermill in the kernel; return the notebook with its outputs.
 
-    ``cwd``: where, if that is not the notebook's folder. No cell is red, as JupyterLab shows what
-    one writes to its standard error.
+    None of them is red, as JupyterLab shows what a cell writes to its standard error.
     """
+    return run_in(notebook.parent, kernel, argv, notebook, home=home, **parameters)
+
+
+def run_in(
+    folder: Path, kernel: str, argv: list[str], notebook: Path, *, home: Path, **parameters: object
+) -> Path:
+    """Run a notebook that may be elsewhere in this folder, as `run` does."""
     # The kernel's environment has no papermill; the tests' has, and starts this kernel.
     specs = home / "share" / "jupyter" / "kernels" / kernel
     specs.mkdir(parents=True)
@@ -93,7 +91,7 @@ def run(
     papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", kernel]
     # Frameworks are imported by five kernels beside this one.
     papermill += ["--start-timeout", "300"]
-    papermill += ["--cwd", str(cwd or notebook.parent), "--parameters_yaml", json.dumps(parameters)]
+    papermill += ["--cwd", str(folder), "--parameters_yaml", json.dumps(parameters)]
     subprocess.run(
         [*papermill, str(notebook), str(done)],
         check=True,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.instance import ROOT
-from tests.notebooks.running import kernel_argv, run, written_to
+from tests.notebooks.running import kernel_argv, run, run_in, written_to
 
 TEMPLATES = ROOT / "notebook_templates"
 NOTEBOOKS = sorted(TEMPLATES.rglob("*.ipynb"))
@@ -121,7 +121,7 @@ def test_a_notebook_learns_digits_it_has_not_seen(
     notebook = TEMPLATES / framework / "mnist.ipynb"
     assert read(notebook)["metadata"]["kernelspec"]["name"] == kernel
     slow = with_slow_tests(notebook, tmp_path)
-    done = run(kernel, argv, slow, home=tmp_path, cwd=notebook.parent, epochs=epochs)
+    done = run_in(notebook.parent, kernel, argv, slow, home=tmp_path, epochs=epochs)
     printed = written_to(done, "stdout")
     lines = LINE.findall(printed)
     assert [int(step) for _, step, _, _ in lines] == list(range(100, 300 * epochs + 1, 100))

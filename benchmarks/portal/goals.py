@@ -1,0 +1,108 @@
+"""Every figure that has a goal, in one interleaved run.
+
+python -m benchmarks.portal.goals [--rounds 2] [--kept]
+
+Each round runs the benchmarks that measure them once, one after the other; so what else happens on
+the machine meets all of them, and a figure is given with its rounds' spread. With ``--kept`` those
+that need the test instance measure number 2, which runs already.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from benchmarks.commit import circumstances, commit
+from benchmarks.portal.side_by_side import HERE, figures, result
+
+RUNS: Mapping[str, tuple[str, ...]] = {
+    "session_start": ("--runs", "5"),
+    "journey": ("--runs", "3", "--to", "usable"),
+    "tensorboard_open": ("--runs", "3"),
+    "first_cell": ("--runs", "3"),
+    "session_stop": ("--runs", "5"),
+    "spawn_storm": ("--kinds", "ours", "--rounds", "2"),
+    "large_cluster": (),
+    "hub_idle": ("--minutes", "3"),
+    "recovery": ("--runs", "4"),
+}
+"""The benchmarks, and what each is told so that a round takes well under an hour."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a figure is to be at most."""
+
+    benchmark: str
+    figure: str
+    """Its keys in the benchmark's result, as `figures` writes them."""
+    most: float
+
+
+GOALS: Mapping[str, Goal] = {
+    "start of a session, of a bare jupyter lab's": Goal("session_start", "ours_over_floor", 0.35),
+    "login to a usable JupyterLab, s": Goal("journey", "seconds.ours.usable.median", 2.5),
+    "the same, of upstream's": Goal("journey", "ours_over_upstream.usable", 0.5),
+    "TensorBoard, s": Goal("tensorboard_open", "seconds.ours.median", 1.0),
+    "PyTorch's first cell, s": Goal("first_cell", "seconds.pytorch.whole.median", 1.0),
+    "TensorFlow's first cell, s": Goal("first_cell", "seconds.tensorflow.whole.median", 1.5),
+    "stop until GPUs are free, s": Goal("session_stop", "seconds.ours.free.median", 0.3),
+    "p95 of 100 starts, ms": Goal("spawn_storm", "median.ours.answer_ms_p95", 50),
+    "form's p95 with 5,000 nodes, ms": Goal("large_cluster", "milliseconds.form.p95", 150),
+    "idle hub, % of a core": Goal("hub_idle", "with_sessions.cpu_percent.all", 2),
+    "its memory, MB": Goal("hub_idle", "with_sessions.memory_mb.all", 250),
+    "back after a kill: hub, s": Goal("recovery", "seconds.hub.median", 2),
+    "proxy, s": Goal("recovery", "seconds.proxy.median", 1),
+    "cluster page, s": Goal("recovery", "seconds.cluster_service.median", 3),
+}
+
+
+def table(rounds: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Lay each goal beside the median and the spread of its figure; a round: benchmark to result.
+
+    Raises `KeyError` for a figure that a benchmark does not have (any more).
+    """
+    found = {}
+    for name, goal in GOALS.items():
+        measured = [dict(figures(one[goal.benchmark]))[goal.figure] for one in rounds]
+        middle = median(measured)
+        found[name] = {
+            "goal": goal.most,
+            "median": round(middle, 2),
+            "min": round(min(measured), 2),
+            "max": round(max(measured), 2),
+            "reached": middle <= goal.most,
+        }
+    return found
+
+
+def main() -> None:
+    """Print each result as it comes, and the table as the last line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--kept", action="store_true", help="measure instance 2, which runs")
+    given = parser.parse_args()
+    measured = commit()
+    rounds: list[dict[str, dict[str, Any]]] = []
+    for number in range(given.rounds):
+        rounds.append({})
+        for benchmark, arguments in RUNS.items():
+            found = result(HERE, benchmark, arguments, "2" if given.kept else "")
+            rounds[-1][benchmark] = found
+            print(f"round {number + 1}, {benchmark}: {json.dumps(found)}", file=sys.stderr)
+    whole = {
+        "benchmark": "goals",
+        "rounds": given.rounds,
+        "figures": table(rounds),
+        "load": round(os.getloadavg()[0], 1),
+        **circumstances(measured),
+    }
+    print(json.dumps(whole))
+
+
+if __name__ == "__main__":
+    main()
