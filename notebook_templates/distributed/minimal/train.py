@@ -57,7 +57,11 @@ def main() -> None:
     model = DistributedDataParallel(network) if ranks > 1 else network
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     done = 0  # epochs
-    if os.path.exists(CHECKPOINT):
+    begun = torch.tensor(int(os.path.exists(CHECKPOINT)), device=device)
+    if ranks > 1:
+        # The first one's word: on NFS, another node may not see yet what it has written.
+        dist.broadcast(begun, 0)
+    if begun:
         saved = torch.load(CHECKPOINT, map_location=device, weights_only=True)
         network.load_state_dict(saved["network"])
         optimizer.load_state_dict(saved["optimizer"])

@@ -12,12 +12,18 @@ from tests.instance import ROOT
 from tests.waiting import until
 
 TRAIN = ROOT / "notebook_templates" / "distributed" / "minimal" / "train.py"
+# On the second process's node the checkpoint is not to be seen yet.
+UNSEEN = """
+if os.environ.get("RANK") == "1":
+    exists = os.path.exists
+    os.path.exists = lambda path: path != "checkpoint.pt" and exists(path)
+"""
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
 
 
-def train(folder: Path, python: Path, *starter: str) -> str:
+def train(folder: Path, python: Path, *starter: str, program: Path = TRAIN) -> str:
     """Run it to its end in a folder; return what it printed."""
-    argv = [str(python), "-B", *starter, str(TRAIN)]
+    argv = [str(python), "-B", *starter, str(program)]
     return subprocess.run(
         argv, cwd=folder, capture_output=True, text=True, check=True, timeout=200
     ).stdout
@@ -79,7 +85,10 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(
             # torchrun ends its processes first.
             running.terminate()
     assert list(losses_of(broken)) == [1]
-    again = train(broken, python, *starter)
+    unseen = tmp_path / "unseen.py"
+    assert code.count("import sys\n") == 1
+    unseen.write_text(code.replace("import sys\n", f"import sys\n{UNSEEN}"))
+    again = train(broken, python, *starter, program=unseen)
     assert "epoch 1 of" not in again
     assert losses_of(broken) == losses_of(unbroken)
     assert again.split("test accuracy ")[1] == said.split("test accuracy ")[1]
