@@ -21,7 +21,7 @@ def reporting() -> tuple[str, str]:
     code = next("".join(c["source"]) for c in cells if "report_every ==" in "".join(c["source"]))
     function, loop = code.split("step <- 0\n")
     called = loop.split("epoch, step, trained, tested\n      ))\n")[1]
-    return function, called.split("right <- c()")[0].strip()
+    return function, called.split("reporting <- ")[0].strip()
 
 
 @pytest.fixture

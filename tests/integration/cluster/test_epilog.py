@@ -41,13 +41,13 @@ def job(portal: Instance, tmp_path: Path) -> Iterator[Callable[[], tuple[str, di
     portal.cancel(*started)
 
 
-def environment_of(job_id: str) -> dict[str, str]:
-    """Read the environment of a job's program."""
+def environment_of(job_id: str, name: str = "SLURM_JOB_ID") -> dict[str, str]:
+    """Read the environment of a job's program, which has the job's number under this name."""
     for process in running("sleep", "987", user=USER):
         # One that ends just now.
         with suppress(psutil.Error):
             environment = process.environ()
-            if process.cmdline() == ["sleep", "987"] and environment.get("SLURM_JOB_ID") == job_id:
+            if process.cmdline() == ["sleep", "987"] and environment.get(name) == job_id:
                 return environment
     return {}
 
@@ -146,7 +146,8 @@ def test_what_a_job_says_in_its_variables_does_not_make_it_another_job(
     argv += [f"--wrap=export SLURM_JOB_ID={job_id}; exec sleep 987"]
     liar = portal.slurm(*argv, user=USER).strip()
     try:
-        until(lambda: portal.job(liar)["JobState"] == "RUNNING", seconds=30, what="it runs")
+        # Slurm has set this older name, too, which it does not change.
+        until(lambda: environment_of(liar, "SLURM_JOBID"), seconds=60, what="it runs")
         portal.cancel(job_id)
         assert portal.job(liar)["JobState"] == "RUNNING"
         assert environment_of(job_id), "its process was taken for the other job's"
