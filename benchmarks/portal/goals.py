@@ -4,12 +4,15 @@ python -m benchmarks.portal.goals [--rounds 2] [--kept]
 
 Each round runs the benchmarks that measure them once, one after the other; so what else happens on
 the machine meets all of them, and a figure is given with its rounds' spread. With ``--kept`` those
-that need the test instance measure number 2, which runs already.
+that need the test instance measure number 2, which runs already. A benchmark that fails costs only
+its own figures of that round: the last line names it, and the exit status is 1.
 """
 
 import argparse
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +54,7 @@ GOALS: Mapping[str, Goal] = {
     "PyTorch's first cell, s": Goal("first_cell", "seconds.pytorch.whole.median", 1.0),
     "TensorFlow's first cell, s": Goal("first_cell", "seconds.tensorflow.whole.median", 1.5),
     "stop until GPUs are free, s": Goal("session_stop", "seconds.ours.free.median", 0.3),
-    "p95 of 100 starts, ms": Goal("spawn_storm", "median.ours.answer_ms_p95", 50),
+    "hub's p95 in 100 starts, ms": Goal("spawn_storm", "median.ours.answer_ms_p95", 50),
     "form's p95 with 5,000 nodes, ms": Goal("large_cluster", "milliseconds.form.p95", 150),
     "idle hub, % of a core": Goal("hub_idle", "with_sessions.cpu_percent.all", 2),
     "its memory, MB": Goal("hub_idle", "with_sessions.memory_mb.all", 250),
@@ -64,11 +67,15 @@ GOALS: Mapping[str, Goal] = {
 def table(rounds: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
     """Lay each goal beside the median and the spread of its figure; a round: benchmark to result.
 
-    Raises `KeyError` for a figure that a benchmark does not have (any more).
+    Left out is what no round has measured. Raises `KeyError` for a figure that a benchmark does not
+    have (any more).
     """
     found = {}
     for name, goal in GOALS.items():
-        measured = [dict(figures(one[goal.benchmark]))[goal.figure] for one in rounds]
+        results = [one[goal.benchmark] for one in rounds if goal.benchmark in one]
+        if not results:
+            continue
+        measured = [dict(figures(one))[goal.figure] for one in results]
         middle = median(measured)
         found[name] = {
             "goal": goal.most,
@@ -86,22 +93,32 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--kept", action="store_true", help="measure instance 2, which runs")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     measured = commit()
     rounds: list[dict[str, dict[str, Any]]] = []
+    failed: list[str] = []
     for number in range(given.rounds):
         rounds.append({})
         for benchmark, arguments in RUNS.items():
-            found = result(HERE, benchmark, arguments, "2" if given.kept else "")
+            try:
+                found = result(HERE, benchmark, arguments, "2" if given.kept else "")
+            except (SystemExit, subprocess.TimeoutExpired) as error:
+                failed.append(f"round {number + 1}, {benchmark}")
+                print(f"{failed[-1]}: {error}", file=sys.stderr)
+                continue
             rounds[-1][benchmark] = found
             print(f"round {number + 1}, {benchmark}: {json.dumps(found)}", file=sys.stderr)
     whole = {
         "benchmark": "goals",
         "rounds": given.rounds,
+        "failed": failed,
         "figures": table(rounds),
         "load": round(os.getloadavg()[0], 1),
         **circumstances(measured),
     }
     print(json.dumps(whole))
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

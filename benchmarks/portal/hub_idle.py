@@ -6,7 +6,7 @@ As root. On a private cluster (`benchmarks.portal.virtual_cluster`) with our hub
 and real Unix users; the stub stands in for JupyterLab (`benchmarks.portal.hubs`). When all sessions
 run, and a while later, the processor time of each process is read, and again after the minutes
 given. So other work on the machine does not change the figure much. Memory is the proportional set
-size, in which what processes share counts once; the proxy is told of separately. First the same is
+size, in which what processes share counts once. The proxy is not in the figures. First the same is
 measured without a session.
 
 The last line is one JSON object; shares are percent of one core.

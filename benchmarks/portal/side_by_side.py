@@ -12,6 +12,7 @@ line of JSON that both have, the medians and their ratio (here / there) are prin
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -39,24 +40,33 @@ def figures(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 def result(
     checkout: Path, benchmark: str, arguments: Sequence[str], kept: str = ""
 ) -> dict[str, Any]:
-    """Run it in a checkout, on the test instance of that number; return its last line."""
+    """Run it in a checkout, on the test instance of that number; return its last line.
+
+    A benchmark that is interrupted, or takes too long, is told so and takes down what it has made.
+    """
     instance = {"PORTAL_TEST_NUMBER": kept, "PORTAL_TEST_KEEP": "1"} if kept else {}
     dev = subprocess.run(
         [checkout / "deploy/venv", "dev"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    done = subprocess.run(
+    process = subprocess.Popen(
         [f"{dev}/bin/python", "-m", f"benchmarks.portal.{benchmark}", *arguments],
         cwd=checkout,
-        env={**os.environ, **instance},
+        env={**os.environ, "PYTHONPATH": "deploy", **instance},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=_HOURS * 3600,
-        check=False,
+        # Else a terminal's Ctrl-C reaches it, too, and ours would interrupt its clean-up.
+        process_group=0,
     )
-    if done.returncode:
-        raise SystemExit(f"{benchmark} in {checkout} ended with {done.returncode}:\n{done.stdout}")
-    return dict(json.loads(done.stdout.rstrip().rpartition("\n")[2]))
+    try:
+        printed, _ = process.communicate(timeout=_HOURS * 3600)
+    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate()
+        raise
+    if process.returncode:
+        raise SystemExit(f"{benchmark} in {checkout} ended with {process.returncode}:\n{printed}")
+    return dict(json.loads(printed.rstrip().rpartition("\n")[2]))
 
 
 def compared(
@@ -85,6 +95,7 @@ def main() -> None:
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
     asked, arguments = parser.parse_args(words[:split]), words[split + 1 :]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
     for number in range(asked.rounds):

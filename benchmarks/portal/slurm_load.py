@@ -80,7 +80,8 @@ async def _view(hub: Hub, viewers: dict[str, str], seconds: float) -> None:
                 if looks % _LOOKS_PER_FORECAST == 0:
                     await get(f"{api}/forecast/{name}?gpus=1&hours=8&partition=sxm2", _HEADERS)
             looks += 1
-            await asyncio.sleep(_REFRESH_SECONDS)
+            # What the hubs do afterwards is not counted.
+            await asyncio.sleep(min(_REFRESH_SECONDS, max(0.0, end - time.monotonic())))
 
     await asyncio.gather(
         *(look(number, name, cookies) for number, (name, cookies) in enumerate(viewers.items()))

@@ -14,7 +14,7 @@ of Slurm that were run; jobs lost (a user without one) and doubled (a user with 
 
 Everything of the cluster, which would be other machines, runs on the same cores as the hub.
 
-The last line is one JSON object.
+The last line is one JSON object. It ends with 1 where one of our storms had a failure.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import asyncio
 import json
 import re
 import statistics
+import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -63,6 +64,13 @@ class Storm:
     hub_cpu: float
     programs: dict[str, int]
     jobs_of: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everybody got one job, and every page an answer: else its times are of less."""
+        jobs = [self.jobs_of.get(press.user, 0) for press in self.presses]
+        has_failed = any(press.failure for press in self.presses)
+        return not has_failed and set(jobs) == {1} and self.failed_answers == 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures."""
@@ -246,6 +254,8 @@ def main() -> None:
             if kind != "ours"
         }
     print(json.dumps(result))
+    if not all(each.is_whole for each in storms.get("ours", ())):
+        sys.exit("ours: a start or an answer failed, or a user has not exactly one job")
 
 
 def _medians(of: list[Storm]) -> dict[str, float]:

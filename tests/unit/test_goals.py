@@ -1,6 +1,8 @@
 """The table of the goals, from the benchmarks' results."""
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,13 @@ from tests.instance import ROOT
 RESULTS = ROOT / "benchmarks/results"
 
 
+def kept(name: str) -> dict[str, Any]:
+    """Return the newest result of a benchmark that is kept."""
+    return dict(json.loads(sorted(RESULTS.glob(f"{name}_2-cores_*.json"))[-1].read_text()))
+
+
 def test_each_goal_is_held_against_a_figure_that_its_benchmark_has() -> None:
-    kept = {name: sorted(RESULTS.glob(f"{name}_2-cores_*.json"))[-1] for name in goals.RUNS}
-    table = goals.table([{name: json.loads(file.read_text()) for name, file in kept.items()}])
+    table = goals.table([{name: kept(name) for name in goals.RUNS}])
     assert table.keys() == goals.GOALS.keys()
     assert all(row["median"] > 0 for row in table.values())
 
@@ -34,3 +40,25 @@ def test_a_figure_is_the_median_of_the_rounds_with_their_spread(
         "max": max(60, last),
         "reached": reached,
     }
+
+
+def test_a_benchmark_that_fails_costs_only_its_own_figures(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def result(_checkout: Path, benchmark: str, *_: object) -> dict[str, Any]:
+        asked.append(benchmark)
+        if benchmark == "hub_idle" or asked.count("recovery") == 2:
+            raise SystemExit("it ended with 1")
+        return kept(benchmark)
+
+    monkeypatch.setattr(goals, "result", result)
+    monkeypatch.setattr(sys, "argv", ["goals", "--rounds", "2"])
+    with pytest.raises(SystemExit) as ended:
+        goals.main()
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert ended.value.code == 1
+    assert told["failed"] == ["round 1, hub_idle", "round 2, hub_idle", "round 2, recovery"]
+    of_the_idle_hub = {name for name, goal in goals.GOALS.items() if goal.benchmark == "hub_idle"}
+    assert told["figures"].keys() == goals.GOALS.keys() - of_the_idle_hub

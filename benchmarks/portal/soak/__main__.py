@@ -44,9 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the result; 1 where an invariant was broken."""
     choice = wanted(arguments)
     measured = commit()
-    with instance.running() as portal:
-        outcome = soak(portal, choice)
-    print(told(outcome, **circumstances(measured)))
+    outcome = None
+    try:
+        with instance.running() as portal:
+            outcome = soak(portal, choice)
+    finally:
+        # Also where the instance could not be taken down.
+        if outcome is not None:
+            print(told(outcome, **circumstances(measured)), flush=True)
     return 1 if outcome.findings.found else 0
 
 

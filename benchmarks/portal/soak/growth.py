@@ -56,7 +56,8 @@ class Growth:
     def sample(self, at: float) -> None:
         """Measure now; what a fault has taken away is left out."""
         for name, pid in _processes():
-            with suppress(OSError):
+            # KeyError: one that has just been killed has no memory any more.
+            with suppress(OSError, KeyError):
                 for what, value in _of_process(pid):
                     self._keep(f"{name} {what}", pid, at, value)
             minute = 10 * int(at / 600)

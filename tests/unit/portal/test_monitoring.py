@@ -103,6 +103,16 @@ def test_no_panel_shows_a_machine_twice() -> None:
     assert [one for one in (*shown, *EXPRESSIONS) if re.search(r"\bor\b(?! on)", one)] == []
 
 
+def test_gpu_memory_is_shown_in_the_unit_in_which_it_is_told() -> None:
+    # NVIDIA's exporter tells it in MiB; Grafana's "decmbytes" are of 1,000,000 bytes.
+    units = {
+        panel["fieldConfig"]["defaults"]["unit"]
+        for panel in CLUSTER["panels"]
+        if "DCGM_FI_DEV_FB_USED" in json.dumps(panel.get("targets", ()))
+    }
+    assert units == {"mbytes"}
+
+
 def test_no_kind_of_refusal_counts_as_a_start_that_fails() -> None:
     (pattern,) = re.findall(r'start_failures_total\s*{reason!~"(.*?)"}', ALERTS)
     kinds: tuple[type[Refusal], ...] = (Refusal, *Refusal.__subclasses__())

@@ -2,11 +2,14 @@
 
 import os
 import socket
+import subprocess
 from importlib.util import find_spec
+from pathlib import Path
 from typing import cast
 
 import pytest
 
+from benchmarks.portal.soak import growth as growth_module
 from benchmarks.portal.soak.growth import (
     HOUR_LIMITS,
     MOST,
@@ -108,3 +111,16 @@ def test_what_a_process_has_open_is_told_by_the_end_that_stays() -> None:
     assert found[f"{port} listens"] == 1
     assert found["others"] == before["others"] + 1
     assert sum(found.values()) == sum(before.values()) + 4
+
+
+def test_a_process_that_was_killed_just_now_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    portal = Instance({"hub": {"state_dir": str(tmp_path)}})
+    with subprocess.Popen(["/bin/true"]) as process:
+        # It has ended, and nobody has asked how.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        monkeypatch.setattr(growth_module, "_processes", lambda: [("culler", process.pid)])
+        growth = Growth(portal)
+        growth.sample(0.0)
+    assert "culler memory_mb" not in growth.samples

@@ -11,6 +11,7 @@ from tests.debian import roots
 ROLE = roles.ROLES / "monitoring"
 UNITS = {"prometheus-node-exporter", "prometheus", "prometheus-alertmanager"}
 EXPORTER = ["prometheus-node-exporter"]
+PACKAGE_UNITS = [f"monitoring_{kind}_package_units" for kind in ("host", "server", "dcgm")]
 OTHER_PORTS: dict[str, object] = {
     "monitoring_node_port": 9101,
     "monitoring_prometheus_port": 9091,
@@ -72,7 +73,7 @@ def test_a_port_of_a_service_of_the_sites_is_refused(said: str) -> None:
     refused = re.findall(r"^failed: \[(\w+)\] \(item=(\S+)\)(.*?)(?=^\S|\Z)", said, re.M | re.S)
     assert [(host, unit) for host, unit, _ in refused] == [("meeting", *EXPORTER)]
     words = " ".join(refused[0][2].split())
-    assert "Set monitoring_node_port to another" in words
+    assert "Set monitoring_node_port to another, for all hosts" in words
     assert "systemctl mask --now prometheus-node-exporter" in words
 
 
@@ -90,4 +91,8 @@ def test_no_service_of_the_role_masks_a_unit_itself() -> None:
     for file in ROLE.rglob("*.yml"):
         assert "package_unit:" not in file.read_text(), file
     theirs = yaml.safe_load((roles.ROLES / "instance/vars/main.yml").read_text())
-    assert set(theirs["instance_package_units"]["monitoring"]) >= UNITS
+    ours = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    known = {unit["unit"] for key in PACKAGE_UNITS for unit in ours[key]}
+    # NVIDIA's: packaging/config-files/systemd of its repository dcgm-exporter.
+    assert known == UNITS | {"nvidia-dcgm-exporter"}
+    assert set(theirs["instance_package_units"]["monitoring"]) == known
