@@ -14,7 +14,8 @@ from tests.visitor import Visitor
 from tests.waiting import until
 
 CUT_SECONDS = 120
-# Slurm asks a silent node again after a third of slurm_node_timeout_seconds; one may be lost.
+# Slurm asks a silent node again after a third of slurm_node_timeout_seconds (420), which is longer
+# than the cut: at most one such question is lost.
 ASKED_AGAIN_SECONDS = 300
 RULES = ("/usr/sbin/nft", "--stateless", "list", "ruleset")
 SERVER = "import os; print(os.getppid())"
