@@ -5,7 +5,8 @@ python -m benchmarks.portal.goals [--rounds 2] [--kept]
 Each round runs the benchmarks that measure them once, one after the other; so what else happens on
 the machine meets all of them, and a figure is given with its rounds' spread. With ``--kept`` those
 that need the test instance measure number 2, which runs already. A benchmark that fails costs only
-its own figures of that round: the last line names it, and the exit status is 1.
+its own figures of that round: the last line names it, and the exit status is 1. An interrupted run
+(Ctrl-C, SIGTERM) tells what it has measured.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -95,19 +97,21 @@ def main() -> None:
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     measured = commit()
-    rounds: list[dict[str, dict[str, Any]]] = []
+    rounds: list[dict[str, dict[str, Any]]] = [{} for _ in range(given.rounds)]
     failed: list[str] = []
-    for number in range(given.rounds):
-        rounds.append({})
-        for benchmark, arguments in RUNS.items():
-            try:
-                found = result(HERE, benchmark, arguments, "2" if given.kept else "")
-            except (SystemExit, subprocess.TimeoutExpired) as error:
-                failed.append(f"round {number + 1}, {benchmark}")
-                print(f"{failed[-1]}: {error}", file=sys.stderr)
-                continue
-            rounds[-1][benchmark] = found
-            print(f"round {number + 1}, {benchmark}: {json.dumps(found)}", file=sys.stderr)
+    for number, (benchmark, arguments) in product(range(given.rounds), RUNS.items()):
+        run = f"round {number + 1}, {benchmark}"
+        try:
+            found = result(HERE, benchmark, arguments, "2" if given.kept else "")
+        except (SystemExit, subprocess.TimeoutExpired) as error:
+            failed.append(run)
+            print(f"{run}: {error}", file=sys.stderr)
+        except KeyboardInterrupt:
+            failed.append(f"interrupted in {run}")
+            break
+        else:
+            rounds[number][benchmark] = found
+            print(f"{run}: {json.dumps(found)}", file=sys.stderr)
     whole = {
         "benchmark": "goals",
         "rounds": given.rounds,

@@ -42,15 +42,26 @@ def test_a_figure_is_the_median_of_the_rounds_with_their_spread(
     }
 
 
-def test_a_benchmark_that_fails_costs_only_its_own_figures(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("ends", "failed"),
+    [
+        (SystemExit(1), ["round 1, hub_idle", "round 2, hub_idle", "round 2, recovery"]),
+        (KeyboardInterrupt(), ["interrupted in round 1, hub_idle"]),
+    ],
+    ids=["fails", "is interrupted"],
+)
+def test_what_ends_a_benchmark_costs_only_what_it_would_have_measured(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ends: BaseException,
+    failed: list[str],
 ) -> None:
     asked: list[str] = []
 
     def result(_checkout: Path, benchmark: str, *_: object) -> dict[str, Any]:
         asked.append(benchmark)
         if benchmark == "hub_idle" or asked.count("recovery") == 2:
-            raise SystemExit("it ended with 1")
+            raise ends
         return kept(benchmark)
 
     monkeypatch.setattr(goals, "result", result)
@@ -59,6 +70,7 @@ def test_a_benchmark_that_fails_costs_only_its_own_figures(
         goals.main()
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert ended.value.code == 1
-    assert told["failed"] == ["round 1, hub_idle", "round 2, hub_idle", "round 2, recovery"]
+    assert told["failed"] == failed
+    measured = {name for name, goal in goals.GOALS.items() if goal.benchmark in {*asked}}
     of_the_idle_hub = {name for name, goal in goals.GOALS.items() if goal.benchmark == "hub_idle"}
-    assert told["figures"].keys() == goals.GOALS.keys() - of_the_idle_hub
+    assert told["figures"].keys() == measured - of_the_idle_hub
