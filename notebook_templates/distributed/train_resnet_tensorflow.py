@@ -26,7 +26,7 @@ import tensorflow as tf
 import tf32
 from networks import resnet_keras as resnet
 from ranks import Rank, free_port, meet, place
-from record import Progress, Record, ResumeError, StepTimer, Stop, run, same_run
+from record import Progress, Record, ResumeError, StepTimer, Stop, arrived, run, same_run
 from sampler import Sampler
 from schedule import Schedule, ScheduleError, counted
 
@@ -198,8 +198,13 @@ class Checkpoint:
     All write one, as TensorFlow wants it; the others' are thrown away.
     """
 
-    def __init__(self, folder: Path, is_ours: bool, network: Network) -> None:
-        """Say what is kept."""
+    def __init__(self, folder: Path, group: TensorflowGroup, network: Network) -> None:
+        """Find the newest, and say what is kept."""
+        newest = tf.train.latest_checkpoint(str(folder))
+        # The first one's word: on NFS, other nodes may not see yet what it wrote a moment ago.
+        step = int(newest.rpartition("-")[2]) if newest and group.here.is_first else 0
+        self._step = int(group.sums(step)[0])
+        self._folder = folder
         self._reached = {
             "step": tf.Variable(0, dtype=tf.int64),
             "images": tf.Variable(0, dtype=tf.int64),
@@ -208,17 +213,23 @@ class Checkpoint:
         parts = tf.train.Checkpoint(
             model=network.model, optimizer=network.optimizer, **self._reached
         )
-        self._newest = tf.train.latest_checkpoint(str(folder))
         self._parts = parts
         # Kept as long as the process lives.
-        self._elsewhere = None if is_ours else tempfile.TemporaryDirectory()
+        self._elsewhere = None if group.here.is_first else tempfile.TemporaryDirectory()
         place = self._elsewhere.name if self._elsewhere else str(folder)
         self._manager = tf.train.CheckpointManager(parts, place, max_to_keep=1)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was reached before."""
+        return self._step > 0
+
     def load(self) -> Progress:
         """Read what was reached before, if anything was."""
-        if self._newest:
-            self._parts.restore(self._newest).assert_consumed()
+        if self.is_begun:
+            newest = self._folder / f"ckpt-{self._step}"
+            arrived(newest.with_name(f"{newest.name}.index"))
+            self._parts.restore(str(newest)).assert_consumed()
         reached = {name: variable.numpy() for name, variable in self._reached.items()}
         return Progress(int(reached["step"]), int(reached["images"]), float(reached["seconds"]))
 
@@ -248,10 +259,8 @@ def main(s: argparse.Namespace) -> None:
 
     # The network, and what was reached before.
     network = Network(s, group, data)
-    place_kept = results / "checkpoint"
-    is_begun = tf.train.latest_checkpoint(str(place_kept)) is not None
-    same_run(results, s, here.ranks, here.is_first, is_begun)
-    checkpoint = Checkpoint(place_kept, here.is_first, network)
+    checkpoint = Checkpoint(results / "checkpoint", group, network)
+    same_run(results, s, here.ranks, here.is_first, checkpoint.is_begun)
     progress = checkpoint.load()
     record = Record(results, here.is_first, progress.step, s)
 

@@ -34,7 +34,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning_run import RunCallback, StepLoader, StepSampler, Stopped, resources
 from ranks import place
-from record import ResumeError, Stop, run, same_run
+from record import ResumeError, Stop, arrived, run, same_run
 from sampler import Sampler
 from schedule import Schedule, ScheduleError
 from torch import nn
@@ -189,8 +189,13 @@ def main(s: argparse.Namespace) -> None:
         enable_progress_bar=False,  # the callback's lines are fit for a log
         enable_model_summary=False,
     )
-    last = callback.last if callback.last.exists() else None
-    same_run(results, s, ranks, trainer.is_global_zero, is_begun=last is not None)
+    is_begun = callback.last.exists()
+    if where["num_nodes"] > 1:
+        # The first one's word: on NFS, other nodes may not see yet what it wrote a moment ago.
+        trainer.strategy.setup_environment()
+        is_begun = trainer.strategy.broadcast(is_begun)
+    same_run(results, s, ranks, trainer.is_global_zero, is_begun)
+    last = arrived(callback.last) if is_begun else None
     try:
         trainer.fit(model, data, ckpt_path=last)
     except Stopped as stopped:

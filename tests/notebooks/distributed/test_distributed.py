@@ -118,7 +118,8 @@ dist.barrier()
 os._exit(int(not torch.equal(means, firsts)))
 """
 # The second process's node does not see yet that there is a checkpoint.
-UNSEEN = """
+UNSEEN = {
+    "pytorch": """
 import os
 import pathlib
 import train_resnet as t
@@ -127,7 +128,17 @@ exists = pathlib.Path.exists
 if os.environ["SLURM_PROCID"] == "1":
     pathlib.Path.exists = lambda path: path.name != "checkpoint.pt" and exists(path)
 t.run(t.main, t.settings())
-"""
+""",
+    "tensorflow": """
+import os
+import tensorflow as tf
+import train_resnet_tensorflow as t
+
+if os.environ["SLURM_PROCID"] == "1":
+    tf.train.latest_checkpoint = lambda folder: None
+t.run(t.main, t.settings())
+""",
+}
 # Trains with made-up images, and says what they are and what of them a network is given.
 SYNTHETIC = """
 import json
@@ -256,11 +267,12 @@ def test_all_processes_test_with_the_same_running_means(preloaded: Callable[[str
     assert as_by_srun([str(preloaded("pytorch")), "-B", "-c", RUNNING_MEANS], 2) == [0, 0]
 
 
+@pytest.mark.parametrize("framework", UNSEEN)
 def test_all_processes_go_on_from_the_checkpoint_that_the_first_one_sees(
-    nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
+    framework: str, nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    python, same = str(preloaded("pytorch")), {"report_every": 1, "batch": 8, "workers": 0}
-    program = [python, "-B", "-c", UNSEEN]
+    same = {"report_every": 1, "batch": 8}
+    program = [str(preloaded(framework)), "-B", "-c", UNSEEN[framework]]
     for steps in (4, 8):
         words = options(tmp_path, nas, steps=steps, **same)
         assert as_by_srun([*program, *words], 2) == [0, 0]
