@@ -99,7 +99,7 @@ def reading_seconds(nodes: int, jobs: int) -> dict[str, float]:
     shown, listed = "\n".join(node_lines(nodes)), "\n".join(job_lines(jobs, nodes))
     listed = listed.replace(_WORD, word)
     begun = time.process_time()
-    cluster = parsing.cluster(shown, told)
+    cluster = parsing.cluster(parsing.nodes(shown), parsing.partitions(told))
     read_nodes = time.process_time()
     queue.jobs(listed, word)
     read_jobs = time.process_time()

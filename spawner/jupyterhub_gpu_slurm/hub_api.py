@@ -26,6 +26,7 @@ And the culler, for who may stop that server:
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
@@ -35,7 +36,6 @@ from jupyterhub.scopes import needs_scope
 from tornado import web
 
 from jupyterhub_gpu_slurm.errors import Refusal, SpawnerError
-from jupyterhub_gpu_slurm.outlook.availability import as_json
 
 PATH = "/gpu-session"
 """Below the hub's API."""
@@ -51,7 +51,6 @@ def path_for_form(username: str, server_name: str) -> str:
 _PORTS = (1024, 65535)
 _MINUTES = (1, 366 * 24 * 60)
 _IDLE_SECONDS = (0, 10 * 366 * 86400)
-_NOT_OPTIONS = "_xsrf"
 
 
 def number_from(body: bytes, key: str, bounds: tuple[int, int]) -> int:
@@ -196,7 +195,6 @@ class ForecastHandler(FormHandler):
         fields = {
             name: [value.decode(errors="replace") for value in values]
             for name, values in self.request.query_arguments.items()
-            if name != _NOT_OPTIONS
         }
         with answered(refusal=400):
             forecast = await self.spawner_of(user_name, server_name).forecast(fields)
@@ -211,7 +209,7 @@ class AvailabilityHandler(FormHandler):
         """Answer from what is known of the cluster."""
         with answered():
             found = await self.spawner_of(user_name, server_name).availability()
-        self.write(json.dumps({"partitions": [as_json(one) for one in found]}))
+        self.write(json.dumps({"partitions": [asdict(one) for one in found]}))
 
 
 class UnusedHandler(APIHandler):  # type: ignore[misc]

@@ -17,7 +17,7 @@ from prometheus_client import REGISTRY, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from jupyterhub_gpu_slurm.errors import CommandFailed, CommandTimedOut, SlurmError, SpawnerError
+from jupyterhub_gpu_slurm import errors
 
 STATES = ("waiting", "starting", "running", "stopping", "interrupted")
 """Of sessions. ``interrupted``: the hub ended during its start, and will take it up again."""
@@ -54,13 +54,13 @@ FORECASTS = Counter(
 )
 QUERY = Histogram(
     "gpu_spawner_slurm_query_duration_seconds",
-    "Time that a Slurm program took which the hub itself ran, whether it failed or not.",
+    "Time in which a Slurm program that the hub itself ran answered and was read, or failed.",
     ["program"],
     buckets=_QUERY_BUCKETS,
 )
 QUERY_FAILURES = Counter(
     "gpu_spawner_slurm_query_failures",
-    "Slurm programs, run by the hub itself, that failed or did not answer in time.",
+    "Slurm programs, run by the hub itself, that failed, were late or could not be understood.",
     ["program", "reason"],
 )
 LAUNCHER = Histogram(
@@ -76,7 +76,7 @@ LAUNCHER_FAILURES = Counter(
 )
 
 
-def _reasons(kind: type[SpawnerError]) -> Iterator[str]:
+def _reasons(kind: type[errors.SpawnerError]) -> Iterator[str]:
     yield kind.reason
     for below in kind.__subclasses__():
         yield from _reasons(below)
@@ -89,9 +89,9 @@ LAUNCHER_VERBS = (
 """What the launcher is asked for: the verbs of users, and those of Slurm's operator."""
 
 # Known from the start, so that the first failure is seen as a rise from 0.
-for _reason in _reasons(SpawnerError):
+for _reason in _reasons(errors.SpawnerError):
     START_FAILURES.labels(_reason)
-for _error in (CommandFailed, CommandTimedOut):
+for _error in (errors.CommandFailed, errors.CommandTimedOut, errors.UnreadableOutput):
     for _program in ("squeue", "scontrol"):
         QUERY_FAILURES.labels(_program, _error.reason)
     for _verb in LAUNCHER_VERBS:
@@ -99,19 +99,15 @@ for _error in (CommandFailed, CommandTimedOut):
 
 
 @contextmanager
-def timed(
-    duration: Histogram,
-    failures: Counter,
-    name: str,
-    is_answer: Callable[[SlurmError], bool] = lambda error: False,
-) -> Iterator[None]:
-    """Time one call, and count how it failed; unless the failure is an answer."""
+def timed(duration: Histogram, failures: Counter, name: str) -> Iterator[None]:
+    """Time one call, and count how it failed; that there is no such job is no failure."""
     begun = time.monotonic()
     try:
         yield
-    except SlurmError as error:
-        if not is_answer(error):
-            failures.labels(name, error.reason).inc()
+    except errors.NoSuchJob:
+        raise
+    except errors.SlurmError as error:
+        failures.labels(name, error.reason).inc()
         raise
     finally:
         duration.labels(name).observe(time.monotonic() - begun)

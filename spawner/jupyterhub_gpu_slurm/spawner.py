@@ -330,9 +330,9 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Whether there is a job whose deadline can be asked for."""
         return bool(self.session.id and self.job_id)
 
-    async def possible_extension(self, max_age: float | None = None) -> PossibleExtension:
+    async def possible_extension(self) -> PossibleExtension:
         """Say by how much the session can be extended now; see `TimeExtension`."""
-        return await self.time_extension.possible_extension(max_age)
+        return await self.time_extension.possible_extension()
 
     async def extend(self, minutes: int) -> PossibleExtension:
         """Add minutes to the session's limit; see `TimeExtension.extend`."""

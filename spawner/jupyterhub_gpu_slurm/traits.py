@@ -1,6 +1,6 @@
 """The spawner's options in JupyterHub's configuration, and what is made of them."""
 
-from collections.abc import Collection
+from collections import abc
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -271,42 +271,37 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
 
     @validate("default_limits")
     def _check_default_limits(self, proposal: Any) -> Any:
-        _check_limits("default_limits", proposal.value)
+        _check("default_limits", allowance.read, proposal.value)
         return proposal.value
 
     @validate("req_account", "req_qos", "req_reservation")
     def _check_word(self, proposal: Any) -> Any:
         name = proposal.trait.name
         if proposal.value:
-            _check_limits(name, {name.removeprefix("req_"): proposal.value})
+            _check(name, allowance.read, {name.removeprefix("req_"): proposal.value})
         return proposal.value
 
     @validate("req_runtime", "req_options")
     def _check_text(self, proposal: Any) -> Any:
-        reading = {"req_runtime": duration, "req_options": site_options}[proposal.trait.name]
-        try:
-            if proposal.value:
-                reading(proposal.value)
-        except ValueError as error:
-            raise TraitError(f"{proposal.trait.name}: {error}") from error
+        name = proposal.trait.name
+        if proposal.value:
+            read = {"req_runtime": duration, "req_options": site_options}[name]
+            _check(name, read, proposal.value)
         return proposal.value
 
     @validate("group_limits")
     def _check_group_limits(self, proposal: Any) -> Any:
         for name, table in proposal.value.items():
-            _check_limits(f"group_limits[{name!r}]", table)
+            _check(f"group_limits[{name!r}]", allowance.read, table)
         return proposal.value
 
     @validate("profiles")
     def _check_profiles(self, proposal: Any) -> Any:
         for name, table in proposal.value.items():
-            try:
-                profile.read(table)
-            except ValueError as error:
-                raise TraitError(f"profiles[{name!r}]: {error}") from error
+            _check(f"profiles[{name!r}]", profile.read, table)
         return proposal.value
 
-    def _allowance(self, groups: Collection[str]) -> Allowance:
+    def _allowance(self, groups: abc.Collection[str]) -> Allowance:
         by_group = {name: allowance.read(table) for name, table in self.group_limits.items()}
         default = allowance.read(self.default_limits)
         return allowance.combine(
@@ -391,8 +386,8 @@ class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has
         return timedelta(seconds=self.queue_timeout) + extensions
 
 
-def _check_limits(where: str, table: object) -> None:
+def _check(where: str, read: abc.Callable[[Any], object], value: object) -> None:
     try:
-        allowance.read(table)
+        read(value)
     except ValueError as error:
         raise TraitError(f"{where}: {error}") from error

@@ -5,8 +5,6 @@ import pytest
 from benchmarks.portal import large_cluster
 from jupyterhub_gpu_slurm.slurm import parsing, queue
 
-PARTITION = "PartitionName=sxm2 AllowGroups=ALL Default=YES MaxTime=12:00:00 State=UP"
-
 
 @pytest.fixture(scope="module")
 def nodes() -> str:
@@ -14,9 +12,9 @@ def nodes() -> str:
 
 
 def test_three_quarters_of_the_gpus_are_taken(nodes: str) -> None:
-    (partition,) = parsing.cluster(nodes, PARTITION).partitions
-    assert len(partition.nodes) == 8
-    gpus = [one for node in partition.nodes for one in node.gres if one.name == "gpu"]
+    found = parsing.nodes(nodes)["sxm2"]
+    assert len(found) == 8
+    gpus = [one for node in found for one in node.gres if one.name == "gpu"]
     assert sum(one.count for one in gpus) == 32
     assert sum(one.used for one in gpus) == 24
 

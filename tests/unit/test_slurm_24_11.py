@@ -23,7 +23,8 @@ def printed(name: str) -> str:
 
 
 def test_nodes_have_their_gpus_and_what_is_free_of_them() -> None:
-    (batch,) = parsing.cluster(printed("nodes.txt"), printed("partitions.txt")).partitions
+    nodes = parsing.nodes(printed("nodes.txt"))
+    (batch,) = parsing.cluster(nodes, parsing.partitions(printed("partitions.txt"))).partitions
     assert (batch.name, batch.is_default, batch.max_time) == ("batch", True, timedelta(days=2))
     found = {node.name: (node.gpus(), node.gpus_free(), node.gpus_in_use) for node in batch.nodes}
     assert found == {

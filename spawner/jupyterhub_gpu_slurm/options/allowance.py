@@ -7,22 +7,9 @@ what one user gets of the tables. How several groups of a user combine is said a
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from jupyterhub_gpu_slurm.slurm.records import SLURM_NAME
-
-KEYS = (
-    "max_gpus_per_session",
-    "max_gpus",
-    "max_hours",
-    "max_sessions",
-    "partitions",
-    "account",
-    "qos",
-    "reservation",
-    "reservations",
-    "constraints",
-)
 
 _T = TypeVar("_T")
 _MOST_HOURS = 24 * 365
@@ -99,22 +86,8 @@ def read(table: object) -> Allowance:
     for key in table:
         if key not in KEYS:
             raise ValueError(f"{key!r} is not a known key; the keys are {', '.join(KEYS)}")
-
-    def value_of(key: str, read_value: Callable[[str, object], _T]) -> _T | None:
-        return read_value(key, table[key]) if key in table else None
-
-    return Allowance(
-        max_gpus_per_session=value_of("max_gpus_per_session", _count),
-        max_gpus=value_of("max_gpus", _count),
-        max_time=value_of("max_hours", _time),
-        max_sessions=value_of("max_sessions", _count),
-        partitions=value_of("partitions", _words),
-        account=value_of("account", _word),
-        qos=value_of("qos", _word),
-        reservation=value_of("reservation", _word),
-        reservations=value_of("reservations", _words),
-        constraints=value_of("constraints", _words),
-    )
+    values = {key: read_value(key, table[key]) for key, read_value in KEYS.items() if key in table}
+    return Allowance(max_time=values.pop("max_hours", None), **values)
 
 
 def _count(key: str, value: object) -> int:
@@ -143,3 +116,18 @@ def _words(key: str, value: object) -> frozenset[str]:
     if isinstance(value, str) or not isinstance(value, Collection) or not value:
         raise ValueError(f"{key} = {value!r}: must be a list with at least one name")
     return frozenset(_word(key, name) for name in value)
+
+
+KEYS: Mapping[str, Callable[[str, object], Any]] = {
+    "max_gpus_per_session": _count,
+    "max_gpus": _count,
+    "max_hours": _time,
+    "max_sessions": _count,
+    "partitions": _words,
+    "account": _word,
+    "qos": _word,
+    "reservation": _word,
+    "reservations": _words,
+    "constraints": _words,
+}
+"""Of a table, and how the value of each is read."""

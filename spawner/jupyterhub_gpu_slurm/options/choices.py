@@ -4,7 +4,7 @@ Accounts and QOS are those that Slurm's accounting gives the user; reservations 
 that the site lists. An account or a QOS that the site sets is no choice.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyterhub_gpu_slurm.options.allowance import Allowance
@@ -81,19 +81,20 @@ class Choices:
         all_qos = frozenset().union(*by_account)
         has_qos = any(len(names) > 1 for names in by_account)
         default, fixed = self.default_account, self.allowance.reservation
-        return _not_empty(
-            ChoiceField(
+        choices = (
+            (
                 "account",
                 f"Your default ({default})" if default else "Your default",
-                _sorted(accounts if len(accounts) > 1 else ()),
+                accounts if len(accounts) > 1 else (),
             ),
-            ChoiceField("qos", "The account's default", _sorted(all_qos if has_qos else ())),
-            ChoiceField(
-                "reservation",
-                fixed or "None",
-                _sorted(self.allowed("reservation") - {fixed}),
-            ),
-            ChoiceField("constraint", "Any node", _sorted(self.allowed("constraint"))),
+            ("qos", "The account's default", all_qos if has_qos else ()),
+            ("reservation", fixed or "None", self.allowed("reservation") - {fixed}),
+            ("constraint", "Any node", self.allowed("constraint")),
+        )
+        return tuple(
+            ChoiceField(key, unchosen, tuple(sorted(names)))
+            for key, unchosen, names in choices
+            if names
         )
 
     def _accounts(self, partition: str | None) -> frozenset[str]:
@@ -114,11 +115,3 @@ class Choices:
             for one in self.associations
             if None in (partition, one.partition) or one.partition == partition
         ]
-
-
-def _not_empty(*choices: ChoiceField) -> tuple[ChoiceField, ...]:
-    return tuple(choice for choice in choices if choice.names)
-
-
-def _sorted(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names))

@@ -48,11 +48,6 @@ class Limits:
         """What else the user can choose."""
         return Choices(self.allowance, self.associations)
 
-    @property
-    def max_gpus(self) -> int:
-        """The most GPUs that any of the partitions gives on one node."""
-        return max((limit.max_gpus for limit in self.partitions), default=0)
-
 
 @dataclass(frozen=True)
 class Holding:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -142,11 +142,6 @@ def by_nodes(found: Iterable[Availability]) -> list[tuple[str, Availability]]:
     for one in found:
         groups.setdefault(one.shares_nodes_with or one.partition, []).append(one)
     return [(", ".join(one.partition for one in group), group[0]) for group in groups.values()]
-
-
-def as_json(found: Availability) -> dict[str, object]:
-    """Return what the form's script reads of one partition."""
-    return asdict(found)
 
 
 def label(gpu_type: str | None) -> str:

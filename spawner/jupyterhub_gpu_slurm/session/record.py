@@ -24,7 +24,7 @@ class SessionRecord:
     def read(self, kept: Mapping[str, Any]) -> None:
         """Take back what a hub before this one has kept."""
         self.state = SessionState.from_json(kept)
-        self.is_interrupted = self.state.is_unfinished
+        self.is_interrupted = bool(self.state.id) and not self.state.is_ready
 
     def note(self, **changes: Any) -> None:
         """Change the state; it is written with what comes next."""

@@ -41,11 +41,6 @@ class SessionState:
     asked_at: float = 0.0
     """When it was submitted, in seconds since 1970; 0: an older release wrote it."""
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether its start has not come to its end: one that is read so was interrupted."""
-        return bool(self.id) and not self.is_ready
-
     def to_json(self) -> dict[str, Any]:
         """Return what differs from no session at all, and the record's version."""
         nothing = SessionState()

@@ -2,14 +2,14 @@
 
 import asyncio
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from jupyterhub_gpu_slurm import metrics
-from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
+from jupyterhub_gpu_slurm.errors import CommandFailed, NoSuchJob
 from jupyterhub_gpu_slurm.slurm import (
     accounting,
     associations,
@@ -28,10 +28,14 @@ from jupyterhub_gpu_slurm.slurm.privacy import JobPrivacy
 from jupyterhub_gpu_slurm.slurm.queue_positions import QueuePosition
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Job, QueuedJob
 
+T = TypeVar("T")
+
 # Of one answer of Slurm's own programs: the queue of a large cluster in JSON, and some more.
 _MOST_BYTES = 1 << 29
 # A month of a large cluster's jobs takes a database some time.
 _ACCOUNTING_SECONDS = 60.0
+# Beyond this an answer is read in a thread: that of thousands of nodes takes a third of a second.
+_LARGE_ANSWER = 1 << 16
 _NOTHING: Mapping[str, str] = {}
 _NO_SUCH_JOB = "Invalid job id specified"
 
@@ -66,119 +70,111 @@ class SlurmClient:
         if not hidden or not await self._hides_jobs():
             return found
         if self.operator:
-            return found | await self._operators_jobs(hidden)
+            return found | await self._launch(
+                self.operator, "jobs", _read_jobs, job_ids=sorted(hidden)
+            )
         # They may be there: nobody can tell.
         self.privacy.tell_once()
         return found | {job_id: Job(job_id, "") for job_id in hidden}
 
     async def _shown_jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
         try:
-            return parsing.jobs(await self._ask(commands.jobs(job_ids)))
-        except CommandFailed as error:
+            return await self._ask(commands.jobs(job_ids), parsing.jobs)
+        except NoSuchJob:
             # squeue fails so when it was asked for one job only and does not know it.
-            if len(job_ids) == 1 and _is_no_such_job(error):
+            if len(job_ids) == 1:
                 return {}
             raise
 
-    async def _operators_jobs(self, job_ids: frozenset[int]) -> dict[int, Job]:
-        request: dict[str, object] = {"verb": "jobs", "job_ids": sorted(job_ids)}
-        return parsing.jobs(launcher_answers.rows(await self._launch(self.operator, request)))
-
     async def _hides_jobs(self) -> bool:
-        return await self.privacy.hides_jobs(lambda: self._ask(commands.config()))
+        return await self.privacy.hides_jobs(
+            lambda: self._ask(commands.config(), parsing.hides_jobs)
+        )
 
     async def knows(self, job_id: int) -> bool:
         """Ask in another way whether Slurm knows a job that squeue did not name."""
         try:
-            await self._ask(commands.job(job_id))
-        except CommandFailed as error:
-            if _is_no_such_job(error):
-                return False
-            raise
-        return True
+            return await self._ask(commands.job(job_id), lambda _: True)
+        except NoSuchJob:
+            return False
 
     async def marked_jobs(self, mark: str) -> dict[str, set[int]]:
         """Return, by user, the jobs that may be a hub's: a hint, see `parsing.marked_jobs`."""
         if self.operator and await self._hides_jobs():
-            answer = await self._launch(self.operator, {"verb": "marked"})
-            return parsing.users_of(parsing.jobs(launcher_answers.rows(answer)))
+            return parsing.users_of(await self._launch(self.operator, "marked", _read_jobs))
         word = secrets.token_hex(8)
-        told = await self._ask(commands.queue(), more=commands.marked(word))
-        return parsing.marked_jobs(told, mark, word)
+        return await self._ask(
+            commands.queue(),
+            lambda told: parsing.marked_jobs(told, mark, word),
+            commands.marked(word),
+        )
 
     async def cluster(self) -> Cluster:
         """Return the partitions and their nodes."""
         nodes, partitions = await asyncio.gather(
-            self._ask(commands.nodes()), self._ask(commands.partitions())
+            self._ask(commands.nodes(), parsing.nodes),
+            self._ask(commands.partitions(), parsing.partitions),
         )
-        # Thousands of nodes take a third of a second: not from those whom the loop serves.
-        return await asyncio.to_thread(parsing.cluster, nodes, partitions)
+        return parsing.cluster(nodes, partitions)
 
     async def accounts_gpus(self) -> bool:
         """Return whether Slurm's accounting knows who held GPUs."""
-        return accounting.counts_gpus(await self._ask(commands.config()))
+        return await self._ask(commands.config(), accounting.counts_gpus)
 
     async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
         """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
-        seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
-        told = await self._ask(accounting.jobs(since, until), seconds)
-        return await asyncio.to_thread(accounting.read, told)
+        patient = replace(self, time_limit=max(self.time_limit, _ACCOUNTING_SECONDS))
+        return await patient._ask(accounting.jobs(since, until), accounting.read)
 
     async def accounting(self) -> Accounting:
         """Return whether Slurm's accounting knows accounts and QOS of users."""
-        return associations.accounting(await self._ask(commands.config()))
+        return await self._ask(commands.config(), associations.accounting)
 
     async def associations(self, username: str, cluster: str) -> tuple[Association, ...]:
         """Return the accounts that a user may charge on a cluster, with their QOS."""
-        answer = await self._ask(associations.associations(username, cluster))
-        return associations.read(answer, username)
+        command = associations.associations(username, cluster)
+        return await self._ask(command, lambda told: associations.read(told, username))
 
     async def queue(self) -> tuple[QueuedJob, ...]:
         """Return everybody's jobs that have not ended."""
         word = secrets.token_hex(8)
-        shown = await self._ask(commands.queue(), more=commands.shown(word))
-        return await asyncio.to_thread(queue.jobs, shown, word)
+        return await self._ask(
+            commands.queue(), lambda told: queue.jobs(told, word), commands.shown(word)
+        )
 
     async def queue_positions(self) -> dict[int, QueuePosition]:
         """Return the positions in the queue of the jobs that wait, as far as Slurm shows them."""
-        told = await self._ask(commands.waiting())
-        return await asyncio.to_thread(queue_positions.queue_positions, told)
+        return await self._ask(commands.waiting(), queue_positions.queue_positions)
 
     async def gpu_allocations(self) -> dict[int, tuple[GpuAllocation, ...]]:
         """Return which GPUs each job holds, on each of its nodes in turn."""
-        return queue.gpu_allocations(await self._ask(commands.gpu_allocations()))
+        return await self._ask(commands.gpu_allocations(), queue.gpu_allocations)
 
     async def diagnostics(self) -> str:
         """Return how the scheduler is, in sdiag's own words."""
-        return await self._ask(commands.diagnostics())
+        return await self._ask(commands.diagnostics(), str)
 
     async def submit(self, username: str, session: str, script: str, session_input: str) -> int:
         """Submit a session's script as a user, with its input; return the job's number."""
-        request: dict[str, object] = {"session": session, "script": script, "input": session_input}
-        return launcher_answers.job_id(await self._launch(username, {"verb": "submit", **request}))
+        request = {"session": session, "script": script, "input": session_input}
+        return await self._launch(username, "submit", launcher_answers.job_id, **request)
 
     async def forecast(self, username: str, script: str) -> dict[str, str]:
         """Ask when a script would start as a user; see the launcher's ``forecast``."""
-        return launcher_answers.forecast(
-            await self._launch(username, {"verb": "forecast", "script": script})
-        )
+        return await self._launch(username, "forecast", launcher_answers.forecast, script=script)
 
     async def cancel(self, username: str, session: str) -> list[int]:
         """Cancel a user's jobs of one session; return their numbers."""
-        return launcher_answers.job_ids(
-            await self._launch(username, {"verb": "cancel", "session": session})
-        )
+        return await self._launch(username, "cancel", launcher_answers.job_ids, session=session)
 
     async def end(self, username: str, session: str, job_id: int) -> list[int]:
         """Cancel, as Slurm's operator, a session of a user as whom the hub cannot act."""
-        request: dict[str, object] = {"session": session, "job_id": job_id, "user": username}
-        return launcher_answers.job_ids(
-            await self._launch(self.operator, {"verb": "end", **request})
-        )
+        request = {"session": session, "job_id": job_id, "user": username}
+        return await self._launch(self.operator, "end", launcher_answers.job_ids, **request)
 
     async def sessions(self, username: str) -> dict[int, str]:
         """Return a user's jobs that carry this hub's mark and have not ended: job -> session."""
-        return launcher_answers.sessions(await self._launch(username, {"verb": "list"}))
+        return await self._launch(username, "list", launcher_answers.sessions)
 
     async def session_of(self, job_id: int, mark: str) -> str | None:
         """Return the session that a job says it is of this hub, as anybody can see it.
@@ -186,33 +182,32 @@ class SlurmClient:
         Where Slurm hides others' jobs, as its operator can see it.
         """
         if self.operator and await self._hides_jobs():
-            request: dict[str, object] = {"verb": "session", "job_id": job_id}
-            return launcher_answers.session(await self._launch(self.operator, request))
+            return await self._launch(
+                self.operator, "session", launcher_answers.session, job_id=job_id
+            )
         try:
-            return parsing.session(await self._ask(commands.comment(job_id)), mark)
-        except CommandFailed as error:
-            if _is_no_such_job(error):
-                return None
-            raise
+            return await self._ask(
+                commands.comment(job_id), lambda told: parsing.session(told, mark)
+            )
+        except NoSuchJob:
+            return None
 
     async def log_tail(self, username: str, job_id: int) -> list[str]:
         """Return the last lines that a session's job wrote; none where there is no log."""
-        return launcher_answers.lines(
-            await self._launch(username, {"verb": "log", "job_id": job_id})
-        )
+        return await self._launch(username, "log", launcher_answers.lines, job_id=job_id)
 
     async def extend(self, username: str, session: str, job_id: int, minutes: int) -> None:
         """Raise the time limit of a user's session, as Slurm's operator, to ``minutes`` in all.
 
         Raises `ExtensionRefused` when the limit is certainly what it was.
         """
-        request: dict[str, object] = {"session": session, "job_id": job_id, "minutes": minutes}
-        await self._launch(self.operator, {"verb": "extend", "user": username, **request})
+        request = {"session": session, "job_id": job_id, "user": username, "minutes": minutes}
+        await self._launch(self.operator, "extend", lambda _: None, **request)
 
     async def _ask(
-        self, argv: list[str], seconds: float | None = None, more: Mapping[str, str] = _NOTHING
-    ) -> str:
-        name, *arguments = argv
+        self, command: list[str], read: Callable[[str], T], more: Mapping[str, str] = _NOTHING
+    ) -> T:
+        name, *arguments = command
         environment = {
             "LC_ALL": "C",
             "PATH": "/usr/bin:/bin",
@@ -221,19 +216,24 @@ class SlurmClient:
             **more,
         }
         argv = [str(PurePosixPath(self.bin_dir, name)), *arguments]
-        with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, name, _is_no_such_job):
-            done = await program.run(argv, environment, seconds or self.time_limit, _MOST_BYTES)
+        with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, name):
+            done = await program.run(argv, environment, self.time_limit, _MOST_BYTES)
             if done.code != 0:
                 detail = f"{name} ended with {done.code}: {launcher_answers.one_line(done.err)}"
-                raise CommandFailed(f"Slurm's {name} failed.", detail=detail)
-        return done.out
+                failure = NoSuchJob if _NO_SUCH_JOB in detail else CommandFailed
+                raise failure(f"Slurm's {name} failed.", detail=detail)
+            if len(done.out) > _LARGE_ANSWER:
+                return await asyncio.to_thread(read, done.out)
+            return read(done.out)
 
-    async def _launch(self, username: str, request: dict[str, object]) -> dict[str, Any]:
-        with metrics.timed(metrics.LAUNCHER, metrics.LAUNCHER_FAILURES, str(request["verb"])):
+    async def _launch(
+        self, username: str, verb: str, read: Callable[[dict[str, Any]], T], **request: object
+    ) -> T:
+        with metrics.timed(metrics.LAUNCHER, metrics.LAUNCHER_FAILURES, verb):
             async with self.launches.passage():
-                return await launcher_client.order(self.launcher_cmd, username, request)
+                answer = await launcher_client.order(self.launcher_cmd, username, verb, request)
+            return read(answer)
 
 
-def _is_no_such_job(error: SlurmError) -> bool:
-    """Say whether Slurm answered, and does not know the job: no failure of Slurm's."""
-    return _NO_SUCH_JOB in error.detail
+def _read_jobs(answer: dict[str, Any]) -> dict[int, Job]:
+    return parsing.jobs(launcher_answers.rows(answer))

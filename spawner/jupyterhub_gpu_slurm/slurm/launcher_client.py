@@ -49,7 +49,7 @@ _NO_ACCOUNT = (
 
 
 async def order(
-    launcher_cmd: tuple[str, ...], username: str, request: Mapping[str, object]
+    launcher_cmd: tuple[str, ...], username: str, verb: str, request: Mapping[str, object]
 ) -> dict[str, Any]:
     """Have the launcher do one thing as a user; return its answer.
 
@@ -63,7 +63,7 @@ async def order(
         except CommandFailed as error:
             raise _no_launcher(username, error.detail) from error
         await _wait_for_launcher(process, username)
-        await _tell(process, json.dumps(request).encode())
+        await _tell(process, json.dumps({"verb": verb, **request}).encode())
         async with program.in_time("the launcher", _LAUNCHER_SECONDS):
             outcome = await program.said(process, "the launcher", _MOST_BYTES)
     if not outcome.out:
@@ -74,7 +74,7 @@ async def order(
         )
     answer = launcher_answers.read(outcome.out)
     if (complaint := launcher_answers.complaint(answer)) is not None:
-        raise _failure(str(request["verb"]), username, *complaint)
+        raise _failure(verb, username, *complaint)
     return answer
 
 

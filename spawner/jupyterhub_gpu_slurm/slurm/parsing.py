@@ -4,7 +4,8 @@ Raises `UnreadableOutput` for what does not look like Slurm's own output.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from jupyterhub_gpu_slurm.errors import UnreadableOutput
@@ -104,30 +105,71 @@ def session(text: str, mark: str) -> str | None:
     return match[2] if match and match[1] == mark else None
 
 
-def cluster(node_text: str, partition_text: str) -> Cluster:
-    """Read the answers to `commands.nodes` and `commands.partitions`."""
+def cluster(nodes: Mapping[str, list[Node]], partitions: Iterable[Partition]) -> Cluster:
+    """Put `nodes` into their `partitions`."""
+    return Cluster(tuple(replace(one, nodes=tuple(nodes.get(one.name, ()))) for one in partitions))
+
+
+def nodes(text: str) -> dict[str, list[Node]]:
+    """Read the answer to `commands.nodes`: the nodes of each partition."""
     members: dict[str, list[Node]] = {}
-    for node, partitions in _nodes(node_text):
-        for partition in partitions:
-            members.setdefault(partition, []).append(node)
-    return Cluster(
-        tuple(
-            Partition(
-                name=words["PartitionName"],
-                is_default=words.get("Default") == "YES",
-                is_up=words.get("State") == "UP",
-                max_time=time_limit(words.get("MaxTime", "UNLIMITED")),
-                allowed_groups=_groups(words.get("AllowGroups", "ALL")),
-                nodes=tuple(members.get(words["PartitionName"], ())),
-                is_root_only=words.get("RootOnly") == "YES",
-                is_hidden=words.get("Hidden") == "YES",
-                min_nodes=_limit(words.get("MinNodes", "")) or 0,
-                max_cores_per_node=_limit(words.get("MaxCPUsPerNode", "")),
-                max_memory_mb_per_node=_limit(words.get("MaxMemPerNode", "")),
-            )
-            for words in _partitions(partition_text)
+    # An administrator's own words may hold newlines: Comment, Extra.
+    for line in re.split(r"\n(?=NodeName=)", text):
+        if not line.strip() or line.startswith("No nodes"):
+            continue
+        words: dict[str, str] = {}
+        for key, value in _NODE_WORD.findall(line):
+            # The first counts: a line ends with an administrator's own words.
+            words.setdefault(key, value)
+        if not words.get("NodeName"):
+            raise UnreadableOutput(f"scontrol printed {line[:100]!r} for a node.")
+        node = Node(
+            name=words["NodeName"],
+            address=words.get("NodeAddr", words["NodeName"]),
+            gres=gres(words.get("Gres", ""), words.get("GresUsed", "")),
+            cores=_number("cores", words.get("CPUEfctv", words.get("CPUTot", ""))),
+            memory_mb=max(
+                0,
+                _number("memory", words.get("RealMemory", ""))
+                - _number("reserved memory", words.get("MemSpecLimit", "0")),
+            ),
+            is_up=not _KEEPS_JOBS_AWAY.search(words.get("State", "UNKNOWN")),
+            cores_used=_number("used cores", words.get("CPUAlloc", "0")),
+            memory_used_mb=_number("used memory", words.get("AllocMem", "0")),
+            state=words.get("State", "UNKNOWN"),
+            reason=reason[1] if (reason := _NODE_REASON.search(line.rstrip())) else None,
+            gpus_in_use=gpus_in_use(words.get("GresUsed", "")),
+            features=_features(words.get("AvailableFeatures", "")),
         )
-    )
+        for partition in words.get("Partitions", "").split(","):
+            members.setdefault(partition, []).append(node)
+    return members
+
+
+def partitions(text: str) -> list[Partition]:
+    """Read the answer to `commands.partitions`, as yet without their nodes."""
+    found = []
+    for line in text.split("\n"):
+        if not line.startswith("PartitionName="):
+            if line.strip() and not line.startswith("No partitions"):
+                raise UnreadableOutput(f"scontrol printed {line!r} for a partition.")
+            continue
+        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        partition = Partition(
+            name=words["PartitionName"],
+            is_default=words.get("Default") == "YES",
+            is_up=words.get("State") == "UP",
+            max_time=time_limit(words.get("MaxTime", "UNLIMITED")),
+            allowed_groups=_groups(words.get("AllowGroups", "ALL")),
+            nodes=(),
+            is_root_only=words.get("RootOnly") == "YES",
+            is_hidden=words.get("Hidden") == "YES",
+            min_nodes=_limit(words.get("MinNodes", "")) or 0,
+            max_cores_per_node=_limit(words.get("MaxCPUsPerNode", "")),
+            max_memory_mb_per_node=_limit(words.get("MaxMemPerNode", "")),
+        )
+        found.append(partition)
+    return found
 
 
 def gres(text: str, used_text: str = "") -> tuple[Gres, ...]:
@@ -183,38 +225,6 @@ def _lent_gpus(count: int, where: str) -> int:
     return sum(not part.startswith("0/") for part in where.split(","))
 
 
-def _nodes(text: str) -> Iterator[tuple[Node, list[str]]]:
-    # An administrator's own words may hold newlines: Comment, Extra.
-    for line in re.split(r"\n(?=NodeName=)", text):
-        if not line.strip() or line.startswith("No nodes"):
-            continue
-        words: dict[str, str] = {}
-        for key, value in _NODE_WORD.findall(line):
-            # The first counts: a line ends with an administrator's own words.
-            words.setdefault(key, value)
-        if not words.get("NodeName"):
-            raise UnreadableOutput(f"scontrol printed {line[:100]!r} for a node.")
-        node = Node(
-            name=words["NodeName"],
-            address=words.get("NodeAddr", words["NodeName"]),
-            gres=gres(words.get("Gres", ""), words.get("GresUsed", "")),
-            cores=_number("cores", words.get("CPUEfctv", words.get("CPUTot", ""))),
-            memory_mb=max(
-                0,
-                _number("memory", words.get("RealMemory", ""))
-                - _number("reserved memory", words.get("MemSpecLimit", "0")),
-            ),
-            is_up=not _KEEPS_JOBS_AWAY.search(words.get("State", "UNKNOWN")),
-            cores_used=_number("used cores", words.get("CPUAlloc", "0")),
-            memory_used_mb=_number("used memory", words.get("AllocMem", "0")),
-            state=words.get("State", "UNKNOWN"),
-            reason=reason[1] if (reason := _NODE_REASON.search(line.rstrip())) else None,
-            gpus_in_use=gpus_in_use(words.get("GresUsed", "")),
-            features=_features(words.get("AvailableFeatures", "")),
-        )
-        yield node, words.get("Partitions", "").split(",")
-
-
 def _features(text: str) -> frozenset[str]:
     return frozenset(text.split(",") if known(text) else ())
 
@@ -246,15 +256,6 @@ def _rows(text: str, width: int) -> Iterator[list[str]]:
         if len(fields) != width:
             raise UnreadableOutput(f"Slurm printed {line!r}; {width} fields were asked for.")
         yield fields
-
-
-def _partitions(text: str) -> Iterator[dict[str, str]]:
-    for line in text.split("\n"):
-        if not line.startswith("PartitionName="):
-            if line.strip() and not line.startswith("No partitions"):
-                raise UnreadableOutput(f"scontrol printed {line!r} for a partition.")
-            continue
-        yield dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def _limit(text: str) -> int | None:

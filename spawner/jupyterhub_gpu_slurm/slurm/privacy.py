@@ -8,8 +8,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from jupyterhub_gpu_slurm.slurm import parsing
-
 log = logging.getLogger(__name__)
 
 # How long jobs that were hidden count as hidden: nothing is lost if they are not any more.
@@ -27,11 +25,11 @@ class JobPrivacy:
         self._hidden_until = -float("inf")
         self._was_told = False
 
-    async def hides_jobs(self, config: Callable[[], Awaitable[str]]) -> bool:
-        """Say whether jobs are hidden; ``config`` asks Slurm, see `commands.config`."""
+    async def hides_jobs(self, ask: Callable[[], Awaitable[bool]]) -> bool:
+        """Say whether jobs are hidden; ``ask`` asks Slurm."""
         if time.monotonic() < self._hidden_until:
             return True
-        is_hidden = parsing.hides_jobs(await config())
+        is_hidden = await ask()
         if is_hidden:
             self._hidden_until = time.monotonic() + _SECONDS
         else:

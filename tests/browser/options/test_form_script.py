@@ -6,7 +6,7 @@ for an hour. `test_form` has the real ones.
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,7 +16,7 @@ from jupyterhub_gpu_slurm.options.form.render import Live, render
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.options.profile import Profile
 from jupyterhub_gpu_slurm.options.request import SessionRequest
-from jupyterhub_gpu_slurm.outlook.availability import Availability, KindOfGpu, as_json, label
+from jupyterhub_gpu_slurm.outlook.availability import Availability, KindOfGpu, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.associations import Association
 
@@ -78,7 +78,7 @@ class StandIn:
                 route.fulfill(status=self.status, body=self.body)
         elif "/availability" in request.url:
             self.looks += 1
-            route.fulfill(json={"partitions": [as_json(one) for one in self.available]})
+            route.fulfill(json={"partitions": [asdict(one) for one in self.available]})
         else:
             live = Live(self.available, "/api/{what}", INTERVAL)
             form = render(

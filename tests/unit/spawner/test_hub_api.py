@@ -125,7 +125,7 @@ def asked(
 
     class Asked(kind):  # type: ignore[misc]
         current_user = user
-        request = SimpleNamespace(body=body, query_arguments={"gpus": [b"2"], "_xsrf": [b"x"]})
+        request = SimpleNamespace(body=body, query_arguments={"gpus": [b"2"]})
 
         def __init__(self) -> None:
             self.said: list[Any] = []

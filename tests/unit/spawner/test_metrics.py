@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from traitlets.config import Application, Config
 
 from jupyterhub_gpu_slurm import metrics
-from jupyterhub_gpu_slurm.errors import CommandTimedOut, SlurmError
+from jupyterhub_gpu_slurm.errors import CommandTimedOut, NoSuchJob
 from jupyterhub_gpu_slurm.metrics import ClusterSample, Moment, SessionSample
 from jupyterhub_gpu_slurm.registration import cluster_sample
 from jupyterhub_gpu_slurm.session.idle import IdleReport
@@ -79,13 +79,13 @@ def test_a_failure_is_counted_and_its_time_too() -> None:
     assert counted() == [number + 1 for number in before]
 
 
-def test_a_failure_that_is_an_answer_is_none() -> None:
+def test_that_slurm_does_not_know_a_job_is_no_failure() -> None:
     with (
-        pytest.raises(SlurmError),
-        metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, "asked", lambda error: True),
+        pytest.raises(NoSuchJob),
+        metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, "asked"),
     ):
-        raise SlurmError("no such job")
-    labels = {"program": "asked", "reason": "slurm"}
+        raise NoSuchJob("no such job")
+    labels = {"program": "asked", "reason": "slurm_command"}
     assert REGISTRY.get_sample_value("gpu_spawner_slurm_query_failures_total", labels) is None
 
 

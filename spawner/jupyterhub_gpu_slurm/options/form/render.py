@@ -6,7 +6,7 @@ and the forecast up to date.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -15,7 +15,7 @@ from jupyterhub_gpu_slurm.options.choices import ChoiceField
 from jupyterhub_gpu_slurm.options.form.filling import LEAST, fill_in
 from jupyterhub_gpu_slurm.options.policy import Defaults, Limits, PartitionLimit
 from jupyterhub_gpu_slurm.options.profile import Profile
-from jupyterhub_gpu_slurm.outlook.availability import Availability, as_json, by_nodes, label
+from jupyterhub_gpu_slurm.outlook.availability import Availability, by_nodes, label
 from jupyterhub_gpu_slurm.resources import ResourceShape
 
 _MIB_PER_GIB = 1024
@@ -154,7 +154,7 @@ def render(
                 | {"types": row.types}
                 for row in rows
             ],
-            "available": [as_json(one) for one in live.partitions],
+            "available": [asdict(one) for one in live.partitions],
             "api_url": live.api_url,
             "interval": live.interval,
             "profiles": [one.fields for one in named],

@@ -136,7 +136,7 @@ def test_the_largest_session_has_its_cores_and_memory_on_the_node_too(
 
 def test_nodes_of_two_sizes_give_the_larger() -> None:
     cluster = Cluster((partition("a", node(gpus=2), node("node002", gpus=4)),))
-    assert limits_for([], cluster, AvailabilityCounter(SHAPE)).max_gpus == 4
+    assert limits_for([], cluster, AvailabilityCounter(SHAPE)).partitions[0].max_gpus == 4
 
 
 LIMITS = Limits(

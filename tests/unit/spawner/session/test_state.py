@@ -54,20 +54,6 @@ def test_a_session_without_gpus_holds_none_and_is_written() -> None:
     assert SessionState("a" * 32, gpus=0).to_json()["held_gpus"] == 0
 
 
-@pytest.mark.parametrize(
-    ("state", "is_unfinished"),
-    [
-        (SessionState(), False),
-        (SessionState("a" * 32), True),
-        (SessionState("a" * 32, is_ready=True), False),
-    ],
-)
-def test_what_is_read_without_its_end_was_interrupted(
-    state: SessionState, is_unfinished: bool
-) -> None:
-    assert state.is_unfinished is is_unfinished
-
-
 def test_nobody_changes_it_in_passing() -> None:
     with pytest.raises(FrozenInstanceError):
         WHOLE.gpus = 8  # type: ignore[misc]

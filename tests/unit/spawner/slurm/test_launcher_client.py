@@ -30,7 +30,7 @@ def sudo(folder: Path, *lines: str) -> tuple[str, ...]:
 
 
 def order(launcher_cmd: tuple[str, ...], verb: str = "list") -> dict[str, Any]:
-    return asyncio.run(launcher_client.order(launcher_cmd, "ada", {"verb": verb}))
+    return asyncio.run(launcher_client.order(launcher_cmd, "ada", verb, {}))
 
 
 def test_an_order_is_told_and_answered(tmp_path: Path) -> None:

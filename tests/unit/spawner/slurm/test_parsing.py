@@ -181,7 +181,7 @@ PARTITIONS = (
 
 
 def test_a_partition_of_two_kinds_of_nodes_keeps_both() -> None:
-    cluster = parsing.cluster(NODES, PARTITIONS)
+    cluster = parsing.cluster(parsing.nodes(NODES), parsing.partitions(PARTITIONS))
     sxm2, debug, empty = cluster.partitions
     assert [(node.name, node.gpus(), node.gpus_free()) for node in sxm2.nodes] == [
         ("node001", 4, 3),
@@ -205,7 +205,7 @@ def test_a_partitions_rules_for_jobs_are_read() -> None:
     )
     assert [
         (one.min_nodes, one.max_cores_per_node, one.max_memory_mb_per_node)
-        for one in parsing.cluster(NODES, text).partitions
+        for one in parsing.partitions(text)
     ] == [(0, None, None), (4, 32, 204800), (0, 8, None)]
 
 
@@ -213,13 +213,13 @@ def test_a_nodes_comment_of_several_lines_hides_no_node() -> None:
     # Slurm prints Comment and Extra as they are, newlines too: src/api/node_info.c.
     first, second = NODES.splitlines()
     text = f"{first} Comment=fan\n is loud\n{second} Comment=a\nb\n"
-    nodes = parsing.cluster(text, PARTITIONS).partitions[0].nodes
+    nodes = parsing.nodes(text)["sxm2"]
     assert [node.name for node in nodes] == ["node001", "node002"]
     assert nodes[1].reason == "disk State=IDLE Gres=gpu:99"
 
 
 def test_what_jobs_hold_of_a_node_is_read() -> None:
-    node = parsing.cluster(NODES, PARTITIONS).partitions[0].nodes[0]
+    node = parsing.nodes(NODES)["sxm2"][0]
     assert (node.cores, node.cores_used) == (38, 8)
     assert (node.memory_mb, node.memory_used_mb) == (393216, 49152)
 
@@ -251,16 +251,15 @@ def test_what_jobs_hold_of_a_node_is_read() -> None:
 )
 def test_which_nodes_take_new_jobs(state: str, is_up: bool) -> None:
     line = f"NodeName=n CPUTot=8 RealMemory=1000 Gres=gpu:2 State={state} Partitions=sxm2\n"
-    (node,) = parsing.cluster(line, PARTITIONS).partitions[0].nodes
+    (node,) = parsing.nodes(line)["sxm2"]
     assert node.is_up is is_up
     assert node.gpus_free() == (2 if is_up else 0)
 
 
 def test_nodes_of_many_kinds_are_read_as_slurm_prints_them() -> None:
     text = (DATA / "nodes_of_slurm_22.05.txt").read_text(encoding="utf-8")
-    partitions = "PartitionName=sxm2 State=UP\nPartitionName=one State=UP MaxTime=01:00:00\n"
-    sxm2, one = parsing.cluster(text, partitions).partitions
-    found = {node.name: (node.gpus(), node.gpus_free(), node.cores) for node in sxm2.nodes}
+    nodes = parsing.nodes(text)
+    found = {node.name: (node.gpus(), node.gpus_free(), node.cores) for node in nodes["sxm2"]}
     assert found == {
         "bench0001": (4, 3, 40),
         "bench0002": (4, 3, 38),
@@ -270,21 +269,21 @@ def test_nodes_of_many_kinds_are_read_as_slurm_prints_them() -> None:
         "bench0004": (4, 0, 40),
         "bench0005": (4, 4, 40),
     }
-    by_name = {node.name: node for node in sxm2.nodes}
+    by_name = {node.name: node for node in nodes["sxm2"]}
     assert [kind.type for kind in by_name["bench0003"].gres] == ["1g.10gb", "a100_3g.20gb"]
     assert by_name["bench0002"].gpus_free("a100") == 1
     # 8 GiB are kept for the system.
     assert by_name["bench0002"].memory_mb == 384 * 1024 - 8192
-    assert [node.name for node in one.nodes] == ["bench0005"]
+    assert [node.name for node in nodes["one"]] == ["bench0005"]
 
 
 @pytest.mark.parametrize("text", ["garbage\n", "NodeName=x CPUTot=many RealMemory=1 State=IDLE\n"])
 def test_what_is_no_node_is_refused(text: str) -> None:
     with pytest.raises(UnreadableOutput):
-        parsing.cluster(text, PARTITIONS)
+        parsing.nodes(text)
 
 
 def test_a_nodes_address_is_what_slurm_reports() -> None:
-    cluster = parsing.cluster(NODES, PARTITIONS)
+    cluster = parsing.cluster(parsing.nodes(NODES), parsing.partitions(PARTITIONS))
     assert cluster.address_of("node002") == "10.0.0.2"
     assert cluster.address_of("node999") is None

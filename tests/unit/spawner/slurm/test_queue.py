@@ -174,6 +174,5 @@ def test_a_node_tells_its_state_and_an_administrators_reason() -> None:
         "NodeName=n1 NodeAddr=n1 CPUTot=8 RealMemory=100 State=IDLE+DRAIN Partitions=sxm2  "
         "Gres=gpu:2 GresUsed=gpu:0 Reason=fan broken [root@2026-11-21T03:01:25]"
     )
-    (partition,) = parsing.cluster(node_line, "PartitionName=sxm2 State=UP").partitions
-    (node,) = partition.nodes
+    (node,) = parsing.nodes(node_line)["sxm2"]
     assert (node.state, node.reason) == ("IDLE+DRAIN", "fan broken")

@@ -104,7 +104,7 @@ def partition(version: str) -> str:
 def node(version: str, state: str = "MIXED") -> Node:
     resume = "ResumeAfterTime=None " if version >= "23.02" else ""
     line = NODES[version].format(version=f"{version}.1", state=state, resume=resume)
-    (found,) = parsing.cluster(line, partition(version)).partitions[0].nodes
+    (found,) = parsing.nodes(line)["dgx"]
     return found
 
 
@@ -147,7 +147,7 @@ def test_a_reason_ends_where_slurm_says_who_gave_it(version: str) -> None:
 
 @VERSIONS
 def test_a_partition_is_read(version: str) -> None:
-    (found,) = parsing.cluster("", partition(version)).partitions
+    (found,) = parsing.partitions(partition(version))
     assert found.name == "dgx"
     assert (found.is_default, found.is_up, found.allowed_groups) == (True, True, None)
     assert found.max_time is not None
@@ -156,7 +156,7 @@ def test_a_partition_is_read(version: str) -> None:
 
 def test_a_reason_without_a_time_is_the_rest_of_the_line() -> None:
     line = "NodeName=n CPUTot=8 RealMemory=1000 State=DOWN Partitions=dgx Reason=Not responding\n"
-    (found,) = parsing.cluster(line, partition("22.05")).partitions[0].nodes
+    (found,) = parsing.nodes(line)["dgx"]
     assert found.reason == "Not responding"
 
 
@@ -223,8 +223,7 @@ PRINTED = {
 def printed_node(version: str, partition_name: str) -> Node:
     """Read it as one line, as the portal asks for it."""
     line = " ".join(PRINTED[version].split())
-    words = f"PartitionName={partition_name} Default=YES MaxTime=UNLIMITED State=UP\n"
-    (found,) = parsing.cluster(line, words).partitions[0].nodes
+    (found,) = parsing.nodes(line)[partition_name]
     return found
 
 
