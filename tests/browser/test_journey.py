@@ -112,7 +112,7 @@ def test_log_in_choose_gpus_train_look_and_stop(
     # The page's buttons are there before the script that makes them do something.
     home.wait_for_function("window._jupyterhub_page_loaded")
     home.get_by_role("button", name="Stop", exact=True).click()
-    expect(home.get_by_role("button", name="Start a session")).to_be_visible(timeout=30_000)
+    expect(home.get_by_role("button", name="Start a session")).to_be_visible()
     until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
 
 

@@ -177,7 +177,7 @@ def test_a_logout_asks_once_whether_the_session_is_still_needed(
     assert_is_fit_to_use(page, "leave two sessions")
     page.locator("#stop-and-leave").click()
     expect(page.get_by_label("Username")).to_be_visible()
-    until(lambda: not portal.jobs(user=USER), seconds=15, what="the job is gone")
+    until(lambda: not portal.jobs(user=USER), seconds=30, what="the jobs are gone")
     # Nobody is asked who has none.
     log_in(page, portal, USER, to="/hub/home")
     page.get_by_role("link", name="Log out").click()

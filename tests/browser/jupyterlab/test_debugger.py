@@ -58,12 +58,12 @@ def stopped(portal: Instance, user: Visitor, page: Page) -> Page:
     cell.click()
     page.keyboard.insert_text(CODE)
     page.get_by_role("button", name="Enable Debugger").click()
-    expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible()
     beside_line(page, 2).click()
     expect(page.get_by_role("region", name="Breakpoints Section")).to_contain_text("2")
     cell.click()
     page.keyboard.press("Shift+Enter")
-    expect(variable(page, "number: 21")).to_be_visible(timeout=30_000)
+    expect(variable(page, "number: 21")).to_be_visible()
     return page
 
 
@@ -111,7 +111,7 @@ def test_a_cell_is_debugged_by_keyboard(portal: Instance, user: Visitor, page: P
     page.keyboard.press("Shift+Tab")
     arrow_to(page, "ArrowRight", page.get_by_role("button", name="Enable Debugger"))
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("button", name="Disable Debugger")).to_be_visible()
     page.keyboard.press("Control+Shift+C")
     page.keyboard.type("Breakpoints on exception")
     expect(page.locator(".lm-CommandPalette-item.lm-mod-active")).to_contain_text("exception")
@@ -124,7 +124,7 @@ def test_a_cell_is_debugged_by_keyboard(portal: Instance, user: Visitor, page: P
     page.keyboard.press("Enter")
     page.keyboard.insert_text(FAILING)
     page.keyboard.press("Control+Enter")
-    expect(variable(page, "number: 21")).to_be_visible(timeout=30_000)
+    expect(variable(page, "number: 21")).to_be_visible()
     page.keyboard.press("F9")
     expect(page.locator(".jp-OutputArea-output").first).to_contain_text("ZeroDivisionError")
 

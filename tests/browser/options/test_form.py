@@ -40,7 +40,7 @@ def test_the_forecast_follows_the_choice(
         expect(forecast).to_have_attribute("data-state", "later")
         expect(forecast).to_contain_text(re.compile(r"\d+ minutes\)\.$"))
         waiting = page.get_by_role("radio", name=re.compile("^2 GPUs.*busy now"))
-        expect(waiting).to_be_attached(timeout=30_000)
+        expect(waiting).to_be_attached()
         photograph(page, "forecast")
         page.get_by_role("radio", name=re.compile("^No GPU")).check(force=True)
         expect(forecast).to_have_attribute("data-state", "now")
@@ -52,11 +52,11 @@ def test_the_forecast_follows_the_choice(
 def test_what_is_free_is_refreshed_without_a_reload(portal: Instance, page: Page) -> None:
     open_form(page, portal)
     row = page.locator("#gpu-form-cluster tr").first
-    expect(row).to_contain_text("12 of 12", timeout=30_000)
+    expect(row).to_contain_text("12 of 12")
     page.evaluate("window.isTheSamePage = true")
     with portal.gpus_taken(nodes=2):
-        expect(row).to_contain_text("4 of 12", timeout=30_000)
-    expect(row).to_contain_text("12 of 12", timeout=30_000)
+        expect(row).to_contain_text("4 of 12")
+    expect(row).to_contain_text("12 of 12")
     assert page.evaluate("window.isTheSamePage")
 
 
@@ -80,7 +80,7 @@ def test_partitions_of_the_same_nodes_are_one_row(portal: Instance, page: Page) 
     expect(page.locator("#gpu-form-partition option")).to_have_count(2)
     expect(page.locator("#gpu-form-cluster tr")).to_have_count(1)
     # And so they are when what is free is asked for again.
-    with page.expect_response(re.compile("/availability"), timeout=30_000) as answered:
+    with page.expect_response(re.compile("/availability")) as answered:
         pass
     answered.value.finished()
     expect(page.locator("#gpu-form-cluster tr")).to_have_count(1)

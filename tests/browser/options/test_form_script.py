@@ -55,6 +55,8 @@ class StandIn:
 
     available: tuple[Availability, ...] = AVAILABLE
     limits: Limits = LIMITS
+    now: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(minutes=1))
+    """What the page's clock says: far enough ahead for it to be stopped before it is there."""
     profiles: tuple[Profile, ...] = ()
     answer: dict[str, str | None] = field(
         default_factory=lambda: {"state": "now", "start": None, "why": ""}
@@ -97,7 +99,7 @@ def hub(page: Page) -> StandIn:
     page.route("**/*", stand_in)
     # It stands still but for run_for.
     page.clock.install()
-    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
+    page.clock.pause_at(stand_in.now)
     return stand_in
 
 
@@ -250,7 +252,7 @@ def test_a_forecast_is_asked_for_again_only_when_it_may_have_changed(
     assert len(hub.forecasts) == 1
     # Nothing is free any more: the forecast of "now" cannot be true.
     hub.available = (replace(AVAILABLE[0], largest_free=0), *AVAILABLE[1:])
-    start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
+    start = (hub.now + timedelta(minutes=20)).isoformat()
     hub.answer = {"state": "later", "start": start, "why": ""}
     wait_for_looks(page, hub, 1)
     wait_for_forecasts(page, hub, 2)
@@ -272,7 +274,7 @@ def test_a_forecast_that_takes_long_is_not_asked_for_again(page: Page, hub: Stan
 
 
 def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> None:
-    start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
+    start = (hub.now + timedelta(minutes=20)).isoformat()
     hub.answer = {"state": "later", "start": start, "why": ""}
     open_form(page)
     # The page's own figures may be older than the forecast.
@@ -286,7 +288,7 @@ def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> N
 
 
 def test_the_minutes_that_are_left_go_by(page: Page, hub: StandIn) -> None:
-    start = (datetime.now(UTC) + timedelta(minutes=20)).isoformat()
+    start = (hub.now + timedelta(minutes=20)).isoformat()
     hub.answer = {"state": "later", "start": start, "why": ""}
     open_form(page)
     expect(page.get_by_role("status")).to_contain_text("within 20 minutes")
@@ -299,7 +301,7 @@ def test_the_minutes_that_are_left_go_by(page: Page, hub: StandIn) -> None:
     [(0.2, "within 1 minute)"), (89, "89 minutes"), (240, "4 hours"), (60 * 24 * 9, "9 days")],
 )
 def test_how_long_it_takes_in_words(page: Page, hub: StandIn, minutes: float, words: str) -> None:
-    start = (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat()
+    start = (hub.now + timedelta(minutes=minutes)).isoformat()
     hub.answer = {"state": "later", "start": start, "why": ""}
     open_form(page)
     expect(page.get_by_role("status")).to_contain_text(words)

@@ -56,7 +56,7 @@ def user(portal: Instance, visit: Callable[[str], Visitor], home: Path) -> Visit
 def open_notebook(page: Page, portal: Instance) -> None:
     log_in(page, portal, USER, to=f"/user/{USER}/lab/tree/{NOTEBOOK}")
     wait_for_notebook(page)
-    expect(time_left(page)).to_be_visible(timeout=30_000)
+    expect(time_left(page)).to_be_visible()
 
 
 def type_into_notebook(page: Page, text: str) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Dialog, Page, expect
 from tests.browser.fit import assert_dialog_is_fit
 from tests.browser.keyboard import press
 from tests.browser.lab import open_lab
+from tests.browser.session.test_clock import time_left
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -43,6 +44,12 @@ def watch(page: Page) -> list[str]:
     return kinds
 
 
+def wait_for_what_is_held(page: Page) -> None:
+    """Wait until the page knows what its session holds: the server asks the hub, who asks Slurm."""
+    expect(time_left(page)).to_be_visible()
+    page.wait_for_timeout(2000)  # the reminder's own question, which has the same answer
+
+
 def close(page: Page) -> None:
     """Close the tab as a person does."""
     page.locator(".jp-Launcher").click(position={"x": 5, "y": 5})
@@ -70,7 +77,7 @@ def test_the_file_browsers_buttons_are_in_one_row(portal: Instance, page: Page) 
 def test_who_holds_no_gpus_is_not_asked(portal: Instance, page: Page) -> None:
     open_lab(page, portal, USER)
     asked = watch(page)
-    page.wait_for_timeout(2000)
+    wait_for_what_is_held(page)
     with page.expect_event("close"):
         close(page)
     assert asked == []
@@ -87,7 +94,7 @@ def test_who_closes_the_tab_is_told_once_that_gpus_stay_reserved(
     user.start_and_wait(gpus=2, hours=1)
     open_lab(page, portal, USER)
     asked = watch(page)
-    page.wait_for_timeout(2000)
+    wait_for_what_is_held(page)
     close(page)
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(re.compile(r"2 GPUs stay reserved for you until \d+:\d\d"))

@@ -33,7 +33,6 @@ def hub(directory: Slapd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         "allowed_groups": ["unix-primary"],
         "admin_groups": ["portal-admins"],
         "next_server_seconds": 0.2,
-        "refresh_timeout": 0.5,
         "refresh_pause": 0,
         **reader(),
     }

@@ -115,9 +115,12 @@ def test_a_stop_before_an_interrupted_start_goes_on_ends_it(portal: Instance, vi
         until(lambda: portal.jobs(user=user.name), seconds=20, what="the start is in the queue")
         faults.service("restart", "hub")
         reconciler = until(
-            lambda: faults.service_of_hub("dsportal.reconciler"), seconds=60, what="it runs"
+            lambda: faults.service_of_hub("dsportal.reconciler"),
+            seconds=60,
+            every=0.1,
+            what="it runs",
         )
-        # It would go on with the start before anybody can stop it.
+        # It would go on with the start before anybody can stop it, a second after it has begun.
         faults.stop(reconciler)
         try:
             faults.wait_for_hub(portal)

@@ -115,7 +115,7 @@ class TestImpatientHub:
         program.write_text("\n".join(["#!/bin/bash", *lines, ""]))
         user = visit(USER)
         user.start(gpus=0)
-        wait_until_stopped(user, seconds=20)
+        wait_until_stopped(user)
         page = user.http.get(f"/hub/spawn-pending/{USER}").text
         assert "FAILED" in page
         assert "a first line" in page

@@ -165,7 +165,8 @@ def test_a_job_that_is_cancelled_while_it_waits_is_told_at_once(
             lambda: portal.jobs(user=USERS[3]), seconds=10, what="the job is in the queue"
         )
         portal.slurm("scancel", job_id)
-        until(lambda: user.server() is None, seconds=10, what="the start has failed")
+        # The hub asks squeue, reads the job's log and cancels what may be left, one after another.
+        until(lambda: user.server() is None, seconds=30, what="the start has failed")
         assert "it was cancelled" in user.http.get(f"/hub/spawn-pending/{USERS[3]}").text
 
 
