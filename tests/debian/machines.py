@@ -257,8 +257,8 @@ def _sweep() -> None:
         for folder in parent.glob("machine-*-*"):
             if not Path("/proc", folder.name.split("-")[1]).exists():
                 for inner, _, _ in os.walk(folder, topdown=False):
-                    # Who ends another beside us sweeps, too.
-                    with suppress(FileNotFoundError):
+                    # Who ends another beside us sweeps, too; what entered that one may still end.
+                    with suppress(OSError):
                         os.rmdir(inner)
 
 

@@ -16,6 +16,9 @@ from tests.pages import how_to, lines
 from tests.visitor import Visitor, session_of
 
 SUITES = ("bookworm", pytest.param("trixie", marks=pytest.mark.long))
+# slurmctld asks a node that was silent again after a third of slurm_node_timeout_seconds (420):
+# up to 140 s later, and more on a busy machine.
+ASKED_AGAIN_SECONDS = 300
 READ_SETTINGS = (
     "import json, tomllib; "
     "print(json.dumps(tomllib.load(open('/etc/data-scientist-portal/portal.toml', 'rb'))))"

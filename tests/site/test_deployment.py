@@ -15,7 +15,7 @@ from tests.debian.machines import Machine
 from tests.network.tls import answer, unchecking
 from tests.pages import how_to, lines
 from tests.servers.directories import PEOPLE
-from tests.site.conftest import Site, arguments, deployed_without
+from tests.site.conftest import ASKED_AGAIN_SECONDS, Site, arguments, deployed_without
 from tests.site.recap import changed_tasks, outcome
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -224,7 +224,7 @@ def test_a_run_that_is_limited_leaves_the_other_machines_alone(hosts: Hosts) -> 
         assert [program.exists() for program in programs] == expected
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(900 + ASKED_AGAIN_SECONDS)
 def test_a_host_that_has_gone_off_is_remembered_and_the_others_are_deployed(
     portal: Site, hosts: Hosts
 ) -> None:
@@ -244,6 +244,6 @@ def test_a_host_that_has_gone_off_is_remembered_and_the_others_are_deployed(
     up = {"compute1", "compute2"}
     until(
         lambda: {node for node, state in portal.states().items() if "*" not in state} == up,
-        seconds=120,
+        seconds=ASKED_AGAIN_SECONDS,
         what="both answer",
     )

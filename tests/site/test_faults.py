@@ -9,14 +9,12 @@ import httpx
 import pytest
 
 from tests.debian.hosts import Hosts
-from tests.site.conftest import Site
+from tests.site.conftest import ASKED_AGAIN_SECONDS, Site
 from tests.visitor import Visitor
 from tests.waiting import until
 
+# Less than from one question of Slurm's to the next: at most one is lost.
 CUT_SECONDS = 120
-# Slurm asks a silent node again after a third of slurm_node_timeout_seconds (420), which is longer
-# than the cut: at most one such question is lost.
-ASKED_AGAIN_SECONDS = 300
 RULES = ("/usr/sbin/nft", "--stateless", "list", "ruleset")
 SERVER = "import os; print(os.getppid())"
 

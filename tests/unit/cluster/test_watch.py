@@ -2,15 +2,18 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pytest
 
+from dsportal.cluster import watch as watch_module
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.watch import Watch
 from dsportal.cluster.words import JOBS_HIDDEN, SLURM_SILENT
 from jupyterhub_gpu_slurm.errors import CommandFailed, SlurmError
 from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, QueuedJob
 from tests.unit.cluster.snapshots import ADAS, SHARES, snapshot
+from tests.unit.loops import without_waiting
 
 
 @dataclass
@@ -76,7 +79,7 @@ def test_nobody_who_looks_costs_nothing() -> None:
     assert client.asked["queue"] == 1
 
 
-def test_all_who_follow_get_each_picture_of_one_round() -> None:
+def test_all_who_follow_get_each_picture_of_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     client = FakeClient()
 
     async def follow(shared: Watch) -> list[SharedView]:
@@ -89,10 +92,14 @@ def test_all_who_follow_get_each_picture_of_one_round() -> None:
         raise AssertionError
 
     async def all_follow() -> list[list[SharedView]]:
+        clock = asyncio.get_running_loop().time
+        monkeypatch.setattr(watch_module, "time", SimpleNamespace(monotonic=clock))
         shared = watch(client, interval=0.6)
+        shared._answer._now = clock
         return list(await asyncio.gather(*(follow(shared) for _ in range(100))))
 
-    got = asyncio.run(all_follow())
+    with asyncio.Runner(loop_factory=without_waiting) as runner:
+        got = runner.run(all_follow())
     assert client.asked["queue"] == 3
     assert all(views == got[0] for views in got)
 

@@ -20,6 +20,7 @@ import pytest
 from dsportal.hub import internal_tls
 from dsportal.settings.hub import HubSettings
 from jupyterhub_gpu_slurm.session.certificates import Authority
+from tests.network.sockets import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 PROXY = ROOT / "deploy/ansible/roles/portal/files/proxy.mjs"
@@ -62,12 +63,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _port() -> int:
-    with socket.socket() as one:
-        one.bind((HERE, 0))
-        return int(one.getsockname()[1])
-
-
 @contextmanager
 def _serving(name: Path) -> Iterator[int]:
     """Answer over TLS with this certificate; give the port."""
@@ -98,7 +93,7 @@ def reached(certificates: Path, tmp_path: Path) -> Callable[[str, str], bool]:
                 "host_routing": False,
                 "gate_cookie": "portal-gate",
                 "socket": str(tmp_path / "proxy.sock"),
-                "api_port": _port(),
+                "api_port": free_port(),
                 "api_tls": None,
                 "client_tls": {
                     "key": f"{side}.key",

@@ -1,5 +1,4 @@
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,14 +7,14 @@ import httpx
 import pytest
 
 from tests.checkout import PYTHONPATH
+from tests.network.sockets import free_port
 from tests.waiting import until
 
 
 @pytest.fixture
 def exporter() -> Iterator[str]:
     """An exporter whose Slurm is not there; its address."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     argv = [sys.executable, "-m", "dsportal.slurm_exporter", "--slurm-conf=/dev/null"]
     argv += ["--address=127.0.0.1", f"--port={port}"]
     process = subprocess.Popen(argv, env=os.environ | {"PYTHONPATH": PYTHONPATH})

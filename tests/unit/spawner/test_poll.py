@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from jupyterhub_gpu_slurm.session import endings
+from jupyterhub_gpu_slurm.session import job as session_job
 from jupyterhub_gpu_slurm.session.observation import Ending, SessionNews
 from jupyterhub_gpu_slurm.session.state import SessionState
 from jupyterhub_gpu_slurm.slurm.records import Job
@@ -71,7 +72,10 @@ def test_a_session_that_is_over_leaves_how_it_ended(
     assert polled(session) == code  # an end is an end
 
 
-def test_slurms_last_word_is_waited_for(session: Any, slurm: StandIn) -> None:
+def test_slurms_last_word_is_waited_for(
+    session: Any, slurm: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_job, "_LAST_WORD_SECONDS", 20)
     slurm.words = [COMPLETES, COMPLETES, job("OUT_OF_MEMORY")]
     assert polled(session) == 1
     assert slurm.ages == [None, 0, 0]

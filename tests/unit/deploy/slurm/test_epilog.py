@@ -126,14 +126,15 @@ def run(
 ) -> tuple[int, str]:
     """Run it as slurmd does; return its status and its log.
 
-    With a stand-in for nvidia-smi, as there need be no GPU here, and less patience than it has.
+    With a stand-in for nvidia-smi, as there need be no GPU here; with less patience than it has
+    where that is to end.
     """
     log, program, stand_in = folder / "log", folder / "epilog", folder / "nvidia-smi"
     text = FILE.read_text()
     for name, value in {
         "NVIDIA_SMI": repr((str(stand_in),)),
-        "NVIDIA_SMI_SECONDS": "1",
-        "LONGEST_SECONDS": "3",
+        "NVIDIA_SMI_SECONDS": "1" if "sleep" in nvidia_smi else "20",
+        "LONGEST_SECONDS": "3" if "STOP" in nvidia_smi else "25",
     }.items():
         text, count = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
         assert count == 1

@@ -63,16 +63,16 @@ def test_a_node_that_boots_and_a_job_that_is_suspended_take_no_time_of_the_serve
     limits = StartLimits(launch=0.05, queue=3600)
     start = SessionStart(connection, "ada", job, lambda: limits, logging.getLogger("test"))
 
-    async def started() -> int:
+    async def started(port_after: float) -> int:
         start.expect_port()
-        asyncio.get_running_loop().call_later(0.3, start.take_port, PORT)
+        asyncio.get_running_loop().call_later(port_after, start.take_port, PORT)
         return await start.await_port(JOB_ID)
 
     slurm.words = [replace(RUNS, slurm_state=word)]
-    assert run(started()) == PORT
+    assert run(started(port_after=0.3)) == PORT
     slurm.words = [RUNS]
     with pytest.raises(SessionEnded, match="did not answer"):
-        run(started())
+        run(started(port_after=60))
 
 
 def test_a_job_that_fails_ends_the_wait_with_its_log(

@@ -1,9 +1,9 @@
 import asyncio
-import selectors
 
 import pytest
 
 from jupyterhub_gpu_slurm.slurm.limiters import ConcurrencyLimiter, RateLimiter
+from tests.unit.loops import without_waiting
 
 
 async def most_at_once(limiter: ConcurrencyLimiter, comers: int) -> int:
@@ -76,23 +76,6 @@ def test_a_failure_inside_gives_the_place_back() -> None:
                 pass
 
     asyncio.run(try_it())
-
-
-class Skipping(selectors.SelectSelector):
-    """Lets a loop wait no time, but count it: its clock is that of no busy machine."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self.now += timeout or 0
-        return super().select(0)
-
-
-def without_waiting() -> asyncio.AbstractEventLoop:
-    selector = Skipping()
-    loop = asyncio.SelectorEventLoop(selector)
-    loop.time = lambda: selector.now  # type: ignore[method-assign]
-    return loop
 
 
 def test_turns_are_taken_in_order_and_apart() -> None:
