@@ -7,7 +7,7 @@ SpawnerError
 │   └── UnfitImage       the image does not hold what a session needs
 ├── SlurmError           the scheduler, or the way to it, did not do what it should
 │   ├── CommandFailed    a Slurm program ended with an error
-│   │   └── NoSuchJob    Slurm answered, and does not know the job: no failure of Slurm's
+│   ├── NoSuchJob        Slurm answered, and does not know the job: no failure of Slurm's
 │   ├── CommandTimedOut  a Slurm program did not answer in time; what it did is unknown
 │   ├── AccountUnavailable  sudo, or the directory behind it, does not know the user; nothing done
 │   ├── LauncherUnavailable  the launcher cannot be run; nothing done
@@ -71,8 +71,10 @@ class CommandFailed(SlurmError):
     reason = "slurm_command"
 
 
-class NoSuchJob(CommandFailed):
+class NoSuchJob(SlurmError):
     """Slurm answered, and does not know the job: no failure of Slurm's."""
+
+    reason = "slurm_command"
 
 
 class CommandTimedOut(SlurmError):

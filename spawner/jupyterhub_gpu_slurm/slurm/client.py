@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -123,8 +123,8 @@ class SlurmClient:
 
     async def accounted_jobs(self, since: datetime, until: datetime) -> list[AccountedJob]:
         """Return all users' jobs that ran in a span, as Slurm's accounting knows them."""
-        patient = replace(self, time_limit=max(self.time_limit, _ACCOUNTING_SECONDS))
-        return await patient._ask(accounting.jobs(since, until), accounting.read)
+        seconds = max(self.time_limit, _ACCOUNTING_SECONDS)
+        return await self._ask(accounting.jobs(since, until), accounting.read, seconds=seconds)
 
     async def accounting(self) -> Accounting:
         """Return whether Slurm's accounting knows accounts and QOS of users."""
@@ -205,7 +205,11 @@ class SlurmClient:
         await self._launch(self.operator, "extend", lambda _: None, **request)
 
     async def _ask(
-        self, command: list[str], read: Callable[[str], T], more: Mapping[str, str] = _NOTHING
+        self,
+        command: list[str],
+        read: Callable[[str], T],
+        more: Mapping[str, str] = _NOTHING,
+        seconds: float | None = None,
     ) -> T:
         name, *arguments = command
         environment = {
@@ -217,7 +221,7 @@ class SlurmClient:
         }
         argv = [str(PurePosixPath(self.bin_dir, name)), *arguments]
         with metrics.timed(metrics.QUERY, metrics.QUERY_FAILURES, name):
-            done = await program.run(argv, environment, self.time_limit, _MOST_BYTES)
+            done = await program.run(argv, environment, seconds or self.time_limit, _MOST_BYTES)
             if done.code != 0:
                 detail = f"{name} ended with {done.code}: {launcher_answers.one_line(done.err)}"
                 failure = NoSuchJob if _NO_SUCH_JOB in detail else CommandFailed
