@@ -4,14 +4,13 @@ import json
 import logging
 import sqlite3
 from datetime import UTC, datetime
-from typing import Any
 
 from tornado.httpclient import HTTPClientError
 from tornado.web import HTTPError
 
 from dsportal.cluster import usage, viewer_access, words
 from dsportal.cluster.handlers import Handler
-from dsportal.cluster.usage import UsageQuery
+from dsportal.cluster.openapi import UsageAnswer
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +42,15 @@ async def stop(handler: Handler, user: str, server: str) -> None:
     log.info("%r stopped the session %r of %r", admin, server, user)
 
 
-async def gpu_hours(handler: Handler) -> tuple[UsageQuery, list[dict[str, Any]]]:
+async def gpu_hours(handler: Handler) -> UsageAnswer:
     """Read whose hours are asked for, and find them; raises `sqlite3.Error`."""
     try:
         days, by = handler.get_argument("days", "7"), handler.get_argument("by", "user")
         asked = usage.question(days, by)
     except ValueError as error:
         raise HTTPError(400, str(error)) from error
-    return asked, await usage.answer(handler.room.usage, asked, datetime.now(UTC))
+    rows = await usage.answer(handler.room.usage, asked, datetime.now(UTC))
+    return {"days": asked.days, "by": asked.by, "rows": rows}
 
 
 class AdminHandler(Handler):
@@ -96,14 +96,15 @@ class UsageHandler(AdminHandler):
     async def get(self, kind: str | None) -> None:
         """Write the rows; as CSV where ``kind`` is ``.csv``."""
         try:
-            asked, rows = await gpu_hours(self)
+            hours = await gpu_hours(self)
         except sqlite3.Error as error:
             log.warning("The record of GPU hours cannot be read: %s", error)
             raise HTTPError(503, words.NO_RECORD) from error
         if kind is None:
             self.set_header("Content-Type", "application/json")
-            self.finish(json.dumps({"days": asked.days, "by": asked.by, "rows": rows}))
+            self.finish(json.dumps(hours))
         else:
             self.set_header("Content-Type", "text/csv; charset=utf-8")
-            self.set_header("Content-Disposition", f'attachment; filename="{asked.file_name}"')
-            self.finish(usage.as_csv(rows))
+            name = f"gpu-hours-by-{hours['by']}-{hours['days']}-days.csv"
+            self.set_header("Content-Disposition", f'attachment; filename="{name}"')
+            self.finish(usage.as_csv(hours["rows"]))

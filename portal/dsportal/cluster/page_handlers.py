@@ -9,6 +9,7 @@ from jupyterhub.utils import url_path_join
 from dsportal.cluster import viewer_access
 from dsportal.cluster.admin import gpu_hours, stop
 from dsportal.cluster.handlers import EventsHandler, Handler, event
+from dsportal.cluster.openapi import UsageAnswer
 from dsportal.cluster.shared_view import SharedView
 from dsportal.response_headers import head_as_get
 from dsportal.sizing.answer import answer
@@ -39,12 +40,11 @@ class PageHandler(Handler):
             )
         )
 
-    async def _hours(self) -> dict[str, Any] | None:
+    async def _hours(self) -> UsageAnswer | None:
         try:
-            asked, rows = await gpu_hours(self)
+            return await gpu_hours(self)
         except sqlite3.Error:
             return None
-        return {"days": asked.days, "by": asked.by, "rows": rows}
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Say what is wrong, on a page with a way to try again."""

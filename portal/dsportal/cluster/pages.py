@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from dsportal.cluster.sessions import SessionList
 from dsportal.cluster.shared_view import SharedView
 from dsportal.cluster.usage import DAYS
-from dsportal.cluster.view import NodeRow, Viewer
+from dsportal.cluster.view import JobRow, NodeRow, Viewer
 from dsportal.look import WEB, Appearance
 from dsportal.sizing import words
 from dsportal.sizing.answer import SizingAnswer
@@ -117,11 +117,15 @@ class Pages:
             "trouble": self._write("trouble", shared.jobs_trouble),
             "summary": self._write("summary", *facts),
             "partitions": self._write("partitions", shared.partitions),
-            "mine": self._write("jobs", mine, len(mine), kinds[0]),
-            "waiting": self._write("jobs", waiting[:_MOST_ROWS], len(waiting), kinds[1]),
-            "running": self._write("jobs", running[:_MOST_ROWS], len(running), kinds[2]),
+            "mine": self._jobs(mine, kinds[0]),
+            "waiting": self._jobs(waiting, kinds[1]),
+            "running": self._jobs(running, kinds[2]),
             **{f"node-{row['name']}": self._node(shared, row) for row in nodes},
         }
+
+    def _jobs(self, rows: list[JobRow], kind: str) -> str:
+        """Write a table of jobs; all of somebody's 10,000 would keep everybody waiting."""
+        return self._write("jobs", rows[:_MOST_ROWS], len(rows), kind)
 
     def _node(self, shared: SharedView, row: NodeRow) -> str:
         # A row is the same object for all who see the same of its node.

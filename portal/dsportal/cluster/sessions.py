@@ -52,7 +52,7 @@ class Sessions:
         return SessionList(rows(known, snapshot), trouble)
 
     async def stop(self, user: str, server: str, token: str) -> None:
-        """Stop a session by the right of whom the token is of; see `HubApi.stop`."""
+        """Stop a session by the right of whom the token is of; see `ClusterHubApi.stop`."""
         await self.hub.stop(user, server, token)
         self._answer.expire()
 

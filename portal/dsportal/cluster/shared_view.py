@@ -58,17 +58,23 @@ class SharedView:
     def cluster_body(self, viewer: Viewer) -> str:
         """Write the answer of ``api/v1/cluster``, but for its moment and its brackets."""
         seen = self.as_seen_by(viewer)
-        return self.once(("cluster", seen), lambda: self._cluster_body(seen))
+        return self.once(
+            ("cluster", seen),
+            lambda: _members(
+                trouble=self.trouble,
+                gpus=self.gpus,
+                partitions=self.partitions,
+                nodes=self.nodes(seen),
+            ),
+        )
 
     def jobs_body(self, viewer: Viewer, *, only_own: bool = False) -> str:
         """Write the answer of ``api/v1/jobs``, but for its moment and its brackets."""
         seen = self.as_seen_by(viewer)
-
-        def write() -> str:
-            jobs = self.jobs(seen, only_own=only_own)
-            return f'"trouble":{_json(self.jobs_trouble)},"jobs":{_json(jobs)}'
-
-        return self.once(("jobs", seen, only_own), write)
+        return self.once(
+            ("jobs", seen, only_own),
+            lambda: _members(trouble=self.jobs_trouble, jobs=self.jobs(seen, only_own=only_own)),
+        )
 
     def dated(self, body: str) -> str:
         """Write a body as a whole answer."""
@@ -80,20 +86,10 @@ class SharedView:
             self._written[key] = write()
         return self._written[key]  # type: ignore[return-value]
 
-    def _cluster_body(self, viewer: Viewer) -> str:
-        return (
-            f'{self._trouble},"gpus":{_json(self.gpus)},"partitions":{_json(self.partitions)}'
-            f',"nodes":{_json(self.nodes(viewer))}'
-        )
-
     @property
     def jobs_trouble(self) -> str | None:
         """In words, why the jobs are old ones, or none at all."""
         return self.trouble or (JOBS_HIDDEN if self.hides_jobs else None)
-
-    @property
-    def _trouble(self) -> str:
-        return f'"trouble":{_json(self.trouble)}'
 
     @cached_property
     def gpus(self) -> view.GpuCount:
@@ -127,5 +123,6 @@ class SharedView:
         return viewer if viewer.name == user else replace(viewer, name=None)
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+def _members(**members: object) -> str:
+    """Write the members of an object, without its brackets."""
+    return json.dumps(members, separators=(",", ":"))[1:-1]

@@ -33,11 +33,6 @@ class UsageQuery:
     days: int
     by: By
 
-    @property
-    def file_name(self) -> str:
-        """What a download is called."""
-        return f"gpu-hours-by-{self.by}-{self.days}-days.csv"
-
 
 def question(days: str, by: str) -> UsageQuery:
     """Read a question; raises `ValueError` with a sentence."""

@@ -17,6 +17,7 @@ from jupyterhub_gpu_slurm.slurm.watcher import told
 
 log = logging.getLogger(__name__)
 
+_RETRY_SECONDS = 5.0
 _SHARES_AGAIN_SECONDS = 120.0
 _LONGEST_SILENCE_SECONDS = 20.0
 _SHORTEST_PAUSE_SECONDS = 0.5
@@ -32,7 +33,11 @@ class Watch:
         self._client = client
         self._mark = mark
         self._interval = interval
-        self._answer = SharedAnswer(self._ask, interval, patience=patience)
+        # Each failure wakes all who follow: they would ask in turn, without a pause.
+        retry_seconds = min(interval, _RETRY_SECONDS)
+        self._answer = SharedAnswer(
+            self._ask, interval, patience=patience, retry_seconds=retry_seconds
+        )
         self._no_shares_before = -float("inf")
         self._renewed = asyncio.Event()
 

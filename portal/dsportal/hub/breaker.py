@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from tornado import web
 
@@ -48,6 +49,8 @@ class Breaker:
         self.check_writer: Callable[[], None] = lambda: None
         """Raises `DatabaseAway` while another may have become the one that writes."""
         self._answered_at = -float("inf")
+        # Its own: whatever else waits in a thread is no reason to think the database away.
+        self._thread = ThreadPoolExecutor(1, "database-probe")
         self._probing: asyncio.Task[None] | None = None
         self._mending: asyncio.Task[None] | None = None
 
@@ -98,7 +101,7 @@ class Breaker:
     async def _ask(self) -> None:
         asked_at = time.monotonic()
         self.check_writer()
-        await asyncio.to_thread(self._probe)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._probe)
         self._answered_at = asked_at
 
     async def _mend(self) -> None:

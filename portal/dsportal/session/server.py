@@ -8,6 +8,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from dsportal.session.kernels.manager import (
 )
 from dsportal.session.page import extensions, lab_defaults
 from dsportal.session.page.shutdown import ShutdownNotice
+from dsportal.session.threads import in_thread
 from dsportal.session.upstream.hub_login import is_login_of_the_hub
 from dsportal.session.upstream.jupyter_server import mend
 from dsportal.session.usage.memory import JobMemory
@@ -239,5 +241,6 @@ class SessionServer(ServerApp):
         log.info("The hub knows this session: port %d", self.port)
         gc.freeze()
         gc.enable()
-        await asyncio.to_thread(set_broken_files_aside, self.place.home)
-        await components.run()
+        # Neither a slow home nor what is wrong with its settings keeps the rest from beginning.
+        settling = in_thread(partial(set_broken_files_aside, self.place.home))
+        await asyncio.gather(settling, components.run())

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, Response, Route, expect
+from playwright.sync_api import Page, Request, Response, Route, expect
 
 from tests.browser.lab import open_item, open_lab, wait_for_launcher
 from tests.instance import USERS, Instance
@@ -14,6 +14,8 @@ pytestmark = pytest.mark.browser
 
 USER = USERS[4]
 FILE = "of-the-screen.txt"
+SAVING_MS = 3000
+"""JupyterLab waits for further changes before it saves, and a while for the answer."""
 WORKSPACES = "**/lab/api/workspaces/*"
 
 
@@ -72,3 +74,20 @@ def test_what_was_open_comes_back(portal: Instance, page: Page) -> None:
     page.goto(f"{portal.url}/user/{USER}/lab?reset")
     wait_for_launcher(page)
     expect(tab).to_have_count(0)
+
+
+@pytest.mark.usefixtures("user")
+def test_what_has_not_changed_is_not_saved_again(portal: Instance, page: Page) -> None:
+    open_lab(page, portal, USER, to=f"/user/{USER}/lab")
+    refresh = page.get_by_role("button", name="Refresh the file browser")
+    # The first look at the folder is the one that finds how wide the columns are.
+    refresh.click()
+    page.wait_for_timeout(SAVING_MS)
+    saved: list[Request] = []
+    page.on("request", lambda request: saved.append(request) if request.method == "PUT" else None)
+    with page.expect_response(re.compile("/api/contents")):
+        refresh.click()
+    page.wait_for_timeout(SAVING_MS)
+    assert [request.url for request in saved] == []
+    with page.expect_request(lambda request: request.method == "PUT"):
+        page.locator(".jp-DirListing-headerItem", has_text="Name").click()

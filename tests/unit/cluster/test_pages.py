@@ -57,6 +57,13 @@ def test_a_nodes_gpus_are_named_with_the_parts_that_jobs_share() -> None:
     assert "shard" not in second
 
 
+def test_no_table_of_jobs_is_longer_than_somebody_reads() -> None:
+    jobs = [replace(WAITING, user="ada", job_id=job, label=f"{job}") for job in range(10, 211)]
+    parts = PAGES.parts(SharedView(snapshot(*jobs), "portal"), ADA)
+    assert [parts[name].count("<tr class") for name in ("mine", "waiting")] == [200, 200]
+    assert all("and 1 more" in parts[name] for name in ("mine", "waiting"))
+
+
 def text_of(part: str) -> str:
     return " ".join(re.sub("<.*?>", " ", part).split())
 

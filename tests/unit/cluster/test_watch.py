@@ -145,6 +145,30 @@ def test_without_any_picture_the_failure_is_told() -> None:
         asyncio.run(look())
 
 
+def test_who_follows_a_slurm_that_has_never_answered_wakes_nobody_to_ask_again() -> None:
+    client = FakeClient(fails=True)
+
+    async def follow(shared: Watch) -> None:
+        views = shared.views()
+        for _ in range(50):
+            await anext(views)
+
+    async def follow_for(seconds: float) -> None:
+        shared = watch(client)
+        following = []
+        for _ in range(3):
+            following.append(asyncio.create_task(follow(shared)))
+            # Each comes when the one before has been told of the failure.
+            await asyncio.sleep(1)
+        await asyncio.sleep(seconds)
+        for one in following:
+            one.cancel()
+
+    with asyncio.Runner(loop_factory=without_waiting) as runner:
+        runner.run(follow_for(10))
+    assert client.asked["queue"] == 1
+
+
 def test_a_slurm_without_json_shows_the_cluster_and_is_not_asked_for_it_each_time() -> None:
     client = FakeClient(has_json=False)
 

@@ -24,6 +24,7 @@ from jupyterhub.handlers import BaseHandler, default_handlers
 from jupyterhub.utils import url_path_join
 from tornado import web
 from tornado.httpclient import HTTPError, HTTPRequest
+from tornado.iostream import StreamBufferFullError
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
 
 from dsportal.hub import handlers
@@ -120,7 +121,7 @@ class LiveUseHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
         )
         try:
             return use_from((await client.fetch(request)).body)
-        except (HTTPError, OSError) as error:
+        except (HTTPError, OSError, StreamBufferFullError) as error:
             self.log.debug("The session of %s does not say what it uses: %s", spawner.user, error)
             is_revoked = getattr(error, "code", None) == HTTPStatus.FORBIDDEN
             if is_revoked and entry.ends - time.monotonic() < _LASTS_SECONDS - _ANEW_SECONDS:

@@ -24,6 +24,7 @@ from jupyterhub.handlers import default_handlers as page_handlers
 from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.handlers.pages import ProxyErrorHandler
 from jupyterhub.scopes import needs_scope
+from jupyterhub.slugs import is_valid_display_name, normalise_unicode
 from jupyterhub.utils import utcnow
 from sqlalchemy import or_
 from tornado import web
@@ -111,6 +112,18 @@ class HardenedServerHandler(UserServerAPIHandler):  # type: ignore[misc]  # Jupy
     """Starts and stops servers. Their names and options do not change afterwards."""
 
     patch = web.RequestHandler.patch
+
+    def get_server_json_body(self) -> Any:
+        """Read one. JupyterHub checks the display name of a new server only, and one of its forms.
+
+        A start of a server that there is takes another one for it, which may be of any length.
+        """
+        body = super().get_server_json_body()
+        if name := normalise_unicode(body.get("display_name") or ""):
+            if not is_valid_display_name(name):
+                raise web.HTTPError(400, "display_name must be 1 to 255 printable characters.")
+            body["display_name"] = name
+        return body
 
     async def post(self, user_name: str, server_name: str = "") -> None:
         """Start one. That it is stopped meanwhile is no fault, to which JupyterHub takes it.

@@ -40,7 +40,8 @@ class DatabaseSession(Session):
         super().__init__(**options)
         self.breaker = breaker
         breaker.settle = self.settle
-        self._owed: list[tuple[object, dict[str, Any]]] = []
+        self._owed: dict[object, dict[str, Any]] = {}
+        self._owed_deletions: set[object] = set()
         self._has_sent = False
         event.listen(self, "do_orm_execute", self._refuse)
 
@@ -77,22 +78,21 @@ class DatabaseSession(Session):
 
     def settle(self) -> bool:
         """Write what is owed, by a new transaction; say whether that went well."""
-        self._owed += self._unwritten()
-        gone = list(self.deleted)
+        self._note_what_is_owed()
         try:
             super().rollback()
             self._take_the_right_to_write()
-            for one, values in filter(lambda owed: self._has_row(owed[0]), self._owed):
-                for name, value in values.items():
+            for one in filter(self._has_row, self._owed):
+                for name, value in self._owed[one].items():
                     setattr(one, name, value)
-            for one in filter(self._has_row, gone):
+            for one in filter(self._has_row, self._owed_deletions):
                 self.delete(one)
             super().commit()
         except (SQLAlchemyError, DatabaseAway) as error:
             why = error.orig if isinstance(error, DBAPIError) else error
             log.warning("What the hub owes its database is not written yet: %s", why)
             return False
-        self._owed = []
+        self._owed, self._owed_deletions = {}, set()
         self._has_sent = False
         return True
 
@@ -112,13 +112,13 @@ class DatabaseSession(Session):
         log.warning("A change to a row of %s that is gone is dropped", table)
         return False
 
-    def _unwritten(self) -> list[tuple[object, dict[str, Any]]]:
-        changed = []
+    def _note_what_is_owed(self) -> None:
+        """Add what has changed since: a rollback forgets it, and a settling that fails is one."""
         for one in self.dirty:
             state = inspect(one)
             names = [name for name in state.committed_state if name in state.dict]
-            changed.append((one, {name: state.dict[name] for name in names}))
-        return changed
+            self._owed.setdefault(one, {}).update({name: state.dict[name] for name in names})
+        self._owed_deletions.update(self.deleted)
 
     def _may_write(self) -> bool:
         if self.breaker.is_away:

@@ -14,6 +14,7 @@ import { environments } from './environments/plugin';
 import { executor } from './kernels/plugin';
 import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
+import { saving } from './session/saving';
 import { searchResults } from './look/search_results';
 import { share } from './share/plugin';
 import { stop } from './session/stop';
@@ -41,6 +42,7 @@ export default [
   notify,
   quota,
   restoring,
+  saving,
   searchResults,
   share,
   stop,

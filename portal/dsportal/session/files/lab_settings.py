@@ -24,7 +24,12 @@ _FILES: tuple[tuple[str, Callable[[str], Any]], ...] = (
 def set_broken_files_aside(home: Path) -> None:
     """Rename the files that cannot be read to NAME.broken; their settings are the default."""
     for pattern, read in _FILES:
-        for file in home.glob(pattern):
+        try:
+            files = list(home.glob(pattern))
+        except OSError as error:
+            log.warning("JupyterLab's setting %s: %s", home / pattern, error)
+            continue
+        for file in files:
             _set_aside_if_broken(file, read)
 
 
@@ -32,7 +37,7 @@ def _set_aside_if_broken(file: Path, read: Callable[[str], Any]) -> None:
     try:
         try:
             read(file.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             aside = file.with_name(file.name + ".broken")
             file.replace(aside)
             log.warning("JupyterLab's setting was broken, and is now %s: %s", aside, error)

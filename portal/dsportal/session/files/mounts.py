@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -130,6 +130,7 @@ class Mounts:
         """``points``: what must be mounted. What else has a server is asked about too."""
         self._points, self._now = tuple(points), now
         self._asked: dict[str, asyncio.Future[None]] = {}
+        # Replaced, not changed: threads read it, too.
         self._known: dict[str, MountState] = {}
         self._mounted: set[str] = set()
 
@@ -142,35 +143,37 @@ class Mounts:
 
     def dead(self) -> frozenset[str]:
         """Return the mount points that must not be touched."""
-        states = {"hangs", "fails"}
-        return frozenset(known.point for known in self._known.values() if known.state in states)
+        return frozenset(_dead_of(self._known))
 
     def trouble_on(self, path: str) -> MountState | None:
-        """Return what is wrong with the first dead mount that a path leads through."""
-        dead = self.dead()
-        point = first_on_the_way(path, dead) if dead else None
-        return self._known[point] if point is not None else None
+        """Return what is wrong with the first dead mount that a path leads through.
 
-    def refuse_dead(self, paths: Iterable[str]) -> None:
-        """Raise `NoAnswer` when one of them leads to a dead mount."""
-        for path in paths:
-            trouble = self.trouble_on(path)
-            if trouble is not None:
-                raise NoAnswer(trouble)
+        For a thread: on the way there, another mount may have died since the last look.
+        """
+        dead = _dead_of(self._known)
+        point = first_on_the_way(path, dead) if dead else None
+        return dead[point] if point is not None else None
 
     async def in_time(self, work: Callable[[], T], *paths: str, repeat: bool = True) -> T:
         """Do what touches these paths; raises `NoAnswer` instead of waiting for a dead mount.
 
         ``repeat``: it changes nothing, and may be begun anew once more mounts are known to be dead.
         """
-        self.refuse_dead(paths)
+        await self._refuse_dead(paths)
         doing, dead = in_thread(work), self.dead()
         while not (await asyncio.wait({doing}, timeout=PATIENCE_SECONDS))[0]:
             await self.look()
-            self.refuse_dead(paths)
+            await self._refuse_dead(paths)
             if repeat and self.dead() != dead:
                 doing, dead = in_thread(work), self.dead()
         return doing.result()
+
+    async def _refuse_dead(self, paths: Sequence[str]) -> None:
+        """Raise `NoAnswer` when one of them leads to a dead mount."""
+        if paths and self.dead():
+            for trouble in await self.in_time(lambda: [*map(self.trouble_on, paths)]):
+                if trouble is not None:
+                    raise NoAnswer(trouble)
 
     async def watch(self) -> None:
         """Look at all mounts again and again."""
@@ -185,8 +188,7 @@ class Mounts:
         kinds = mounted_now()
         served = {point for point, kind in kinds.items() if is_served(kind)}
         points = served | set(self._points)
-        for gone in self._known.keys() - points:
-            del self._known[gone]
+        self._known = {point: known for point, known in self._known.items() if point in points}
         # What is mounted there next is another mount, and the one before may never answer.
         for gone in self._mounted - kinds.keys():
             self._asked.pop(gone, None)
@@ -209,11 +211,16 @@ class Mounts:
             del self._asked[point]
         before = self._known.get(point)
         if before is None or before.state != state:
-            self._known[point] = known = MountState(point, state, self._now(), reason)
+            known = MountState(point, state, self._now(), reason)
+            self._known = {**self._known, point: known}
             if state != "answers":
                 log.warning("%s: files there cannot be had", known.words())
             elif before is not None:
                 log.info("%s answers again", point)
+
+
+def _dead_of(known: Mapping[str, MountState]) -> dict[str, MountState]:
+    return {point: one for point, one in known.items() if one.state in ("hangs", "fails")}
 
 
 def answer_of(asked: "asyncio.Future[None]", *, is_mounted: bool) -> tuple[State, str]:

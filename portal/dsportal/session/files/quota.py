@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from dsportal.session.files.mounts import Mounts
@@ -76,7 +77,8 @@ class Storage:
 
     async def use(self, path: str) -> StorageUse:
         """Return how full it is; raises `QuotaUnknown`."""
-        trouble = self._mounts.trouble_on(str(self._home / path))
+        look = partial(self._mounts.trouble_on, str(self._home / path))
+        trouble = await self._mounts.in_time(look)
         if trouble is not None:
             raise QuotaUnknown(trouble.words())
         answer = await self._answers.get(path)

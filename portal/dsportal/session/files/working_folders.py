@@ -1,7 +1,7 @@
 """Working folders of kernels and terminals, which may be on a mount that does not answer.
 
-A new process goes into its folder before it runs, and who starts it waits for that. So the folder
-is looked at before, in a thread (``contents``).
+A new process goes into its folder and reads its program before it runs, and who starts it waits for
+that, with all its threads (vfork(2)). So these are looked at before, in a thread (``contents``).
 """
 
 import os
@@ -23,7 +23,7 @@ R_FILES = {"R_PROFILE_USER": "~/.Rprofile", "R_ENVIRON_USER": "~/.Renviron"}
 
 
 class PlacedKernels(AsyncMappingKernelManager):
-    """Kernels that are not begun where nothing answers."""
+    """Kernels that are not begun where nothing answers, nor whose program is there."""
 
     async def _async_start_kernel(
         self, *, kernel_id: str | None = None, path: ApiPath | None = None, **more: Any
@@ -31,8 +31,11 @@ class PlacedKernels(AsyncMappingKernelManager):
         for key, value in (("path", path), ("kernel_id", kernel_id)):
             names.check(key, value)
         names.check("name", more.get("kernel_name"))
+        contents = self._contents
+        specs: Any = self.kernel_spec_manager
+        spec = specs.get_kernel_spec(more.get("kernel_name") or self.default_kernel_name)
+        await contents.look_at(spec.argv[0])
         if path is not None:
-            contents = self._contents
             await contents.look_at(contents.place(path))
             folder: str = self.cwd_for_path(path)  # type: ignore[no-untyped-call]
             if not await contents.in_time(partial(is_ones_own, folder), folder):
@@ -40,7 +43,9 @@ class PlacedKernels(AsyncMappingKernelManager):
         return await super()._async_start_kernel(kernel_id=kernel_id, path=path, **more)
 
     async def _async_restart_kernel(self, kernel_id: str, now: bool = False) -> None:
-        folder = (self.get_kernel(kernel_id)._launch_args or {}).get("cwd")
+        kernel: Any = self.get_kernel(kernel_id)
+        await self._contents.look_at(kernel.kernel_spec.argv[0])
+        folder = (kernel._launch_args or {}).get("cwd")
         if folder is not None:
             await self._contents.look_at(str(folder))
         await super()._async_restart_kernel(kernel_id, now=now)  # type: ignore[no-untyped-call]

@@ -43,7 +43,7 @@ class SessionImages:
     def __post_init__(self) -> None:
         self._answers = Answers(self.home)
         # Stamps of images that did not answer, with the reason: not asked again by this session.
-        self._silent: dict[str, ImageFileError] = {}
+        self._silent: dict[str, str] = {}
 
     def specs(self) -> dict[str, dict[str, Any]]:
         """Return the specs of all kernels in images."""
@@ -125,11 +125,11 @@ class SessionImages:
 
     async def _asked(self, image: ImageFile, apptainer: str) -> str:
         if image.stamp in self._silent:
-            raise self._silent[image.stamp]
+            raise ImageFileError(self._silent[image.stamp])
         try:
             answer = await ask(image, apptainer, os.environ)
         except ImageFileError as error:
-            self._silent[image.stamp] = error
+            self._silent[image.stamp] = str(error)
             raise
         await self._in_time(partial(self._answers.keep, image, answer), self.home)
         return answer

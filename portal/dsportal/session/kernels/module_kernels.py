@@ -1,12 +1,14 @@
 """Kernels in environment modules: the specs of those in the settings, and their provisioner."""
 
 import shutil
+from functools import partial
 from typing import Any
 
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets import Dict, List, Unicode
 
 from dsportal.session.modules import ModulesError, ModuleSystem
+from dsportal.session.threads import in_thread
 from dsportal.session_schema import Kernel
 
 PROVISIONER = "portal-modules"
@@ -57,7 +59,8 @@ class ModulesProvisioner(LocalProvisioner):
         environment |= self.variables
         # jupyter_client takes "python" for its own interpreter.
         program = self.kernel_spec.argv[0]
-        prepared["cmd"] = [self._found(program, environment), *prepared["cmd"][1:]]
+        found = await in_thread(partial(self._found, program, environment))
+        prepared["cmd"] = [found, *prepared["cmd"][1:]]
         prepared["env"] = environment
         return dict(prepared)
 

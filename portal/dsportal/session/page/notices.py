@@ -28,12 +28,11 @@ class Notices:
         """``folders``: links in the home, and where they lead."""
         self._mounts, self._storage, self._home, self._folders = mounts, storage, home, folders
 
-    def mounts(self) -> list[dict[str, Any]]:
+    async def mounts(self) -> list[dict[str, Any]]:
         """List the mounts that are not as they should be, with the home's links to them."""
-        return [
-            {**asdict(trouble), "name": self._link_to(trouble.point)}
-            for trouble in self._mounts.troubled()
-        ]
+        troubled = self._mounts.troubled()
+        names = await self._mounts.in_time(lambda: [self._link_to(one.point) for one in troubled])
+        return [{**asdict(one), "name": name} for one, name in zip(troubled, names, strict=True)]
 
     async def storages(self) -> list[dict[str, Any]]:
         """List the storages that are nearly full, each once."""
@@ -48,10 +47,11 @@ class Notices:
         return list(found.values())
 
     def _link_to(self, point: str) -> str:
-        if first_on_the_way(str(self._home), {point}):
-            return "~"
-        names = [name for name, to in self._folders.items() if first_on_the_way(to, {point})]
-        return names[0] if names else ""
+        # Nor is another dead one touched on the way to it.
+        points = self._mounts.dead() | {point}
+        places = {"~": str(self._home), **self._folders}
+        leads = (name for name, to in places.items() if first_on_the_way(to, points) == point)
+        return next(leads, "")
 
 
 def is_nearly_full(use: StorageUse) -> bool:
@@ -74,7 +74,8 @@ class NoticesHandler(APIHandler):
     async def get(self) -> None:
         """Give what is to be said."""
         storages = await self.notices.storages()
-        self.finish(json.dumps({"mounts": self.notices.mounts(), "storages": storages}))
+        mounts = await self.notices.mounts()
+        self.finish(json.dumps({"mounts": mounts, "storages": storages}))
 
 
 def routes(base_url: str, notices: Notices) -> list[tuple[str, type[APIHandler], dict[str, Any]]]:

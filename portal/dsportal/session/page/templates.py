@@ -54,9 +54,11 @@ class Catalogue:
             return []
         folder = self._home / self.link
         groups = groups_in(folder)
-        found = [self._template(file) for file in sorted(notebooks(folder))]
+        found = map(self._template, sorted(notebooks(folder)))
         placed = [
-            (groups.place(PurePosixPath(one.path).relative_to(self.link)), one) for one in found
+            (groups.place(PurePosixPath(one.path).relative_to(self.link)), one)
+            for one in found
+            if one is not None
         ]
         placed.sort(key=lambda each: each[0])
         return [replace(one, group=place.title or one.folder) for place, one in placed]
@@ -89,13 +91,17 @@ class Catalogue:
         """Return where it is among the templates."""
         return f"{self.link}/{companion.file}"
 
-    def _template(self, file: Path) -> Template:
-        status = file.stat()
-        version = (status.st_mtime_ns, status.st_size)
-        known = self._read.get(file)
-        if known is None or known[0] != version:
-            path = PurePosixPath(file.relative_to(self._home))
-            known = self._read[file] = (version, described(path, file.read_bytes()))
+    def _template(self, file: Path) -> Template | None:
+        try:
+            status = file.stat()
+            version = (status.st_mtime_ns, status.st_size)
+            known = self._read.get(file)
+            if known is None or known[0] != version:
+                path = PurePosixPath(file.relative_to(self._home))
+                known = self._read[file] = (version, described(path, file.read_bytes()))
+        except OSError as error:
+            log.warning("A template is left out: %s", error)
+            return None
         return known[1]
 
 
@@ -116,7 +122,7 @@ def described(path: PurePosixPath, content: bytes) -> Template:
         text = "".join(notebook["cells"][0]["source"])
         title, about = heading_and_paragraph(text)
         kernel = str(notebook["metadata"]["kernelspec"]["display_name"])
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         pass
     return Template(
         path=str(path),

@@ -8,21 +8,26 @@ that a page left open does not start it again.
 import asyncio
 import hashlib
 import logging
+import os
+import secrets
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dsportal.session.periodic import repeat
 from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.log_folders import shown
+from dsportal.session.threads import in_thread
 
 log = logging.getLogger(__name__)
 
 PROGRAM = Path(__file__).with_name("server.py")
 
+_FILE_SECONDS = 10.0
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 _LOOK_SECONDS = 15.0
@@ -56,7 +61,9 @@ class Board:
     def __init__(self, name: str, folder: Path, kit: Kit) -> None:
         self.name, self.folder = name, folder
         self.id = hashlib.sha256(bytes(folder)).hexdigest()[:12]
-        self.socket = kit.runtime_folder / f"tensorboard-{self.id}.sock"
+        # Not by the folder: one that is stopped while it starts may have its process a while longer
+        # than the folder's next one.
+        self.socket = kit.runtime_folder / f"tensorboard-{secrets.token_hex(6)}.sock"
         self.address = f"{kit.address}{self.id}/"
         self.used_at = 0.0
         self._argv = [
@@ -102,10 +109,14 @@ class Board:
             if self._process is not None:
                 await _end(self._process)
             self._process = None
+            self.socket.unlink(missing_ok=True)
 
     async def _started(self) -> Process:
         # It ends when the pipe to its input does, so never after the session.
         try:
+            # Who starts it waits until it is read, however long its file server takes.
+            look = in_thread(partial(os.path.exists, self._argv[0]))
+            await asyncio.wait_for(look, _FILE_SECONDS)
             process = await asyncio.create_subprocess_exec(*self._argv, stdin=PIPE, stdout=PIPE)
         except OSError as error:
             log.warning("TensorBoard for %s did not start: %s", self.folder, error)

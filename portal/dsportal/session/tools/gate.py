@@ -209,11 +209,14 @@ def _sockets(port: int, tables: Path) -> Iterator[_Socket]:
 
 
 async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
+    try:
         while data := await reader.read(_CHUNK_BYTES):
             writer.write(data)
             await writer.drain()
         writer.write_eof()
+    except OSError:
+        # Who has left without hearing the rest hears nothing of the other way either.
+        writer.close()
 
 
 def job_as_json(

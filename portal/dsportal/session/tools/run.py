@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from dsportal.session.modules import ModulesError, ModuleSystem
+from dsportal.session.threads import in_thread
 from dsportal.session.tools import gate as tool_gate
 from dsportal.session.tools import words
 from dsportal.session_schema import WebTool
@@ -102,8 +104,9 @@ class ToolRun:
         try:
             given = await self._environment(None)
             program = self._filled(self._order.command[0], None)
-            await asyncio.to_thread(self._found, program, given)
-        except ToolError:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await self._found(program, given)
+        except (ToolError, TimeoutError):
             return False
         return True
 
@@ -114,13 +117,12 @@ class ToolRun:
             return
         with suppress(ProcessLookupError):
             process.terminate()
-        # At once: the next run may have its own there before this one has ended.
-        self._place.socket_of(self._name).unlink(missing_ok=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _STOP_SECONDS)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
+        self._place.socket_of(self._name).unlink(missing_ok=True)
 
     # --- the start's steps ---
 
@@ -129,7 +131,7 @@ class ToolRun:
         given = await self._environment(port)
         command = [self._filled(word, port) for word in self._order.command]
         job = tool_gate.job_as_json(
-            [self._found(command[0], given), *command[1:]],
+            [await self._found(command[0], given), *command[1:]],
             given,
             own_network=self._order.has_own_network,
             port=port,
@@ -193,8 +195,10 @@ class ToolRun:
             text = text.replace(name, value)
         return text
 
-    def _found(self, program: str, environment: Mapping[str, str]) -> str:
-        path = shutil.which(program, path=environment.get("PATH", ""))
+    async def _found(self, program: str, environment: Mapping[str, str]) -> str:
+        # It may be on a mount that does not answer.
+        look = partial(shutil.which, program, path=environment.get("PATH", ""))
+        path = await in_thread(look)
         if path is None:
             raise ToolError(words.no_program(self._order.title, program, *self._order.modules))
         return path

@@ -6,10 +6,12 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dsportal.session.modules import ModulesError, ModulesSilentError, ModuleSystem
+from dsportal.session.threads import in_thread
 from dsportal.session.tools import words
 from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
@@ -40,6 +42,8 @@ class ManagedTool:
         self.place = place
         self._run: ToolRun | None = None
         self._starting: asyncio.Task[None] | None = None
+        # A program removes its socket as it ends, and could remove the next one's.
+        self._changing = asyncio.Lock()
         self._failure: Failure | None = None
         self._is_there = False
         self._ask_again_at = 0.0
@@ -68,9 +72,10 @@ class ManagedTool:
             self._starting.cancel()
             await asyncio.wait({self._starting})
         run, self._run = self._run, None
-        if run is not None:
-            await run.stop()
         self._failure = None
+        if run is not None:
+            async with self._changing:
+                await run.stop()
 
     async def take_failure(self) -> Failure | None:
         """Return why it does not run, once: whoever asks again wants it to be tried again."""
@@ -109,7 +114,8 @@ class ManagedTool:
         self._failure = None
         run = self._run = ToolRun(self.name, self.order, self.place)
         try:
-            await run.start()
+            async with self._changing:
+                await run.start()
         except ToolError as error:
             log.warning("The tool %s does not start: %s", self.name, error)
             self._failure = Failure(str(error), run.output)
@@ -149,7 +155,7 @@ class Toolbox:
         """Describe the tools that are there to the launcher."""
         # One after the other: a session may have one core, and its page is just loading.
         there = [tool for tool in self if await tool.is_there()]
-        return [await asyncio.to_thread(_card, tool) for tool in there]
+        return [await in_thread(partial(_card, tool)) for tool in there]
 
 
 def _card(tool: ManagedTool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 import asyncio
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,13 @@ import pytest
 from tornado.httpclient import HTTPError
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
 
-from dsportal.hub.pages.live_use import LiveUse, LiveUseHandler, SessionTlsContext, use_from
+from dsportal.hub.pages.live_use import (
+    LiveUse,
+    LiveUseHandler,
+    SessionTlsContext,
+    WayIn,
+    use_from,
+)
 
 
 def test_what_a_session_says_is_read() -> None:
@@ -35,6 +42,44 @@ def test_what_a_session_says_is_read() -> None:
 )
 def test_what_a_hostile_session_says_is_not_passed_on(body: bytes) -> None:
     assert use_from(body) == LiveUse()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2**16,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n",
+        b"no HTTP\r\n\r\n",
+    ],
+    ids=["long head", "long body", "other protocol"],
+)
+def test_an_answer_that_is_none_is_no_fault_of_the_hubs(answer: bytes) -> None:
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        # It is closed by whom it is too much for.
+        with suppress(OSError):
+            await reader.read()
+        writer.close()
+
+    async def ask() -> LiveUse:
+        server = await asyncio.start_server(say, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        handler: Any = LiveUseHandler.__new__(LiveUseHandler)
+        spawner = SimpleNamespace(
+            user=SimpleNamespace(name="ada"),
+            name="",
+            server=SimpleNamespace(url=f"http://127.0.0.1:{port}/user/ada/"),
+        )
+        way_in = WayIn("token", ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), float("inf"))
+        handler.entries = {f"ada/ {spawner.server.url}": way_in}
+        log = SimpleNamespace(debug=lambda *_: None)
+        handler.application = SimpleNamespace(settings={"log": log})
+        async with server:
+            found: LiveUse = await handler._ask(spawner)
+        return found
+
+    assert asyncio.run(ask()) == LiveUse()
 
 
 def test_a_sessions_own_name_is_asked_for_whatever_the_node_is_called(

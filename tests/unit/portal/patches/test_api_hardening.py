@@ -92,6 +92,34 @@ def test_options_of_any_size_are_not_kept() -> None:
     assert refused.value.status_code == 413
 
 
+def named(monkeypatch: pytest.MonkeyPatch, name: str | None) -> Any:
+    """Read the body of a start of a session that is called so; return its name."""
+    monkeypatch.setattr(APIHandler, "get_json_body", _json_body)
+    handler: Any = HardenedServerHandler.__new__(HardenedServerHandler)
+    body = {"display_name": name, "user_options": {}} if name is not None else {"gpus": 1}
+    handler.request = SimpleNamespace(body=json.dumps(body).encode())
+    return handler.get_server_json_body()["display_name"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kept_as"),
+    [(None, None), ("", ""), ("Zweite Sitzung", "Zweite Sitzung"), ("e\u0301" * 200, "é" * 200)],
+)
+def test_a_session_is_called_what_its_user_calls_it(
+    monkeypatch: pytest.MonkeyPatch, name: str | None, is_kept_as: str | None
+) -> None:
+    assert named(monkeypatch, name) == is_kept_as
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "a\u202eb", "a\nb", " a"], ids=ascii)
+def test_a_name_that_no_new_session_may_have_is_no_name_for_an_old_one(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with pytest.raises(web.HTTPError) as refused:
+        named(monkeypatch, name)
+    assert refused.value.status_code == 400
+
+
 @pytest.mark.parametrize(("length", "is_read"), [(2000, True), (2**20, False)])
 def test_strangers_have_no_million_fields_read(
     monkeypatch: pytest.MonkeyPatch, length: int, is_read: bool

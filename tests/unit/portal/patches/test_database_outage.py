@@ -1,7 +1,9 @@
 import asyncio
 import socket
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -170,6 +172,20 @@ def test_a_probe_that_fails_is_trouble_with_or_without_words(error: OSError) -> 
     assert asyncio.run(Breaker(probe, is_asked_first=False).trouble()) == (str(error) or "OSError")
 
 
+def test_threads_that_others_keep_busy_are_no_trouble_of_the_databases() -> None:
+    async def trouble() -> str | None:
+        loop, is_over = asyncio.get_running_loop(), threading.Event()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        waiting = loop.run_in_executor(None, is_over.wait)
+        try:
+            return await Breaker(lambda: None, is_asked_first=True).trouble()
+        finally:
+            is_over.set()
+            await waiting
+
+    assert asyncio.run(trouble()) is None
+
+
 def test_what_is_deleted_while_the_database_is_away_is_gone_later(
     file: str, session: DatabaseSession
 ) -> None:
@@ -182,6 +198,27 @@ def test_what_is_deleted_while_the_database_is_away_is_gone_later(
 
     asyncio.run(delete())
     assert orm.User.find(session, "ada") is None
+
+
+def test_what_is_deleted_is_gone_although_it_could_not_be_written_at_once(
+    file: str, session: DatabaseSession
+) -> None:
+    session.add(orm.User(name="grace"))
+    session.commit()
+
+    async def delete() -> None:
+        user, grace = ada(session), orm.User.find(session, "grace")
+        with locked(file):
+            session.delete(user)
+            grace.admin = True
+            session.commit()
+            # As when somebody else takes the file once more between the probe and the hub.
+            assert not session.settle()
+        await is_over(session)
+
+    asyncio.run(delete())
+    assert orm.User.find(session, "ada") is None
+    assert admins(file) == ["grace"]
 
 
 def test_a_new_row_is_refused_while_the_database_is_away(

@@ -1,3 +1,4 @@
+from errno import ESTALE
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ def write(home: Path, name: str, text: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("text", ["", "{broken", "\0\0\0"])
+@pytest.mark.parametrize("text", ["", "{broken", "\0\0\0", "[" * 10_000])
 def test_a_broken_setting_is_set_aside(
     tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -42,3 +43,14 @@ def test_a_broken_workspace_is_set_aside(tmp_path: Path) -> None:
 def test_a_home_without_settings_is_fine(tmp_path: Path) -> None:
     set_broken_files_aside(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_that_cannot_be_found_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stale(*_: object) -> None:
+        raise OSError(ESTALE, "Stale file handle")
+
+    monkeypatch.setattr(Path, "glob", stale)
+    set_broken_files_aside(tmp_path)
+    assert "Stale file handle" in caplog.text

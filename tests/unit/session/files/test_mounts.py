@@ -1,6 +1,7 @@
 """Mounts, the links to them, and what is said of them. Hanging ones: test_hanging_mount."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 
@@ -155,3 +156,27 @@ def test_a_look_that_fails_is_not_the_last(
     with pytest.raises(SystemExit):
         asyncio.run(Mounts().watch())
     assert "The mounts could not be looked at" in caplog.text
+
+
+def test_a_second_mount_that_dies_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    mounts, release = Mounts(), threading.Event()
+    mounts._known = {first: MountState(first, "hangs", 0.0)}
+    monkeypatch.setattr(mounts_module, "PATIENCE_SECONDS", 0.05)
+
+    def readlink(place: str) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        if place.startswith(second):
+            release.wait(30)
+        raise OSError
+
+    async def look() -> None:
+        mounts._known = {point: MountState(point, "hangs", 0.0) for point in (first, second)}
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    monkeypatch.setattr(mounts, "look", look)
+    with pytest.raises(NoAnswer, match=second):
+        asyncio.run(asyncio.wait_for(mounts.in_time(lambda: None, f"{second}/file"), 20))
+    release.set()

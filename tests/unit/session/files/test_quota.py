@@ -1,8 +1,11 @@
 import asyncio
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.quota import QuotaUnknown, Storage, StorageUse, use_from, with_quota
 
 GIB = 1024**3
@@ -126,3 +129,21 @@ def test_a_storage_that_hangs_holds_up_one_process(
         await second.wait()
 
     asyncio.run(asked())
+
+
+def test_storage_on_a_dead_mount_is_not_asked_and_not_looked_for_by_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point, mounts, readlink = str(tmp_path / "nas"), Mounts(), os.readlink
+    mounts._known = {point: MountState(point, "hangs", 0.0)}
+
+    def looked_at(place: str) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        return readlink(place)
+
+    monkeypatch.setattr(os, "readlink", looked_at)
+    df(tmp_path)
+    storage = Storage(tmp_path, {}, {"PATH": f"{tmp_path}:/usr/bin:/bin"}, mounts=mounts)
+    with pytest.raises(QuotaUnknown, match=f"{point} has not responded"):
+        ask(storage, "nas/data")
+    assert not (tmp_path / "calls").exists()

@@ -113,6 +113,23 @@ def test_an_image_that_does_not_answer_is_told(tmp_path: Path, system: Path) -> 
     )
 
 
+def test_an_image_that_does_not_answer_is_asked_once_and_told_again(
+    tmp_path: Path, system: Path
+) -> None:
+    found = session_images(tmp_path, own_images="images")
+
+    async def reason() -> ImageFileError:
+        image = await found._examined(CatalogueImage("own-system", "system", system, is_own=True))
+        with pytest.raises(ImageFileError) as raised:
+            await found._asked(image, "/bin/false")
+        return raised.value
+
+    first, again, last = (asyncio.run(reason()) for _ in range(3))
+    assert str(first) == str(again) == str(last)
+    # One that is kept and raised again keeps more at each look.
+    assert again is not last
+
+
 def test_a_site_without_containers_looks_at_nothing(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images/mine.sif").touch()

@@ -1,6 +1,8 @@
 import asyncio
 import importlib
 import json
+import shutil
+import threading
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,20 @@ def test_a_kernel_may_need_no_module(tmp_path: Path) -> None:
     file = str(tmp_path / "kernel.json")
     program = ["/bin/true", "--slave", "--no-restore-data", "-e", "IRkernel::main()", "--args"]
     assert ready["cmd"] == [*program, file]
+
+
+def test_a_program_is_looked_for_outside_of_the_servers_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[threading.Thread] = set()
+
+    def which(program: str, path: str) -> str:
+        seen.add(threading.current_thread())
+        return program
+
+    monkeypatch.setattr(shutil, "which", which)
+    prepared(Kernel("R", "/mnt/nas/bin/R", "R"), "", tmp_path)
+    assert threading.main_thread() not in seen
 
 
 def test_a_module_that_fails_says_why(init: str, tmp_path: Path) -> None:

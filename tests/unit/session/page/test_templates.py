@@ -92,6 +92,17 @@ def test_a_changed_template_is_read_anew_and_another_is_not(
     assert read == ["mnist.ipynb"]
 
 
+def test_a_template_that_cannot_be_read_keeps_no_other_from_the_list(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (home / "templates/data/gone.ipynb").symlink_to("nowhere")
+    (home / "templates/data/deep.ipynb").write_text("[" * 100_000)
+    found = Catalogue(home, "templates").templates()
+    names = [one.path.rpartition("/")[2] for one in found]
+    assert names == ["deep.ipynb", "prepare.ipynb", "mnist.ipynb"]
+    assert "gone.ipynb" in caplog.text
+
+
 def test_without_templates_the_list_is_empty(home: Path) -> None:
     assert Catalogue(home, "").templates() == []
     assert Catalogue(home, "nowhere").templates() == []

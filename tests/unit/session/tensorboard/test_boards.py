@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dsportal.session.tensorboard import boards as tensorboards
 from dsportal.session.tensorboard import words
 from dsportal.session.tensorboard.boards import Board, BoardError, Boards, Kit
 from tests.checkout import PACKAGES
@@ -225,3 +227,64 @@ def test_boards_end_with_the_session_even_when_it_is_killed(kit: Kit, tmp_path: 
     subprocess.run(argv, check=False, timeout=30)
     started = int(note.read_text())
     until(lambda: not runs(started), seconds=10, what="the board has ended with its session")
+
+
+@in_a_loop
+async def test_a_folder_opened_again_while_its_board_stops_has_a_socket_of_its_own(
+    kit: Kit, clock: Clock
+) -> None:
+    slow = kit.runtime_folder / "slow"
+    slow.touch()
+    kit.program.write_text(LISTENS.format(slow=str(slow)))
+    async with made(kit, clock) as boards:
+        opening = asyncio.create_task(boards.open("logs", Path("/home/you/logs")))
+        await asyncio.to_thread(until, lambda: not slow.exists(), seconds=10, what="it begins")
+        (starting,) = boards.awake()
+        stopping = asyncio.create_task(boards.stop(starting.id))
+        await asyncio.sleep(0)
+        again = await boards.open("logs", Path("/home/you/logs"))
+        await asyncio.gather(opening, stopping)
+        _, writer = await asyncio.open_unix_connection(again.socket)
+        writer.close()
+        assert not starting.socket.exists()
+
+
+# As werkzeug does, it takes the place of a socket that is there.
+LISTENS = """
+import os, socket, sys, time
+path = next(word.partition("=")[2] for word in sys.argv if word.startswith("--socket="))
+if os.path.exists({slow!r}):
+    os.unlink({slow!r})
+    time.sleep(2)
+if os.path.exists(path):
+    os.unlink(path)
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(path)
+    listener.listen()
+    print("listening", flush=True)
+    sys.stdin.read()
+"""
+
+
+@in_a_loop
+async def test_an_interpreter_on_a_mount_that_does_not_answer_holds_up_nobody(
+    kit: Kit, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    exists = os.path.exists
+
+    def silent(place: str) -> bool:
+        if place != "/nas/bin/python":
+            return exists(place)
+        assert threading.current_thread() is not threading.main_thread()
+        return release.wait(30)
+
+    monkeypatch.setattr(os.path, "exists", silent)
+    monkeypatch.setattr(tensorboards, "_FILE_SECONDS", 0.1)
+    async with made(replace(kit, python="/nas/bin/python"), clock) as boards:
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", None)
+        try:
+            with pytest.raises(BoardError, match=words.not_started("~/logs")):
+                await boards.open("logs", Path("/home/you/logs"))
+        finally:
+            release.set()

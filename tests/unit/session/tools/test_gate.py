@@ -74,3 +74,33 @@ def test_the_kernels_table_is_read_by_its_columns(tmp_path: Path) -> None:
     assert gate.owners_of_connection(8080, 50000, tmp_path) == {1001}
     assert gate.owners_of_connection(8080, 50001, tmp_path) == set()
     assert gate.owners_of_connection(50000, 8080, tmp_path) == {1002}
+
+
+def test_a_tool_hears_that_somebody_has_left_before_all_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux ends such a connection with an error (ECONNRESET), and not with its end."""
+    monkeypatch.setattr(gate, "owners_of_port", lambda _: {MINE})
+    monkeypatch.setattr(gate, "owners_of_connection", lambda *_: {MINE})
+
+    async def use() -> bytes:
+        heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        async def tool(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"the first words of many")
+            heard.set_result(await reader.read())
+            writer.close()
+
+        async with await asyncio.start_server(tool, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            path = tmp_path / "gate.sock"
+            async with await gate._open_gate(path, port):
+                client = socket.socket(socket.AF_UNIX)
+                client.setblocking(False)
+                loop = asyncio.get_running_loop()
+                await loop.sock_connect(client, str(path))
+                assert await loop.sock_recv(client, 3) == b"the"
+                client.close()
+                return await asyncio.wait_for(heard, 5)
+
+    assert asyncio.run(use()) == b""

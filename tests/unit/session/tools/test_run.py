@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.session.tools import gate as tool_gate
+from dsportal.session.tools import run as tool_run
 from dsportal.session.tools import words
 from dsportal.session.tools.run import ToolContext, ToolError, ToolRun
 from dsportal.session_schema import WebTool
@@ -311,3 +315,31 @@ def test_a_tool_ends_with_the_session(place: ToolContext) -> None:
         until(lambda: runs(command), seconds=20, what="it runs")
         process.kill()
     until(lambda: not runs(command), seconds=20, what="the tool has ended")
+
+
+def test_a_program_on_a_mount_that_does_not_answer_holds_up_nobody(
+    place: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+
+    def which(*_: object, **__: object) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        release.wait(30)
+
+    monkeypatch.setattr(shutil, "which", which)
+    monkeypatch.setattr(tool_run, "_ANSWER_SECONDS", 0.1)
+    order = server(place, "{unix_socket}", start_timeout_seconds=1)
+
+    async def use() -> None:
+        # The threads that everybody shares are few.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        run = ToolRun("tool", order, place)
+        assert not await asyncio.wait_for(run.can_be_found(), 10)
+        with pytest.raises(ToolError, match=words.silent("Server", 1)):
+            await run.start()
+        await asyncio.wait_for(asyncio.to_thread(int), 10)
+
+    try:
+        asyncio.run(use())
+    finally:
+        release.set()

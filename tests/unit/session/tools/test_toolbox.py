@@ -324,3 +324,33 @@ def test_only_who_opens_a_page_starts_a_tool(
     line = RequestStartLine(method, "/", "HTTP/1.1")
     request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Host": "hub", **headers}))
     assert confirmation.is_visit(request) is is_visit
+
+
+# As uvicorn's, its socket goes with it.
+LEAVES_SLOWLY = """
+import os, signal, time
+def leave(*_):
+    time.sleep(1)
+    if os.path.exists(sys.argv[1]):
+        os.unlink(sys.argv[1])
+    os._exit(0)
+signal.signal(signal.SIGTERM, leave)
+"""
+
+
+def test_a_tool_that_is_opened_while_it_ends_keeps_its_socket(place: ToolContext) -> None:
+    first, rest = SERVER.strip().split("\n", 1)
+    program = f"{first}{LEAVES_SLOWLY}{rest}"
+    order = replace(RUNS, command=(sys.executable, "-I", "-c", program, "{unix_socket}"))
+
+    async def use(tool: ManagedTool) -> None:
+        await tool.start()
+        stopping = asyncio.create_task(tool.stop())
+        await asyncio.sleep(0)
+        await tool.start()
+        await stopping
+        assert tool.state == "running"
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(place.socket_of("tool")))
+
+    with_tool(order, place, use)
