@@ -14,28 +14,36 @@ how it is set up), which starts JupyterLab at once; opens the same notebook thro
 ``templates``, which its administrator has linked into the home, and runs all its cells. There is no
 TensorBoard behind that hub.
 
-Seconds are counted from the click on "Log in": *started* is when the session answers and the page
-of JupyterLab begins to load; *usable* when JupyterLab's launcher has the focus, which it takes last
-of all; *training* when the notebook shows the line of the first 100 steps; *chart* when TensorBoard
-has drawn the first point. Nobody hesitates, so it is the time that a person waits. A click is a
-click, a double-click, or a key in place of one; the name and the password that are typed are none.
+Seconds are counted from the click on "Log in": *form* is when ours can be sent; *started* when the
+session answers and the page of JupyterLab begins to load; *usable* when JupyterLab's launcher has
+the focus, which it takes last of all; *training* when the notebook shows the line of the first 100
+steps; *chart* when TensorBoard has drawn the first point. Nobody hesitates, so it is the time that
+a person waits. A click is a click, a double-click, or a key in place of one; the name and the
+password that are typed are none.
 
 With ``--profiles kept`` each keeps the profile of the journey before, without its cookies: the
 browser has JupyterLab's files and what it compiled of them, as on anybody's second day.
 
-The last line is one JSON object: seconds (medians, minima, maxima), clicks and ratios.
+Of JupyterLab's page, from its begin until it is usable, the browser also tells what it fetches (the
+files, what of them came over HTTP/2, the megabytes on the wire) and how long the page's main thread
+computes, scripts and all.
+
+The last line is one JSON object: seconds (medians, minima, maxima), clicks, ratios and the page's
+medians.
 """
 
 import argparse
 import json
 import os
 import pwd
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
@@ -77,6 +85,46 @@ class Milestone:
     """Until then."""
 
 
+class PageLoad:
+    """What the page of JupyterLab fetches and computes, as Chromium counts it."""
+
+    def __init__(self, page: Page) -> None:
+        self._browser = page.context.new_cdp_session(page)
+        self._before: dict[str, float] = {}
+        self._files = self._of_http2 = self._bytes = 0
+        self._browser.on("Network.responseReceived", self._answered)
+        self._browser.on("Network.loadingFinished", self._fetched)
+        self._browser.send("Network.enable")
+        self._browser.send("Performance.enable")
+
+    def begins(self) -> None:
+        """Count from now on."""
+        self._before = self._computed()
+        self._files = self._of_http2 = self._bytes = 0
+
+    def figures(self) -> dict[str, float]:
+        """Return what has come since."""
+        computed = self._computed()
+        return {
+            "files": self._files,
+            "over_http2": self._of_http2,
+            "megabytes": self._bytes / 1e6,
+            "computing_seconds": computed["TaskDuration"] - self._before["TaskDuration"],
+            "script_seconds": computed["ScriptDuration"] - self._before["ScriptDuration"],
+        }
+
+    def _computed(self) -> dict[str, float]:
+        metrics = self._browser.send("Performance.getMetrics")["metrics"]
+        return {each["name"]: each["value"] for each in metrics}
+
+    def _answered(self, event: dict[str, Any]) -> None:
+        self._files += 1
+        self._of_http2 += event["response"].get("protocol") == "h2"
+
+    def _fetched(self, event: dict[str, Any]) -> None:
+        self._bytes += int(event["encodedDataLength"])
+
+
 @dataclass
 class Person:
     """Somebody in front of a fresh browser."""
@@ -85,6 +133,8 @@ class Person:
     clicks: int = 0
     begun: float = 0.0
     moments: dict[str, Milestone] = field(default_factory=dict)
+    jupyterlab: dict[str, float] = field(default_factory=dict)
+    """What its page took until it could be used."""
 
     def sign_in(self, address: str, name: str) -> None:
         """Open the address and log in; the time counts from here."""
@@ -115,9 +165,12 @@ class Person:
 
     def comes_to_jupyterlab(self) -> None:
         """Wait until its page begins to load, and then until it can be used."""
+        load = PageLoad(self.page)
         self.page.wait_for_url("**/user/*/lab*", wait_until="commit", timeout=_MOST_MILLISECONDS)
         self.note("started")
+        load.begins()
         self.sees("usable", _HAS_LAUNCHER)
+        self.jupyterlab = load.figures()
 
     def run_all(self, *buttons: Locator) -> None:
         """Run the open notebook's cells by these buttons, once it has its kernel."""
@@ -131,7 +184,10 @@ def at_ours(portal: Instance, person: Person, eye: Eye, last: str) -> None:
     """Go the way at our portal, as far as the ``last`` moment."""
     page = person.page
     person.sign_in(portal.url, USER)
-    person.click(page.get_by_role("button", name="Start", exact=True))
+    start = page.get_by_role("button", name="Start", exact=True)
+    start.wait_for()
+    person.note("form")
+    person.click(start)
     person.comes_to_jupyterlab()
     if last == "usable":
         return
@@ -215,7 +271,7 @@ class Profiles:
 
 def measure(
     portal: Instance, profiles: Profiles, upstream: HubApi, runs: int, last: str
-) -> dict[str, list[dict[str, Milestone]]]:
+) -> dict[str, list[Person]]:
     """Let both go in turn, each in its profile; the first of each warms up."""
     visitor = Visitor(portal, USER)
     visitor.log_in().raise_for_status()
@@ -228,7 +284,7 @@ def measure(
             lambda: upstream.stop(UPSTREAM_USER),
         ),
     }
-    series: dict[str, list[dict[str, Milestone]]] = {kind: [] for kind in ways}
+    series: dict[str, list[Person]] = {kind: [] for kind in ways}
     for run in range(runs + 1):
         for kind, (name, go, leave) in ways.items():
             _forget(portal, name)
@@ -243,7 +299,7 @@ def measure(
             )
             print(f"{'warm-up' if run == 0 else f'run {run:2}'}  {kind:8}  {words}", flush=True)
             if run:
-                series[kind].append(person.moments)
+                series[kind].append(person)
     visitor.close()
     return series
 
@@ -268,12 +324,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         series = measure(portal, profiles, upstream, runs, given.to)
         browser.close()
     seconds = {
-        kind: {what: [each[what].seconds for each in journeys] for what in journeys[0]}
-        for kind, journeys in series.items()
+        kind: {what: [one.moments[what].seconds for one in people] for what in people[0].moments}
+        for kind, people in series.items()
     }
     clicks = {
-        kind: {what: one.clicks for what, one in journeys[-1].items()}
-        for kind, journeys in series.items()
+        kind: {what: one.clicks for what, one in people[-1].moments.items()}
+        for kind, people in series.items()
+    }
+    pages = {
+        kind: {
+            what: round(statistics.median(one.jupyterlab[what] for one in people), 2)
+            for what in people[0].jupyterlab
+        }
+        for kind, people in series.items()
     }
     ratios = {
         what: ratio(seconds["ours"][what], theirs) for what, theirs in seconds["upstream"].items()
@@ -289,6 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     for kind, reached in seconds.items()
                 },
                 "clicks": clicks,
+                "jupyterlab_page": pages,
                 "ours_over_upstream": ratios,
                 "goal": "6 clicks; usable in 2.5 s, and in half of upstream's seconds",
                 "load": round(os.getloadavg()[0], 1),

@@ -20,6 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.commit import circumstances, commit
+
 HERE = Path(__file__).resolve().parents[2]
 _HOURS = 2
 
@@ -71,16 +73,20 @@ def result(
 
 def compared(
     before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]
-) -> dict[str, dict[str, float]]:
-    """Return the medians of each figure that all have, and the median of the rounds' ratios."""
+) -> dict[str, dict[str, Any]]:
+    """Return the medians of each figure that all have, the rounds' ratios, and their median."""
     there, here = ([dict(figures(one)) for one in results] for results in (before, after))
     names = [name for name in there[0] if all(name in one for one in (*there, *here))]
     found = {}
     for name in names:
         pairs = [(old[name], new[name]) for old, new in zip(there, here, strict=True)]
-        row = {"before": median(old for old, _ in pairs), "after": median(new for _, new in pairs)}
+        row: dict[str, Any] = {
+            "before": median(old for old, _ in pairs),
+            "after": median(new for _, new in pairs),
+        }
         if all(old > 0 for old, _ in pairs):
-            row["ratio"] = round(median(new / old for old, new in pairs), 3)
+            ratios = [new / old for old, new in pairs]
+            row |= {"ratio": round(median(ratios), 3), "ratios": [round(one, 3) for one in ratios]}
         found[name] = row
     return found
 
@@ -96,6 +102,7 @@ def main() -> None:
     split = words.index("--") if "--" in words else len(words)
     asked, arguments = parser.parse_args(words[:split]), words[split + 1 :]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    measured = commit()
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
     for number in range(asked.rounds):
@@ -105,20 +112,13 @@ def main() -> None:
             kept = instance if asked.kept else ""
             results.append(result(checkout, asked.benchmark, arguments, kept))
             print(f"round {number + 1}, {checkout}: {json.dumps(results[-1])}", file=sys.stderr)
-    commits = [
-        subprocess.run(
-            ["/usr/bin/git", "-C", folder, "rev-parse", "--short", "HEAD"],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-        for folder in (asked.before, HERE)
-    ]
     whole = {
         "benchmark": asked.benchmark,
         "rounds": asked.rounds,
-        "commits": {"before": commits[0], "after": commits[1]},
+        "before": commit(checkout=asked.before),
         "figures": compared(before, after),
+        "load": round(os.getloadavg()[0], 1),
+        **circumstances(measured),
     }
     print(json.dumps(whole))
 

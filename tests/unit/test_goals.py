@@ -74,3 +74,6 @@ def test_what_ends_a_benchmark_costs_only_what_it_would_have_measured(
     measured = {name for name, goal in goals.GOALS.items() if goal.benchmark in {*asked}}
     of_the_idle_hub = {name for name, goal in goals.GOALS.items() if goal.benchmark == "hub_idle"}
     assert told["figures"].keys() == measured - of_the_idle_hub
+    # The parts of a figure are those of the same run.
+    assert all(one == kept(name) for results in told["results"] for name, one in results.items())
+    assert len(told["results"]) == 2
