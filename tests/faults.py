@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -55,12 +55,16 @@ def kill(name: str) -> None:
 
 def service_of_hub(module: str) -> int:
     """Return the number of the process that the hub runs for one of its services; 0 for none."""
-    hub = pid_of("hub")
-    for number in Path(f"/proc/{hub}/task/{hub}/children").read_text().split():
+    for child in children_of(pid_of("hub")):
         with suppress(OSError):
-            if module.encode() in Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0"):
-                return int(number)
+            if module.encode() in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"):
+                return child
     return 0
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that one has made, and not those that they have made."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def wait_for_hub(portal: Instance) -> None:
@@ -104,29 +108,40 @@ def wait_for_nodes(portal: Instance) -> None:
 @contextmanager
 def frozen(name: str) -> Iterator[None]:
     """Let a service stop answering (SIGSTOP), and go on."""
-    pid = pid_of(name)
-    stop(pid)
-    try:
+    with _stopped(pid_of(name)):
         yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager
-def postgresql_silent() -> Iterator[None]:
-    """Let PostgreSQL and all its processes say nothing: the machine still takes connections."""
-    server = pid_of("postgresql")
-    # The server first: it makes the others.
-    stop(server)
-    children = Path("/proc", str(server), "task", str(server), "children").read_text()
-    processes = [int(pid) for pid in children.split()]
+def frozen_service_of_hub(module: str) -> Iterator[None]:
+    """Let a process that the hub runs for one of its services stop, and go on."""
+    pid = until(lambda: service_of_hub(module), seconds=60, what=f"the hub runs {module}")
+    with _stopped(pid):
+        yield
+
+
+@contextmanager
+def frozen_with_children(name: str) -> Iterator[None]:
+    """Let a service whose children do its work say nothing: the machine still takes connections.
+
+    PostgreSQL has a process for each connection; nginx has workers where systemd runs.
+    """
+    server = pid_of(name)
+    with ExitStack() as stopped:
+        # The server first: it makes the others.
+        stopped.enter_context(_stopped(server))
+        for child in children_of(server):
+            stopped.enter_context(_stopped(child))
+        yield
+
+
+@contextmanager
+def _stopped(pid: int) -> Iterator[None]:
     try:
-        for pid in processes:
-            stop(pid)
+        stop(pid)
         yield
     finally:
-        for pid in [*processes, server]:
-            os.kill(pid, signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
 
 
 def stop(pid: int) -> None:

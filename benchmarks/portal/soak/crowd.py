@@ -4,7 +4,8 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from random import random, randrange
 from typing import TypeVar
@@ -12,6 +13,7 @@ from typing import TypeVar
 import httpx
 from websockets.exceptions import WebSocketException
 
+from benchmarks.portal.soak import jupyterlab
 from benchmarks.portal.soak.day import PlainJob, PlannedVisit
 from benchmarks.portal.soak.findings import Findings
 from benchmarks.portal.soak.jupyterlab import OpenJupyterLab
@@ -39,6 +41,10 @@ _FAILURES = (
 )
 """What a fault looks like from outside: no answer, half of one, or one that says "not now"."""
 JOB_NAME = "soak-multi-node"
+SESSION_HOURS = 12
+"""The most that the test instance's partitions allow: no session's time is up within a run."""
+LOOKS_PER_OPENING = 7
+"""A form is opened, looked at some times, and opened again."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,8 @@ class Crowd:
                     self.findings.add("start failed", f"{user.name}: {_reason(user)}")
                     return ""
                 if server is None:
-                    asked = user.start(gpus=visit.gpus).status_code in (201, 202)
+                    answer = user.start(gpus=visit.gpus, hours=SESSION_HOURS)
+                    asked = answer.status_code in (201, 202)
                 elif server["ready"]:
                     (job_id,) = self.portal.jobs(user=user.name)
                     return job_id
@@ -102,7 +109,13 @@ class Crowd:
         return ""
 
     def _work(self, user: Visitor, visit: PlannedVisit) -> None:
-        lab = OpenJupyterLab(user) if user.name in self.real else None
+        is_real = user.name in self.real
+        with jupyterlab.opened(user, self.findings) if is_real else nullcontext() as lab:
+            self._look_at_session(user, visit, lab)
+
+    def _look_at_session(
+        self, user: Visitor, visit: PlannedVisit, lab: OpenJupyterLab | None
+    ) -> None:
         while not self._sleeps_until(min(visit.end, self.findings.now() + LOOK_SECONDS)):
             begun = self.findings.now()
             if begun >= visit.end:
@@ -111,7 +124,7 @@ class Crowd:
                 if lab is None:
                     user.session("GET", "/api/status").raise_for_status()
                 else:
-                    lab.look(self.findings)
+                    lab.look()
                 self.findings.count("looks at sessions")
             except _FAILURES as error:
                 if not self.findings.excuses(begun):
@@ -131,15 +144,20 @@ class Crowd:
     def look_at_form(self, name: str) -> None:
         """Have the form open all day, as a browser does: it asks at its own times.
 
+        Each seventh look opens the page anew, which asks for a forecast at once; the others ask
+        what is free. A form's script asks for another forecast after a minute at the earliest while
+        the choice stays, and by then this one is opened again.
+
         Who asked again some time after each answer would be gathered by those that are slow, until
         all ask at once.
         """
         user = Visitor(self.portal, name)
-        paths = (f"/hub/spawn/{name}", f"/hub/api/gpu-session/availability/{name}")
         self._insists(lambda: user.log_in().url.path == "/hub/home", f"{name} logs in", "no login")
-        number, due = randrange(7), time.monotonic() + LOOK_SECONDS * random()  # noqa: S311
+        number = randrange(LOOKS_PER_OPENING)  # noqa: S311
+        due = time.monotonic() + LOOK_SECONDS * random()  # noqa: S311
         while not self.over.wait(max(0.0, due - time.monotonic())):
-            self._look(user, paths[min(number % 7, 1)], "looks at the form")
+            for path, what in form_questions(name, number):
+                self._look(user, path, what)
             number += 1
             late = max(0.0, time.monotonic() - due)
             due += LOOK_SECONDS * (1 + late // LOOK_SECONDS)
@@ -214,6 +232,16 @@ class Crowd:
             time.sleep(_POLL_SECONDS)
         self.findings.add(kind, f"{what}: not in {PATIENCE_SECONDS:.0f} s: {last}")
         return None
+
+
+def form_questions(name: str, number: int) -> Iterator[tuple[str, str]]:
+    """Give what a browser asks at one look at the form: paths, and what each is counted as."""
+    api = "/hub/api/gpu-session"
+    if number % LOOKS_PER_OPENING == 0:
+        yield f"/hub/spawn/{name}", "looks at the form"
+        yield f"{api}/forecast/{name}?gpus=1&hours=8&partition=sxm2", "forecasts"
+    else:
+        yield f"{api}/availability/{name}", "looks at the form"
 
 
 def _reason(user: Visitor) -> str:

@@ -2,7 +2,8 @@
 
 A working day, from 07:30 to 20:00, is compressed to the length of the run. Arrivals are a Poisson
 process whose rate follows the day: a storm in the morning, few at lunch, fewer towards the evening.
-Stays are log-normal, and nearly all end when people go home.
+Stays are log-normal, and nearly all end when people go home. Some users come once instead, early,
+and stay nearly all day: what they have open stands side by side.
 """
 
 import math
@@ -21,6 +22,10 @@ STAY_SIGMA = 0.8
 HOME_HOURS = (10.25, 0.75)
 """When people go home (17:45), mean and standard deviation."""
 LAST_HOURS = 11.75
+ALL_DAY_HOURS = (0.5, 11.25)
+"""Who stays all day comes before the first and leaves after the second, until `LAST_HOURS`."""
+ALL_DAY_GPUS = (0, 1)
+"""One of these, with equal chances: so few that hardly any of these sessions waits in the queue."""
 GPUS: Mapping[int, float] = {0: 0.45, 1: 0.35, 2: 0.15, 4: 0.05}
 """How likely a session has so many."""
 SHORTEST_SECONDS = 15.0
@@ -60,43 +65,45 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Day:
-    """All that is planned."""
-
-    seconds: float
-    visits: Sequence[PlannedVisit]
-    jobs: Sequence[PlainJob]
-    faults: Sequence[Fault]
-
-
-@dataclass(frozen=True)
 class Scale:
     """How large the run is."""
 
     seconds: float
     users: int
+    all_day: int
+    """The first so many of the users stay nearly all day, all others come and go."""
     jobs: int
-    nodes_per_job: int
+    nodes: int
     gpus_per_node: int
     fault_seconds: float
     """The mean time from one fault to the next."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """All that is planned."""
+
+    scale: Scale
+    visits: Sequence[PlannedVisit]
+    jobs: Sequence[PlainJob]
+    faults: Sequence[Fault]
 
 
 def drawn(seed: int, scale: Scale, fault_names: Sequence[str]) -> Day:
     """Draw the day; the same for the same arguments."""
     chance = Random(seed)  # noqa: S311  # a plan that can be repeated, not a secret
     hour = scale.seconds / DAY_HOURS
-    visits = _visits(chance, scale, hour)
+    visits = [*_visits(chance, scale, hour), *_all_day(chance, scale, hour)]
     jobs = [
         PlainJob(
             begin=at,
             seconds=max(SHORTEST_SECONDS, hour * chance.lognormvariate(0, STAY_SIGMA)),
-            nodes=scale.nodes_per_job,
+            nodes=min(2, scale.nodes),
             gpus=chance.choice((1, scale.gpus_per_node)),
         )
         for at in arrivals(chance, scale.jobs, hour)
     ]
-    return Day(scale.seconds, visits, jobs, _faults(chance, scale, fault_names))
+    return Day(scale, visits, jobs, _faults(chance, scale, fault_names))
 
 
 def rate(hours: float) -> float:
@@ -131,11 +138,11 @@ def thinned(chance: Random, intensity: Callable[[float], float], end: float) -> 
 
 
 def _visits(chance: Random, scale: Scale, hour: float) -> list[PlannedVisit]:
-    free_from = [0.0] * scale.users
+    free_from = dict.fromkeys(range(scale.all_day, scale.users), 0.0)
     visits = []
-    for at in arrivals(chance, scale.users * VISITS_PER_USER, hour):
+    for at in arrivals(chance, len(free_from) * VISITS_PER_USER, hour):
         # Who is there already does not come again.
-        if absent := [user for user, free in enumerate(free_from) if free <= at]:
+        if absent := [user for user, free in free_from.items() if free <= at]:
             user = chance.choice(absent)
             stay = hour * STAY_MEDIAN_HOURS * chance.lognormvariate(0, STAY_SIGMA)
             home = hour * min(chance.gauss(*HOME_HOURS), LAST_HOURS)
@@ -144,6 +151,19 @@ def _visits(chance: Random, scale: Scale, hour: float) -> list[PlannedVisit]:
             visits.append(PlannedVisit(user, at, end, gpus))
             free_from[user] = end + SHORTEST_SECONDS
     return visits
+
+
+def _all_day(chance: Random, scale: Scale, hour: float) -> list[PlannedVisit]:
+    come, leave = ALL_DAY_HOURS
+    return [
+        PlannedVisit(
+            user,
+            begin=hour * chance.uniform(0, come),
+            end=hour * chance.uniform(leave, LAST_HOURS),
+            gpus=chance.choice(ALL_DAY_GPUS),
+        )
+        for user in range(min(scale.all_day, scale.users))
+    ]
 
 
 def _faults(chance: Random, scale: Scale, names: Sequence[str]) -> list[Fault]:

@@ -25,6 +25,10 @@ class Disturbance:
 
     name: str
     begin: float
+    seconds: float
+    """How long it was to last, where its kind lasts a while."""
+    which: float
+    """Which of several parts was to fail, such as nodes: from 0 to 1."""
     repaired: float | None = None
     """When the fault itself was over."""
     recovered: float | None = None
@@ -42,6 +46,9 @@ class Findings:
     disturbances: list[Disturbance] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """What happened how often, for the report."""
+    most_at_once: Counter[str] = field(default_factory=Counter)
+    """How many of a kind were open side by side at the most."""
+    _open: Counter[str] = field(default_factory=Counter)
     _began: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,10 +68,21 @@ class Findings:
         with self._lock:
             self.counts[what] += 1
 
+    def opened(self, what: str) -> None:
+        """Note that one more of a kind is open."""
+        with self._lock:
+            self._open[what] += 1
+            self.most_at_once[what] = max(self.most_at_once[what], self._open[what])
+
+    def closed(self, what: str) -> None:
+        """Note that one less of a kind is open."""
+        with self._lock:
+            self._open[what] -= 1
+
     @contextmanager
-    def disturbance(self, name: str) -> Iterator[Disturbance]:
-        """Note that a fault is there until the end of the block."""
-        one = Disturbance(name, self.now())
+    def disturbance(self, name: str, *, seconds: float, which: float) -> Iterator[Disturbance]:
+        """Note that a fault, planned like this, is there until the end of the block."""
+        one = Disturbance(name, self.now(), seconds, which)
         with self._lock:
             self.disturbances.append(one)
         print(f"{one.begin:8.1f} fault  {name}", flush=True)

@@ -22,10 +22,19 @@ def _killed(name: str, portal: Instance, fault: Fault) -> None:
     faults.kill(name)
 
 
-def _frozen(name: str, portal: Instance, fault: Fault) -> None:
+def _frozen(
+    name: str,
+    portal: Instance,
+    fault: Fault,
+    *,
+    freeze: Callable[[str], AbstractContextManager[None]] = faults.frozen,
+) -> None:
     # A watchdog may have ended it meanwhile.
     with suppress(ProcessLookupError):
-        _held(faults.frozen(name), fault)
+        _held(freeze(name), fault)
+
+
+_frozen_service = partial(_frozen, freeze=faults.frozen_service_of_hub)
 
 
 def _held(during: AbstractContextManager[None], fault: Fault) -> None:
@@ -84,8 +93,13 @@ INJECTIONS: Mapping[str, Injection] = {
     "proxy killed": partial(_killed, "proxy"),
     "proxy frozen": partial(_frozen, "proxy"),
     "front killed": partial(_killed, "front"),
+    "front frozen": partial(_frozen, "front", freeze=faults.frozen_with_children),
     "cluster service killed": partial(_killed_service, "dsportal.cluster"),
+    "cluster service frozen": partial(_frozen_service, "dsportal.cluster"),
     "reconciler killed": partial(_killed_service, "dsportal.reconciler"),
+    "reconciler frozen": partial(_frozen_service, "dsportal.reconciler"),
+    "culler killed": partial(_killed_service, "dsportal.culler"),
+    "culler frozen": partial(_frozen_service, "dsportal.culler"),
     "slurmctld killed": partial(_killed, "slurmctld"),
     "slurmctld frozen": partial(_frozen, "slurmctld"),
     "slurmctld stopped": _stopped_slurmctld,
@@ -104,9 +118,12 @@ INJECTIONS: Mapping[str, Injection] = {
 def inject(portal: Instance, day: Day, findings: Findings, stopped: threading.Event) -> None:
     """Inject what is planned, each at its time or when the one before is over; none afterwards."""
     for fault in day.faults:
-        if stopped.wait(max(0.0, fault.begin - findings.now())) or findings.now() > day.seconds:
+        wait = max(0.0, fault.begin - findings.now())
+        if stopped.wait(wait) or findings.now() > day.scale.seconds:
             return
-        with findings.disturbance(fault.name) as disturbance:
+        with findings.disturbance(
+            fault.name, seconds=fault.seconds, which=fault.which
+        ) as disturbance:
             _inject(portal, fault, disturbance, findings)
 
 

@@ -28,7 +28,7 @@ class Wanted:
     minutes: float
     users: int
     real: int
-    """So many of them have JupyterLab and a kernel that counts."""
+    """So many of them have JupyterLab and a kernel that counts, nearly all day."""
     form_viewers: int
     cluster_viewers: int
     jobs: int
@@ -51,9 +51,12 @@ class DayOutcome:
         disturbances = self.findings.disturbances
         return {
             "broken": [asdict(one) for one in self.findings.found],
+            "nodes": self.planned.scale.nodes,
+            "gpus_per_node": self.planned.scale.gpus_per_node,
             "counts": dict(self.findings.counts),
+            "most_at_once": dict(self.findings.most_at_once),
             "planned": {"visits": len(self.planned.visits), "jobs": len(self.planned.jobs)},
-            "faults": [asdict(one) for one in disturbances],
+            "disturbances": [asdict(one) for one in disturbances],
             "recovery_seconds": {
                 name: round(median(_recoveries(self.findings, name)), 1)
                 for name in sorted({one.name for one in disturbances})
@@ -87,8 +90,9 @@ def soak(portal: Instance, wanted: Wanted) -> DayOutcome:
     scale = day.Scale(
         seconds=60 * wanted.minutes,
         users=wanted.users,
+        all_day=wanted.real,
         jobs=wanted.jobs,
-        nodes_per_job=min(2, len(nodes)),
+        nodes=len(nodes),
         gpus_per_node=4,
         fault_seconds=wanted.fault_seconds,
     )
@@ -128,7 +132,7 @@ def _day(
     with _running(watching, watched_until):
         with _running(people, over):
             injection.inject(portal, planned, findings, over)
-            over.wait(max(0.0, planned.seconds - findings.now()))
+            over.wait(max(0.0, planned.scale.seconds - findings.now()))
         _end_plain_jobs(portal, submitter)
         for job in _left_behind(portal):
             findings.add("orphan job", f"at the end: {job}")

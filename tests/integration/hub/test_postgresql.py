@@ -138,7 +138,7 @@ def test_a_silent_database_keeps_nobody_waiting(living: Visitor) -> None:
         living.socket(f"/api/kernels/{kernel_id}/channels") as socket,
         httpx.Client(base_url=living.instance.url, cookies=living.http.cookies, timeout=5) as http,
     ):
-        with faults.postgresql_silent():
+        with faults.frozen_with_children("postgresql"):
             for path in ("/hub/home", "/hub/login", f"/hub/api/users/{living.name}") * 3:
                 answer = http.get(path)
                 assert answer.status_code == 503, path
@@ -161,7 +161,7 @@ def test_a_start_that_waits_outlasts_a_silent_database(
         job_ids = until(
             lambda: portal.jobs(user=waiting.name), seconds=20, what="the start is in the queue"
         )
-        with faults.postgresql_silent():
+        with faults.frozen_with_children("postgresql"):
             until(lambda: is_refused(waiting), seconds=20, what="the hub has noticed")
             taken.close()
             until(
@@ -182,7 +182,7 @@ def test_a_stop_outlasts_a_silent_database(
     with ExitStack() as frozen:
         frozen.enter_context(faults.frozen("slurmctld"))
         leaving.api("DELETE", f"/users/{leaving.name}/server")
-        with faults.postgresql_silent():
+        with faults.frozen_with_children("postgresql"):
             until(lambda: is_refused(leaving), seconds=20, what="the hub has noticed")
             frozen.close()
             until(

@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.portal.soak.injection import INJECTIONS
+from benchmarks.portal.soak.jupyterlab import BOARDS, LABS, TENSORBOARDS
 from benchmarks.portal.soak.run import Wanted, soak, told
 from tests.instance import Instance
 
@@ -27,3 +28,5 @@ def test_a_short_day_with_faults_at_random_breaks_nothing(portal: Instance) -> N
     assert outcome.findings.counts["sessions"] >= 5
     assert len(outcome.findings.disturbances) > 5
     assert outcome.findings.found == [], told(outcome)
+    most = {LABS: wanted.real, TENSORBOARDS: BOARDS * wanted.real}
+    assert outcome.findings.most_at_once == most

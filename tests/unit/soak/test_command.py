@@ -24,3 +24,12 @@ def test_a_day_is_told_even_if_the_instance_cannot_be_taken_down(
     with pytest.raises(RuntimeError, match="deploy/down"):
         command.main([])
     assert capsys.readouterr().out == "what the day has shown\n"
+
+
+def test_a_day_longer_than_a_session_may_be_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.wanted(["--minutes", "720"]).minutes == 720
+    with pytest.raises(SystemExit):
+        command.wanted(["--minutes", "721"])
+    assert "--minutes is at most 720" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """The plan of a compressed day."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from statistics import fmean
@@ -10,7 +11,9 @@ import pytest
 from benchmarks.portal.soak import day
 from benchmarks.portal.soak.day import DAY_HOURS, PlannedVisit, Scale
 
-SCALE = Scale(seconds=5400, users=200, jobs=30, nodes_per_job=2, gpus_per_node=4, fault_seconds=180)
+SCALE = Scale(
+    seconds=5400, users=200, all_day=10, jobs=30, nodes=64, gpus_per_node=4, fault_seconds=180
+)
 FAULTS = ["hub killed", "proxy killed", "slurmd frozen"]
 HOUR = SCALE.seconds / DAY_HOURS
 
@@ -53,6 +56,24 @@ def test_nobody_comes_while_they_are_there_and_all_leave_before_the_end() -> Non
             assert one.end < next_one.begin
     assert max(visit.end for visit in visits) <= SCALE.seconds
     assert all(visit.begin < visit.end for visit in visits)
+
+
+def test_some_are_there_nearly_all_day_and_nobody_else() -> None:
+    visits = day.drawn(1, SCALE, FAULTS).visits
+    all_day = [visit for visit in visits if visit.user < SCALE.all_day]
+    assert [visit.user for visit in all_day] == list(range(SCALE.all_day))
+    # They stand side by side for more than four fifths of the day.
+    together = min(visit.end for visit in all_day) - max(visit.begin for visit in all_day)
+    assert together > 0.8 * SCALE.seconds
+    assert {visit.gpus for visit in all_day} <= set(day.ALL_DAY_GPUS)
+    others = [visit for visit in visits if visit.user >= SCALE.all_day]
+    # In the mean two for each of the 190 others: a standard deviation of 20.
+    assert len(others) == pytest.approx(380, abs=60)
+
+
+def test_all_may_be_there_all_day() -> None:
+    scale = replace(SCALE, users=3, all_day=10)
+    assert [visit.user for visit in day.drawn(1, scale, FAULTS).visits] == [0, 1, 2]
 
 
 def test_sessions_have_the_gpus_that_the_distribution_says() -> None:

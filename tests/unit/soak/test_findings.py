@@ -4,7 +4,7 @@ from benchmarks.portal.soak.findings import Disturbance, Findings
 
 
 def test_a_fault_excuses_until_a_while_after_the_recovery() -> None:
-    over = Disturbance("hub killed", begin=100, repaired=101, recovered=110)
+    over = Disturbance("hub killed", begin=100, seconds=5, which=0, repaired=101, recovered=110)
     findings = Findings(grace_seconds=20, disturbances=[over])
     assert not findings.excuses(50, 99)
     assert findings.excuses(99, 100)
@@ -14,5 +14,15 @@ def test_a_fault_excuses_until_a_while_after_the_recovery() -> None:
 
 
 def test_a_fault_that_is_not_over_excuses_all_that_follows() -> None:
-    findings = Findings(disturbances=[Disturbance("hub frozen", begin=100)])
+    findings = Findings(disturbances=[Disturbance("hub frozen", begin=100, seconds=5, which=0)])
     assert findings.excuses(10_000, 10_001)
+
+
+def test_the_most_that_stood_side_by_side_is_kept() -> None:
+    findings = Findings()
+    for _ in range(3):
+        findings.opened("TensorBoards")
+    findings.closed("TensorBoards")
+    findings.opened("TensorBoards")
+    findings.opened("JupyterLabs")
+    assert findings.most_at_once == {"TensorBoards": 3, "JupyterLabs": 1}
